@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bsplib.profiler._numbering import Ints, blocks, by_blocks, is_small, rank_in_place, ranked
 from bsplib.profiler._segments import LOW, ROWS, TOP, Stats, changes, merge, starts
 from bsplib.profiler.costs import METRICS, cost_blocks, superstep_numbers
-from bsplib.profiler.limits import Work
+from bsplib.profiler.limits import GraphWork
 from bsplib.profiler.summary import Cost, Summary
 from bsplib.recording.records import Run
 from bsplib.sync_kinds import Kind
@@ -29,7 +29,7 @@ _SUMS_OF_SLICE = 16
 """Size of the sums of a slice, with what is computed from them, in numbers of 8 bytes."""
 
 
-class Cells:
+class CostCells:
     """Costs of cells, in the order of supersteps, and of origins within one superstep."""
 
     def __init__(self, keys: Ints, ended: NDArray[np.bool_]) -> None:
@@ -148,7 +148,7 @@ class Pies:
 class Spans:
     """The times in which at least one process was in a superstep of an origin."""
 
-    def __init__(self, cells: Cells, cell: Ints, records: NDArray[np.void]) -> None:
+    def __init__(self, cells: CostCells, cell: Ints, records: NDArray[np.void]) -> None:
         """Unite the times of the records of each origin.
 
         Args:
@@ -168,7 +168,7 @@ class Spans:
         return int(latest[-1] - begins[0] - gaps.sum())
 
 
-def _of_cells(cells: Cells, cell: Ints, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints]:
+def _of_cells(cells: CostCells, cell: Ints, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints]:
     """Return origin, start and end of times that together are those of the records.
 
     The times of a cell are one if all of them contain the same moment, as those of a global
@@ -208,7 +208,7 @@ def _united(origin: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     return origin[heads], start[heads], end[tails]
 
 
-class Sums:
+class RunSums:
     """Costs of the parts of one run."""
 
     def __init__(self, run: Run) -> None:
@@ -225,7 +225,7 @@ class Sums:
         self._groups = _Groups(run)
         step = superstep_numbers(run)
         places, cell = cell_numbers(step, origin, len(keys))
-        self._cells = Cells(places, keys % few != Kind.END)
+        self._cells = CostCells(places, keys % few != Kind.END)
         slices, slice_of = slice_numbers(origin, len(keys), pid, run.nprocs)
         self._pies = Pies(slices, run.nprocs, len(METRICS))
         for part, costs in cost_blocks(run, step):
@@ -237,11 +237,11 @@ class Sums:
         self._cell_group = group[self._cells.step]
         self._known: dict[frozenset[int], Cost] = {}
 
-    def work(self, parts: Iterable[frozenset[int]]) -> Work:
+    def work(self, parts: Iterable[frozenset[int]]) -> GraphWork:
         """Return what the costs of parts take, which are given by their origins."""
         cells = np.bincount(self._cells.origin, minlength=len(self.origins))
         summed = sum(int(cells[list(origins)].sum()) for origins in set(parts))
-        return Work(len(self._cells.origin), summed, self._groups.levels)
+        return GraphWork(len(self._cells.origin), summed, self._groups.levels)
 
     def cost(self, origins: frozenset[int]) -> Cost:
         """Return the cost of the records of these origins (positions in ``self.origins``)."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.profiler._phases import Course
-from bsplib.profiler._steps import Steps, excess
+from bsplib.profiler._steps import RootSteps, excess
 from bsplib.profiler.costs import record_costs, spent_ns, superstep_numbers
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Heatmap:
         self.block = -(-run.nprocs // most_rows)
         """Number of processes in a row; the last row may have fewer."""
         self.rows = -(-run.nprocs // self.block)
-        self.steps = Steps(run)
+        self.steps = RootSteps(run)
 
     def by_superstep(self, low: int, high: int, columns: int) -> Window:
         """Return a range of supersteps of the root group.

@@ -25,7 +25,7 @@ from bsplib.errors import BspError, TraceError
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace
 from bsplib.visible import visible
-from bsplib.webui.opened import QueryError
+from bsplib.webui.opened import AddressError
 from bsplib.webui.page import SERVED_POLICY, STATIC, served_model, served_page, title_of
 from bsplib.webui.traces import Traces
 
@@ -273,7 +273,7 @@ def _guard(app: flask.Flask) -> None:
     def not_there(error: IndexError) -> flask.Response:
         return _sentence(error, 404)
 
-    @app.errorhandler(QueryError)
+    @app.errorhandler(AddressError)
     @app.errorhandler(DroppedError)
     def wrong(error: BspError) -> flask.Response:
         return _sentence(error, 400)

@@ -20,7 +20,7 @@ from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.webui.books import describe_books
-from bsplib.webui.layout import Link, box_width, layouts
+from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machines
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def _percent(part: float) -> str:
     return f"{100 * part:.2g}%" if part >= NEGLIGIBLE else "less than 0.1%"
 
 
-def links(graph: networkx.DiGraph, names: Collection[str]) -> list[Link]:
+def links(graph: networkx.DiGraph, names: Collection[str]) -> list[DrawnLink]:
     """Return the lines between nodes: the edges, and calls through nodes that are not shown.
 
     Args:
@@ -326,6 +326,6 @@ def links(graph: networkx.DiGraph, names: Collection[str]) -> list[Link]:
     number = {name: position for position, name in enumerate(graph)}
     edges = {edge: position for position, edge in enumerate(graph.edges)}
     return [
-        Link(number[caller], number[callee], edges.get((caller, callee)))
+        DrawnLink(number[caller], number[callee], edges.get((caller, callee)))
         for caller, callee, _ in shown.links(graph, names)
     ]

@@ -22,13 +22,13 @@ from bsplib.recording.records import RunHead, Trace
 from bsplib.recording.trace import read_heads, read_trace
 from bsplib.webui import services
 from bsplib.webui.answers import ANSWERS
-from bsplib.webui.opened import OpenRun, QueryError
+from bsplib.webui.opened import AddressError, OpenRun
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
-    from bsplib.profiler.compare.comparison import Compared, Measured
+    from bsplib.profiler.compare.comparison import Compared, MeasuredNode
 
 
 Json = dict[str, Any]
@@ -247,7 +247,7 @@ def run_named(query: Mapping[str, str]) -> tuple[str, int]:
     """
     found = _RUN.fullmatch(query.get("with", ""))
     if found is None:
-        raise QueryError("with must be a trace and the number of a run, as in 1.0.")
+        raise AddressError("with must be a trace and the number of a run, as in 1.0.")
     return found[1], int(found[2])
 
 
@@ -307,7 +307,7 @@ def _node(node: Compared, functions: Mapping[str, int]) -> Json:
     }
 
 
-def _side(side: Measured | None) -> Json | None:
+def _side(side: MeasuredNode | None) -> Json | None:
     if side is None:
         return None
     return {"id": side.node.id} | {name: side.figures[name] for name in SHOWN}
@@ -320,7 +320,7 @@ def _rates(query: Mapping[str, str]) -> Rates | None:
     g, latency, ratio = (_number(query, key) for key in ("g", "l", "ratio"))
     rule = query.get("rule", "max")
     if rule not in _RULES or ratio == 0:
-        raise QueryError("rule must be max or sum, and ratio more than 0.")
+        raise AddressError("rule must be max or sum, and ratio more than 0.")
     return Rates(g, latency, rule, ratio)
 
 
@@ -331,5 +331,5 @@ def _number(query: Mapping[str, str], key: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise QueryError(f"{key} is {text[:40]!r}: give a number that is not negative.")
+        raise AddressError(f"{key} is {text[:40]!r}: give a number that is not negative.")
     return value

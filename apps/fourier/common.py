@@ -19,7 +19,7 @@ from numpy.fft import fft
 from numpy.random import default_rng
 from numpy.typing import ArrayLike, NDArray
 
-from bsplib.apps.command import Place, place_options
+from bsplib.apps.command import ProgramRun, place_options
 from bsplib.visible import visible_lines
 
 Values = NDArray[np.complex128]
@@ -199,7 +199,7 @@ def transform_command(
         "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the values."
     )
     @place_options
-    def command(size: int, seed: int, place: Place) -> None:
+    def command(size: int, seed: int, place: ProgramRun) -> None:
         _transform(partial(place.run, main, size, seed=seed), gather, size, seed)
 
     return command

@@ -52,7 +52,7 @@ takes the
 CPU time of this computer times the ratio of speeds, which holds for values in the cache."""
 
 
-class Row(NamedTuple):
+class PredictedTransform(NamedTuple):
     """A row of the table."""
 
     nprocs: int
@@ -71,7 +71,7 @@ class Row(NamedTuple):
 class Told(NamedTuple):
     """The table, with the model that predicts."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[PredictedTransform, ...]
     model: TimingModel
 
 
@@ -162,7 +162,7 @@ def tell(
         predicted = model.predict(N=size, P=p)
         least = min(row["value"] for row in found)
         rows.append(
-            Row(
+            PredictedTransform(
                 p,
                 least,
                 *(float(each[0]) for each in (predicted.times, predicted.low, predicted.high)),
@@ -172,7 +172,7 @@ def tell(
     return Told(tuple(rows), model)
 
 
-def as_table(rows: Sequence[Row]) -> Table:
+def as_table(rows: Sequence[PredictedTransform]) -> Table:
     """Return the rows as a table for a terminal."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in ("P", "time", "predicted", "90% between", "error"):

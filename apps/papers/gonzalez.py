@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Printed(NamedTuple):
+class PrintedTime(NamedTuple):
     """A row of the table."""
 
     measured_s: float
@@ -16,11 +16,11 @@ class Printed(NamedTuple):
 
 
 TABLE_3 = {
-    1: Printed(11.7748, 11.8096, "-0.30%"),
-    2: Printed(6.0036, 5.8943, "1.82%"),
-    4: Printed(3.2120, 3.0908, "3.77%"),
-    8: Printed(1.8939, 1.7735, "6.36%"),
-    16: Printed(1.2750, 1.1644, "8.68%"),
-    32: Printed(0.9664, 0.8919, "7.71%"),
+    1: PrintedTime(11.7748, 11.8096, "-0.30%"),
+    2: PrintedTime(6.0036, 5.8943, "1.82%"),
+    4: PrintedTime(3.2120, 3.0908, "3.77%"),
+    8: PrintedTime(1.8939, 1.7735, "6.36%"),
+    16: PrintedTime(1.2750, 1.1644, "8.68%"),
+    32: PrintedTime(0.9664, 0.8919, "7.71%"),
 }
 """By P."""

@@ -14,7 +14,7 @@ from typing import Any
 from bsplib.apps.fourier.experiment import T3E, tell
 from bsplib.apps.papers.gonzalez import TABLE_3
 from bsplib.apps.papers.items import CHITTOR, GONZALEZ, RODA, SHI, Item
-from bsplib.apps.papers.msteps.measure import Row, compare, compare_sorts
+from bsplib.apps.papers.msteps.measure import ModelledTime, compare, compare_sorts
 from bsplib.apps.papers.speedup.laws import fit_parts
 from bsplib.apps.papers.speedup.overheads import measure as overheads
 from bsplib.apps.papers.steady.measure import SIZES
@@ -85,7 +85,7 @@ def _msteps() -> Iterator[Item]:
         yield Item(RODA, "Figure 12", what, "curves only", *_with_turns(row, why), place)
 
 
-def _with_turns(row: Row, why: str) -> tuple[str, str]:
+def _with_turns(row: ModelledTime, why: str) -> tuple[str, str]:
     """Return the error and what differs; where processes take turns, the error without, too."""
     cores = own_cores()
     if row.nprocs <= cores:

@@ -27,12 +27,12 @@ from bsplib.apps.papers.speedup.terms import (
 )
 from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
 from bsplib.apps.papers.steady.model import ALGORITHMS, merge_sort_table
-from bsplib.apps.papers.steady.model import Setting as Capacities
+from bsplib.apps.papers.steady.model import SteadySetting as Capacities
 from bsplib.apps.sql.generate import PAPER_SIZE, Generator
 from bsplib.apps.sql.paper import IMBALANCE_LESS, PAPER, TABLE_1, total_gain
 from bsplib.apps.sql.plan import EXPERIMENTAL, STAGES
 from bsplib.apps.sql.scan import BLOCK
-from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, Figures, Setting, tell
+from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StageFigures, StorySetting, tell
 from bsplib.apps.sql.story_table import by_balance, gain, imbalance_change, printed_by_balance
 from bsplib.machine import load_machine
 
@@ -57,7 +57,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Missing:
+class NotComputed:
     """What is not computed by this command."""
 
     paper: str
@@ -271,7 +271,7 @@ def story(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     """
     generator = Generator(STORY_SIZE, STORY_SEED, 0.0, STORY_SIZE // 4)
     block = BLOCK * STORY_SIZE // PAPER_SIZE
-    setting = Setting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
+    setting = StorySetting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
     with tempfile.TemporaryDirectory(prefix="bsp-papers-") as folder:
         told = tell(setting, Path(folder), advance)
     why = "keys and factor are not printed; chosen so that the imbalance before is alike"
@@ -288,7 +288,7 @@ def story(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     yield from _gains({each.stage: each for each in told}, setting)
 
 
-def _gains(told: dict[str, Figures], setting: Setting) -> Iterator[Item]:
+def _gains(told: dict[str, StageFigures], setting: StorySetting) -> Iterator[Item]:
     """Yield the gains of the stages: print has one of each."""
     place = "bsplib.apps.sql.story_table"
     change = imbalance_change(told["original"], told["balanced"])
@@ -327,32 +327,36 @@ _BALANCES = {
 }
 
 MISSING = (
-    Missing(
+    NotComputed(
         JARVIS, "seconds of Table 1", "the program is not printed; bsplib.apps.sql table1 has gains"
     ),
-    Missing(JARVIS, "Figures 3 and 4", "screens; make demo draws the call graph of Figure 3"),
-    Missing(GONZALEZ, "times of Table 3", "of their T3E; --full predicts and measures ours"),
-    Missing(GONZALEZ, "Table 2", "has no numbers; bsp fit divides A2 alone (docs/experiments.md)"),
-    Missing(RODA, "Figures 2 to 6", "curves without numbers; bsp probe measures the patterns here"),
-    Missing(
+    NotComputed(JARVIS, "Figures 3 and 4", "screens; make demo draws the call graph of Figure 3"),
+    NotComputed(GONZALEZ, "times of Table 3", "of their T3E; --full predicts and measures ours"),
+    NotComputed(
+        GONZALEZ, "Table 2", "has no numbers; bsp fit divides A2 alone (docs/experiments.md)"
+    ),
+    NotComputed(
+        RODA, "Figures 2 to 6", "curves without numbers; bsp probe measures the patterns here"
+    ),
+    NotComputed(
         RODA,
         "Figure 12",
         "its constants are not printed; bsplib.apps.msteps measure has ours",
     ),
-    Missing(
+    NotComputed(
         CHITTOR,
         "Tables 5, 6",
         "times of Multi; bsplib.apps.speedup predict has a program with ours",
     ),
-    Missing(
+    NotComputed(
         CHITTOR,
         "times behind equations 15 to 18",
         "not printed; bsplib.apps.papers.speedup.buffers has ours",
     ),
-    Missing(
+    NotComputed(
         SHI,
         "Tables 4 to 6",
         "lost in the scan; bsplib.apps.steady measure has programs here",
     ),
-    Missing(SHI, "Figures 2 to 6", "maps without numbers; bsplib.apps.steady map draws any"),
+    NotComputed(SHI, "Figures 2 to 6", "maps without numbers; bsplib.apps.steady map draws any"),
 )

@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
-from bsplib.apps.command import Place, place_options
+from bsplib.apps.command import ProgramRun, place_options
 from bsplib.apps.progress import Step, steps, unseen
 from bsplib.apps.sorting.keys import block_of, keys_options
 from bsplib.apps.sorting.order import Order, Records, order_of
@@ -200,7 +200,7 @@ def gather(bsp: bsplib.Group, block: Records) -> Records:
 @click.option("--stable", is_flag=True, help="Equal keys stay in their order.")
 @click.option("--rooted", is_flag=True, help="Process 0 scatters the keys, and gathers them.")
 @place_options
-def command(size: int, place: Place, *, stable: bool, rooted: bool, **made: Any) -> None:
+def command(size: int, place: ProgramRun, *, stable: bool, rooted: bool, **made: Any) -> None:
     """Sort keys by regular sampling, and compare the result with numpy's."""
     blocks = place.run(main, size, stable=stable, rooted=rooted, progress=True, **made)
     if not np.array_equal(np.concatenate(blocks), reference(size, len(blocks), **made)):

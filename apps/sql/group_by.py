@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import bsplib
-from bsplib.apps.sql.aggregates import Aggregate, Part, check, parts_of
+from bsplib.apps.sql.aggregates import Aggregate, PartialValue, check, parts_of
 from bsplib.apps.sql.exchange import by_goal, exchange
 from bsplib.apps.sql.groups import Groups, Partial
 from bsplib.apps.sql.keys import Keys, agree
@@ -64,7 +64,9 @@ def group_by(
     return groups.relation(owned, aggregates, placed_by=tuple(names))
 
 
-def _to_owners(bsp: bsplib.Group, groups: Groups, mine: Partial, parts: Sequence[Part]) -> Partial:
+def _to_owners(
+    bsp: bsplib.Group, groups: Groups, mine: Partial, parts: Sequence[PartialValue]
+) -> Partial:
     """Send the parts of each group to the process that owns it: 1 superstep."""
     goal = owners(groups.columns(mine.keys), bsp.nprocs)
     (come,) = exchange(bsp, by_goal(bsp, groups.as_rows(mine), goal))
@@ -75,7 +77,11 @@ def _to_owners(bsp: bsplib.Group, groups: Groups, mine: Partial, parts: Sequence
 
 
 def sorted_groups(
-    bsp: bsplib.Group, groups: Groups, relation: Relation, parts: Sequence[Part], how: SampleSort
+    bsp: bsplib.Group,
+    groups: Groups,
+    relation: Relation,
+    parts: Sequence[PartialValue],
+    how: SampleSort,
 ) -> Partial:
     """Aggregate the rows of all processes by sorting them.
 
@@ -96,7 +102,9 @@ def sorted_groups(
     return settle(bsp, groups, groups.of_runs(bsp, keys, rows, parts), parts)
 
 
-def settle(bsp: bsplib.Group, groups: Groups, partial: Partial, parts: Sequence[Part]) -> Partial:
+def settle(
+    bsp: bsplib.Group, groups: Groups, partial: Partial, parts: Sequence[PartialValue]
+) -> Partial:
     """Combine groups that are on several processes on the first of them: 2 supersteps.
 
     Such a group is the last of the process where it begins, the only one of those in

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from bsplib.errors import TraceError, UsageError
 from bsplib.experiments import comments, datafile
-from bsplib.experiments.blocks import Sample, Samples
+from bsplib.experiments.blocks import BlockSample, Samples
 from bsplib.experiments.grid import Number
 from bsplib.recording.records import Direction, Run
 from bsplib.recording.trace import read_trace
-from bsplib.running.overrides import Measured, overriding
+from bsplib.running.overrides import MeasuredRun, overriding
 from bsplib.sync_kinds import Kind
 
 SEED = "seed"
@@ -72,7 +72,7 @@ def collected(
     known = {"id": uuid.uuid4().hex, "of": 0, "host": platform.node()} | dict(about or {})
     numbers = iter(range(1 << 62))
 
-    def keep(found: Measured) -> None:
+    def keep(found: MeasuredRun) -> None:
         setting = found.setting
         run = known | {
             "nprocs": setting.nprocs,
@@ -273,7 +273,7 @@ def h_of_samples(path: Path, samples: Sequence[Samples]) -> H:
 
 
 def _inside(
-    sample: Sample, arrived: NDArray[np.int64], ended: NDArray[np.int64]
+    sample: BlockSample, arrived: NDArray[np.int64], ended: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Mark the supersteps that ended inside a passage."""
     first, last = round(sample.began_s * 1e9), round(sample.ended_s * 1e9)

@@ -32,7 +32,7 @@ from bsplib.recording.recording import Recording
 from bsplib.running.failures import trim
 from bsplib.running.messages import logged
 from bsplib.running.options import BackendName, RunOptions, StartMethod, Wait
-from bsplib.running.overrides import Measured, current
+from bsplib.running.overrides import MeasuredRun, current
 from bsplib.running.prices import MachinePrices
 from bsplib.running.program import check_program, numbers_among, replaced
 from bsplib.running.results import report_of, samples, values
@@ -362,7 +362,7 @@ def run_perhaps_recorded(
     path = None if target is None or not overrides.records else Path(target).absolute()
     report = launch(task) if path is None else _recorded(task, setting, path, launch)
     if overrides.measured is not None and task.conditions.measures:
-        overrides.measured(Measured(samples(report), setting, _program(), path))
+        overrides.measured(MeasuredRun(samples(report), setting, _program(), path))
     return values(report)
 
 

@@ -20,7 +20,7 @@ from bsplib.machine import Machine
 from bsplib.running.setting import Setting
 
 
-class Measured(NamedTuple):
+class MeasuredRun(NamedTuple):
     """What the blocks of experiments took in a run."""
 
     samples: list[Samples]
@@ -49,7 +49,7 @@ class Overrides:
     """False: nothing is recorded, even if the script asks for it."""
     report_times: Callable[[Times], object] | None = None
     """Called with the virtual times of each run."""
-    measured: Callable[[Measured], object] | None = None
+    measured: Callable[[MeasuredRun], object] | None = None
     """Called with what the blocks of experiments took in each run; None: nothing is measured."""
     counters: tuple[str, ...] = ()
     """Counters that are read at both ends of each block."""

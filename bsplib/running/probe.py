@@ -34,7 +34,7 @@ from bsplib.running.options import BackendName
 from bsplib.running.pool import Pool
 from bsplib.running.probe_curves import (
     MOST_ROUNDS,
-    Times,
+    ProbeTimes,
     measure_times,
     measured_of,
     speed_of,
@@ -54,7 +54,7 @@ _UNSTEADY = 0.05
 
 
 @dataclass(frozen=True)
-class Fit:
+class LineFit:
     """A line through measured times of a pattern."""
 
     g: float
@@ -68,7 +68,7 @@ class Probed:
     """The Machine that a probe measured, and how well its lines fit."""
 
     machine: Machine
-    fits: dict[str, Fit]
+    fits: dict[str, LineFit]
     """By pattern, or by level."""
 
     @property
@@ -130,7 +130,7 @@ def probe(
             return _probe_levels(pool, hosts, name, backend, rounds, progress)
     # Where a launcher has started the processes, there are as many as it started.
     every = [nprocs] if backends.find(backend).is_spread else sorted({1, nprocs, *counts})
-    found: dict[int, Times] = {}
+    found: dict[int, ProbeTimes] = {}
     for number, count in enumerate(every):
         found[count] = measure_times(
             count,
@@ -177,7 +177,7 @@ def _probe_levels(
     return Probed(_machine(name, backend, hosts, speed, _of_levels(fits)), fits)
 
 
-def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> Fit:
+def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> LineFit:
     """Fit seconds = g h + l by least squares on the relative error.
 
     Args:
@@ -194,13 +194,13 @@ def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> Fit:
     elif latency < 0:
         g, latency = float((h / seconds).sum() / ((h / seconds) ** 2).sum()), 0.0
     errors = np.abs((g * h + latency) / seconds - 1)
-    return Fit(float(g), float(latency), float(errors.max()))
+    return LineFit(float(g), float(latency), float(errors.max()))
 
 
 # -- the Machine --------------------------------------------------------------------------------
 
 
-def _of_patterns(fits: dict[str, Fit]) -> dict[str, Any]:
+def _of_patterns(fits: dict[str, LineFit]) -> dict[str, Any]:
     """Return the figures of a Machine of one level."""
     total, source = fits["all-to-all"], "fitted to the all-to-all"
     patterns = {pattern: Pattern(fit.g, fit.l) for pattern, fit in fits.items()}
@@ -212,7 +212,7 @@ def _of_patterns(fits: dict[str, Fit]) -> dict[str, Any]:
     }
 
 
-def _of_levels(fits: dict[str, Fit]) -> dict[str, Any]:
+def _of_levels(fits: dict[str, LineFit]) -> dict[str, Any]:
     """Return the figures of a Machine of two levels, or of that between hosts alone."""
     wide, inside = fits[BETWEEN], fits.get(INSIDE)
     figures: dict[str, Any] = {"g": wide.g, "l": wide.l}

@@ -79,7 +79,7 @@ class Round(NamedTuple):
     """Seconds of a superstep by pattern and size; empty for one process."""
 
 
-class Times(NamedTuple):
+class ProbeTimes(NamedTuple):
     """What was measured with one number of processes, by round: the slowest process counts."""
 
     nprocs: int
@@ -99,7 +99,7 @@ def measure_times(
     budget_s: float,
     most_rounds: int = MOST_ROUNDS,
     progress: Callable[[float], object] = lambda _: None,
-) -> Times:
+) -> ProbeTimes:
     """Measure in rounds, until the budget is spent or there have been enough of them.
 
     Args:
@@ -110,7 +110,7 @@ def measure_times(
         progress: called after each round with the part that is done, from 0 to 1.
     """
     sizes = sizes_that_fit(nprocs)
-    times = Times(nprocs, sizes, [], [], [], [], [])
+    times = ProbeTimes(nprocs, sizes, [], [], [], [], [])
     began = time.monotonic()
     for number, results in enumerate(_rounds(nprocs, backend, sizes, most_rounds), 1):
         _add(times, results)
@@ -161,7 +161,7 @@ def knots_of(nprocs: int) -> set[int]:
     return {*SIZES, *jumps}
 
 
-def _add(times: Times, results: list[Round]) -> None:
+def _add(times: ProbeTimes, results: list[Round]) -> None:
     times.speed.append(min(each.speed for each in results))
     alone, together = np.max([each.work_s for each in results], axis=0).tolist()
     times.slower.append(together / alone)
@@ -174,7 +174,7 @@ def _add(times: Times, results: list[Round]) -> None:
 # -- from times to what a Machine says ----------------------------------------------------------
 
 
-def measured_of(times: Times, cores: int, backend: BackendName) -> Measured:
+def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured:
     """Return what a Machine says of one number of processes; measures what needs new processes.
 
     Over MPI nothing is measured that needs new processes: starting them takes seconds.
@@ -227,7 +227,7 @@ def misfit_of(
     return float(np.max(errors))
 
 
-def spread_of(times: Times) -> float | None:
+def spread_of(times: ProbeTimes) -> float | None:
     """Return the mean relative difference between one half of the rounds and the other.
 
     Returns:

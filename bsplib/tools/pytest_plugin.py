@@ -70,7 +70,7 @@ class BspTrace:
             run: position in ``runs``; default: the last one.
 
         Returns:
-            A ``bsplib.profiler.compare.quantities.Figures``: its ``supersteps``, ``h`` and
+            A ``bsplib.profiler.compare.quantities.NodeCosts``: its ``supersteps``, ``h`` and
             ``h_mean`` (bytes) repeat exactly, its ``time_s``, ``loss_s`` and ``balance`` only on
             virtual processors whose computation is charged.
 

@@ -14,7 +14,7 @@ from bsplib.profiler.compare.traces import compare_traces
 from bsplib.profiler.compare.verdict import verdict
 
 if TYPE_CHECKING:
-    from bsplib.profiler.compare.comparison import Compared, Comparison, Measured
+    from bsplib.profiler.compare.comparison import Compared, Comparison, MeasuredNode
     from bsplib.profiler.compare.traces import RunPair
     from bsplib.recording.records import Trace
 
@@ -109,7 +109,7 @@ def _node(node: Compared) -> dict[str, Any]:
     }
 
 
-def _side(side: Measured | None) -> dict[str, Any] | None:
+def _side(side: MeasuredNode | None) -> dict[str, Any] | None:
     if side is None:
         return None
     node = side.node
@@ -118,7 +118,7 @@ def _side(side: Measured | None) -> dict[str, Any] | None:
     return place | where | {name: _number(side, name) for name in QUANTITIES}
 
 
-def _number(side: Measured, quantity: str) -> float:
+def _number(side: MeasuredNode, quantity: str) -> float:
     """Return a quantity; bytes and numbers of supersteps as whole numbers."""
     value = side.figures[quantity]
     return int(value) if quantity in EXACT else value

@@ -25,7 +25,7 @@ optimize = optional_module("scipy.optimize")
 
 
 @dataclass(frozen=True)
-class Segment:
+class FitSegment:
     """A range of the measurements with one set of coefficients."""
 
     low: float
@@ -110,7 +110,7 @@ class Data:
             found = self.generators @ (optimize.nnls(combined / scale, ones)[0] / scale)
         return found, rows @ found - ones
 
-    def segment(self, chosen: NDArray[np.intp], low: float, high: float) -> Segment:
+    def segment(self, chosen: NDArray[np.intp], low: float, high: float) -> FitSegment:
         """Return a segment that is fitted to the chosen measurements."""
         found, errors = self.solve(chosen)
         used = np.ones(len(found), bool) if self.negative else found != 0
@@ -119,7 +119,7 @@ class Data:
         covariance = np.zeros((len(found), len(found)))
         rows = self.rows[chosen][:, used]
         covariance[np.ix_(used, used)] = np.linalg.pinv(rows.T @ rows) * variance
-        return Segment(
+        return FitSegment(
             low,
             high,
             dict(zip(self.formula.parameters, found.tolist(), strict=True)),

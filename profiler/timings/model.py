@@ -15,7 +15,7 @@ from rich.console import Console
 from bsplib.experiments.formula import FormulaError, read_formula
 from bsplib.profiler.models.band import CONFIDENCE, Attempt, Band, calibrate_jointly
 from bsplib.profiler.models.fit import Fit, FitWarning, fit, fit_once
-from bsplib.profiler.models.missing import Missing, find_missing
+from bsplib.profiler.models.missing import MissingTerms, find_missing
 from bsplib.profiler.models.select import LEAST, Choice, choose
 from bsplib.profiler.models.terms import processes_of
 from bsplib.profiler.timings.table import Timings, TimingsError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from bsplib.profiler.models.fit import Interval, Segment
+    from bsplib.profiler.models.fit import CoefficientInterval, FitSegment
 
     Values = Mapping[str, NDArray[np.float64]]
     Vector = NDArray[np.float64]
@@ -62,7 +62,7 @@ class TimingModel:
     band: Band = field(repr=False)
     choice: Choice | None = field(repr=False)
     """How the terms were chosen; None for a formula of the user."""
-    missing: Missing | None = field(default=None, repr=False)
+    missing: MissingTerms | None = field(default=None, repr=False)
     """What a formula of the user seems to lack; None if nothing speaks against it."""
 
     @property
@@ -355,7 +355,7 @@ def _worst(model: TimingModel) -> float:
     return max(segment.worst for segment in model.fit.segments)
 
 
-def _interval(interval: Interval) -> dict[str, Any]:
+def _interval(interval: CoefficientInterval) -> dict[str, Any]:
     return {
         "above": interval.low if math.isfinite(interval.low) else None,
         "up_to": interval.high if math.isfinite(interval.high) else None,
@@ -364,7 +364,7 @@ def _interval(interval: Interval) -> dict[str, Any]:
     }
 
 
-def _segment(segment: Segment) -> dict[str, Any]:
+def _segment(segment: FitSegment) -> dict[str, Any]:
     return {
         "above": segment.low if math.isfinite(segment.low) else None,
         "up_to": segment.high if math.isfinite(segment.high) else None,

@@ -28,7 +28,7 @@ from bsplib.running.probe import (
 from bsplib.running.probe_curves import BETWEEN as MISFITS
 from bsplib.running.probe_curves import (
     SIZES,
-    Times,
+    ProbeTimes,
     communicate,
     knots_of,
     message_bytes,
@@ -229,7 +229,7 @@ def times_of(rounds):
     count = len(rounds)
     patterns = [np.array([[each, 2 * each]]) for each in rounds]
     calls = [(0.0, 0.0)] * count
-    return Times(2, (64, 128), [1e9] * count, [1.0] * count, list(rounds), calls, patterns)
+    return ProbeTimes(2, (64, 128), [1e9] * count, [1.0] * count, list(rounds), calls, patterns)
 
 
 def test_the_spread_compares_the_even_rounds_with_the_odd_ones():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.machine import Machine, Pattern
 from bsplib.machine.measured import Curve, Measured
-from bsplib.profiler.models.prices import VIRTUAL, Prices, choose_prices
+from bsplib.profiler.models.prices import VIRTUAL, ReplayPrices, choose_prices
 from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.models.timeline import lay_out
 from bsplib.recording.trace import read_trace
@@ -130,7 +130,7 @@ def check(run, parallel_ns, model, own):
     again_ns = replay(lay_out(run), model, choose_prices(run)).total_s * 1e9
     supersteps = len(run.records)
     by_pattern = own.patterns or own.measured
-    assert choose_prices(run) == Prices(own, pattern=VIRTUAL if by_pattern else None)
+    assert choose_prices(run) == ReplayPrices(own, pattern=VIRTUAL if by_pattern else None)
     assert again_ns == pytest.approx(int(run.records["end"].max()), abs=supersteps)
     assert again_ns == pytest.approx(parallel_ns, abs=supersteps + 1)
 

@@ -48,7 +48,7 @@ def test_a_saved_page_holds_every_run(several_runs_trace):
 def test_a_saved_page_holds_the_answer_of_every_query_that_a_view_asks_it_to(
     broadcast_trace, monkeypatch
 ):
-    answer = answers.Answer(lambda _, query: dict(query), saved=lambda _: ({}, {"node": "a b"}))
+    answer = answers.PageAnswer(lambda _, query: dict(query), saved=lambda _: ({}, {"node": "a b"}))
     monkeypatch.setitem(answers.ANSWERS, "lines", answer)
     found = data_of(page.saved_page(broadcast_trace))["answers"]
     assert found["traces/0/runs/0/lines.json"] == {}

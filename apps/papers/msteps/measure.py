@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
-from bsplib.apps.command import Place
+from bsplib.apps.command import ProgramRun
 from bsplib.apps.fourier.common import Values
 from bsplib.apps.papers.msteps import fft, psrs
 from bsplib.apps.papers.msteps.model import (
@@ -41,7 +41,7 @@ Prepare = Callable[[], Callable[[], object]]
 
 
 @dataclass(frozen=True)
-class Row:
+class ModelledTime:
     """A predicted and a measured time."""
 
     nprocs: int
@@ -162,7 +162,7 @@ def keys(n: int) -> psrs.Keys:
     return np.random.default_rng(n).integers(0, 2**31 - 1, n, np.int32)
 
 
-def compare(n: int, counts: Sequence[int], repeats: int = 25) -> list[Row]:
+def compare(n: int, counts: Sequence[int], repeats: int = 25) -> list[ModelledTime]:
     """Predict and measure the transform with several numbers of processes.
 
     Args:
@@ -185,7 +185,7 @@ def compare(n: int, counts: Sequence[int], repeats: int = 25) -> list[Row]:
     return [_row(nprocs, predicted, fft.main, values, repeats) for nprocs in counts]
 
 
-def compare_sorts(n: int, counts: Sequence[int], repeats: int = 25) -> list[Row]:
+def compare_sorts(n: int, counts: Sequence[int], repeats: int = 25) -> list[ModelledTime]:
     """Predict and measure the sort with several numbers of processes.
 
     Args:
@@ -214,10 +214,12 @@ def _row(
     program: Callable[..., object],
     given: Any,
     repeats: int,
-) -> Row:
+) -> ModelledTime:
     of = network(nprocs)
     spans = bsplib.run(_runs, program, given, repeats, nprocs=nprocs, wait=waiting(nprocs))
-    return Row(nprocs, predicted(nprocs, nprocs, of), predicted(nprocs, 1, of), least(spans))
+    return ModelledTime(
+        nprocs, predicted(nprocs, nprocs, of), predicted(nprocs, 1, of), least(spans)
+    )
 
 
 def _runs(
@@ -307,7 +309,7 @@ def measure_network(
     found: dict[int, dict[str, dict[int, float]]] = {h: {} for h in relations}
     for nprocs in counts:
         patterns = PATTERNS if nprocs > 2 else PATTERNS[:2]
-        place = Place(nprocs, backend, machine, reports_times=False)
+        place = ProgramRun(nprocs, backend, machine, reports_times=False)
         how = (relations, patterns, repeats, backend == "shm")
         results = place.run(_timed, *how, wait=waiting(nprocs))
         for key in results[0]:

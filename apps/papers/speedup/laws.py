@@ -18,7 +18,7 @@ from bsplib.apps.papers.steady.laws import amdahl, gustafson
 
 
 @dataclass(frozen=True)
-class Parts:
+class SequentialParts:
     """A sequential time that grows with P, and a parallel one that is divided by P."""
 
     start: float
@@ -38,7 +38,7 @@ class Parts:
         return self.time(parallel, 1) / self.time(parallel, nprocs)
 
 
-def fit_parts(sequential: Mapping[int, float]) -> Parts:
+def fit_parts(sequential: Mapping[int, float]) -> SequentialParts:
     """Fit a line to Seq(P), the times with no keys: her Table 3.
 
     Raises:
@@ -47,7 +47,7 @@ def fit_parts(sequential: Mapping[int, float]) -> Parts:
     if len(sequential) < 2:
         raise ValueError(f"a line takes two numbers of processors, and not {len(sequential)}")
     each, start = np.polyfit(list(sequential), list(sequential.values()), 1)
-    return Parts(float(start), float(each))
+    return SequentialParts(float(start), float(each))
 
 
 def memory_bounded(sequential: float, growth: float, nprocs: int) -> float:
@@ -68,7 +68,9 @@ def bitonic_growth(n: int, nprocs: int) -> float:
     return nprocs * (log2(n * nprocs) / log2(n)) ** 2
 
 
-def all_laws(parts: Parts, alone: float, parallel: float, n: int, nprocs: int) -> dict[str, float]:
+def all_laws(
+    parts: SequentialParts, alone: float, parallel: float, n: int, nprocs: int
+) -> dict[str, float]:
     """Return the speedup by each law.
 
     Args:

@@ -44,7 +44,7 @@ def _buffered(n: int, nprocs: int) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Form:
+class TermSum:
     """A sum of terms in N and P, of which experiments give the coefficients."""
 
     equation: int
@@ -54,10 +54,10 @@ class Form:
     """Returns the values of the terms for N and P."""
 
 
-GENERAL = Form(9, TERMS, values)
-ALONE = Form(6, ("1", "N log(N)", "N", "log(N)^2"), _alone)
+GENERAL = TermSum(9, TERMS, values)
+ALONE = TermSum(6, ("1", "N log(N)", "N", "log(N)^2"), _alone)
 """One key on each processor: N = P."""
-BUFFERED = Form(11, ("1", "N/P", "P", "N/P log(N)^2", "P log(N)^2"), _buffered)
+BUFFERED = TermSum(11, ("1", "N/P", "P", "N/P log(N)^2", "P log(N)^2"), _buffered)
 """A buffer of limited size."""
 
 
@@ -66,7 +66,7 @@ class Characterisation:
     """The coefficients of a form."""
 
     coefficients: tuple[float, ...]
-    form: Form = GENERAL
+    form: TermSum = GENERAL
 
     def time(self, n: int, nprocs: int) -> float:
         """Return the time of N keys on P processors, as in equations 13 to 18."""
@@ -99,7 +99,7 @@ PRINTED_PVM_BUFFERED = Characterisation((2921, -41.72, -2424.6, 0.63, 46.03), BU
 """Equation 18, in milliseconds on PVM, with buffers of 16 keys."""
 
 
-def characterise(times: Times, form: Form = GENERAL) -> Characterisation:
+def characterise(times: Times, form: TermSum = GENERAL) -> Characterisation:
     """Find the coefficients by least squares.
 
     Args:

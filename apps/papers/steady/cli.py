@@ -19,9 +19,14 @@ from bsplib.apps.command import Programs
 from bsplib.apps.papers.steady.grain import grains
 from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
 from bsplib.apps.papers.steady.maps import METRICS, draw_map, parse_axis, save_map
-from bsplib.apps.papers.steady.measure import Row, seconds
+from bsplib.apps.papers.steady.measure import PredictedProgram, seconds
 from bsplib.apps.papers.steady.measure import measure as measured
-from bsplib.apps.papers.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
+from bsplib.apps.papers.steady.model import (
+    ALGORITHMS,
+    SteadySetting,
+    best_processors,
+    merge_sort_table,
+)
 from bsplib.apps.papers.steady.programs import SPLITS
 from bsplib.apps.progress import drawn
 from bsplib.output_option import OutputFile, force_option
@@ -47,7 +52,7 @@ def _one_sentence() -> Iterator[None]:
 
 
 def _setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for field in reversed(fields(Setting)):
+    for field in reversed(fields(SteadySetting)):
         option = click.option(
             f"-{field.name}", field.name, default=field.default, show_default=True, type=float
         )
@@ -94,7 +99,7 @@ def _wholes(columns: list[list[tuple[float, float, float]]]) -> list[list[float]
 def predict(algorithm: str, **values: float) -> None:
     """Print the times, the speedup and the efficiency of ALGORITHM, and its best P."""
     with _one_sentence():
-        setting, chosen = Setting(**values), ALGORITHMS[algorithm]
+        setting, chosen = SteadySetting(**values), ALGORITHMS[algorithm]
         one, many = chosen.sequential(setting), chosen.parallel(setting)
         speedup = chosen.speedup(setting)
         best, best_speedup = best_processors(chosen, setting)
@@ -128,7 +133,7 @@ def what_if(
     with _one_sentence():
         plotting.check_target(plot, force=force)
         axes = parse_axis(x), parse_axis(y)
-        drawn_map = draw_map(ALGORITHMS[algorithm], Setting(**values), *axes, metric)
+        drawn_map = draw_map(ALGORITHMS[algorithm], SteadySetting(**values), *axes, metric)
         named = {axis.name for axis in axes}
         others = [f"{name} = {value:g}" for name, value in values.items() if name not in named]
         title = f"{ALGORITHMS[algorithm].title}: {', '.join(others)}"
@@ -192,7 +197,7 @@ def measure(nprocs: int, repeats: int, names: tuple[str, ...]) -> None:
         click.echo("W is too low then, by other work during the sequential run or by its cache.")
 
 
-def _calibrated_table(rows: Sequence[Row]) -> Table:
+def _calibrated_table(rows: Sequence[PredictedProgram]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in ("program", "W, steps/s", "u, MB/s", "empty round"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -202,7 +207,7 @@ def _calibrated_table(rows: Sequence[Row]) -> Table:
     return table
 
 
-def _times_table(rows: Sequence[Row], nprocs: int) -> Table:
+def _times_table(rows: Sequence[PredictedProgram], nprocs: int) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in ("\nprogram", "\nn", "p = 1\nhere", "\nmodel", "\nerr."):
         table.add_column(title, justify="right", no_wrap=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.apps.papers.steady.model import Algorithm, Setting, numbers
+from bsplib.apps.papers.steady.model import Algorithm, SteadySetting, numbers
 from bsplib.profiler import plotting
 
 METRICS = ("speedup", "efficiency")
@@ -47,7 +47,7 @@ def parse_axis(text: str, steps: int = _STEPS) -> Axis:
     low, high = (_number(found[2]), _number(found[3])) if found else (None, None)
     if found is None or low is None or high is None:
         raise ValueError(f"{text!r} is no range; write it as W=1e6:1e9")
-    known = numbers(Setting())
+    known = numbers(SteadySetting())
     if found[1] not in known:
         raise ValueError(f"there is no parameter {found[1]!r}; there are {', '.join(known)}")
     if not 0 < low < high < math.inf:
@@ -63,7 +63,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-def draw_map(algorithm: Algorithm, setting: Setting, x: Axis, y: Axis, metric: str) -> Map:
+def draw_map(algorithm: Algorithm, setting: SteadySetting, x: Axis, y: Axis, metric: str) -> Map:
     """Compute a map.
 
     Raises:

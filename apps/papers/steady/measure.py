@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import bsplib
-from bsplib.apps.papers.steady.model import ALGORITHMS, Algorithm, Setting
+from bsplib.apps.papers.steady.model import ALGORITHMS, Algorithm, SteadySetting
 from bsplib.apps.papers.steady.programs import LIMIT, PROBLEMS, PROGRAMS, iterations, rounds
 from bsplib.apps.spans import Span, keep_memory, least, timed, waiting
 
@@ -31,7 +31,7 @@ _SPLIT = {"fractal": {"split": "column"}}
 
 
 @dataclass(frozen=True)
-class Row:
+class PredictedProgram:
     """A program at the size that was predicted."""
 
     name: str
@@ -71,7 +71,7 @@ def measure(
     *,
     repeats: int = 5,
     advance: Callable[[], object] = lambda: None,
-) -> list[Row]:
+) -> list[PredictedProgram]:
     """Calibrate W and u at a small size, and predict and measure a greater one.
 
     Nothing of the greater size is used for its prediction.
@@ -89,7 +89,7 @@ def measure(
     return rows
 
 
-def _row(name: str, nprocs: int, repeats: int) -> Row:
+def _row(name: str, nprocs: int, repeats: int) -> PredictedProgram:
     small, great = SIZES[name]
     how = _SPLIT.get(name, {})
     took = {
@@ -103,7 +103,7 @@ def _row(name: str, nprocs: int, repeats: int) -> Row:
     plain = _calibrated(name, small, *at, {})
     there = setting_of(name, great)
     of, many = ALGORITHMS[name], rounds(name, great)
-    return Row(
+    return PredictedProgram(
         name=name,
         n=great,
         W=found.W,
@@ -128,15 +128,15 @@ def _calibrated(
         return Calibration(rate, dict.fromkeys(parallel_s, math.inf), empty)
 
 
-def setting_of(name: str, n: int) -> Setting:
+def setting_of(name: str, n: int) -> SteadySetting:
     """Return the problem of a program: its size and densities, without a computer.
 
     The size of a fractal is its number of pixels, and its density is counted with few of them.
     """
     if name != "fractal":
-        return Setting(n=n)
+        return SteadySetting(n=n)
     few = iterations(64, np.arange(64 * 64))
-    return Setting(n=n * n, c=min(float(few.mean()) + 1, LIMIT))
+    return SteadySetting(n=n * n, c=min(float(few.mean()) + 1, LIMIT))
 
 
 def seconds(name: str, n: int, nprocs: int, repeats: int, **how: Any) -> float:
@@ -191,7 +191,7 @@ class Calibration:
         """The least u."""
         return min(self.u.values())
 
-    def seconds(self, algorithm: Algorithm, setting: Setting, rounds: int = 0) -> float:
+    def seconds(self, algorithm: Algorithm, setting: SteadySetting, rounds: int = 0) -> float:
         """Return the predicted time on ``setting.P`` processors: equation 2.3, without a disk."""
         on = int(setting.P)
         if on == 1:
@@ -204,7 +204,7 @@ class Calibration:
 
 def calibrate(
     algorithm: Algorithm,
-    setting: Setting,
+    setting: SteadySetting,
     alone_s: float,
     parallel_s: Mapping[int, float],
     *,

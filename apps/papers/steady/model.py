@@ -18,7 +18,7 @@ NUMBER_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Setting:
+class SteadySetting:
     """A problem, a computer and an algorithm's densities.
 
     Raises:
@@ -47,13 +47,13 @@ class Setting:
                 what = "1 or more" if least else "above 0"
                 raise ValueError(f"{field.name} is {value:g}; it is a finite number, {what}")
 
-    def with_(self, **values: float) -> Setting:
+    def with_(self, **values: float) -> SteadySetting:
         """Return the setting with some values replaced."""
         return replace(self, **values)
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkAmounts:
     """What a run of a program does; all processors together, but for the steps."""
 
     steps: float
@@ -61,7 +61,7 @@ class Work:
     disk_bytes: float = 0.0
     comm_bytes: float = 0.0
 
-    def seconds(self, setting: Setting) -> float:
+    def seconds(self, setting: SteadySetting) -> float:
         """Return the time: equations 2.2 and 2.3, without dynamic waiting."""
         return self.steps / setting.W + self.disk_bytes / setting.B + self.comm_bytes / setting.u
 
@@ -71,28 +71,28 @@ class Algorithm:
     """A sequential and a parallel program for one problem."""
 
     title: str
-    sequential: Callable[[Setting], Work]
-    parallel: Callable[[Setting], Work]
+    sequential: Callable[[SteadySetting], WorkAmounts]
+    parallel: Callable[[SteadySetting], WorkAmounts]
     source: str
     compact: bool
     """Whether it is search space compact: no parallel program of it takes fewer steps."""
 
-    def speedup(self, setting: Setting) -> float:
+    def speedup(self, setting: SteadySetting) -> float:
         """Return the sequential time divided by the parallel one: equation 2.4."""
         return self.sequential(setting).seconds(setting) / self.parallel(setting).seconds(setting)
 
-    def efficiency(self, setting: Setting) -> float:
+    def efficiency(self, setting: SteadySetting) -> float:
         """Return the speedup for each processor: equation 2.5."""
         return self.speedup(setting) / setting.P
 
-    def steps_saved(self, setting: Setting) -> float:
+    def steps_saved(self, setting: SteadySetting) -> float:
         """Return sequential steps less those of all processors; above 0 only if not compact."""
         one, many = self.sequential(setting).steps, self.parallel(setting).steps
         serial = _serial_steps(self, setting)
         return one - (serial + setting.P * (many - serial))
 
 
-def _serial_steps(algorithm: Algorithm, setting: Setting) -> float:
+def _serial_steps(algorithm: Algorithm, setting: SteadySetting) -> float:
     """Return the steps of the parallel program that only one processor does."""
     return _split_and_merge(setting) if algorithm in (ALGORITHMS["sort"], SLOW) else 0.0
 
@@ -105,16 +105,16 @@ def lg(x: float) -> float:
 # -- sorting: section 3 -----------------------------------------------------------------------
 
 
-def _sort(s: Setting) -> Work:
+def _sort(s: SteadySetting) -> WorkAmounts:
     """Equations 1.2 and 3.1: n lg n / W + 2 x 8 n / B; Tables 1 to 3 follow to the last digit."""
-    return Work(s.n * lg(s.n), 2 * KEY_BYTES * s.n)
+    return WorkAmounts(s.n * lg(s.n), 2 * KEY_BYTES * s.n)
 
 
-def _split_and_merge(s: Setting) -> float:
+def _split_and_merge(s: SteadySetting) -> float:
     return s.n + s.n * lg(s.P)
 
 
-def _parallel_sort(s: Setting) -> Work:
+def _parallel_sort(s: SteadySetting) -> WorkAmounts:
     """Equation 3.2, lost: splitting, the sort of a part, and merging; disk; network.
 
     Splitting reads each key once. To merge P parts takes lg P comparisons for each key:
@@ -123,52 +123,52 @@ def _parallel_sort(s: Setting) -> Work:
     """
     part = s.n / s.P
     own = part * lg(max(part, 1))
-    return Work(own + _split_and_merge(s), 2 * KEY_BYTES * s.n, 2 * KEY_BYTES * s.n)
+    return WorkAmounts(own + _split_and_merge(s), 2 * KEY_BYTES * s.n, 2 * KEY_BYTES * s.n)
 
 
-def _slow_sort(s: Setting) -> Work:
+def _slow_sort(s: SteadySetting) -> WorkAmounts:
     """Equation 3.4, lost: as 3.1 with n squared comparisons."""
-    return Work(s.n**2, 2 * KEY_BYTES * s.n)
+    return WorkAmounts(s.n**2, 2 * KEY_BYTES * s.n)
 
 
-def _parallel_slow_sort(s: Setting) -> Work:
+def _parallel_slow_sort(s: SteadySetting) -> WorkAmounts:
     """Equation 3.5, lost: as 3.2 with (n/P) squared comparisons."""
     steps = (s.n / s.P) ** 2 + _split_and_merge(s)
-    return Work(steps, 2 * KEY_BYTES * s.n, 2 * KEY_BYTES * s.n)
+    return WorkAmounts(steps, 2 * KEY_BYTES * s.n, 2 * KEY_BYTES * s.n)
 
 
 # -- fractals and Monte Carlo: sections 4 and 5 -------------------------------------------------
 
 
-def _fractal(s: Setting) -> Work:
+def _fractal(s: SteadySetting) -> WorkAmounts:
     """Equation 4.1: c n / W."""
-    return Work(s.c * s.n)
+    return WorkAmounts(s.c * s.n)
 
 
-def _parallel_fractal(s: Setting) -> Work:
+def _parallel_fractal(s: SteadySetting) -> WorkAmounts:
     """Equation 4.2: c n / (P W) + d n / u.
 
     So the efficiency, 4.4, is 1 / (1 + d P W / (c u)). With the values of Figure 3 it is 0.886;
     the paper prints 87%.
     """
-    return Work(s.c * s.n / s.P, 0.0, s.d * s.n)
+    return WorkAmounts(s.c * s.n / s.P, 0.0, s.d * s.n)
 
 
 # -- matrices: sections 6 and 7 -----------------------------------------------------------------
 
 
-def _matrices(s: Setting) -> Work:
+def _matrices(s: SteadySetting) -> WorkAmounts:
     """Equation 6.1, lost: n^3 / W, since line 4 is executed n^3 times."""
-    return Work(s.n**3)
+    return WorkAmounts(s.n**3)
 
 
-def _parallel_matrices(s: Setting) -> Work:
+def _parallel_matrices(s: SteadySetting) -> WorkAmounts:
     """Equation 6.2, lost: A is distributed, B is sent to all, in numbers of 8 bytes.
 
     By the text these are n^2 and at most P n^2 items; that of section 9 agrees: with
     P = n^2 the communication is of the order n^4. The text counts no result.
     """
-    return Work(s.n**3 / s.P, 0.0, NUMBER_BYTES * (s.P + 1) * s.n**2)
+    return WorkAmounts(s.n**3 / s.P, 0.0, NUMBER_BYTES * (s.P + 1) * s.n**2)
 
 
 def _squares(n: float) -> float:
@@ -176,18 +176,18 @@ def _squares(n: float) -> float:
     return (n - 1) * n * (2 * n - 1) / 6
 
 
-def _elimination(s: Setting) -> Work:
+def _elimination(s: SteadySetting) -> WorkAmounts:
     """Equation 7.1, lost: wave i changes n - i rows, by 3 (n - i) multiplications each."""
-    return Work(3 * _squares(s.n))
+    return WorkAmounts(3 * _squares(s.n))
 
 
-def _parallel_elimination(s: Setting) -> Work:
+def _parallel_elimination(s: SteadySetting) -> WorkAmounts:
     """Equation 7.2, lost: in wave i 2 x 8 (n - i)^2 bytes, since rows go out and come back.
 
     The speedup is P / (1 + 16 P W / (3 u)), so that u has to be far above P W, as the text says.
     """
     squares = _squares(s.n)
-    return Work(3 * squares / s.P, 0.0, 2 * NUMBER_BYTES * squares)
+    return WorkAmounts(3 * squares / s.P, 0.0, 2 * NUMBER_BYTES * squares)
 
 
 ALGORITHMS = {
@@ -211,7 +211,9 @@ fractal (section 5)."""
 SLOW = ALGORITHMS["slow-sort"]
 
 
-def best_processors(algorithm: Algorithm, setting: Setting, most: int = 4096) -> tuple[int, float]:
+def best_processors(
+    algorithm: Algorithm, setting: SteadySetting, most: int = 4096
+) -> tuple[int, float]:
     """Return the number of processors with the greatest speedup, and this speedup.
 
     Args:
@@ -238,12 +240,12 @@ def merge_sort_table(
     """
     rows = []
     for n in sizes:
-        setting = Setting(n=n, W=speed, B=disk)
+        setting = SteadySetting(n=n, W=speed, B=disk)
         work = _sort(setting)
         rows.append((work.steps / speed, work.disk_bytes / disk, work.seconds(setting)))
     return rows
 
 
-def numbers(setting: Setting) -> dict[str, Any]:
+def numbers(setting: SteadySetting) -> dict[str, Any]:
     """Return the values of a setting by name."""
     return {field.name: getattr(setting, field.name) for field in fields(setting)}

@@ -117,7 +117,7 @@ class BspMagic:
         is_hidden = cell.rstrip().endswith(";")
         return None if is_hidden or all(result is None for result in results) else results
 
-    def _run(self, program: Program, options: Namespace) -> list[Any]:
+    def _run(self, program: CellProgram, options: Namespace) -> list[Any]:
         """Run a program; show the call graph if it is recorded."""
         pool = self._ready(options)
         with tempfile.TemporaryDirectory(prefix="bsp-cell-") as folder:
@@ -264,7 +264,7 @@ _FIRST_LINE = 2
 """Of the program in its cell; the first line is the magic."""
 
 
-class Program(NamedTuple):
+class CellProgram(NamedTuple):
     """What the processes run for a cell."""
 
     main: FunctionType
@@ -272,7 +272,7 @@ class Program(NamedTuple):
     """Values of the notebook by their names, in the order of the parameters after the group."""
 
 
-def program_of(cell: str, magic: str, name: str, namespace: dict[str, Any]) -> Program:
+def program_of(cell: str, magic: str, name: str, namespace: dict[str, Any]) -> CellProgram:
     """Make a program of a cell.
 
     Args:
@@ -299,7 +299,7 @@ def program_of(cell: str, magic: str, name: str, namespace: dict[str, Any]) -> P
         each: namespace[each] for each in taken if each in own or not _stays(namespace[each])
     }
     code = _code(body, list(arguments), name)
-    return Program(FunctionType(code, namespace, "main"), arguments)
+    return CellProgram(FunctionType(code, namespace, "main"), arguments)
 
 
 def _remember(name: str, text: str) -> None:
@@ -356,7 +356,7 @@ def _stays(value: Any) -> bool:
     return isinstance(value, ModuleType) or inspect.isclass(value) or inspect.isroutine(value)
 
 
-def cannot_travel(program: Program) -> UsageError | None:
+def cannot_travel(program: CellProgram) -> UsageError | None:
     """Return the error for the first value that cannot be sent to the processes."""
     for name, value in program.arguments.items():
         try:

@@ -68,7 +68,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Program:
+class ObservedProgram:
     """The nodes of all runs of a program."""
 
     nodes: dict[str, Node]
@@ -82,7 +82,7 @@ class Program:
 
 def observe(
     runs: Sequence[tuple[Run, Mapping[str, float], tuple[float, ...]]],
-) -> tuple[Program, list[Observation]]:
+) -> tuple[ObservedProgram, list[Observation]]:
     """Return what runs tell.
 
     Args:
@@ -104,7 +104,7 @@ def observe(
     used = {node for chain in chains for node in chain}
     every = [graph for graphs in by_place.values() for graph in graphs]
     earliest = min((run for run, *_ in runs), key=lambda run: str(run.meta.get("started", "")))
-    return Program(
+    return ObservedProgram(
         {name: nodes[name] for name in nodes if name in used},
         tuple(chains),
         patterns_of(every),

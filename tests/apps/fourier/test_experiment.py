@@ -11,7 +11,7 @@ from bsplib.apps.fourier import fft
 from bsplib.apps.fourier.common import signal
 from bsplib.apps.fourier.experiment import (
     FORMULA,
-    Row,
+    PredictedTransform,
     command,
     main,
     printed_coefficients,
@@ -43,7 +43,9 @@ def test_the_coefficients_are_those_of_times():
     [(1, "-0.30"), (2, "1.82"), (4, "3.77"), (8, "6.36"), (16, "8.67"), (32, "7.71")],
 )
 def test_the_errors_are_those_of_the_printed_times(nprocs, printed):
-    row = Row(nprocs, TABLE_3[nprocs].measured_s, TABLE_3[nprocs].predicted_s, 0.0, 0.0)
+    row = PredictedTransform(
+        nprocs, TABLE_3[nprocs].measured_s, TABLE_3[nprocs].predicted_s, 0.0, 0.0
+    )
     assert f"{row.error_percent:.2f}" == printed
 
 

@@ -9,7 +9,12 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.apps.papers.speedup import buffers, runs
 from bsplib.apps.papers.speedup.cli import cli
-from bsplib.apps.papers.speedup.laws import Parts, bitonic_growth, fit_parts, memory_bounded
+from bsplib.apps.papers.speedup.laws import (
+    SequentialParts,
+    bitonic_growth,
+    fit_parts,
+    memory_bounded,
+)
 from bsplib.apps.papers.speedup.overheads import (
     BARRIER,
     BARRIER_PVM_MS,
@@ -207,7 +212,7 @@ def test_a_line_takes_two_numbers_of_processors():
 
 
 def test_speedup_of_parts_is_that_of_equations_1_to_4():
-    parts = Parts(start=10.0, each=2.0)
+    parts = SequentialParts(start=10.0, each=2.0)
     assert parts.speedup(88.0, 4) == pytest.approx((12 + 88) / (18 + 22))
 
 

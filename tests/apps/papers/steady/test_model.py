@@ -10,10 +10,15 @@ from bsplib.apps.papers.steady.grain import grains
 from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
 from bsplib.apps.papers.steady.maps import draw_map, parse_axis
 from bsplib.apps.papers.steady.measure import calibrate
-from bsplib.apps.papers.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
+from bsplib.apps.papers.steady.model import (
+    ALGORITHMS,
+    SteadySetting,
+    best_processors,
+    merge_sort_table,
+)
 
 SIZES = [10_000 * 2**k for k in range(15)]
-FRACTAL = Setting(n=1e6, P=512, W=101e6, u=100e6, c=32_000, d=8)
+FRACTAL = SteadySetting(n=1e6, P=512, W=101e6, u=100e6, c=32_000, d=8)
 
 TABLE_1 = """
 0.03 0.06 0.09; 0.05 0.13 0.18; 0.12 0.26 0.37; 0.25 0.51 0.76; 0.53 1.02 1.56; 1.13 2.05 3.17;
@@ -94,7 +99,7 @@ def test_the_size_of_a_fractal_or_simulation_does_not_matter(name, n):
 def test_a_compact_algorithm_has_no_superlinear_speedup(name, nprocs):
     algorithm = ALGORITHMS[name]
     assert algorithm.compact
-    fast = Setting(n=1e5, P=nprocs, u=1e30, B=1e30)
+    fast = SteadySetting(n=1e5, P=nprocs, u=1e30, B=1e30)
     assert algorithm.speedup(fast) <= nprocs * (1 + 1e-12)
     assert algorithm.steps_saved(fast) <= 1e-6 * algorithm.sequential(fast).steps
 
@@ -102,7 +107,7 @@ def test_a_compact_algorithm_has_no_superlinear_speedup(name, nprocs):
 def test_a_quadratic_sort_has_superlinear_speedup_on_few_workstations():
     """Section 3.2: 2 to 5 workstations, W = 5 MIPS, u = 60,000 B/s, B = 3.5 MB/s."""
     slow = ALGORITHMS["slow-sort"]
-    here = Setting(n=50_000, W=5e6, u=60_000, B=3.5e6)
+    here = SteadySetting(n=50_000, W=5e6, u=60_000, B=3.5e6)
     for nprocs in (2, 3, 4, 5):
         assert slow.speedup(here.with_(P=nprocs)) > nprocs
         assert slow.steps_saved(here.with_(P=nprocs)) > 0
@@ -120,7 +125,7 @@ def test_equation_2_1_holds_with_the_merge_that_was_inferred(nprocs):
 def test_figure_2_is_as_the_text_says():
     """n = 10^18, P = 3: worthwhile with W <= 1 MIPS and u >= 100 MB/s, not with 128 MIPS."""
     sort = ALGORITHMS["sort"]
-    here = Setting(n=1e18, P=3, B=10e6)
+    here = SteadySetting(n=1e18, P=3, B=10e6)
     assert sort.speedup(here.with_(W=1e6, u=100e6)) > 2.5
     assert sort.speedup(here.with_(W=129e6, u=1e30)) < 1.2
 
@@ -128,7 +133,7 @@ def test_figure_2_is_as_the_text_says():
 def test_the_network_of_an_elimination_has_to_be_faster_than_all_processors():
     """Section 7: unless u >> P W, communication offsets all benefits."""
     elimination = ALGORITHMS["elimination"]
-    here = Setting(n=1000, P=16, W=1e8)
+    here = SteadySetting(n=1000, P=16, W=1e8)
     assert elimination.speedup(here.with_(u=100 * 16 * 1e8)) > 15
     assert elimination.speedup(here.with_(u=16 * 1e8)) < 3
     closed = 16 / (1 + 16 * 16 * 1e8 / (3 * 1e9))
@@ -137,7 +142,7 @@ def test_the_network_of_an_elimination_has_to_be_faster_than_all_processors():
 
 def test_larger_matrices_make_up_for_their_communication():
     matrices = ALGORITHMS["matrices"]
-    here = Setting(P=16, W=1e8, u=1e7)
+    here = SteadySetting(P=16, W=1e8, u=1e7)
     speedups = [matrices.speedup(here.with_(n=n)) for n in (100, 1000, 10_000, 100_000)]
     assert speedups == sorted(speedups)
     few, many = (best_processors(matrices, here.with_(n=n))[0] for n in (1000, 100_000))
@@ -157,7 +162,7 @@ def test_grains_are_the_papers():
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_what_is_calibrated_is_found_again(name):
     algorithm = ALGORITHMS[name]
-    true = Setting(n=300, W=3e6, u=5e5, B=1e30)
+    true = SteadySetting(n=300, W=3e6, u=5e5, B=1e30)
     alone = algorithm.sequential(true).seconds(true)
     took = {p: algorithm.parallel(true.with_(P=p)).seconds(true) for p in (2, 3)}
     found = calibrate(algorithm, true, alone, took)
@@ -170,7 +175,7 @@ def test_what_is_calibrated_is_found_again(name):
 def test_empty_rounds_are_taken_off_and_added_again(name):
     """T_sync of equation 2.3: what is calibrated with rounds predicts another size with others."""
     algorithm = ALGORITHMS[name]
-    true = Setting(n=300, W=3e6, u=5e5, B=1e30)
+    true = SteadySetting(n=300, W=3e6, u=5e5, B=1e30)
     empty = {1: 0.25, 2: 2.0}
 
     def took(n, p, rounds):
@@ -188,19 +193,21 @@ def test_empty_rounds_are_taken_off_and_added_again(name):
 
 def test_a_sequential_run_of_rounds_alone_is_told():
     with pytest.raises(ValueError, match="and 4 empty rounds take 12 s"):
-        calibrate(ALGORITHMS["fractal"], Setting(), 10.0, {2: 1.0}, rounds=4, round_s={1: 3.0})
+        calibrate(
+            ALGORITHMS["fractal"], SteadySetting(), 10.0, {2: 1.0}, rounds=4, round_s={1: 3.0}
+        )
 
 
 def test_a_run_faster_than_its_computation_is_told():
     with pytest.raises(ValueError, match="took 1 s, and its computation alone 5 s"):
-        calibrate(ALGORITHMS["fractal"], Setting(), 10.0, {2: 1.0})
+        calibrate(ALGORITHMS["fractal"], SteadySetting(), 10.0, {2: 1.0})
 
 
 @pytest.mark.parametrize("value", [0, -1, math.inf, math.nan])
 @pytest.mark.parametrize("name", ["n", "P", "W", "u", "B", "c", "d"])
 def test_values_that_are_none_are_told(name, value):
     with pytest.raises(ValueError, match=rf"{name} is .*; it is a finite number"):
-        Setting(**{name: value})
+        SteadySetting(**{name: value})
 
 
 def test_a_map_has_the_values_of_the_model():
