@@ -42,7 +42,7 @@ class Case:
     lines: int | None = None
     """Lines of code of the program, where they are counted."""
     repeats: int | None = None
-    """Take only so many samples, in the last turns, since each takes long."""
+    """Number of samples, in the last turns, where each takes long; one in each turn if None."""
     facts: Callable[[], dict[str, Any]] | None = None
     """Returns what else is known of the case when its samples have been taken."""
 

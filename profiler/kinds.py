@@ -34,7 +34,7 @@ COMP, COMM, SUB_GROUPS, SYNC = "comp", "comm", "groups", "sync"
 """What is lost: waiting for the greatest w, for the greatest h, for a sub-group; or l paid."""
 
 _MOST_SPOTS = 40
-"""Of each sort of loss the greatest so many are described."""
+"""Losses of each sort that are described, the greatest ones."""
 _REPEATED = 5
 """A spot that is passed at least so often can have a loss that happens once."""
 _HALF = 0.5

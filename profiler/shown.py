@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import networkx
 
 MOST_SHOWN = 80
-"""About so many nodes can be read on a screen or on a page."""
+"""Number of nodes that can be read on a screen or on a page."""
 
 
 class ShownLink(NamedTuple):

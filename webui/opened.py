@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 _KEPT_GRAPHS = 4
-"""So many call graphs of a run are kept: with and without bsplib, whole and in part."""
+"""Call graphs of a run that are kept: with and without bsplib, whole and in part."""
 _KEPT_OTHERS = 8
-"""So many other objects are kept, of those that views make once for a run."""
+"""Other objects that are kept, of those that views make once for a run."""
 
 _Made = TypeVar("_Made")
 

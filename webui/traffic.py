@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 MOST_POINTS = 2000
-"""About so many points of a scatter are sent."""
+"""Number of points of a scatter that are sent, roughly."""
 MOST_LISTED = 10
-"""So many supersteps and cost centres are listed."""
+"""Number of supersteps, and of cost centres, that are listed."""
 MOST_OF_ONE = 3
-"""At most so many of the listed supersteps have the same cost centre."""
+"""Greatest number of listed supersteps that have the same cost centre."""
 MOST_RANKED = 10_000
-"""They are chosen from so many supersteps that depart most."""
+"""Number of supersteps, those that depart most, from which the listed ones are chosen."""
 
 
 def traffic(opened: OpenRun, query: Mapping[str, str]) -> Json:

@@ -23,8 +23,8 @@ from bsplib.apps.sql.keys import Encoding, Keys, numbered
 from bsplib.apps.sql.relation import Relation
 from bsplib.apps.work import charge_sums
 
-_DENSE = 4
-"""Groups are numbered by their key where there may be up to so many keys for each row."""
+_MOST_KEYS_FOR_A_ROW = 4
+"""Greatest number of possible keys for each row, for groups to be numbered by their key."""
 
 
 class Partial(NamedTuple):
@@ -126,4 +126,6 @@ class Groups:
 
     def _is_dense(self, rows: int) -> bool:
         """Tell whether there may be so few keys that each may have a place of its own."""
-        return self.encoding.packed and self.encoding.span <= max(_DENSE * rows, CHUNK)
+        return self.encoding.packed and self.encoding.span <= max(
+            _MOST_KEYS_FOR_A_ROW * rows, CHUNK
+        )

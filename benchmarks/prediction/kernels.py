@@ -212,7 +212,7 @@ def measure_alone(path: Path = FILE, every: int = 1) -> None:
 
     Args:
         path: the file to write.
-        every: take one cell of so many, to try it out.
+        every: take every n-th cell only, to try it out.
     """
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     command = [sys.executable, "-m", "benchmarks.prediction.kernels", str(path), str(every)]

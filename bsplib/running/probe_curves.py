@@ -53,7 +53,7 @@ _BEYOND = 64
 """Bytes by which a message is longer than one that is part of its parcel."""
 _QUARTILE = 0.25
 _WORK_KEYS = 2**22
-"""So many that the C library gives their memory back to the system each time."""
+"""Number of keys whose memory the C library gives back to the system each time."""
 _WARM_UPS = 4
 _COLD_SUPERSTEPS = 6
 _COLD_RUNS = 6
@@ -278,7 +278,7 @@ def cold_curve(nprocs: int, backend: BackendName, warm: Curve) -> Curve:
     Args:
         nprocs: number of processes.
         backend: starts processes.
-        warm: of the exchange, whose time is part of the price already.
+        warm: seconds of the exchange; they are part of the price already.
     """
     sizes = [size for size in _COLD_SIZES if size <= most_bytes(nprocs)]
     seconds = []
@@ -313,7 +313,7 @@ def _syncs(bsp: Group) -> float:
 
 
 def _send_anew(bsp: Group, nbytes: int) -> NDArray[np.float64]:
-    """Return the seconds of the first large sends of a run, of so many bytes."""
+    """Return the seconds of the first large sends of a run."""
     source = np.ones(nbytes, np.uint8)
     seconds = np.zeros(_COLD_SUPERSTEPS)
     right = (bsp.pid + 1) % bsp.nprocs

@@ -39,7 +39,7 @@ MOST_DRAWN = 2000
 """Greatest number of nodes of a picture: dot would take minutes for more."""
 
 MOST_LINES = 200
-"""A picture may have so many lines, and two more for each of its nodes."""
+"""Lines that a picture may have beside two for each of its nodes."""
 
 _FONT = "Helvetica,Arial,sans-serif"
 _GRAPH = {
@@ -64,7 +64,7 @@ _EDGE = {"arrowsize": "0.5", "color": colours.LINE}
 _STEP, _ABREAST = 200, 50
 """Points that a box takes in the direction of the calls, and across, when they go to the right."""
 _WIDEST = 8
-"""A picture that would be so many times as wide as high is drawn downwards."""
+"""Ratio of width to height from which on a picture is drawn downwards."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Limits of the shades in the legend; a score is on the scale as the square of its shade."""

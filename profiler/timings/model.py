@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _RIVALS = 15
-"""So many formulas that are nearly as good are asked how far their predictions differ."""
+"""Number of formulas, nearly as good, whose predictions are compared."""
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,11 @@ SLICES = 8
 _DRAWS = 64
 """Random steps of an object in a time slice."""
 _PIXELS = 1 << 14
-"""So many pixels are iterated together."""
+"""Pixels that are iterated together."""
 _RANKED, _COMPARED = 127, 4096
-"""So many keys are compared with so many others together, or up to twice as many, since numpy
-takes ten times as long for each of fewer than 2500. A count of the first fits into a byte."""
+"""Keys that are compared together, and the others that they are compared with, which may be up to
+twice as many: numpy takes ten times as long for each of fewer than 2500. A count of the first fits
+into a byte."""
 
 
 def sort(bsp: bsplib.Group, n: int, given: Array | None = None) -> Array | None:
