@@ -17,13 +17,13 @@ from bsplib.backends.launching import Times
 from bsplib.errors import MissingExtraError
 from bsplib.output_file import TRACE
 from bsplib.output_option import OutputFile
-from bsplib.running import launch
 from bsplib.running.options import BackendName
+from bsplib.running.overrides import current, overriding
 from bsplib.sentences import as_sentence
 
 
 @dataclass(frozen=True)
-class Place:
+class ProgramRun:
     """Where a program runs, and whether it is recorded; fields as in :func:`bsplib.run`."""
 
     nprocs: int | None = None
@@ -60,7 +60,7 @@ class Place:
                 raise as_sentence(error) from None
 
 
-class Program(click.Command):
+class ProgramCommand(click.Command):
     """A command that names in one sentence the extra that it lacks, and exits with status 2."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -89,12 +89,8 @@ def _named_extra() -> Iterator[None]:
 @contextmanager
 def _times_reported() -> Iterator[None]:
     """Print the virtual times of runs, unless ``bsp run`` prints them already."""
-    before = launch.overrides.report_times
-    launch.overrides.report_times = before or _print_times
-    try:
+    with overriding(report_times=current().report_times or _print_times):
         yield
-    finally:
-        launch.overrides.report_times = before
 
 
 def _print_times(times: Times) -> None:
@@ -102,7 +98,7 @@ def _print_times(times: Times) -> None:
 
 
 def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a :class:`Place`, which the command receives as ``place``."""
+    """Add the options of a :class:`ProgramRun`, which the command receives as ``place``."""
 
     @functools.wraps(command)
     def with_place(
@@ -112,7 +108,7 @@ def place_options(command: Callable[..., Any]) -> Callable[..., Any]:
         profile: Path | None,
         **more: Any,
     ) -> Any:
-        return command(place=Place(nprocs, backend, machine, profile), **more)
+        return command(place=ProgramRun(nprocs, backend, machine, profile), **more)
 
     for option in reversed(_OPTIONS):
         with_place = option(with_place)

@@ -20,7 +20,7 @@ def unseen(_: str) -> None:
     """Show nothing."""
 
 
-class Steps:
+class ProgressSteps:
     """The steps of a program, for a progress bar."""
 
     def __call__(self, what: str) -> None:
@@ -30,7 +30,7 @@ class Steps:
         """Set the fraction of the step that is done, from 0 to 1."""
 
 
-class _Drawn(Steps):
+class _Drawn(ProgressSteps):
     """Steps that are drawn on a terminal."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
@@ -49,7 +49,7 @@ class _Drawn(Steps):
 
 
 @contextmanager
-def steps(bsp: bsplib.Group, total: int, *, shown: bool) -> Iterator[Steps]:
+def steps(bsp: bsplib.Group, total: int, *, shown: bool) -> Iterator[ProgressSteps]:
     """Show how many of ``total`` steps are done, if standard error is a terminal.
 
     Args:
@@ -62,7 +62,7 @@ def steps(bsp: bsplib.Group, total: int, *, shown: bool) -> Iterator[Steps]:
     """
     console = Console(stderr=True)
     if bsp.pid or not shown or not console.is_terminal:
-        yield Steps()
+        yield ProgressSteps()
         return
     with _bar(console) as progress:
         yield _Drawn(progress, progress.add_task("", total=total))

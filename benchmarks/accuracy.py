@@ -19,7 +19,7 @@ Report = dict[str, Any]
 """What a benchmark found, in its form in the JSON file."""
 
 
-class Row(NamedTuple):
+class AccuracyGoal(NamedTuple):
     """A goal and what was reached, both in words."""
 
     what: str
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     """None if what it is compared with was not measured."""
 
 
-def keep(head: Report, report: Report, goals: Sequence[Row], *, trial: bool) -> None:
+def keep(head: Report, report: Report, goals: Sequence[AccuracyGoal], *, trial: bool) -> None:
     """Write the JSON file, and show the goals as a table in the terminal.
 
     Args:

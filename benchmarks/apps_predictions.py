@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
-from bsplib.apps.prediction.experiments import EXPERIMENTS, Place, Shape, Taken
-from bsplib.apps.prediction.prediction import Prediction, Row, predict
+from bsplib.apps.prediction.experiments import EXPERIMENTS, RunSetup, Shape, Taken
+from bsplib.apps.prediction.prediction import LargeRun, ProgramPrediction, predict
 
 SMALL = 2**17
 VIRTUAL = (Shape(2**21, 16),)
@@ -39,8 +39,8 @@ class _Turn:
 
     def __init__(self, name: str, backend: str) -> None:
         self._experiment = EXPERIMENTS[name]
-        self._place = Place(backend, "shared-memory", _REPEATS)
-        self._rows: Sequence[Row] = ()
+        self._place = RunSetup(backend, "shared-memory", _REPEATS)
+        self._rows: Sequence[LargeRun] = ()
 
     def measured(self) -> float:
         """Predict and measure again; return the mean of the measured times."""
@@ -61,7 +61,7 @@ class _Turn:
     def _mean(self, part: Part) -> float:
         return float(np.mean([part(row.measured) for row in self._rows]))
 
-    def _predict(self) -> Prediction:
+    def _predict(self) -> ProgramPrediction:
         virtual = self._place.backend == "sim"
         small = self._experiment.small(SMALL, None if virtual else 2, fine=not virtual)
         return predict(self._experiment, self._place, small, VIRTUAL if virtual else REAL)

@@ -27,10 +27,10 @@ import bsplib
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_of
-from bsplib.apps.progress import Steps
+from bsplib.apps.progress import ProgressSteps
 from bsplib.apps.sorting import external_sort, keycheck, keyfile, sample_sort
-from bsplib.apps.sorting.blocks import Table
-from bsplib.apps.sorting.blockwork import Files, Work
+from bsplib.apps.sorting.blocks import BlockTable
+from bsplib.apps.sorting.blockwork import BlockWork, Files
 from bsplib.apps.sorting.stream import Buffer, make_buffers, stream
 from bsplib.apps.sorting.workspace import workspace
 
@@ -139,8 +139,8 @@ def moves(bsp: bsplib.Group, files: Files, memory: int, read_bytes: int) -> None
             )
             for file in files
         }
-        table = Table.of(keys.count, length, keys.dtype)
-        work = Work(files, table, channels, buffers, Steps())
+        table = BlockTable.of(keys.count, length, keys.dtype)
+        work = BlockWork(files, table, channels, buffers, ProgressSteps())
         left, source = read_bytes // keys.dtype.itemsize, keys
         while left > 0:
             _move(bsp, work, source, min(left, keys.count))
@@ -148,7 +148,7 @@ def moves(bsp: bsplib.Group, files: Files, memory: int, read_bytes: int) -> None
             left, source = left - keys.count, files.scratch
 
 
-def _move(bsp: bsplib.Group, work: Work, source: keyfile.KeyFile, count: int) -> None:
+def _move(bsp: bsplib.Group, work: BlockWork, source: keyfile.KeyFile, count: int) -> None:
     """Copy every p-th piece of keys from one file to the other."""
     span = 2 * work.table.length
 
@@ -170,7 +170,7 @@ def _on_files(size: int, memory: int, stack: ExitStack) -> Sequence[Case]:
     read_bytes: list[int] = []
 
     def sort() -> float:
-        reports: list[external_sort.Report] = []
+        reports: list[external_sort.SortReport] = []
         seconds = seconds_of(
             lambda: reports.extend(
                 external_sort.sort_file(keys.path, target, memory=memory, force=True, nprocs=NPROCS)

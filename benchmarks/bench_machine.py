@@ -21,12 +21,12 @@ import numpy as np
 import numpy.random  # loaded before all runs, since it takes 10 ms, which no model is about
 
 import bsplib
-from benchmarks.accuracy import Report, Row, keep
+from benchmarks.accuracy import AccuracyGoal, Report, keep
 from benchmarks.lent import borrow_memory
 from benchmarks.prediction.settings import MACHINE as SETTINGS
 from benchmarks.provenance import Circumstances
 from bsplib.apps.fourier import fft
-from bsplib.apps.prediction.experiments import EXPERIMENTS, Place, Shape
+from bsplib.apps.prediction.experiments import EXPERIMENTS, RunSetup, Shape
 from bsplib.apps.prediction.prediction import predict as predict_large
 from bsplib.apps.sorting import bitonic_sort, psrs, sample_sort
 from bsplib.apps.sql import arrow
@@ -185,7 +185,7 @@ def _summary(cell: Report) -> Report:
 def measure_obsp() -> list[Report]:
     """Predict large runs of the FFT and the sample sort from small ones."""
     settings = SETTINGS["obsp"]
-    place = Place("shm", "shared-memory", settings["repeats"])
+    place = RunSetup("shm", "shared-memory", settings["repeats"])
     rows = []
     for name in settings["programs"]:
         experiment = EXPERIMENTS[name]
@@ -206,7 +206,7 @@ def measure_obsp() -> list[Report]:
 # -- goals ------------------------------------------------------
 
 
-def goals(report: Report) -> list[Row]:
+def goals(report: Report) -> list[AccuracyGoal]:
     """Return every goal with what was reached."""
     return [
         *_probe_goals(report["probe"]),
@@ -216,16 +216,16 @@ def goals(report: Report) -> list[Row]:
     ]
 
 
-def _probe_goals(found: Report) -> Iterator[Row]:
+def _probe_goals(found: Report) -> Iterator[AccuracyGoal]:
     wanted = SETTINGS["probe"]["goals"]
     for row in found["counts"]:
         title = f"probe, p = {row['p']}"
         spread = row["spread_of_two_probes"]["mean"]
         if row["misfit"] is not None:
             reached, goal = row["misfit"], wanted["misfit"]
-            yield Row(f"{title}: misfit", f"{reached:.1%}", f"{goal:.0%}", reached <= goal)
+            yield AccuracyGoal(f"{title}: misfit", f"{reached:.1%}", f"{goal:.0%}", reached <= goal)
         goal = wanted["spread"]
-        yield Row(
+        yield AccuracyGoal(
             f"{title}: mean difference of two probes",
             f"{spread:.1%}",
             f"{goal:.0%}",
@@ -233,7 +233,7 @@ def _probe_goals(found: Report) -> Iterator[Row]:
         )
 
 
-def _replay_goals(cells: list[Report]) -> Iterator[Row]:
+def _replay_goals(cells: list[Report]) -> Iterator[AccuracyGoal]:
     settings = SETTINGS["replay"]
     wanted = settings["goals"]
     errors, totals = [], []
@@ -249,13 +249,13 @@ def _replay_goals(cells: list[Report]) -> Iterator[Row]:
         ]
     within = sum(error <= wanted["within"] for error in errors)
     part = within / len(errors) if errors else 1.0
-    yield Row(
+    yield AccuracyGoal(
         f"replay: communication of cost centres within {wanted['within']:.0%}",
         f"{within} of {len(errors)}",
         f"{wanted['part_within']:.0%}",
         part >= wanted["part_within"],
     )
-    yield Row(
+    yield AccuracyGoal(
         "replay: greatest error of a total",
         f"{max(totals):.1%}",
         f"{wanted['total']:.0%}",
@@ -263,7 +263,7 @@ def _replay_goals(cells: list[Report]) -> Iterator[Row]:
     )
 
 
-def _sim_goals(cells: list[Report]) -> Iterator[Row]:
+def _sim_goals(cells: list[Report]) -> Iterator[AccuracyGoal]:
     settings = SETTINGS["sim"]
     wanted = settings["goals"]
     chosen = {(cell["program"], cell["p"]): cell for cell in cells}  # the longer size is last
@@ -272,7 +272,7 @@ def _sim_goals(cells: list[Report]) -> Iterator[Row]:
     ]
     within = sum(cell["error"] <= wanted["within"] for cell in long)
     goal = f"{wanted['cells']} of {wanted['of']}"
-    yield Row(
+    yield AccuracyGoal(
         f"sim against shm: cells within {wanted['within']:.0%}",
         f"{within} of {len(long)}",
         goal,
@@ -280,23 +280,23 @@ def _sim_goals(cells: list[Report]) -> Iterator[Row]:
     )
     errors = [abs(min(cell["sim_s"]) / min(cell["shm_s"]) - 1) for cell in long]
     least = sum(error <= wanted["within"] for error in errors)
-    yield Row(
+    yield AccuracyGoal(
         "sim against shm, the least of the repeats in place of the median",
         f"{least} of {len(long)}, at most {max(errors):.1%}",
         goal,
         None,  # the median counts; this tells what other work of the computer adds to it
     )
     spread = statistics.median(max(cell["shm_s"]) / min(cell["shm_s"]) - 1 for cell in long)
-    yield Row("runs of shm: median spread of the repeats", f"{spread:.1%}", "", None)
+    yield AccuracyGoal("runs of shm: median spread of the repeats", f"{spread:.1%}", "", None)
 
 
-def _obsp_goals(rows: list[Report]) -> Iterator[Row]:
+def _obsp_goals(rows: list[Report]) -> Iterator[AccuracyGoal]:
     wanted = SETTINGS["obsp"]["goals"]
     for name in sorted({row["program"] for row in rows}):
         for part, goal in wanted.items():
             pairs = np.array([row[part] for row in rows if row["program"] == name])
             error = float(np.mean(np.abs(pairs[:, 1] / pairs[:, 0] - 1)))
-            yield Row(
+            yield AccuracyGoal(
                 f"OBSP*, {name}: mean error, {part}", f"{error:.1%}", f"{goal:.0%}", error <= goal
             )
 

@@ -30,7 +30,7 @@ _LIBRARY = "MPI4PY_LIBMPI"
 _AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
 
-class _Machine:
+class _MpiSampler:
     """Processes of bsplib on the ranks of an MPI; they take samples on request.
 
     Args:
@@ -61,11 +61,11 @@ class _Machine:
         return seconds
 
 
-def _ways(stack: ExitStack, mpi: Mpi, nprocs: int) -> dict[str, _Machine]:
+def _ways(stack: ExitStack, mpi: Mpi, nprocs: int) -> dict[str, _MpiSampler]:
     """Return the ways in which ranks of one host can exchange, by the names in cases."""
     return {
-        "": _Machine(stack, mpi, nprocs, "memory"),
-        " over MPI": _Machine(stack, mpi, nprocs),
+        "": _MpiSampler(stack, mpi, nprocs, "memory"),
+        " over MPI": _MpiSampler(stack, mpi, nprocs),
     }
 
 
@@ -86,7 +86,7 @@ def _empty(mpi: Mpi, nprocs: int, count: int, stack: ExitStack) -> Sequence[Case
 
 def _empty_inside(mpi: Mpi, nprocs: int, count: int, stack: ExitStack) -> Sequence[Case]:
     """Compare a sync of ranks that share memory with that of processes of shm."""
-    machines = [_Machine(stack, mpi, nprocs, "memory", backend) for backend in ("shm", "mpi")]
+    machines = [_MpiSampler(stack, mpi, nprocs, "memory", backend) for backend in ("shm", "mpi")]
     shm, mpi_sync = (partial(each.sample, programs.supersteps, count) for each in machines)
     return [
         Case("shm, sync", shm),
@@ -97,7 +97,7 @@ def _empty_inside(mpi: Mpi, nprocs: int, count: int, stack: ExitStack) -> Sequen
 def _exchange_inside(mpi: Mpi, nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
     """Compare puts of ranks that share memory with those of processes of shm."""
     cases: list[Case] = []
-    machines = {name: _Machine(stack, mpi, 2, "memory", name) for name in ("shm", "mpi")}
+    machines = {name: _MpiSampler(stack, mpi, 2, "memory", name) for name in ("shm", "mpi")}
     for what, unbuffered in (("put", False), ("hpput", True)):
         of = f"shm, {what}"
         for name, machine in machines.items():
@@ -146,7 +146,7 @@ def _exchange_with_all(mpi: Mpi, nbytes: int, count: int, stack: ExitStack) -> S
 def _random_puts(mpi: Mpi, number: int, stack: ExitStack) -> Sequence[Case]:
     """Compare put_at with a sort by rank and an Alltoallv of the places and of the values."""
     raw, stable = (f"{mpi.title}, {what} and two Alltoallv" for what in ("argsort", "stable sort"))
-    ours, theirs = _Machine(stack, mpi, 2), stack.enter_context(Ranks(mpi, 2))
+    ours, theirs = _MpiSampler(stack, mpi, 2), stack.enter_context(Ranks(mpi, 2))
     return [
         Case(raw, partial(theirs.sample, "random_puts", count=5, number=number)),
         Case(stable, partial(theirs.sample, "random_puts", count=5, number=number, stable=True)),

@@ -7,7 +7,6 @@ names, fits the small ones, predicts the large ones, and writes every cost centr
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -20,12 +19,13 @@ from typing import Any
 
 import click
 
-from benchmarks.accuracy import Report, Row, keep
+from benchmarks.accuracy import AccuracyGoal, Report, keep
+from benchmarks.document import read
 from benchmarks.harness import RESULTS
 from benchmarks.nodes.settings import HELD_OUT
-from benchmarks.nodes.traces import Cell, cells, record, record_real
+from benchmarks.nodes.traces import VirtualRun, cells, record, record_real
 from benchmarks.provenance import Circumstances
-from bsplib.profiler.models.nodes.laws import EXACT, Value
+from bsplib.profiler.models.nodes.laws import EXACT, PredictedValue
 from bsplib.profiler.models.nodes.model import ChainModel, NodeModel, fit_nodes
 from bsplib.profiler.models.nodes.observed import Observation, observe
 from bsplib.profiler.models.nodes.settle import words
@@ -57,7 +57,7 @@ def _virtual(program: str, folder: Path, part: str) -> Report:
     }
 
 
-def _run(cell: Cell, folder: Path) -> tuple[Any, dict[str, float], tuple[float, ...]]:
+def _run(cell: VirtualRun, folder: Path) -> tuple[Any, dict[str, float], tuple[float, ...]]:
     (run,) = read_trace(cell.path(folder)).runs
     return run, {"n": float(cell.size)}, () if cell.seed is None else (float(cell.seed),)
 
@@ -82,7 +82,7 @@ def _centre(model: NodeModel, chains: list[ChainModel], observed: list[Observati
     return report
 
 
-def _judged(value: Value, true: float) -> Report:
+def _judged(value: PredictedValue, true: float) -> Report:
     if not value.is_known:
         return {"predicted": None, "why": value.why, "settle": words(value.settle)}
     error = value.value / true - 1 if true else (0.0 if not value.value else None)
@@ -169,7 +169,7 @@ def duration(folder: Path) -> Report:
 # -- goals --------------------------------------------------------------------------------
 
 
-def goals(report: Report) -> list[Row]:
+def goals(report: Report) -> list[AccuracyGoal]:
     """Return every goal with what was reached."""
     rows = [*_virtual_goals(report["virtual"])]
     if "real" in report:
@@ -179,11 +179,11 @@ def goals(report: Report) -> list[Row]:
         what = f"bsp fit on {report['time']['traces']} traces"
         cpu = min(report["time"]["cpu_seconds"])
         reached = f"{least:.2f} s, of which {cpu:.2f} s of CPU time (the least of 7)"
-        rows.append(Row(what, reached, f"{goal} s", least <= goal))
+        rows.append(AccuracyGoal(what, reached, f"{goal} s", least <= goal))
     return rows
 
 
-def _virtual_goals(found: Report) -> Iterator[Row]:
+def _virtual_goals(found: Report) -> Iterator[AccuracyGoal]:
     centres = [(program, each) for program, part in found.items() for each in part["cost_centres"]]
     refused = sum(
         any(each[name]["predicted"] is None for name in ("supersteps", "h")) for _, each in centres
@@ -195,7 +195,7 @@ def _virtual_goals(found: Report) -> Iterator[Row]:
         fixed = [each[quantity] for _, each in centres if _is_fixed(each[quantity])]
         known = [each for each in fixed if each["predicted"] is not None]
         exact = sum(_is_exact(each) for each in known)
-        yield Row(
+        yield AccuracyGoal(
             f"{quantity} that do not depend on the data: exact, of those not refused",
             f"{exact} of {len(known)}; {len(fixed) - len(known)} refused",
             "all",
@@ -210,14 +210,14 @@ def _virtual_goals(found: Report) -> Iterator[Row]:
     known = [each for each in free if each["predicted"] is not None]
     limit = HELD_OUT["virtual"]["goals"]["data_dependent"]
     near = sum(each["error"] is not None and abs(each["error"]) <= limit for each in known)
-    yield Row(
+    yield AccuracyGoal(
         "what depends on the data: within 5%, of those not refused",
         f"{near} of {len(known)}; {len(free) - len(known)} refused",
         "all",
         near == len(known),
     )
     most = HELD_OUT["virtual"]["goals"]["refused"]
-    yield Row(
+    yield AccuracyGoal(
         "cost centres refused, each with the runs that would settle it",
         f"{refused} of {len(centres)}" + ("" if settled else "; not each with runs"),
         f"{most:.0%}",
@@ -234,7 +234,7 @@ def _is_exact(found: Report) -> bool:
     return abs(found["predicted"] - found["measured"][0]) <= _SAME * max(found["measured"][0], 1)
 
 
-def _real_goal(condition: str, found: Report) -> Row:
+def _real_goal(condition: str, found: Report) -> AccuracyGoal:
     settings = HELD_OUT["real"]
     errors = [
         abs(each["error"])
@@ -243,7 +243,7 @@ def _real_goal(condition: str, found: Report) -> Row:
         if each["part"] > settings["above"] and each["predicted"] is not None
     ]
     reached = mean(errors)
-    return Row(
+    return AccuracyGoal(
         f"computation, p = 2, n x 8, {condition.replace('_', ' ')}: mean error of {len(errors)} "
         "cost centres above 5%",
         f"{reached:.1%}, median {median(errors):.1%}, at most {max(errors):.1%}",
@@ -254,7 +254,7 @@ def _real_goal(condition: str, found: Report) -> Row:
 
 def _last_real() -> Report:
     """Return what the last result says of real processes, and from which commit that is."""
-    last = json.loads((RESULTS / "nodes.json").read_text(encoding="utf-8"))
+    last = read(RESULTS / "nodes.json")
     origin = last.get("real_of") or {key: last[key] for key in ("commit", "date")}
     return {"real": last["real"], "real_of": origin}
 

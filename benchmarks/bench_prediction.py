@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import click
 
-from benchmarks.accuracy import Report, Row, keep
+from benchmarks.accuracy import AccuracyGoal, Report, keep
 from benchmarks.prediction import cells, doubting, extrap, kernels
 from benchmarks.prediction.settings import HELD_OUT
 from benchmarks.provenance import Circumstances
@@ -30,7 +30,7 @@ def measure() -> Report:
     }
 
 
-def goals(report: Report) -> list[Row]:
+def goals(report: Report) -> list[AccuracyGoal]:
     """Return every goal with what was reached."""
     return [
         *_chittor_goals(report["chittor"]),
@@ -40,7 +40,7 @@ def goals(report: Report) -> list[Row]:
     ]
 
 
-def _chittor_goals(found: Report) -> Iterator[Row]:
+def _chittor_goals(found: Report) -> Iterator[AccuracyGoal]:
     settings = HELD_OUT["chittor"]["goals"]
     for name, goal in (
         ("by the program", settings["by_the_program"]),
@@ -54,14 +54,14 @@ def _chittor_goals(found: Report) -> Iterator[Row]:
         errors = found[name]["errors"]
         title = name if name.startswith("by") else f"by the user, formula {name!r}"
         met = errors["mean"] <= goal["mean"] and errors["greatest"] <= goal["greatest"]
-        yield Row(
+        yield AccuracyGoal(
             f"Chittor's Table 6, {title}: mean / greatest error",
             f"{errors['mean']:.1%} / {errors['greatest']:.1%}",
             f"{goal['mean']:.0%} / {goal['greatest']:.0%}",
             met,
         )
         wanted, reached = settings["roll_off"], found[name]["roll_off"]
-        yield Row(
+        yield AccuracyGoal(
             f"Chittor's Table 6, {title}: roll-off",
             f"{reached['exact']} exact, {reached['within_a_factor_of_2']} within x2",
             f"{wanted['exact']} exact, {wanted['within_a_factor_of_2']} within x2",
@@ -70,13 +70,13 @@ def _chittor_goals(found: Report) -> Iterator[Row]:
     yield from _band("Chittor's Table 6, by the program", found["by the program"])
 
 
-def _kernel_goals(found: Report, where: str) -> Iterator[Row]:
+def _kernel_goals(found: Report, where: str) -> Iterator[AccuracyGoal]:
     for part, report in found.items():
         title = _SETS[part] + where
         theirs = min(report["extrap"].values(), key=lambda each: each["mean"], default=None)
         for kind in ("mean", "median"):
             ours = report["errors"][kind]
-            yield Row(
+            yield AccuracyGoal(
                 f"{title}: {kind} error",
                 f"{ours:.1%}",
                 "Extra-P is missing" if theirs is None else f"Extra-P: {theirs[kind]:.1%}",
@@ -85,9 +85,9 @@ def _kernel_goals(found: Report, where: str) -> Iterator[Row]:
         yield from _band(title, report)
 
 
-def _band(title: str, report: Report) -> Iterator[Row]:
+def _band(title: str, report: Report) -> Iterator[AccuracyGoal]:
     goal = HELD_OUT["bands"]["goal"]
-    yield Row(
+    yield AccuracyGoal(
         f"{title}: 90% band covers / median half-width",
         f"{report['covered']:.0%} / {report['half_width']:.0%}",
         f"{goal['covered']:.0%} / {goal['half_width']:.0%}",
@@ -95,12 +95,14 @@ def _band(title: str, report: Report) -> Iterator[Row]:
     )
 
 
-def _doubt_goals(found: Report) -> Iterator[Row]:
+def _doubt_goals(found: Report) -> Iterator[AccuracyGoal]:
     for kind, report in found.items():
         reached, of = report["as_it_should"], report["of"]
         settings = HELD_OUT["doubts"][kind.partition(" ")[0]]
         goal = of - settings["goal"] if kind == "right" else settings["goal"]
-        yield Row(f"told apart: {kind}", f"{reached} of {of}", f"{goal} of {of}", reached >= goal)
+        yield AccuracyGoal(
+            f"told apart: {kind}", f"{reached} of {of}", f"{goal} of {of}", reached >= goal
+        )
 
 
 @click.command()

@@ -47,7 +47,7 @@ def _mpi_cases(
     return cases
 
 
-class _Machine:
+class _Sampler:
     """Processes of bsplib that take samples on request."""
 
     def __init__(self, stack: ExitStack, nprocs: int) -> None:
@@ -62,7 +62,7 @@ class _Machine:
 def _empty(nprocs: int, count: int, goals: tuple[Goal, ...], stack: ExitStack) -> Sequence[Case]:
     """Compare a sync that delivers nothing with barriers and fences."""
     limit, library = "spin barrier", "multiprocessing.Barrier"
-    ours = _Machine(stack, nprocs)
+    ours = _Sampler(stack, nprocs)
     return [
         Case(limit, partial(peers.spin_barrier, nprocs, count)),
         Case(library, partial(peers.library_barrier, nprocs, count // 10)),
@@ -86,7 +86,7 @@ def _put(
 ) -> Sequence[Case]:
     """Compare a put and a sync with a copy between two barriers, and with Put and Fence."""
     theirs = tuple(_name(mpi, "Put and Fence") for mpi in ALL)
-    ours = _Machine(stack, nprocs)
+    ours = _Sampler(stack, nprocs)
     put = partial(ours.sample, programs.puts, count, nbytes)
     return [
         Case(_COPY, partial(peers.copies_between_barriers, nprocs, nbytes, count)),
@@ -111,7 +111,7 @@ def _large_put(
     """Compare transfers of what was just written and is read at once, see rereading.py."""
     what = "Put and Fence"
     against = (*(_name(mpi, what) for mpi in ALL), _READ_COPY)
-    ours = _Machine(stack, 2)
+    ours = _Sampler(stack, 2)
     put = partial(ours.sample, programs.puts_that_are_read, count, nbytes)
     return [
         Case(_READ_COPY, partial(peers.copies_that_are_read, 2, nbytes, count)),
@@ -126,7 +126,7 @@ def _many_puts(number: int, stack: ExitStack) -> Sequence[Case]:
     """Compare many puts of a word, by offset and into views, with Put and with one put_at."""
     what, at_once = "Put of x[i:i+1]", "one put_at of them all"
     theirs = tuple(_name(mpi, what) for mpi in ALL)
-    ours = _Machine(stack, 2)
+    ours = _Sampler(stack, 2)
     return [
         *_mpi_cases(stack, 2, what, "small_puts", count=30, number=number),
         Case(at_once, partial(ours.sample, programs.small_puts_at, 50, number)),
@@ -148,7 +148,7 @@ def _many_puts(number: int, stack: ExitStack) -> Sequence[Case]:
 def _random_puts(number: int, stack: ExitStack) -> Sequence[Case]:
     """Compare one call for many words with np.put of as many words."""
     limit = "np.put"
-    ours = _Machine(stack, 2)
+    ours = _Sampler(stack, 2)
     return [
         Case(limit, partial(peers.random_words, 2, 2, number)),
         Case(
@@ -163,7 +163,7 @@ def _random_puts(number: int, stack: ExitStack) -> Sequence[Case]:
 def _messages(number: int, stack: ExitStack) -> Sequence[Case]:
     """Compare many messages with those of a pipe."""
     pipe = "multiprocessing.Pipe, send_bytes and recv_bytes"
-    ours = _Machine(stack, 2)
+    ours = _Sampler(stack, 2)
     return [
         Case(pipe, partial(peers.pipe_messages, 10, number)),
         Case(
@@ -177,7 +177,7 @@ def _messages(number: int, stack: ExitStack) -> Sequence[Case]:
 
 def _get_and_message(count: int, stack: ExitStack) -> Sequence[Case]:
     """Measure a superstep with a get of 8 B, and one with a message of 8 B that is read."""
-    ours = _Machine(stack, 2)
+    ours = _Sampler(stack, 2)
     goals = (Goal.seconds(1.2e-6),)
     return [
         Case("get, sync", partial(ours.sample, programs.gets, count), goals=goals),

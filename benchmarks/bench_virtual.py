@@ -18,7 +18,7 @@ from benchmarks.harness import Case, Section
 from bsplib import Machine
 from bsplib.apps.sorting import bitonic_sort
 from bsplib.backends.launching import Times
-from bsplib.running import launch
+from bsplib.running.overrides import overriding
 
 MACHINE = Machine("benchmark", "by hand: 1 ns a byte, 1 µs a superstep", g=1e-9, l=1e-6)
 _NPROCS = 64
@@ -28,11 +28,8 @@ _SUPERSTEPS = 50
 def _virtual_s(main: Callable[..., Any], *args: Any, **more: Any) -> float:
     """Return the virtual seconds of a run."""
     told: list[Times] = []
-    before, launch.overrides.report_times = launch.overrides.report_times, told.append
-    try:
+    with overriding(report_times=told.append):
         bsplib.run(main, *args, backend="sim", machine=MACHINE, **more)
-    finally:
-        launch.overrides.report_times = before
     return told[-1].parallel_s
 
 

@@ -6,7 +6,6 @@ equally. A ratio is computed within each turn; its figure is the median of these
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from benchmarks.document import write as write_document
 from benchmarks.goals import Goal
 from benchmarks.provenance import Circumstances
 
@@ -42,7 +42,7 @@ class Case:
     lines: int | None = None
     """Lines of code of the program, where they are counted."""
     repeats: int | None = None
-    """Take only so many samples, in the last turns, since each takes long."""
+    """Number of samples, in the last turns, where each takes long; one in each turn if None."""
     facts: Callable[[], dict[str, Any]] | None = None
     """Returns what else is known of the case when its samples have been taken."""
 
@@ -89,7 +89,7 @@ class _Samples:
         document: dict[str, Any] = {
             "name": case.name,
             "seconds": summary(samples),
-            "samples_s": [_rounded(sample) for sample in samples],
+            "samples": len(samples),
             "against": {
                 other: comparison(samples, self.seconds[other])
                 for other in case.others()
@@ -147,10 +147,8 @@ def measure(name: str, sections: Iterable[Section], results: Path) -> Path:
 
 def write(document: dict[str, Any], results: Path) -> Path:
     """Write the JSON file of a benchmark into a folder; return its path."""
-    results.mkdir(parents=True, exist_ok=True)
     path = results / f"{document['benchmark']}.json"
-    text = json.dumps(document, indent=1, ensure_ascii=False)
-    path.write_text(_on_one_line(text) + "\n", encoding="utf-8")
+    write_document(document, path)
     return path
 
 
@@ -188,17 +186,3 @@ def _ratio(one: float, other: float) -> float:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.4g}")
-
-
-def _on_one_line(text: str) -> str:
-    """Join each list of numbers, which has one number on each line, into one line."""
-    lines: list[str] = []
-    inside = False
-    for line in text.splitlines():
-        if inside:
-            lines[-1] += line.strip() + (" " if line.endswith(",") else "")
-            inside = "]" not in line
-        else:
-            lines.append(line)
-            inside = line.endswith(('"samples_s": [', '"before": [', '"after": ['))
-    return "\n".join(lines)

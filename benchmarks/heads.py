@@ -7,7 +7,6 @@ the simulator then, with these charges and the latency of a network. The figures
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ import click
 
 import bsplib
 from benchmarks import provenance
+from benchmarks.document import write
 from bsplib.backends.mpi.surroundings import INSIDE
 
 _FILE = Path(__file__).with_suffix(".json")
@@ -138,7 +138,7 @@ def main() -> None:
         "round_s": round_s,
         "meetings": rows,
     }
-    _FILE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write(document, _FILE)
     print(f"a head {1e6 * head_s:.2f} µs, a round {1e6 * round_s:.2f} µs; wrote {_FILE}")
 
 

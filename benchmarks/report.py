@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.document import Document, read
 from benchmarks.goals import DIFFERENCE, LINES, PEAK, RATIO, SPREAD, WITHIN
-
-Document = dict[str, Any]
-"""A JSON file that a benchmark wrote."""
 
 _ORDER = ("primitives", "recording", "start", "programs", "virtual", "faults", "mpi")
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -20,7 +17,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 def documents(folder: Path) -> list[Document]:
     """Return the contents of the JSON files of a folder: primitives first, applications last."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    found = [read(path) for path in folder.glob("*.json")]
     measured = [document for document in found if "sections" in document]  # not predictions
     return sorted(measured, key=_place)
 
@@ -34,7 +31,7 @@ def _place(document: Document) -> tuple[int, str]:
 
 
 @dataclass(frozen=True)
-class Row:
+class GoalFigures:
     """A goal, and how far it is met."""
 
     section: str
@@ -54,7 +51,7 @@ class Row:
         return {True: "yes", False: "no", None: "not measured"}[self.met]
 
 
-def goals(found: Sequence[Document]) -> list[Row]:
+def goals(found: Sequence[Document]) -> list[GoalFigures]:
     """Return a row for each goal of the documents."""
     return [
         _row(section["title"], case, goal)
@@ -65,23 +62,23 @@ def goals(found: Sequence[Document]) -> list[Row]:
     ]
 
 
-def _row(section: str, case: dict[str, Any], goal: dict[str, Any]) -> Row:
+def _row(section: str, case: dict[str, Any], goal: dict[str, Any]) -> GoalFigures:
     known = (section, case["name"], duration(case["seconds"]["median"]), _goal(goal))
     if goal["measured"] is None:
-        return Row(*known, "", "", "", None)
+        return GoalFigures(*known, "", "", "", None)
     if goal["kind"] == SPREAD:
         spread = quartiles(case["seconds"])
-        return Row(*known, percent(goal["measured"]), spread, "", goal["met"])
+        return GoalFigures(*known, percent(goal["measured"]), spread, "", goal["met"])
     if goal["kind"] == PEAK:
-        return Row(*known, memory(goal["measured"]), "", "", goal["met"])
+        return GoalFigures(*known, memory(goal["measured"]), "", "", goal["met"])
     if goal["kind"] == LINES:
-        return Row(*known, f"{goal['measured']:.0f} lines", "", "", goal["met"])
+        return GoalFigures(*known, f"{goal['measured']:.0f} lines", "", "", goal["met"])
     values, of_least = _figures(case, goal)
     if goal["kind"] not in (RATIO, WITHIN):
         measured, spread = duration(values["median"]), quartiles(values)
-        return Row(*known, measured, spread, duration(of_least), goal["met"])
+        return GoalFigures(*known, measured, spread, duration(of_least), goal["met"])
     spread = f"{number(values['lower_quartile'])} to {number(values['upper_quartile'])}"
-    return Row(*known, times(values["median"]), spread, times(of_least), goal["met"])
+    return GoalFigures(*known, times(values["median"]), spread, times(of_least), goal["met"])
 
 
 def _goal(goal: dict[str, Any]) -> str:
@@ -113,7 +110,7 @@ def _figures(case: dict[str, Any], goal: dict[str, Any]) -> tuple[dict[str, floa
     return found[RATIO], found["ratio_of_least"]
 
 
-def tally(rows: Sequence[Row]) -> str:
+def tally(rows: Sequence[GoalFigures]) -> str:
     """Say how many of the goals are met."""
     met = sum(row.met is True for row in rows)
     unknown = sum(row.met is None for row in rows)

@@ -8,7 +8,6 @@ figures are written to ``benchmarks/store_then_load.json``, with what the fences
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 import time
@@ -20,6 +19,7 @@ import click
 import numpy as np
 
 from benchmarks import provenance
+from benchmarks.document import write
 from benchmarks.harness import summary
 from bsplib.backends.shm.control import WORD
 from bsplib.backends.shm.fences import Fences
@@ -104,7 +104,7 @@ def main(tries: int, rounds: int) -> None:
     }
     for name, counts in document["both_old"].items():  # type: ignore[attr-defined]  # a dict, above
         print(f"{name}: both old in {', '.join(map(str, counts))} of {tries} tries")
-    _FILE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write(document, _FILE)
     print(f"wrote {_FILE}")
 
 

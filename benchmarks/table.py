@@ -15,7 +15,7 @@ from benchmarks import terminal
 from benchmarks.harness import RESULTS
 from benchmarks.report import (
     Document,
-    Row,
+    GoalFigures,
     comparisons,
     documents,
     duration,
@@ -45,7 +45,7 @@ def with_tables(text: str, new: str) -> str:
     return f"{before}{BEGIN}\n\n{new}\n{END}{after}"
 
 
-def _goals(rows: list[Row]) -> Iterator[str]:
+def _goals(rows: list[GoalFigures]) -> Iterator[str]:
     if not rows:
         return
     yield "## Goals"

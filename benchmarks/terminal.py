@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks.report import Document, Row, duration, quartiles, ratios, tally
+from benchmarks.report import Document, GoalFigures, duration, quartiles, ratios, tally
 
 _WIDTH = 150
 _COLOURS = {True: "green", False: "red", None: "yellow"}
 
 
-def show_goals(rows: Sequence[Row], console: Console | None = None) -> None:
+def show_goals(rows: Sequence[GoalFigures], console: Console | None = None) -> None:
     """Show each goal and how far it is met, by section."""
     if not rows:
         return

@@ -41,9 +41,9 @@ _PROGRAMS = _HERE + "apps" + os.sep
 """How the names of files begin that come with bsplib and are programs like those of a user."""
 _COMPILED = "bsplib/core/"
 """How the names of the sources of compiled modules begin, in tracebacks."""
-_own: tuple[str, ...] = (_HERE, _COMPILED)
+_OWN = [_HERE, _COMPILED]
 """How the names of files begin that are no part of the program: bsplib, and further backends."""
-_backends: tuple[str, ...] = (_HERE + "backends" + os.sep,)
+_BACKENDS = [_HERE + "backends" + os.sep]
 """Those of backends."""
 _MEETINGS = (
     "exchange",
@@ -66,8 +66,8 @@ def add_backend(source: str) -> None:
     Args:
         source: its file, or its folder with a separator at the end.
     """
-    global _own, _backends  # one program has one set of backends
-    _own, _backends = (*_own, source), (*_backends, source)
+    _OWN.append(source)
+    _BACKENDS.append(source)
 
 
 def is_own(code: CodeType) -> bool:
@@ -77,7 +77,7 @@ def is_own(code: CodeType) -> bool:
 
 def is_own_file(name: str) -> bool:
     """Tell whether a file is part of bsplib, and no program that comes with it."""
-    return name.startswith(_own) and not name.startswith(_PROGRAMS)
+    return name.startswith(tuple(_OWN)) and not name.startswith(_PROGRAMS)
 
 
 @functools.cache
@@ -92,7 +92,7 @@ def _installed() -> tuple[str, ...]:
 
 def is_installed(name: str) -> bool:
     """Tell whether a file belongs to the standard library or to an installed package."""
-    return name.startswith(("<frozen", *_installed())) and not name.startswith(_own)
+    return name.startswith(("<frozen", *_installed())) and not name.startswith(tuple(_OWN))
 
 
 def is_wrapper(code: CodeType) -> bool:
@@ -205,7 +205,7 @@ def activity(stack: Iterable[tuple[str, int, str]], *, waits: bool = False) -> s
         if is_own_file(file):
             if function in _OUTERMOST:
                 break
-            if file.startswith(_backends) or function in _MEETINGS:
+            if file.startswith(tuple(_BACKENDS)) or function in _MEETINGS:
                 waits = waits or function in _MEETINGS
                 primitive = primitive or ("sync" if waits else "")
             elif function not in _WRAPPERS:

@@ -49,7 +49,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsplib import call_site
 from bsplib.errors import AbortError, ArgumentError, UsageError
-from bsplib.experiments.blocks import OFF, Block, check, values_of
+from bsplib.experiments.blocks import OFF, ExperimentBlock, check, values_of
 from bsplib.primitives import other_names
 from bsplib.primitives.subgroups import SubGroups
 
@@ -263,7 +263,7 @@ class Group(SubGroups):
         if sync:
             with self.partition([self._nprocs]) as all_of_us:
                 all_of_us.sync()
-        return Block(samples, self, (name, formula), found, self._port.members)
+        return ExperimentBlock(samples, self, (name, formula), found, self._port.members)
 
     def abort(self, message: str) -> NoReturn:
         """Stop every process of the run.

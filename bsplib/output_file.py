@@ -2,9 +2,10 @@
 
 A file is written under a temporary name in the same folder and renamed when it is
 complete. An earlier file is replaced only where that cannot be a mistake: a trace replaces a
-trace and a saved page a saved page, each recognised by its content (:class:`Kind`). Everything
-else replaces nothing, unless the user gives ``--force``. All outputs are written by this module,
-so the rule stands here alone; :mod:`bsplib.output_option` applies it before a command begins.
+trace and a saved page a saved page, each recognised by its content (:class:`OutputKind`).
+Everything else replaces nothing, unless the user gives ``--force``. All outputs are written by
+this module, so the rule stands here alone; :mod:`bsplib.output_option` applies it before a
+command begins.
 
 Only regular files are ever replaced: to rename a file over a device, a pipe or
 a socket would remove it from the system. A symbolic link is kept, and the regular file
@@ -29,7 +30,7 @@ _HEAD_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Kind:
+class OutputKind:
     """A kind of output that may replace or continue an earlier file of the same kind."""
 
     name: str
@@ -56,8 +57,8 @@ def _begins_as_trace(head: bytes) -> bool:
 PAGE_MARK = '<meta name="generator" content="bsplib">'
 """Stands in the head of each page that is saved."""
 
-TRACE = Kind("a trace", _begins_as_trace)
-PAGE = Kind("a page of bsplib", lambda head: PAGE_MARK.encode() in head[:1024], by_force=True)
+TRACE = OutputKind("a trace", _begins_as_trace)
+PAGE = OutputKind("a page of bsplib", lambda head: PAGE_MARK.encode() in head[:1024], by_force=True)
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -69,7 +70,7 @@ _KINDS = (
 
 
 def obstacle(
-    path: str | os.PathLike[str], replaces: Kind | None = None, *, force: bool = False
+    path: str | os.PathLike[str], replaces: OutputKind | None = None, *, force: bool = False
 ) -> str:
     """Return why no file can be written at a path, for the end of an error text.
 
@@ -95,7 +96,7 @@ def obstacle(
     return _obstacle_of_folder(Path(os.path.realpath(path)).parent)
 
 
-def _reason_to_keep(path: Path, replaces: Kind | None) -> str:
+def _reason_to_keep(path: Path, replaces: OutputKind | None) -> str:
     """Return why the file at a path must stay, and the way out; empty if it may be replaced.
 
     Raises:
@@ -141,7 +142,7 @@ def _obstacle_of_folder(folder: Path) -> str:
 @contextmanager
 def written_whole(
     path: str | os.PathLike[str],
-    replaces: Kind | None = None,
+    replaces: OutputKind | None = None,
     *,
     force: bool = False,
     scratch: Path | None = None,
@@ -179,7 +180,7 @@ def written_whole(
 def write_text(
     path: str | os.PathLike[str],
     text: str,
-    replaces: Kind | None = None,
+    replaces: OutputKind | None = None,
     *,
     force: bool = False,
 ) -> None:
@@ -189,7 +190,7 @@ def write_text(
 
 
 def rename(
-    source: Path, target: Path, replaces: Kind | None = None, *, force: bool = False
+    source: Path, target: Path, replaces: OutputKind | None = None, *, force: bool = False
 ) -> None:
     """Rename a complete file.
 
@@ -206,7 +207,7 @@ def rename(
     source.replace(target)
 
 
-def _check_replaceable(target: Path, replaces: Kind | None, *, force: bool) -> None:
+def _check_replaceable(target: Path, replaces: OutputKind | None, *, force: bool) -> None:
     kind = special_kind(target)
     if kind:
         number = errno.EISDIR if target.is_dir() else errno.EINVAL

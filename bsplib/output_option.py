@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from bsplib.output_file import Kind, obstacle
+from bsplib.output_file import OutputKind, obstacle
 
 
 class OutputFile(click.Path):
@@ -22,7 +22,7 @@ class OutputFile(click.Path):
         allow_dash: whether ``-`` is the standard output.
     """
 
-    def __init__(self, replaces: Kind | None = None, *, allow_dash: bool = False) -> None:
+    def __init__(self, replaces: OutputKind | None = None, *, allow_dash: bool = False) -> None:
         super().__init__(dir_okay=False, path_type=Path, allow_dash=allow_dash)
         self.replaces = replaces
 
@@ -37,7 +37,7 @@ class OutputFile(click.Path):
 
 
 def check_output(
-    option: str, path: Path, replaces: Kind | None = None, *, force: bool = False
+    option: str, path: Path, replaces: OutputKind | None = None, *, force: bool = False
 ) -> None:
     """Check that a file can be written; arguments as for :func:`bsplib.output_file.obstacle`.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-class Steps:
+class RootSteps:
     """The supersteps of the root group, with the sub-groups opened in them.
 
     They are counted by position, from 0 without gaps, also where a number is missing.

@@ -53,7 +53,7 @@ class Leaders(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Supersteps:
+class RunSupersteps:
     """The supersteps of all groups of a run, by group and number."""
 
     group: Positions
@@ -70,7 +70,7 @@ class Supersteps:
     """For each record of the run the position of its superstep."""
 
 
-class Cells(NamedTuple):
+class BookedCells(NamedTuple):
     """What is booked for each group at each origin; the arrays have equal lengths."""
 
     group: Positions
@@ -98,8 +98,8 @@ class Partitions(NamedTuple):
 class Books:
     """What a run cost and lost, before any price."""
 
-    supersteps: Supersteps
-    cells: Cells
+    supersteps: RunSupersteps
+    cells: BookedCells
     partitions: Partitions
     partition_of: Positions
     """For each group the position of its partition; -1 for the root."""
@@ -120,7 +120,7 @@ def keep_books(callgraph: CallGraph) -> Books:
     return Books(supersteps, cells, partitions, partition_of, parent, size)
 
 
-def _supersteps(run: Run) -> Supersteps:
+def _supersteps(run: Run) -> RunSupersteps:
     records = run.records
     of_record = superstep_numbers(run)
     first = np.empty(int(of_record.max(initial=-1)) + 1, np.intp)
@@ -142,7 +142,7 @@ def _supersteps(run: Run) -> Supersteps:
         "sum": leaders(lambda part: h_in[part] + h_out[part]),
     }
     w = computation_ns(run)
-    return Supersteps(group, number, ended, leaders(lambda part: w[part]), h, of_record)
+    return RunSupersteps(group, number, ended, leaders(lambda part: w[part]), h, of_record)
 
 
 def _leaders(run: Run, values: Values, of_record: NDArray[np.int64], size: Floats) -> Leaders:
@@ -168,7 +168,7 @@ def _leaders(run: Run, values: Values, of_record: NDArray[np.int64], size: Float
     return Leaders(greatest, np.minimum(sums / size, greatest), record)
 
 
-def _cells(steps: Supersteps, origin: Positions, origins: int) -> Cells:
+def _cells(steps: RunSupersteps, origin: Positions, origins: int) -> BookedCells:
     """Sum the supersteps of each group at each origin."""
     keys = {name: steps.group * origins + origin[entry.record] for name, entry in steps.h.items()}
     w_keys = steps.group * origins + origin[steps.w.record]
@@ -178,7 +178,7 @@ def _cells(steps: Supersteps, origin: Positions, origins: int) -> Cells:
     def total(by: Positions, values: Floats) -> Floats:
         return np.bincount(np.searchsorted(found, by), values, len(found)).astype(np.float64)
 
-    return Cells(
+    return BookedCells(
         group,
         at,
         total(w_keys, steps.w.greatest),
@@ -189,7 +189,7 @@ def _cells(steps: Supersteps, origin: Positions, origins: int) -> Cells:
     )
 
 
-def _partitions(run: Run, steps: Supersteps, origin: Positions) -> tuple[Partitions, Positions]:
+def _partitions(run: Run, steps: RunSupersteps, origin: Positions) -> tuple[Partitions, Positions]:
     """Find the groups that ran side by side, and where the superstep of their parent ended."""
     partition_of = np.full(len(run.groups), -1, np.intp)
     found: dict[tuple[int, int], int] = {}
@@ -208,7 +208,9 @@ def _partitions(run: Run, steps: Supersteps, origin: Positions) -> tuple[Partiti
     return Partitions(parent.astype(np.intp), at, record), partition_of
 
 
-def _positions(steps: Supersteps, group: NDArray[np.int64], number: NDArray[np.int64]) -> Positions:
+def _positions(
+    steps: RunSupersteps, group: NDArray[np.int64], number: NDArray[np.int64]
+) -> Positions:
     """Return the positions of supersteps; -1 where there is none."""
     distinct, _ = ranked(steps.number)
     keys = steps.group * len(distinct) + np.searchsorted(distinct, steps.number)

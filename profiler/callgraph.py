@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import networkx
 
-from bsplib.profiler._sums import Sums
+from bsplib.profiler._sums import RunSums
 from bsplib.profiler.limits import check_graph
 from bsplib.profiler.summary import Cost, Summary
 
@@ -53,7 +53,7 @@ class Node:
     """For a cost centre ``sync``, ``oblsync`` or ``end`` (the end of ``main``), else empty."""
 
 
-class Origin(NamedTuple):
+class CallOrigin(NamedTuple):
     """A call stack with the kind of sync at its end, as nodes and edges of the call graph."""
 
     chain: tuple[str, ...]
@@ -79,9 +79,9 @@ class CallGraph:
     root: str
     """Id of ``main``."""
     run: Run
-    origins: tuple[Origin, ...] = field(repr=False)
+    origins: tuple[CallOrigin, ...] = field(repr=False)
     """What each record belongs to; see :meth:`origin_of_records`."""
-    _sums: Sums = field(repr=False)
+    _sums: RunSums = field(repr=False)
     _passing: dict[str, frozenset[int]] = field(repr=False)
     """For each node, the positions in ``origins`` of those that pass through it."""
     _onward: dict[tuple[str, ...], dict[str, Cost]] = field(default_factory=dict, repr=False)
@@ -149,7 +149,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
 
     Source: Jarvis et al. 2002, sections 3.1 and 3.3.
     """
-    sums = Sums(run)
+    sums = RunSums(run)
     callers = [_callers(run.stacks[stack], kind, library) for stack, kind in sums.origins]
     root, callers = _rooted(callers)
     passing: defaultdict[_Key, set[int]] = defaultdict(set, {root: set()})
@@ -174,11 +174,11 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
     return CallGraph(graph, root.id(), run, through, sums, under)
 
 
-def _origin(callers: _Callers, ids: Mapping[_Key, str]) -> Origin:
+def _origin(callers: _Callers, ids: Mapping[_Key, str]) -> CallOrigin:
     """Return an origin by the ids of its nodes."""
     chain = tuple(ids[key] for key in _chain(callers))
     edges = ((ids[caller], ids[key]) for key, caller in callers.items() if caller is not None)
-    return Origin(chain, tuple(ids[key] for key in callers), tuple(edges))
+    return CallOrigin(chain, tuple(ids[key] for key in callers), tuple(edges))
 
 
 def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:

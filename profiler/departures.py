@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _COMM = METRICS.index("comm")
 
 
-class Pattern(IntEnum):
+class ExchangeSide(IntEnum):
     """Which side of the greatest exchange of a superstep carries more bytes."""
 
     EVEN = 0
@@ -56,7 +56,7 @@ class Departures:
     h: Floats
     """Greatest h of a process, in bytes."""
     pattern: Ints
-    """A :class:`Pattern`."""
+    """A :class:`ExchangeSide`."""
     comm_s: Floats
     """Greatest communication time of a process."""
     predicted_s: Floats
@@ -86,8 +86,10 @@ class Departures:
         """
         if len(self.h) <= most:
             return self, np.ones(len(self.h), np.int64)
-        side = max(int((most / len(Pattern)) ** 0.5), 1)
-        cells = (_logarithmic(self.h, side) * side + _logarithmic(self.comm_s, side)) * len(Pattern)
+        side = max(int((most / len(ExchangeSide)) ** 0.5), 1)
+        cells = (_logarithmic(self.h, side) * side + _logarithmic(self.comm_s, side)) * len(
+            ExchangeSide
+        )
         order = np.argsort(-np.abs(self.over_s), kind="stable")
         _, first, count = np.unique(
             (cells + self.pattern)[order], return_index=True, return_counts=True
@@ -118,8 +120,8 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
     record = np.zeros(count, np.int64)
     leading = np.flatnonzero(h == most_h[numbers])[::-1]
     record[numbers[leading]] = leading
-    pattern = np.where(most_in > most_out, Pattern.FAN_IN, Pattern.EVEN)
-    pattern[most_out > most_in] = Pattern.FAN_OUT
+    pattern = np.where(most_in > most_out, ExchangeSide.FAN_IN, ExchangeSide.EVEN)
+    pattern[most_out > most_in] = ExchangeSide.FAN_OUT
     records = run.records[record]
     every = Departures(
         group=records["group"].astype(np.int64),

@@ -15,18 +15,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bsplib.profiler._grid import Grid
 from bsplib.profiler._phases import Course
-from bsplib.profiler._steps import Steps, excess
+from bsplib.profiler._steps import RootSteps, excess
 from bsplib.profiler.costs import record_costs, spent_ns, superstep_numbers
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
+
 
 TIMES = ("comp", "comm", "idle", "waiting")
 """Computation, communication, idle time, and waiting for a core: summed over the processes
@@ -90,7 +89,7 @@ class Heatmap:
         self.block = -(-run.nprocs // most_rows)
         """Number of processes in a row; the last row may have fewer."""
         self.rows = -(-run.nprocs // self.block)
-        self.steps = Steps(run)
+        self.steps = RootSteps(run)
 
     def by_superstep(self, low: int, high: int, columns: int) -> Window:
         """Return a range of supersteps of the root group.
@@ -201,3 +200,41 @@ def _clipped(low: _Number, high: _Number, end: _Number) -> tuple[_Number, _Numbe
     """Return a range inside 0 to end; of a falling range its first point."""
     low = min(max(low, 0), end)
     return low, max(min(high, end), low)
+
+
+# -- amounts in a grid, summed so that any range of columns takes two look-ups --------------------
+
+
+class Grid:
+    """Amounts of several layers, by column and row. Columns divide an axis evenly."""
+
+    def __init__(self, low: int, width: int, amounts: Floats) -> None:
+        """Sum up amounts.
+
+        Args:
+            low: where the first column begins on the axis.
+            width: width of a column, in the unit of the axis.
+            amounts: shape ``(columns, layers, rows)``, at least one column.
+        """
+        self.low = low
+        self.width = width
+        self._columns = len(amounts)
+        self._sums = np.zeros((self._columns + 1, *amounts.shape[1:]))
+        np.cumsum(amounts, axis=0, out=self._sums[1:])
+
+    def between(self, edges: Floats) -> Floats:
+        """Return the amounts between each edge and the next one.
+
+        Args:
+            edges: places on the axis, rising. Inside a column its amount is spread evenly.
+
+        Returns:
+            Shape ``(len(edges) - 1, layers, rows)``.
+        """
+        places = np.clip((edges - self.low) / self.width, 0, self._columns)
+        whole = np.minimum(places.astype(np.int64), self._columns - 1)
+        part = (places - whole)[:, None, None]
+        until = self._sums[whole]
+        if part.any():
+            until = until + part * (self._sums[whole + 1] - until)
+        return np.maximum(np.diff(until, axis=0), 0)

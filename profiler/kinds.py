@@ -34,7 +34,7 @@ COMP, COMM, SUB_GROUPS, SYNC = "comp", "comm", "groups", "sync"
 """What is lost: waiting for the greatest w, for the greatest h, for a sub-group; or l paid."""
 
 _MOST_SPOTS = 40
-"""Of each sort of loss the greatest so many are described."""
+"""Losses of each sort that are described, the greatest ones."""
 _REPEATED = 5
 """A spot that is passed at least so often can have a loss that happens once."""
 _HALF = 0.5
@@ -54,7 +54,7 @@ class Spot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Entry:
+class LossEntry:
     """A loss at a spot, without its seconds."""
 
     source: str
@@ -91,7 +91,7 @@ def spots_of(callgraph: CallGraph) -> tuple[list[Spot], Positions]:
     return list(found), np.array(of_origin, np.intp)
 
 
-def find_entries(callgraph: CallGraph, books: Books, priced: Priced) -> list[Entry]:
+def find_entries(callgraph: CallGraph, books: Books, priced: Priced) -> list[LossEntry]:
     """Return the losses of a run at all spots where they may matter at any rates.
 
     Args:
@@ -100,10 +100,10 @@ def find_entries(callgraph: CallGraph, books: Books, priced: Priced) -> list[Ent
         priced: the sub-groups that cost most. At other rates others may do so; all kinds
             but this one are found in all groups.
     """
-    return _Finder(callgraph, books, priced).entries()
+    return _EntryFinder(callgraph, books, priced).entries()
 
 
-class _Finder:
+class _EntryFinder:
     """Finds the entries of a run."""
 
     def __init__(self, callgraph: CallGraph, books: Books, priced: Priced) -> None:
@@ -115,7 +115,7 @@ class _Finder:
         self._origin = callgraph.origin_of_records()
         _, self._spot_of_origin = spots_of(callgraph)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LossEntry]:
         """Return all entries."""
         if len(self._steps.group) == 0:
             return []
@@ -126,7 +126,7 @@ class _Finder:
             found += self._bytes(rule, (h_in, mean_in), (h_out, mean_out))
         return found + self._sub_groups() + self._supersteps()
 
-    def _computation(self) -> list[Entry]:
+    def _computation(self) -> list[LossEntry]:
         leaders = self._steps.w
         ranked = self._ranked(leaders)
         habits = self._habits(leaders, ranked, computation_ns(self._run))
@@ -138,7 +138,7 @@ class _Finder:
 
     def _bytes(
         self, rule: str, into: tuple[Floats, Floats], out: tuple[Floats, Floats]
-    ) -> list[Entry]:
+    ) -> list[LossEntry]:
         """Return the losses of bytes, from the bytes of records and their means by superstep."""
         leaders = self._steps.h[rule]
         ranked = self._ranked(leaders)
@@ -150,7 +150,7 @@ class _Finder:
             for rank, habit in enumerate(habits)
         ]
 
-    def _sub_groups(self) -> list[Entry]:
+    def _sub_groups(self) -> list[LossEntry]:
         at = self._books.partitions.origin
         spot = np.where(at >= 0, self._spot_of_origin[at.clip(min=0)], -1)
         # A partition that loses nothing at these rates may do so at others.
@@ -161,7 +161,7 @@ class _Finder:
             worst = mine[np.argmax(self._priced.lost_s[mine])]
             group = self._run.groups[self._priced.costliest[worst]]
             entries.append(
-                Entry(
+                LossEntry(
                     SUB_GROUPS,
                     "",
                     int(ranked.spots[rank]),
@@ -174,11 +174,11 @@ class _Finder:
             )
         return entries
 
-    def _supersteps(self) -> list[Entry]:
+    def _supersteps(self) -> list[LossEntry]:
         spot = self._spot_of_origin[self._origin[self._steps.w.record]]
         ranked = _Ranked(spot, self._steps.ended)
         return [
-            Entry(
+            LossEntry(
                 SYNC,
                 "",
                 int(ranked.spots[rank]),
@@ -205,11 +205,11 @@ class _Finder:
         kind: str,
         *,
         sharing: int = 0,
-    ) -> Entry:
+    ) -> LossEntry:
         leaders = self._steps.h[rule] if rule else self._steps.w
         step = habit.worst
         once = habit.habit == ONE_OFF
-        return Entry(
+        return LossEntry(
             source,
             rule,
             int(ranked.spots[rank]),

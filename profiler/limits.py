@@ -24,7 +24,7 @@ class TooLargeError(BspError):
     """A run is too large to be shown."""
 
 
-class Work(NamedTuple):
+class GraphWork(NamedTuple):
     """What the costs of the nodes and edges of a call graph take."""
 
     cells: int
@@ -35,7 +35,7 @@ class Work(NamedTuple):
     """Greatest number of sub-groups that are nested in one another."""
 
 
-def check_graph(parts: int, run: Run, work: Work) -> None:
+def check_graph(parts: int, run: Run, work: GraphWork) -> None:
     """Refuse a call graph that would need gigabytes of memory or minutes.
 
     Args:

@@ -29,7 +29,7 @@ MARK = "*"
 """Marks the cost centre that costs most on a Machine."""
 
 
-class Column(NamedTuple):
+class MachineColumn(NamedTuple):
     """A Machine, and what the run costs there."""
 
     title: str
@@ -62,7 +62,7 @@ def print_machines(
     callgraph = build(run, library=library)
     here = rates_of_run(run)
     titles = {HERE: here} | {each.source: each for each in others if each != here}
-    columns = [Column(title, book(callgraph, rates)) for title, rates in titles.items()]
+    columns = [MachineColumn(title, book(callgraph, rates)) for title, rates in titles.items()]
     beside = max(1, (console.width - _NAME_WIDTH) // _COLUMN_WIDTH)
     for first in range(0, len(columns), beside):
         console.print(_table(callgraph, columns, range(first, first + beside), most))
@@ -75,7 +75,7 @@ _COLUMN_WIDTH = 13
 
 
 def _table(
-    callgraph: CallGraph, columns: Sequence[Column], shown: range, most: int | None
+    callgraph: CallGraph, columns: Sequence[MachineColumn], shown: range, most: int | None
 ) -> Table:
     """Return a table with the figures of the Machines, and below them the costs of the nodes."""
     here = [column for number, column in enumerate(columns) if number in shown]
@@ -100,7 +100,7 @@ def _table(
     return table
 
 
-def _figures(columns: Sequence[Column]) -> Iterator[tuple[str, list[str]]]:
+def _figures(columns: Sequence[MachineColumn]) -> Iterator[tuple[str, list[str]]]:
     """Yield the rows that tell the figures of the Machines and the totals of the run."""
     rates = [column.rates for column in columns]
     yield "g for a byte", [fmt.seconds(each.g) for each in rates]
@@ -114,7 +114,7 @@ def _figures(columns: Sequence[Column]) -> Iterator[tuple[str, list[str]]]:
 _RULES = {"max": "max in, out", "sum": "in + out"}
 
 
-def _greatest_share(node: str, columns: Sequence[Column]) -> float:
+def _greatest_share(node: str, columns: Sequence[MachineColumn]) -> float:
     """Return the greatest share that a node has in the cost of the run on any Machine."""
     return max(
         column.ledger.nodes[node].cost_s / column.ledger.cost_s if column.ledger.cost_s else 0.0
@@ -129,7 +129,7 @@ def _leader(callgraph: CallGraph, ledger: Ledger) -> str:
     return leader
 
 
-def _assumptions(columns: Sequence[Column]) -> Iterator[str]:
+def _assumptions(columns: Sequence[MachineColumn]) -> Iterator[str]:
     """Yield where the rates of the run itself come from, and what they lack."""
     rates = columns[0].rates
     if rates.note:
@@ -140,7 +140,7 @@ def _assumptions(columns: Sequence[Column]) -> Iterator[str]:
         yield f"This run: g and l are those of {rates.source}."
 
 
-def _crossovers(callgraph: CallGraph, columns: Sequence[Column]) -> Iterator[str]:
+def _crossovers(callgraph: CallGraph, columns: Sequence[MachineColumn]) -> Iterator[str]:
     """Yield a sentence for each crossover between the least and the greatest of each figure."""
     sentences = [
         sentence
@@ -155,8 +155,8 @@ def _crossovers(callgraph: CallGraph, columns: Sequence[Column]) -> Iterator[str
 
 
 def _scans(
-    callgraph: CallGraph, columns: Sequence[Column]
-) -> Iterator[tuple[Scan, Sequence[Column]]]:
+    callgraph: CallGraph, columns: Sequence[MachineColumn]
+) -> Iterator[tuple[Scan, Sequence[MachineColumn]]]:
     """Yield a scan of each figure, for g and each rule for h, and the Machines that it covers."""
     first = columns[0].rates
     for figure in FIGURES:
@@ -169,7 +169,9 @@ def _scans(
                 yield scan(callgraph, rates, figure, min(values), max(values)), covered
 
 
-def _sentences(callgraph: CallGraph, found: Scan, columns: Sequence[Column]) -> Iterator[str]:
+def _sentences(
+    callgraph: CallGraph, found: Scan, columns: Sequence[MachineColumn]
+) -> Iterator[str]:
     for value, node, other, leads in found.overtakings:
         most = ", and most of all" if leads else ""
         yield (
@@ -183,7 +185,7 @@ def _sentences(callgraph: CallGraph, found: Scan, columns: Sequence[Column]) -> 
         )
 
 
-def _from(found: Scan, value: float, columns: Sequence[Column]) -> str:
+def _from(found: Scan, value: float, columns: Sequence[MachineColumn]) -> str:
     """Return the beginning of a sentence: from which value on, and where that is so."""
     above = [each.title for each in columns if getattr(each.rates, found.figure) >= value]
     where = f" (on {'; '.join(above)})" if above else ""

@@ -6,18 +6,22 @@ kept. The tables are pandas DataFrames (extra ``notebook``); nothing else needs 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import networkx
 
+from bsplib.extras import need
 from bsplib.machine import Machine, load_machine
 from bsplib.profiler import format as fmt
-from bsplib.profiler import frames, markup, tables
+from bsplib.profiler import tables
+from bsplib.profiler.booking import keep_books
 from bsplib.profiler.callgraph import CallGraph, build
-from bsplib.profiler.costs import elapsed_s
-from bsplib.profiler.critical import LOSS, critical_path
+from bsplib.profiler.costs import METRICS, elapsed_s
+from bsplib.profiler.critical import LOSS, METRIC_TITLES, critical_path
 from bsplib.profiler.dot import LayoutError
 from bsplib.profiler.export.plain import plain_graph
 from bsplib.profiler.export.svg import svg
@@ -73,7 +77,7 @@ class Profile:
 
     def _repr_html_(self) -> str:
         """Return a table of the runs, for a notebook."""
-        return markup.table_of_runs(self)
+        return table_of_runs(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,7 +206,7 @@ class RunProfile:
         main          10        0.02        0.01
         work          10        0.02        0.01
         """
-        return frames.nodes(self.callgraph, self._ledger)
+        return nodes(self.callgraph, self._ledger)
 
     def supersteps(self) -> pandas.DataFrame:
         """Return a row for each superstep of each group, in order of group and number.
@@ -212,7 +216,7 @@ class RunProfile:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        return frames.supersteps(self.callgraph, self.rates)
+        return supersteps(self.callgraph, self.rates)
 
     def graph(self) -> networkx.DiGraph:
         """Return the call graph with plain numbers and texts as attributes.
@@ -251,4 +255,100 @@ class RunProfile:
 
     def _repr_html_(self) -> str:
         """Return the verdict and the greatest losses as a small table, for a notebook."""
-        return markup.table_of_losses(self)
+        return table_of_losses(self)
+
+
+# -- tables of a run as pandas DataFrames (extra ``notebook``) ------------------------------------
+
+
+def nodes(callgraph: CallGraph, ledger: Ledger) -> pandas.DataFrame:
+    """Return the rows of :func:`bsplib.profiler.tables.nodes` by id, the greatest loss first.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    pd = need("pandas")
+    table: pandas.DataFrame = pd.DataFrame(tables.nodes(callgraph, ledger)).set_index("id")
+    return table.sort_values("loss_s", ascending=False, kind="stable")
+
+
+def supersteps(callgraph: CallGraph, rates: Rates) -> pandas.DataFrame:
+    """Return the rows of :func:`bsplib.profiler.tables.supersteps`, with cost and loss.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    pd = need("pandas")
+    steps = keep_books(callgraph).supersteps
+    w, h = steps.w, steps.h[rates.rule]
+    prices = {
+        "loss_s": rates.ratio * w.lost / 1e9 + rates.g * h.lost,
+        "cost_s": rates.ratio * w.greatest / 1e9 + rates.g * h.greatest + rates.l * steps.ended,
+    }
+    table: pandas.DataFrame = pd.DataFrame(tables.supersteps(callgraph) | prices)
+    return table
+
+
+# -- small tables for notebooks, as HTML. All text from a trace is escaped ------------------------
+
+
+MOST_ROWS = 10
+"""Nodes of the table of a run."""
+
+
+def table_of_runs(profile: Profile) -> str:
+    """Return a table with a row for each run of a trace."""
+    heads = ("run", "program", "", "processes", "time")
+    rows = (
+        (
+            str(entry.number),
+            fmt.program(entry.run),
+            f"backend {fmt.said(entry.run, 'backend')}, {fmt.state(entry.run)}",
+            str(entry.nprocs),
+            fmt.seconds(entry.elapsed_s),
+        )
+        for entry in profile.runs
+    )
+    return _table(heads, rows, texts=3)
+
+
+def table_of_losses(profile: RunProfile) -> str:
+    """Return the title of a run, its verdict, and a table of the nodes that lose most."""
+    ledger = profile.ledger()
+    sentences = "".join(f"<li>{escape(entry.text)}</li>" for entry in profile.verdict().sentences)
+    order = sorted(ledger.nodes, key=lambda node: ledger.nodes[node].lost_s, reverse=True)
+    heads = ("function or cost centre", "loss", "cost", "supersteps")
+    rows = (_row(profile, name) for name in order[:MOST_ROWS])
+    rest = len(order) - MOST_ROWS
+    more = f"<p>and {fmt.counted(rest, 'more node')}: see nodes()</p>" if rest > 0 else ""
+    titles = (*heads, *(METRIC_TITLES[metric] for metric in METRICS))
+    title = f"<p><b>{escape(fmt.title(profile.run, profile.number))}</b></p>"
+    prices = f"<p>{escape(ledger.rates.sentence())}</p>"
+    return f"{title}<ul>{sentences}</ul>{_table(titles, rows, texts=1)}{more}{prices}"
+
+
+def _row(profile: RunProfile, name: str) -> list[str]:
+    entry, booked = profile.callgraph.graph.nodes[name], profile.ledger().nodes[name]
+    cost = entry["cost"]
+    return [
+        fmt.label(entry["node"]),
+        fmt.seconds(booked.lost_s),
+        fmt.seconds(booked.cost_s),
+        str(cost.count),
+        *(fmt.summary(cost[metric], metric) for metric in METRICS),
+    ]
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> str:
+    """Return a table; its first columns, which are texts, begin at the left."""
+    head = "".join(_cell("th", position < texts, text) for position, text in enumerate(heads))
+    body = "".join(
+        "<tr>" + "".join(_cell("td", at < texts, text) for at, text in enumerate(row)) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(tag: str, left: bool, text: str) -> str:
+    style = f"text-align:{'left' if left else 'right'};padding:2px 8px;white-space:nowrap"
+    return f'<{tag} style="{style}">{escape(text)}</{tag}>'

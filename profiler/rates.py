@@ -28,7 +28,7 @@ FITTED = "fitted to this run"
 """Source of rates that were fitted to the run itself."""
 
 _MOST_POINTS = 1000
-"""Supersteps are summed up in at most so many points for a fit."""
+"""Greatest number of points into which supersteps are summed up for a fit."""
 
 
 @dataclass(frozen=True)

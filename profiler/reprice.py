@@ -25,7 +25,7 @@ FIGURES = ("g", "l", "ratio")
 """The figures of :class:`bsplib.profiler.rates.Rates` that can be varied."""
 
 LEADERS = 5
-"""Only nodes that are among so many costliest, at either end, are compared."""
+"""Nodes are compared that are among this number of costliest ones, at either end."""
 LEAST_SHARE = 0.01
 """Nodes are compared where they cost at least this part of the run."""
 
@@ -139,7 +139,7 @@ def _of(ledger: Ledger, nodes: Sequence[str]) -> dict[str, float]:
 
 def _losses(ledger: Ledger) -> dict[LossAt, float]:
     """Return the seconds of the losses that depend on the Machine."""
-    smallest_first = reversed(ledger.losses)  # of those that are alike, the greatest counts
+    smallest_first = reversed(ledger.losses)  # of losses with one key, the greatest comes last
     return {
         LossAt(loss.kind, tuple(loss.chain)): loss.seconds
         for loss in smallest_first

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     import networkx
 
 MOST_SHOWN = 80
-"""About so many nodes can be read on a screen or on a page."""
+"""Number of nodes that can be read on a screen or on a page."""
 
 
-class Link(NamedTuple):
+class ShownLink(NamedTuple):
     """A line between two nodes that are shown."""
 
     caller: str
@@ -45,7 +45,7 @@ def chosen(
     return [name for name in graph if name in kept]
 
 
-def links(graph: networkx.DiGraph, shown: Collection[str]) -> list[Link]:
+def links(graph: networkx.DiGraph, shown: Collection[str]) -> list[ShownLink]:
     """Return the lines between the nodes that are shown.
 
     A node is linked with each shown node that it calls, directly or through nodes that are
@@ -57,7 +57,7 @@ def links(graph: networkx.DiGraph, shown: Collection[str]) -> list[Link]:
     """
     kept = frozenset(shown)
     return [
-        Link(caller, callee, graph.has_edge(caller, callee))
+        ShownLink(caller, callee, graph.has_edge(caller, callee))
         for caller in shown
         for callee in _reached(graph, caller, kept)
     ]

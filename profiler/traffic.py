@@ -43,7 +43,7 @@ class Blocks(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sums:
+class BlockSums:
     """A quantity of each process, in blocks."""
 
     total: Floats
@@ -63,9 +63,9 @@ class Matrix:
     bytes: Floats
     messages: Floats
     """Both have the shape ``(senders.parts, receivers.parts)``."""
-    h_out: Sums
+    h_out: BlockSums
     """Bytes that each sender sent to all others, also to processes outside the columns."""
-    h_in: Sums
+    h_in: BlockSums
     """Bytes that each receiver received from all others."""
     self_bytes: Floats
     """Bytes that each sender sent to itself, by block; they are in no other field."""
@@ -74,7 +74,7 @@ class Matrix:
     """All transfers between different processes, also those outside the matrix."""
 
 
-class Traffic:
+class RunTraffic:
     """The transfers of a run."""
 
     def __init__(self, run: Run) -> None:
@@ -146,7 +146,7 @@ def _block(pids: Ints, blocks: Blocks) -> Ints:
     return (pids - blocks.first) // blocks.size
 
 
-def _sums(by_process: NDArray[np.float64 | np.int64], blocks: Blocks) -> Sums:
+def _sums(by_process: NDArray[np.float64 | np.int64], blocks: Blocks) -> BlockSums:
     """Sum up a quantity of all processes of the run by blocks."""
     padded = np.full(blocks.parts * blocks.size, -1.0)
     values = by_process[blocks.first : blocks.end]
@@ -155,4 +155,4 @@ def _sums(by_process: NDArray[np.float64 | np.int64], blocks: Blocks) -> Sums:
     at = by_block.argmax(axis=1)
     pid = blocks.first + np.arange(blocks.parts) * blocks.size + at
     most = by_block.max(axis=1)
-    return Sums(np.maximum(by_block, 0).sum(axis=1), most, pid)
+    return BlockSums(np.maximum(by_block, 0).sum(axis=1), most, pid)

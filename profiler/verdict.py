@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.kinds import Entry
+    from bsplib.profiler.kinds import LossEntry
     from bsplib.profiler.losses import Ledger, Loss
 
 MANY_STEPS = 5
@@ -163,7 +163,7 @@ def filled(  # what a sentence consists of
 # -- templates ------------------------------------------------------------------------------------
 
 
-def template(entry: Entry, callgraph: CallGraph) -> str:
+def template(entry: LossEntry, callgraph: CallGraph) -> str:
     """Return the sentence about a loss, in which words in braces stand for figures.
 
     These are the words of :func:`filled`; braces in names from the trace are doubled.
@@ -186,7 +186,7 @@ _EVEN = "an even share would save it"
 """What balance would save: the loss is measured against an even share of the same work."""
 
 
-def _of_computation(entry: Entry, where: str, name: str) -> str:
+def _of_computation(entry: LossEntry, where: str, name: str) -> str:
     if entry.habit == ROTATING:
         text = f"waiting for another process each time {where} (rotating straggler)"
     elif entry.habit == ONE_OFF:
@@ -197,7 +197,7 @@ def _of_computation(entry: Entry, where: str, name: str) -> str:
     return f"{_LOST} ({{share}}) are lost {text}; {_EVEN}."
 
 
-def _of_bytes(entry: Entry, where: str, name: str) -> str:
+def _of_bytes(entry: LossEntry, where: str, name: str) -> str:
     way = {FAN_IN: "to", FAN_OUT: "from"}.get(entry.kind, "to and from")
     who = "another process each time" if entry.habit == ROTATING else name
     kind = entry.kind if entry.habit == FIXED else f"{entry.habit} {entry.kind}"
@@ -206,14 +206,14 @@ def _of_bytes(entry: Entry, where: str, name: str) -> str:
     return f"{_LOST} ({{share}}) are lost {text}; even transfers would save it."
 
 
-def _branch(entry: Entry) -> str:
+def _branch(entry: LossEntry) -> str:
     if not entry.sharing:
         return ""
     who = "it takes" if entry.sharing == 1 else f"{entry.sharing} of the processes take"
     return f" in a branch that only {who}"
 
 
-def _superstep(entry: Entry) -> str:
+def _superstep(entry: LossEntry) -> str:
     return f"superstep {entry.superstep}" + (" of a sub-group" if entry.group else "")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from bsplib.profiler.rates import rates_of_run
 from bsplib.webui import services, timeline, traffic
-from bsplib.webui.opened import OpenRun, QueryError
+from bsplib.webui.opened import AddressError, OpenRun
 from bsplib.webui.source import describe_sources
 
 Json = dict[str, Any]
@@ -28,7 +28,7 @@ def _never(opened: OpenRun) -> Iterable[Query]:  # noqa: ARG001  # whatever the 
 
 
 @dataclass(frozen=True)
-class Answer:
+class PageAnswer:
     """An answer: how it is computed, and which of its queries a saved page contains."""
 
     make: Callable[[OpenRun, Query], Json]
@@ -49,7 +49,7 @@ def _layout(opened: OpenRun, query: Query) -> Json:
     names = list(callgraph.graph)
     words = [word for word in query.get("nodes", "").split(",") if word]
     if not all(word.isascii() and word.isdigit() and int(word) < len(names) for word in words):
-        raise QueryError(f"nodes must be numbers below {len(names)}, separated by commas.")
+        raise AddressError(f"nodes must be numbers below {len(names)}, separated by commas.")
     wanted = sorted({int(word) for word in words})
     return services.lay_out(callgraph, [names[number] for number in wanted])
 
@@ -62,20 +62,20 @@ def _processes(opened: OpenRun, query: Query) -> Json:
         return services.describe_pies(graph.edges[ends]["cost"])
     if (node := query.get("node")) in graph:
         return services.describe_pies(graph.nodes[node]["cost"])
-    raise QueryError("Give a node or an edge of the call graph.")
+    raise AddressError("Give a node or an edge of the call graph.")
 
 
 def _source(opened: OpenRun, query: Query) -> Json:
     return describe_sources(opened.callgraph(opened.part(query)), opened.sources)
 
 
-ANSWERS: dict[str, Answer] = {
-    "run": Answer(_run),
-    "layout": Answer(_layout, saved=_never),
-    "timeline": Answer(timeline.timeline, saved=timeline.saved, kept=False),
-    "marks": Answer(timeline.marks, saved=_never),
-    "traffic": Answer(traffic.traffic),
-    "departures": Answer(traffic.scatter),
-    "source": Answer(_source),
-    "processes": Answer(_processes, saved=_never),
+ANSWERS: dict[str, PageAnswer] = {
+    "run": PageAnswer(_run),
+    "layout": PageAnswer(_layout, saved=_never),
+    "timeline": PageAnswer(timeline.timeline, saved=timeline.saved, kept=False),
+    "marks": PageAnswer(timeline.marks, saved=_never),
+    "traffic": PageAnswer(traffic.traffic),
+    "departures": PageAnswer(traffic.scatter),
+    "source": PageAnswer(_source),
+    "processes": PageAnswer(_processes, saved=_never),
 }

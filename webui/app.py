@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import secrets
+import shutil
 import socket
+import tempfile
 import threading
 import time
 import webbrowser
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 import flask
@@ -19,9 +21,11 @@ from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from werkzeug.sansio.utils import host_is_trusted
 
-from bsplib.errors import BspError
-from bsplib.webui.dropped import MAX_FILE_BYTES, DroppedError, DroppedFiles
-from bsplib.webui.opened import QueryError
+from bsplib.errors import BspError, TraceError
+from bsplib.recording.records import Trace
+from bsplib.recording.trace import read_trace
+from bsplib.visible import visible
+from bsplib.webui.opened import AddressError
 from bsplib.webui.page import SERVED_POLICY, STATIC, served_model, served_page, title_of
 from bsplib.webui.traces import Traces
 
@@ -32,8 +36,53 @@ if TYPE_CHECKING:
 
     import werkzeug
 
-    from bsplib.recording.records import Trace
     from bsplib.webui.predicted import ShownModel
+
+
+# -- trace files that a reader drops on the page: read at once, and kept in memory only -----------
+
+
+MAX_FILE_BYTES = 256 * 2**20
+"""Greatest size of a file; ``drop.js`` states the same number."""
+MAX_ALL_BYTES = 2**30
+"""Greatest size of all files that were dropped on the pages of one server."""
+MAX_NAME = 100
+
+
+class DroppedError(BspError):
+    """A file that was dropped on the page is not accepted."""
+
+
+class DroppedFiles:
+    """Reads dropped files, and limits their size. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def read(self, stream: IO[bytes], name: str) -> tuple[Trace, str]:
+        """Return the trace in a stream, and its name in a form that is safe to show.
+
+        Raises:
+            DroppedError: it is no trace, or larger than allowed.
+        """
+        name = visible(name.replace("\\", "/").rpartition("/")[2])[:MAX_NAME] or "dropped trace"
+        with self._lock, tempfile.NamedTemporaryFile(suffix=".bsp") as file:
+            shutil.copyfileobj(stream, file)
+            size = file.tell()
+            file.flush()
+            if size > MAX_FILE_BYTES or self._bytes + size > MAX_ALL_BYTES:
+                raise DroppedError(
+                    f"{name} has {size} bytes: a dropped file may have {MAX_FILE_BYTES}, and all "
+                    f"together {MAX_ALL_BYTES}; give larger ones to bsp view."
+                )
+            try:
+                trace = read_trace(file.name)
+            except TraceError as error:
+                raise DroppedError(str(error).replace(file.name, name)) from None
+            self._bytes += size
+        return trace, name
+
 
 DROPPED_TYPE = "application/octet-stream"
 """Content type of a trace that is posted."""
@@ -224,7 +273,7 @@ def _guard(app: flask.Flask) -> None:
     def not_there(error: IndexError) -> flask.Response:
         return _sentence(error, 404)
 
-    @app.errorhandler(QueryError)
+    @app.errorhandler(AddressError)
     @app.errorhandler(DroppedError)
     def wrong(error: BspError) -> flask.Response:
         return _sentence(error, 400)

@@ -36,7 +36,7 @@ LAYOUT_SECONDS = 5
 """Time limit of the layouts of a graph: for some graphs dot would take hours."""
 
 
-class Link(NamedTuple):
+class DrawnLink(NamedTuple):
     """A line between two nodes: an edge, or calls through nodes that are not shown."""
 
     caller: int
@@ -61,7 +61,7 @@ def _letter_width(char: str) -> float:
 
 
 def layouts(
-    widths: dict[int, float], links: Sequence[Link], *, seconds: float = LAYOUT_SECONDS
+    widths: dict[int, float], links: Sequence[DrawnLink], *, seconds: float = LAYOUT_SECONDS
 ) -> dict[str, Any]:
     """Lay out a graph in both directions.
 
@@ -91,7 +91,7 @@ def _empty() -> dict[str, Any]:
     return {"width": 0, "height": 0, "nodes": [], "links": []}
 
 
-def _to_dot(widths: dict[int, float], links: Sequence[Link], rankdir: str) -> str:
+def _to_dot(widths: dict[int, float], links: Sequence[DrawnLink], rankdir: str) -> str:
     """Return the graph in DOT; the names of its nodes are numbers."""
     spacing = {"nodesep": "0.17", "ranksep": "0.42" if rankdir == "LR" else "0.5"}
     dot = graphviz.Digraph(

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 _KEPT_GRAPHS = 4
-"""So many call graphs of a run are kept: with and without bsplib, whole and in part."""
+"""Call graphs of a run that are kept: with and without bsplib, whole and in part."""
 _KEPT_OTHERS = 8
-"""So many other objects are kept, of those that views make once for a run."""
+"""Other objects that are kept, of those that views make once for a run."""
 
 _Made = TypeVar("_Made")
 
 
-class QueryError(BspError, ValueError):
+class AddressError(BspError, ValueError):
     """The query of an address has a value that means nothing."""
 
 
 @dataclass(frozen=True)
-class Part:
+class RunPart:
     """Which part of a run is asked for."""
 
     library: bool = False
@@ -39,7 +39,7 @@ class Part:
     """First and last superstep of the root group; None for all."""
 
     @classmethod
-    def of_query(cls, query: Mapping[str, str], *, library: bool = False) -> Part:
+    def of_query(cls, query: Mapping[str, str], *, library: bool = False) -> RunPart:
         """Read the part from the query of an address: ``library``, ``from`` and ``to``.
 
         Args:
@@ -52,7 +52,7 @@ class Part:
         wanted = number_in(query, "library")
         first, last = number_in(query, "from"), number_in(query, "to")
         if (first is None) != (last is None):
-            raise QueryError("Give both from and to, or neither of them.")
+            raise AddressError("Give both from and to, or neither of them.")
         shown = library if wanted is None else bool(wanted)
         return cls(shown, None if first is None or last is None else (first, last))
 
@@ -67,7 +67,7 @@ def number_in(query: Mapping[str, str], key: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise QueryError(f"{key} is {text[:40]!r}: give a whole number that is not negative.")
+        raise AddressError(f"{key} is {text[:40]!r}: give a whole number that is not negative.")
     return int(text)
 
 
@@ -80,15 +80,15 @@ class OpenRun:
         """Whether the functions of bsplib are shown where a query does not say."""
         self.sources = sources
         """Folder in which source files are looked for, too."""
-        self._graphs: OrderedDict[Part, CallGraph] = OrderedDict()
+        self._graphs: OrderedDict[RunPart, CallGraph] = OrderedDict()
         self._others: OrderedDict[str, object] = OrderedDict()
         self._lock = threading.Lock()
 
-    def part(self, query: Mapping[str, str]) -> Part:
+    def part(self, query: Mapping[str, str]) -> RunPart:
         """Return which part of the run a query asks for."""
-        return Part.of_query(query, library=self.library)
+        return RunPart.of_query(query, library=self.library)
 
-    def whole(self, query: Mapping[str, str]) -> Part:
+    def whole(self, query: Mapping[str, str]) -> RunPart:
         """Return the part that a query asks for, with all supersteps."""
         return replace(self.part(query), supersteps=None)
 
@@ -107,7 +107,7 @@ class OpenRun:
             self._others.move_to_end(name)
             return cast("_Made", self._others[name])
 
-    def callgraph(self, part: Part) -> CallGraph:
+    def callgraph(self, part: RunPart) -> CallGraph:
         """Return the call graph of a part of the run; only the first call takes long.
 
         Raises:

@@ -23,7 +23,7 @@ from bsplib.profiler.models.nodes.terms import in_stages
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.models.prices import recorded_machine, slowdowns_here
 from bsplib.profiler.rates import NO_SOURCE, Rates, rates_on
-from bsplib.webui.layout import Link, box_width, layouts
+from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machine, describe_machines
 from bsplib.webui.services import describe_node
 
@@ -198,7 +198,7 @@ def _lay_out(model: NodeModel, number: Mapping[str, int]) -> Json:
         return {}
     widths = {number[name]: box_width(node) for name, node in model.nodes.items()}
     links = [
-        Link(number[one], number[other], position)
+        DrawnLink(number[one], number[other], position)
         for position, (one, other) in enumerate(model.edges())
     ]
     try:

@@ -10,26 +10,28 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from bsplib.profiler import critical
+from bsplib.profiler import critical, shown
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS, root_count, waiting_ns
+from bsplib.profiler.critical import PATHS, critical_path
 from bsplib.profiler.dot import LayoutError
 from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates, rates_of_run
-from bsplib.webui import shown
 from bsplib.webui.books import describe_books
-from bsplib.webui.layout import box_width, layouts
+from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     import networkx
 
     from bsplib.profiler.callgraph import CallGraph, Cost, Node, Summary
+    from bsplib.profiler.losses import Ledger
     from bsplib.recording.records import Run, RunHead
+
 
 Json = dict[str, Any]
 
@@ -61,7 +63,7 @@ def describe_graph(callgraph: CallGraph, rates: Rates | None = None) -> Json:
     graph, run = callgraph.graph, callgraph.run
     rates = rates or rates_of_run(run)
     ledger = book(callgraph, rates)
-    names = shown.first_shown(ledger)
+    names = first_shown(ledger)
     return {
         "run": describe_facts(run),
         "rates": asdict(rates),
@@ -73,7 +75,7 @@ def describe_graph(callgraph: CallGraph, rates: Rates | None = None) -> Json:
         "origins": _origins(callgraph),
         "books": describe_books(callgraph, rates),
         "shown": _positions(graph, names),
-        "dropped": shown.dropped(ledger, names),
+        "dropped": dropped(ledger, names),
         "layouts": lay_out(callgraph, names),
     }
 
@@ -132,7 +134,7 @@ def lay_out(callgraph: CallGraph, names: Sequence[str]) -> Json:
     graph = callgraph.graph
     if len(names) > MOST_LAID_OUT:
         return {}
-    lines = shown.links(graph, names)
+    lines = links(graph, names)
     if len(lines) > MOST_LINES:
         return {}
     widths = {
@@ -263,3 +265,67 @@ def _machine_name(machine: object) -> str | None:
     if not isinstance(machine, dict) or "name" not in machine:
         return None
     return fmt.visible(str(machine["name"]))
+
+
+# -- which nodes of a large call graph the page shows at first, and what is said of the others ----
+
+
+NEGLIGIBLE = 0.001
+"""Part of the cost of a run below which the end of ``main`` is not shown."""
+
+
+def first_shown(ledger: Ledger) -> list[str]:
+    """Return the nodes that are shown at first, in the order of the call graph.
+
+    These are all nodes of the critical paths and then those that lose most, about 80. The
+    stretch from the last superstep to the end of ``main`` is left out where it costs nothing
+    to speak of.
+    """
+    callgraph = ledger.callgraph
+    graph = callgraph.graph
+    ranks = {name: (booked.lost_s, booked.cost_s) for name, booked in ledger.nodes.items()}
+    always = {callgraph.root, *ledger.path()}
+    for path in PATHS:
+        always.update(critical_path(callgraph, path))
+    chosen = shown.chosen(graph, ranks, always)
+    return [name for name in chosen if name in always or not _is_idle_end(ledger, name)]
+
+
+def _is_idle_end(ledger: Ledger, name: str) -> bool:
+    """Tell whether a node is the end of ``main`` and costs next to nothing."""
+    node = ledger.callgraph.graph.nodes[name]["node"]
+    return node.sync == "end" and ledger.nodes[name].cost_s <= NEGLIGIBLE * ledger.cost_s
+
+
+def dropped(ledger: Ledger, names: Collection[str]) -> str:
+    """Return a sentence that says what is not shown; empty if that is nothing of interest."""
+    others = {name for name in set(ledger.nodes) - set(names) if not _is_idle_end(ledger, name)}
+    if not others or not ledger.cost_s:
+        return ""
+    most = max(ledger.nodes[name].cost_s for name in others) / ledger.cost_s
+    count = len(ledger.nodes)
+    if len(others) == 1:
+        return f"1 of {count} nodes is not shown: it takes {_percent(most)} of the time."
+    return (
+        f"{len(others)} of {count} nodes are folded into dashed lines: "
+        f"each takes {_percent(most)} of the time, or less."
+    )
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.2g}%" if part >= NEGLIGIBLE else "less than 0.1%"
+
+
+def links(graph: networkx.DiGraph, names: Collection[str]) -> list[DrawnLink]:
+    """Return the lines between nodes: the edges, and calls through nodes that are not shown.
+
+    Args:
+        graph: the call graph; nodes and edges are numbered in its order.
+        names: ids of the nodes that are shown.
+    """
+    number = {name: position for position, name in enumerate(graph)}
+    edges = {edge: position for position, edge in enumerate(graph.edges)}
+    return [
+        DrawnLink(number[caller], number[callee], edges.get((caller, callee)))
+        for caller, callee, _ in shown.links(graph, names)
+    ]

@@ -6,15 +6,19 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from pygments.lexers import PythonLexer
+from pygments.token import Comment, Keyword, Name, Number, Operator, String
+
 from bsplib.profiler.format import visible
 from bsplib.profiler.sources import read_sources
-from bsplib.webui.highlight import highlight
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.sources import Excerpt
+
 
 Calls = dict[str, dict[int, list[int]]]
 
@@ -28,7 +32,7 @@ def describe_sources(callgraph: CallGraph, folder: Path | None = None) -> dict[s
 
     Returns:
         ``excerpts``: a list of ``file``, ``first`` (number of the first line), ``lines``
-        (a list of pieces each, see :func:`bsplib.webui.highlight.highlight`), ``note``, and
+        (a list of pieces each, see :func:`bsplib.webui.source.highlight`), ``note``, and
         ``calls``: pairs of a line and the positions of the functions that it calls;
         ``of``: for each node, in the order of the graph, the position of its excerpt.
     """
@@ -66,3 +70,47 @@ def _calls(callgraph: CallGraph) -> Calls:
         file: {line: sorted(positions) for line, positions in lines.items()}
         for file, lines in calls.items()
     }
+
+
+# -- source lines cut into pieces by what they are to Python, for the page to colour --------------
+
+
+Piece = str | tuple[str, str]
+"""Plain text, or a role and its text."""
+
+_ROLES = (
+    (Keyword, "keyword"),
+    (Operator.Word, "keyword"),
+    (Name.Decorator, "decorator"),
+    (Name.Function, "function"),
+    (Name.Class, "function"),
+    (Name.Builtin, "builtin"),
+    (String, "string"),
+    (Number, "number"),
+    (Comment, "comment"),
+)
+
+
+def highlight(lines: Sequence[str]) -> list[list[Piece]]:
+    """Return the pieces of each line; joined, their texts are the lines."""
+    lexer = PythonLexer(stripnl=False)
+    pieces: list[list[Piece]] = [[]]
+    for token, text in lexer.get_tokens("\n".join(lines)):
+        role = next((role for kind, role in _ROLES if token in kind), "")
+        first, *others = text.split("\n")
+        _append(pieces[-1], role, first)
+        for part in others:
+            pieces.append([])
+            _append(pieces[-1], role, part)
+    return pieces[: len(lines)]
+
+
+def _append(line: list[Piece], role: str, text: str) -> None:
+    """Add a text to a line: to its last piece, if that has the same role."""
+    before = line.pop() if line else ""
+    old_role, old_text = ("", before) if isinstance(before, str) else before
+    if old_role != role and old_text:
+        line.append(before)
+        old_text = ""
+    if old_text or text:
+        line.append((role, old_text + text) if role else old_text + text)

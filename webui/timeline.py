@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bsplib.profiler.heatmap import LAYERS, Heatmap
-from bsplib.webui.opened import OpenRun, QueryError, number_in
+from bsplib.webui.opened import AddressError, OpenRun, number_in
 from bsplib.webui.through import records_through
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def timeline(opened: OpenRun, query: Mapping[str, str]) -> Json:
     columns = number_in(query, "columns") or SAVED_COLUMNS
     axis = query.get("axis", "superstep")
     if axis not in AXES:
-        raise QueryError(f"axis is {axis[:40]!r}: give {' or '.join(AXES)}.")
+        raise AddressError(f"axis is {axis[:40]!r}: give {' or '.join(AXES)}.")
     window_of, unit = AXES[axis]
     heatmap = _heatmap(opened, min(rows, MOST_ROWS))
     window = window_of(heatmap, query, columns)
@@ -121,7 +121,7 @@ def _seconds_in(query: Mapping[str, str], key: str) -> float | None:
     except ValueError:
         value = np.nan
     if value is not None and not 0 <= value < np.inf:
-        raise QueryError(f"{key} is {query[key][:40]!r}: give seconds that are not negative.")
+        raise AddressError(f"{key} is {query[key][:40]!r}: give seconds that are not negative.")
     return value
 
 

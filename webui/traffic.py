@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bsplib.profiler.departures import Pattern, by_place, departures
+from bsplib.profiler.departures import ExchangeSide, by_place, departures
 from bsplib.profiler.rates import fitted_to
-from bsplib.profiler.traffic import Traffic
-from bsplib.webui.opened import QueryError
+from bsplib.profiler.traffic import RunTraffic
+from bsplib.webui.opened import AddressError
 from bsplib.webui.through import records_through
 
 if TYPE_CHECKING:
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.departures import Departures
-    from bsplib.profiler.traffic import Blocks, Matrix, Sums
+    from bsplib.profiler.traffic import Blocks, BlockSums, Matrix
     from bsplib.webui.opened import OpenRun
 
 Json = dict[str, Any]
 
 MOST_POINTS = 2000
-"""About so many points of a scatter are sent."""
+"""Number of points of a scatter that are sent, roughly."""
 MOST_LISTED = 10
-"""So many supersteps and cost centres are listed."""
+"""Number of supersteps, and of cost centres, that are listed."""
 MOST_OF_ONE = 3
-"""At most so many of the listed supersteps have the same cost centre."""
+"""Greatest number of listed supersteps that have the same cost centre."""
 MOST_RANKED = 10_000
-"""They are chosen from so many supersteps that depart most."""
+"""Number of supersteps, those that depart most, from which the listed ones are chosen."""
 
 
 def traffic(opened: OpenRun, query: Mapping[str, str]) -> Json:
@@ -43,7 +43,7 @@ def traffic(opened: OpenRun, query: Mapping[str, str]) -> Json:
     """
     part = opened.part(query)
     callgraph = opened.callgraph(part)
-    transfers = opened.once(f"traffic of {part}", lambda: Traffic(callgraph.run))
+    transfers = opened.once(f"traffic of {part}", lambda: RunTraffic(callgraph.run))
     chosen = records_through(callgraph, query["node"]) if "node" in query else None
     ranges = (_range_in(query, key) for key in ("senders", "receivers"))
     return describe_matrix(transfers.matrix(chosen, *ranges), callgraph.run.nprocs)
@@ -82,7 +82,7 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
         "rule": rates.rule,
         "note": rates.note,
         "supersteps": len(found.h),
-        "patterns": [pattern.name.lower().replace("_", "-") for pattern in Pattern],
+        "patterns": [pattern.name.lower().replace("_", "-") for pattern in ExchangeSide],
         "points": {**_describe_points(callgraph, points), "count": stands_for.tolist()},
         "farthest": _describe_points(callgraph, _farthest(callgraph, found)),
         "centres": _describe_centres(callgraph, found),
@@ -137,7 +137,7 @@ def _describe_blocks(blocks: Blocks) -> Json:
     return {"first": blocks.first, "end": blocks.end, "size": blocks.size}
 
 
-def _describe_sums(sums: Sums) -> Json:
+def _describe_sums(sums: BlockSums) -> Json:
     return {"total": sums.total.tolist(), "most": sums.most.tolist(), "pid": sums.pid.tolist()}
 
 
@@ -146,5 +146,5 @@ def _range_in(query: Mapping[str, str], key: str) -> tuple[int, int] | None:
         return None
     words = query[key].split(",")
     if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
-        raise QueryError(f"{key} is {query[key][:40]!r}: give two numbers, such as 0,128.")
+        raise AddressError(f"{key} is {query[key][:40]!r}: give two numbers, such as 0,128.")
     return int(words[0][:9]), int(words[1][:9])

@@ -32,7 +32,7 @@ from rich.console import Console
 import bsplib
 from bsplib.apps.broadcast import crossover, stages
 from bsplib.apps.broadcast.crossover_views import plot_crossover, print_crossover
-from bsplib.apps.command import Place, Program, place_options
+from bsplib.apps.command import ProgramCommand, ProgramRun, place_options
 from bsplib.output_option import OutputFile, force_option
 from bsplib.profiler import plotting
 from bsplib.visible import visible_lines
@@ -105,7 +105,7 @@ def reference(size: int) -> Values:
     return np.arange(size, dtype=np.float64)
 
 
-@click.command(cls=Program)
+@click.command(cls=ProgramCommand)
 @click.option("--size", default=4096, show_default=True, type=click.IntRange(1), help="Values.")
 @click.option(
     "--onestage",
@@ -141,7 +141,7 @@ def command(  # each is an option
     measures: bool,
     plot: Path | None,
     force: bool,
-    place: Place,
+    place: ProgramRun,
 ) -> None:
     """Broadcast values to all processes, in one stage and in two."""
     if measures or plot is not None:
@@ -157,7 +157,7 @@ def command(  # each is an option
         _compare_with_paper()
 
 
-def _find_crossover(place: Place, plot: Path | None, *, force: bool) -> None:
+def _find_crossover(place: ProgramRun, plot: Path | None, *, force: bool) -> None:
     quiet = replace(place, reports_times=False)  # the times would be those of the measurement
     try:
         if plot is not None:

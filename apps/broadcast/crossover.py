@@ -42,7 +42,7 @@ _WITHOUT_PREDICTION = 1 << 13
 
 
 @dataclass(frozen=True)
-class Sample:
+class BroadcastSample:
     """Seconds of a broadcast of one size."""
 
     nbytes: int
@@ -56,7 +56,7 @@ class Crossover:
 
     nprocs: int
     machine: Machine
-    samples: tuple[Sample, ...]
+    samples: tuple[BroadcastSample, ...]
     """In the order of their sizes."""
 
     @property
@@ -168,7 +168,7 @@ def main(
         raise ValueError(
             f"there is no crossover on the Machine {bsp.machine.name!r}, whose g is 0; name another"
         )
-    samples: dict[int, Sample] = {}
+    samples: dict[int, BroadcastSample] = {}
     found = Crossover(bsp.nprocs, bsp.machine, ())
     sizes = _first_sizes(found.predicted)
     with steps(bsp, len(sizes), shown=progress) as begin:
@@ -198,7 +198,9 @@ def _next_sizes(found: Crossover) -> list[int]:
     return [first // 2] if below == 0 and first // 2 >= _LEAST else []
 
 
-def _sample(bsp: bsplib.Group, one: Broadcast, two: Broadcast, nbytes: int, repeats: int) -> Sample:
+def _sample(
+    bsp: bsplib.Group, one: Broadcast, two: Broadcast, nbytes: int, repeats: int
+) -> BroadcastSample:
     """Measure broadcasts of one size; the first of each kind does not count."""
     seconds: dict[Broadcast, list[float]] = {one: [], two: []}
     with bsp.scope():
@@ -209,4 +211,4 @@ def _sample(bsp: bsplib.Group, one: Broadcast, two: Broadcast, nbytes: int, repe
                 began = bsp.time()
                 broadcast(bsp, values)
                 taken.append(bsp.time() - began)
-    return Sample(nbytes, *(median(taken[1:]) for taken in seconds.values()))
+    return BroadcastSample(nbytes, *(median(taken[1:]) for taken in seconds.values()))

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bsplib.apps.broadcast.crossover import Crossover, Sample, costs
+from bsplib.apps.broadcast.crossover import BroadcastSample, Crossover, costs
 from bsplib.profiler import format as fmt
 from bsplib.profiler import plotting
 
@@ -45,7 +45,7 @@ def _table(found: Crossover) -> Table:
     return table
 
 
-def _faster(sample: Sample, predicted: tuple[float, float]) -> str:
+def _faster(sample: BroadcastSample, predicted: tuple[float, float]) -> str:
     measured = "two" if sample.two_s < sample.one_s else "one"
     expected = "two" if predicted[1] < predicted[0] else "one"
     return measured if measured == expected else f"{measured}, not {expected}"

@@ -19,7 +19,7 @@ from numpy.fft import fft
 from numpy.random import default_rng
 from numpy.typing import ArrayLike, NDArray
 
-from bsplib.apps.command import Place, place_options
+from bsplib.apps.command import ProgramRun, place_options
 from bsplib.visible import visible_lines
 
 Values = NDArray[np.complex128]
@@ -88,6 +88,11 @@ def roots_of_unity(size: int, exponents: NDArray[np.int64]) -> Values:
     np.cos(angles, out=roots.real)
     np.sin(angles, out=roots.imag)
     return roots
+
+
+def reversed_bits(number: int, count: int) -> int:
+    """Return the number whose last ``count`` bits are those of ``number`` in reversed order."""
+    return int(f"{number:0{count}b}"[::-1], 2) if count else 0
 
 
 def combine(out: Values, even: Values, odd: Values, roots: Values) -> None:
@@ -194,7 +199,7 @@ def transform_command(
         "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the values."
     )
     @place_options
-    def command(size: int, seed: int, place: Place) -> None:
+    def command(size: int, seed: int, place: ProgramRun) -> None:
         _transform(partial(place.run, main, size, seed=seed), gather, size, seed)
 
     return command

@@ -30,6 +30,7 @@ import bsplib
 from bsplib.apps.command import backend_option
 from bsplib.apps.fourier import common
 from bsplib.apps.fourier.fft import prepare, transform
+from bsplib.apps.papers.gonzalez import TABLE_3
 from bsplib.apps.progress import drawn
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments.formula import read_formula
@@ -50,18 +51,8 @@ figures that bsplib.apps.sql assumes, too. None is fitted to times of this progr
 takes the
 CPU time of this computer times the ratio of speeds, which holds for values in the cache."""
 
-TABLE_3 = {
-    1: (11.7748, 11.8096),
-    2: (6.0036, 5.8943),
-    4: (3.2120, 3.0908),
-    8: (1.8939, 1.7735),
-    16: (1.2750, 1.1644),
-    32: (0.9664, 0.8919),
-}
-"""Gonzalez et al., Table 3: seconds measured on a T3E and predicted, by P."""
 
-
-class Row(NamedTuple):
+class PredictedTransform(NamedTuple):
     """A row of the table."""
 
     nprocs: int
@@ -80,7 +71,7 @@ class Row(NamedTuple):
 class Told(NamedTuple):
     """The table, with the model that predicts."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[PredictedTransform, ...]
     model: TimingModel
 
 
@@ -119,7 +110,7 @@ def printed_coefficients() -> np.ndarray[Any, np.dtype[np.float64]]:
     counts = np.array([*TABLE_3], float)
     columns, _ = read_formula(FORMULA).columns({"N": np.full(len(counts), SIZE), "P": counts})
     scale = np.linalg.norm(columns, axis=0)
-    wanted = [predicted for _, predicted in TABLE_3.values()]
+    wanted = [printed.predicted_s for printed in TABLE_3.values()]
     found: np.ndarray[Any, np.dtype[np.float64]] = (
         np.linalg.lstsq(columns / scale, wanted, rcond=None)[0] / scale
     )
@@ -171,7 +162,7 @@ def tell(
         predicted = model.predict(N=size, P=p)
         least = min(row["value"] for row in found)
         rows.append(
-            Row(
+            PredictedTransform(
                 p,
                 least,
                 *(float(each[0]) for each in (predicted.times, predicted.low, predicted.high)),
@@ -181,7 +172,7 @@ def tell(
     return Told(tuple(rows), model)
 
 
-def as_table(rows: Sequence[Row]) -> Table:
+def as_table(rows: Sequence[PredictedTransform]) -> Table:
     """Return the rows as a table for a terminal."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in ("P", "time", "predicted", "90% between", "error"):

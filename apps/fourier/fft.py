@@ -38,10 +38,10 @@ import bsplib
 from bsplib.apps.fourier import common
 from bsplib.apps.fourier.common import LocalTransform, Values, reference, roots_of_unity
 
-__all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
+__all__ = ["RecursivePlan", "command", "main", "prepare", "reference", "transform"]
 
 
-class Plan(NamedTuple):
+class RecursivePlan(NamedTuple):
     """Values that are computed once for all signals of a length."""
 
     roots: tuple[Values, ...]
@@ -78,7 +78,7 @@ def main(bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0) -> Values
     return out[bsp.pid * length : (bsp.pid + 1) * length].copy()
 
 
-def prepare(bsp: bsplib.Group, size: int) -> Plan:
+def prepare(bsp: bsplib.Group, size: int) -> RecursivePlan:
     """Compute the roots of unity that transforms of ``size`` values need here."""
     nprocs, pid, own = bsp.nprocs, bsp.pid, size
     roots = []
@@ -86,10 +86,10 @@ def prepare(bsp: bsplib.Group, size: int) -> Plan:
         roots.append(roots_of_unity(own, np.arange(own // 2)))
         own, middle = own // 2, nprocs // 2
         nprocs, pid = (middle, pid) if pid < middle else (nprocs - middle, pid - middle)
-    return Plan(tuple(roots), LocalTransform(own))
+    return RecursivePlan(tuple(roots), LocalTransform(own))
 
 
-def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> None:
+def transform(bsp: bsplib.Group, out: Values, values: Values, plan: RecursivePlan) -> None:
     """Transform ``values``, which all processes of the group have, into ``out`` on all.
 
     Args:

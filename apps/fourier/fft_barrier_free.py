@@ -35,10 +35,10 @@ from bsplib.apps.fourier import common
 from bsplib.apps.fourier.common import LocalTransform, Values, reference, roots_of_unity
 from bsplib.apps.fourier.fft import receive
 
-__all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
+__all__ = ["BarrierFreePlan", "command", "main", "prepare", "reference", "transform"]
 
 
-class Plan(NamedTuple):
+class BarrierFreePlan(NamedTuple):
     """Values that are computed once for all signals of a length."""
 
     steps: int
@@ -75,15 +75,17 @@ def main(bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0) -> Values
     return out if bsp.pid == 0 else None
 
 
-def prepare(bsp: bsplib.Group, size: int) -> Plan:
+def prepare(bsp: bsplib.Group, size: int) -> BarrierFreePlan:
     """Compute the roots of unity that transforms of ``size`` values need."""
     steps = 0
     while 2 << steps <= bsp.nprocs and size % (2 << steps) == 0:
         steps += 1
-    return Plan(steps, roots_of_unity(size, np.arange(size // 2)), LocalTransform(size >> steps))
+    return BarrierFreePlan(
+        steps, roots_of_unity(size, np.arange(size // 2)), LocalTransform(size >> steps)
+    )
 
 
-def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> None:
+def transform(bsp: bsplib.Group, out: Values, values: Values, plan: BarrierFreePlan) -> None:
     """Transform ``values``, which all processes have, into ``out`` on process 0.
 
     Args:
@@ -98,7 +100,7 @@ def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> Non
     count = 1 << plan.steps
     length = len(values) // count
     if bsp.pid < count:
-        plan.local(values[_reversed_bits(bsp.pid, plan.steps) :: count], out[:length])
+        plan.local(values[common.reversed_bits(bsp.pid, plan.steps) :: count], out[:length])
     for step in range(plan.steps):
         bit, have = 1 << step, length << step
         if bsp.pid < count and bsp.pid % (2 * bit) == 0:
@@ -109,10 +111,6 @@ def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> Non
         if bsp.pid < count and bsp.pid % bit == 0:
             bsp.send(bsp.pid - bit, out[:have])
         bsp.oblsync(0)
-
-
-def _reversed_bits(number: int, count: int) -> int:
-    return int(f"{number:0{count}b}"[::-1], 2) if count else 0
 
 
 command = common.transform_command(

@@ -34,10 +34,10 @@ import bsplib
 from bsplib.apps.fourier import common
 from bsplib.apps.fourier.common import LocalTransform, Values, reference, roots_of_unity
 
-__all__ = ["Plan", "command", "main", "prepare", "reference", "transform"]
+__all__ = ["CyclicPlan", "command", "main", "prepare", "reference", "transform"]
 
 
-class Plan(NamedTuple):
+class CyclicPlan(NamedTuple):
     """Values that are computed once for all signals of a length, and work space."""
 
     local: LocalTransform
@@ -75,7 +75,7 @@ def main(bsp: bsplib.Group, values: ArrayLike | int, *, seed: int = 0) -> Values
     return out
 
 
-def prepare(bsp: bsplib.Group, size: int) -> Plan:
+def prepare(bsp: bsplib.Group, size: int) -> CyclicPlan:
     """Compute the roots of unity that transforms of ``size`` values need here.
 
     Raises:
@@ -90,10 +90,10 @@ def prepare(bsp: bsplib.Group, size: int) -> Plan:
     numbers = np.arange(size // p).reshape(-1, p).T
     turns = roots_of_unity(size, bsp.pid * numbers)
     room = (np.empty(size // p, np.complex128), np.empty(turns.shape, np.complex128))
-    return Plan(LocalTransform(size // p), turns, *room)
+    return CyclicPlan(LocalTransform(size // p), turns, *room)
 
 
-def transform(bsp: bsplib.Group, out: Values, values: Values, plan: Plan) -> None:
+def transform(bsp: bsplib.Group, out: Values, values: Values, plan: CyclicPlan) -> None:
     """Transform the signal of which this process has ``values`` into ``out``.
 
     Args:

@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from bsplib.apps.fourier.experiment import T3E, TABLE_3, tell
-from bsplib.apps.msteps.measure import Row, compare, compare_sorts
-from bsplib.apps.papers.items import CALL_ERRORS, CHITTOR, GONZALEZ, RODA, SHI, Item
+from bsplib.apps.fourier.experiment import T3E, tell
+from bsplib.apps.papers.gonzalez import TABLE_3
+from bsplib.apps.papers.items import CHITTOR, GONZALEZ, RODA, SHI, Item
+from bsplib.apps.papers.msteps.measure import ModelledTime, compare, compare_sorts
+from bsplib.apps.papers.speedup.laws import fit_parts
+from bsplib.apps.papers.speedup.overheads import measure as overheads
+from bsplib.apps.papers.steady.measure import SIZES
+from bsplib.apps.papers.steady.measure import measure as steady
+from bsplib.apps.papers.steady.programs import PROGRAMS
 from bsplib.apps.spans import waiting
-from bsplib.apps.speedup.laws import fit_parts
-from bsplib.apps.speedup.overheads import measure as overheads
-from bsplib.apps.steady.measure import SIZES
-from bsplib.apps.steady.measure import measure as steady
-from bsplib.apps.steady.programs import PROGRAMS
 from bsplib.backends.table import own_cores
 
 PARTS = 4
@@ -60,12 +61,12 @@ def _overheads() -> Iterator[Item]:
         why = (
             "another computer; both grow with P, and with more processes than cores they take turns"
         )
-        yield Item(CHITTOR, table, what, printed, ours, why, "bsplib.apps.speedup.overheads")
+        yield Item(CHITTOR, table, what, printed, ours, why, "bsplib.apps.papers.speedup.overheads")
 
 
 def _msteps() -> Iterator[Item]:
     """Roda et al. 1999, Figures 11 and 12: errors of the predictions, p = 1 to 16."""
-    place = "bsplib.apps.msteps.measure"
+    place = "bsplib.apps.papers.msteps.measure"
     for row in compare(_VALUES, _COUNTS):
         why = "curves in print; one process only divides and transforms: D and F"
         if row.nprocs > 1:
@@ -84,7 +85,7 @@ def _msteps() -> Iterator[Item]:
         yield Item(RODA, "Figure 12", what, "curves only", *_with_turns(row, why), place)
 
 
-def _with_turns(row: Row, why: str) -> tuple[str, str]:
+def _with_turns(row: ModelledTime, why: str) -> tuple[str, str]:
     """Return the error and what differs; where processes take turns, the error without, too."""
     cores = own_cores()
     if row.nprocs <= cores:
@@ -113,7 +114,7 @@ def _steady() -> Iterator[Item]:
             "lost",
             ours,
             f"print is lost; calibrated at n = {SIZES[row.name][0]:,}; {_STEADY[row.name]}",
-            "bsplib.apps.steady.measure",
+            "bsplib.apps.papers.steady.measure",
         )
 
 
@@ -152,8 +153,8 @@ def _transforms() -> Iterator[Item]:
     for where, procs, text, options in runs:
         for row in tell(procs, _TRANSFORM, _SMALL, **options).rows:
             ours = f"{row.seconds:.4g} s, {row.predicted:.4g} s, {row.error_percent:.1f}%"
-            took, predicted = TABLE_3[row.nprocs]
-            printed = f"{took} s, {predicted} s, {CALL_ERRORS[row.nprocs]}"
+            took, predicted, error = TABLE_3[row.nprocs]
+            printed = f"{took} s, {predicted} s, {error}"
             what = f"time, prediction and error at P = {row.nprocs}, {where}"
             yield Item(
                 GONZALEZ, "Table 3", what, printed, ours, text, "bsplib.apps.fourier.experiment"

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bsplib.apps.fourier.experiment import TABLE_3, printed_predictions
-from bsplib.apps.msteps.model import error_percent, fft_time
-from bsplib.apps.msteps.platforms import CONSTANTS, PVM, VALUES
-from bsplib.apps.speedup import buffers
-from bsplib.apps.speedup.laws import fit_parts
-from bsplib.apps.speedup.overheads import BARRIER, CREATION
-from bsplib.apps.speedup.runs import time_of
-from bsplib.apps.speedup.terms import (
+from bsplib.apps.fourier.experiment import printed_predictions
+from bsplib.apps.papers.gonzalez import TABLE_3
+from bsplib.apps.papers.msteps.model import error_percent, fft_time
+from bsplib.apps.papers.msteps.platforms import CONSTANTS, PVM, VALUES
+from bsplib.apps.papers.speedup import buffers
+from bsplib.apps.papers.speedup.laws import fit_parts
+from bsplib.apps.papers.speedup.overheads import BARRIER, CREATION
+from bsplib.apps.papers.speedup.runs import time_of
+from bsplib.apps.papers.speedup.terms import (
     ALONE,
     BUFFERED,
     EIGHT_EACH,
@@ -24,15 +25,15 @@ from bsplib.apps.speedup.terms import (
     characterise,
     cost_of,
 )
+from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
+from bsplib.apps.papers.steady.model import ALGORITHMS, merge_sort_table
+from bsplib.apps.papers.steady.model import SteadySetting as Capacities
 from bsplib.apps.sql.generate import PAPER_SIZE, Generator
 from bsplib.apps.sql.paper import IMBALANCE_LESS, PAPER, TABLE_1, total_gain
 from bsplib.apps.sql.plan import EXPERIMENTAL, STAGES
 from bsplib.apps.sql.scan import BLOCK
-from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, Figures, Setting, tell
+from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StageFigures, StorySetting, tell
 from bsplib.apps.sql.story_table import by_balance, gain, imbalance_change, printed_by_balance
-from bsplib.apps.steady.laws import amdahl, gustafson, on_one
-from bsplib.apps.steady.model import ALGORITHMS, merge_sort_table
-from bsplib.apps.steady.model import Setting as Capacities
 from bsplib.machine import load_machine
 
 JARVIS, GONZALEZ, RODA = "Jarvis et al. 2002", "Gonzalez et al.", "Roda et al. 1999"
@@ -56,7 +57,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Missing:
+class NotComputed:
     """What is not computed by this command."""
 
     paper: str
@@ -107,27 +108,23 @@ def _gonzalez() -> Iterator[Item]:
         GONZALEZ,
         "Table 3",
         f"predictions, P = {', '.join(map(str, TABLE_3))}",
-        ", ".join(f"{predicted:.4f} s" for _, predicted in TABLE_3.values()),
+        ", ".join(f"{row.predicted_s:.4f} s" for row in TABLE_3.values()),
         ", ".join(f"{found[nprocs]:.4f} s" for nprocs in TABLE_3),
         "",
         "bsplib.apps.fourier.experiment",
     )
-    for nprocs, printed in CALL_ERRORS.items():
-        error = f"{error_percent(*TABLE_3[nprocs]):.2f}%"
-        why = "" if error == printed else "the printed times give the other digit"
+    for nprocs, row in TABLE_3.items():
+        error = f"{error_percent(row.measured_s, row.predicted_s):.2f}%"
+        why = "" if error == row.error else "the printed times give the other digit"
         yield Item(
             GONZALEZ,
             "Table 3",
             f"error at P = {nprocs}",
-            printed,
+            row.error,
             error,
             why,
-            "bsplib.apps.msteps.model",
+            "bsplib.apps.papers.msteps.model",
         )
-
-
-CALL_ERRORS = {1: "-0.30%", 2: "1.82%", 4: "3.77%", 8: "6.36%", 16: "8.68%", 32: "7.71%"}
-"""The printed errors, by P."""
 
 
 def _roda() -> Iterator[Item]:
@@ -137,7 +134,7 @@ def _roda() -> Iterator[Item]:
         why = "the figure is lost in the scan; equations and constants are those of the text"
         what = f"model times of the transform at p = 2, 4, 8, {name}"
         yield Item(
-            RODA, "Figures 9, 10", what, "curves only", ours, why, "bsplib.apps.msteps.model"
+            RODA, "Figures 9, 10", what, "curves only", ours, why, "bsplib.apps.papers.msteps.model"
         )
 
 
@@ -149,7 +146,7 @@ def _chittor() -> Iterator[Item]:
         line = fit_parts(units)
         ours = f"{line.each:.2f} P + {line.start:.1f}"
         why = "the line through the printed times; our runs use it"
-        yield Item(CHITTOR, table, what, printed, ours, why, "bsplib.apps.speedup.overheads")
+        yield Item(CHITTOR, table, what, printed, ours, why, "bsplib.apps.papers.speedup.overheads")
     cost = f"{cost_of(range(1, 11), range(1, 4), 2):.1%}"
     yield Item(
         CHITTOR,
@@ -158,7 +155,7 @@ def _chittor() -> Iterator[Item]:
         "4%",
         cost,
         "rounded in print",
-        "bsplib.apps.speedup.terms",
+        "bsplib.apps.papers.speedup.terms",
     )
     off = f"P = {PRINTED.roll_off(8192)}"
     why = "from equation 14; by her Table 6 the least of the times is at P = 256"
@@ -169,20 +166,26 @@ def _chittor() -> Iterator[Item]:
         "curve only",
         off,
         why,
-        "bsplib.apps.speedup.terms",
+        "bsplib.apps.papers.speedup.terms",
     )
     given = {(n, n): time for n, time in EIGHT_EACH.items()}
     shown = ", ".join(f"{each:.2f}" for each in characterise(given, ALONE).coefficients)
     why = "printed for N = P; these are of T(N, N/8) for N = 16 to 128 in her Table 6"
     printed = ", ".join(f"{each:.2f}" for each in PRINTED_ALONE.coefficients)
     yield Item(
-        CHITTOR, "equation 13", "coefficients", printed, shown, why, "bsplib.apps.speedup.terms"
+        CHITTOR,
+        "equation 13",
+        "coefficients",
+        printed,
+        shown,
+        why,
+        "bsplib.apps.papers.speedup.terms",
     )
     most = max(PRINTED_PVM.speedup(2**k, p) for k in range(4, 18) for p in (2, 4, 8, 16))
     why = "its greatest, of 16 to 128 K keys on 2 to 16 processors; the text gives a bound"
     yield Item(
         *(CHITTOR, "equation 17", "greatest speedup on PVM", "at most 4", f"{most:.1f}", why),
-        "bsplib.apps.speedup.terms",
+        "bsplib.apps.papers.speedup.terms",
     )
 
 
@@ -190,7 +193,7 @@ def _shi() -> Iterator[Item]:
     sizes = [10_000 * 2**k for k in range(15)]
     rows = merge_sort_table(sizes, 5.2e6, 2.5e6)
     last = " | ".join(f"{value:,.2f}" for value in rows[-1])
-    where = "bsplib.apps.steady.model"
+    where = "bsplib.apps.papers.steady.model"
     yield Item(
         SHI,
         "Table 1",
@@ -215,7 +218,7 @@ def _shi() -> Iterator[Item]:
         "1.6, 4.6, 0.13",
         laws,
         "",
-        "bsplib.apps.steady.laws",
+        "bsplib.apps.papers.steady.laws",
     )
 
 
@@ -233,7 +236,7 @@ def virtual(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     ours = f"P = {least}; at 512 {times[512] / times[least]:.1f} times as long"
     yield Item(
         *(CHITTOR, "Table 6", "least time of 1024 keys", "P = 64; NA at 512", ours, why),
-        "bsplib.apps.speedup.runs",
+        "bsplib.apps.papers.speedup.runs",
     )
     advance()
     alone = characterise({(p, p): time_of(p, p) for p in (1, 2, 4, 8, 16, 32)}, ALONE)
@@ -241,7 +244,7 @@ def virtual(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     why = "a curve in print; ours is characterised with P = 1 to 32, as hers"
     yield Item(
         *(CHITTOR, "Figure 20", "error of the prediction, N = P = 256", "curve only"),
-        *(f"{error:.1f}%", why, "bsplib.apps.speedup.terms"),
+        *(f"{error:.1f}%", why, "bsplib.apps.papers.speedup.terms"),
     )
     advance()
     region = buffers.times([2**k for k in range(5, 10)], (1, 2, 4, 8, 16), 16)
@@ -250,7 +253,7 @@ def virtual(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     why = "a curve in print; ours is characterised with N up to 512"
     yield Item(
         *(CHITTOR, "Figure 24", "error of the prediction, buffers of 16, N = 1024, P = 8"),
-        *("curve only", f"{error:.1f}%", why, "bsplib.apps.speedup.buffers"),
+        *("curve only", f"{error:.1f}%", why, "bsplib.apps.papers.speedup.buffers"),
     )
     advance()
 
@@ -268,7 +271,7 @@ def story(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     """
     generator = Generator(STORY_SIZE, STORY_SEED, 0.0, STORY_SIZE // 4)
     block = BLOCK * STORY_SIZE // PAPER_SIZE
-    setting = Setting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
+    setting = StorySetting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
     with tempfile.TemporaryDirectory(prefix="bsp-papers-") as folder:
         told = tell(setting, Path(folder), advance)
     why = "keys and factor are not printed; chosen so that the imbalance before is alike"
@@ -285,7 +288,7 @@ def story(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     yield from _gains({each.stage: each for each in told}, setting)
 
 
-def _gains(told: dict[str, Figures], setting: Setting) -> Iterator[Item]:
+def _gains(told: dict[str, StageFigures], setting: StorySetting) -> Iterator[Item]:
     """Yield the gains of the stages: print has one of each."""
     place = "bsplib.apps.sql.story_table"
     change = imbalance_change(told["original"], told["balanced"])
@@ -324,26 +327,36 @@ _BALANCES = {
 }
 
 MISSING = (
-    Missing(
+    NotComputed(
         JARVIS, "seconds of Table 1", "the program is not printed; bsplib.apps.sql table1 has gains"
     ),
-    Missing(JARVIS, "Figures 3 and 4", "screens; make demo draws the call graph of Figure 3"),
-    Missing(GONZALEZ, "times of Table 3", "of their T3E; --full predicts and measures ours"),
-    Missing(GONZALEZ, "Table 2", "has no numbers; bsp fit divides A2 alone (docs/experiments.md)"),
-    Missing(RODA, "Figures 2 to 6", "curves without numbers; bsp probe measures the patterns here"),
-    Missing(
-        RODA, "Figure 12", "its constants are not printed; bsplib.apps.msteps measure has ours"
+    NotComputed(JARVIS, "Figures 3 and 4", "screens; make demo draws the call graph of Figure 3"),
+    NotComputed(GONZALEZ, "times of Table 3", "of their T3E; --full predicts and measures ours"),
+    NotComputed(
+        GONZALEZ, "Table 2", "has no numbers; bsp fit divides A2 alone (docs/experiments.md)"
     ),
-    Missing(
+    NotComputed(
+        RODA, "Figures 2 to 6", "curves without numbers; bsp probe measures the patterns here"
+    ),
+    NotComputed(
+        RODA,
+        "Figure 12",
+        "its constants are not printed; bsplib.apps.msteps measure has ours",
+    ),
+    NotComputed(
         CHITTOR,
         "Tables 5, 6",
         "times of Multi; bsplib.apps.speedup predict has a program with ours",
     ),
-    Missing(
+    NotComputed(
         CHITTOR,
         "times behind equations 15 to 18",
-        "not printed; bsplib.apps.speedup.buffers has ours",
+        "not printed; bsplib.apps.papers.speedup.buffers has ours",
     ),
-    Missing(SHI, "Tables 4 to 6", "lost in the scan; bsplib.apps.steady measure has programs here"),
-    Missing(SHI, "Figures 2 to 6", "maps without numbers; bsplib.apps.steady map draws any"),
+    NotComputed(
+        SHI,
+        "Tables 4 to 6",
+        "lost in the scan; bsplib.apps.steady measure has programs here",
+    ),
+    NotComputed(SHI, "Figures 2 to 6", "maps without numbers; bsplib.apps.steady map draws any"),
 )

@@ -22,7 +22,7 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class PaperEntry:
     """An equation, a table, a figure or a system."""
 
     paper: str
@@ -42,21 +42,21 @@ class Entry:
         return self.number if self.kind == "system" else f"{self.kind.capitalize()} {self.number}"
 
 
-def read() -> list[Entry]:
+def read() -> list[PaperEntry]:
     """Return all entries, in the order of the papers."""
     text = files("bsplib.apps.papers").joinpath("places.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines(), strict=True))
     return [_entry(row) for row in rows]
 
 
-def _entry(row: dict[str, str]) -> Entry:
-    if set(row) != {field.name for field in fields(Entry)} or None in row.values():
+def _entry(row: dict[str, str]) -> PaperEntry:
+    if set(row) != {field.name for field in fields(PaperEntry)} or None in row.values():
         raise ValueError(f"places.csv: a line has too many or too few values: {row}")
     where = tuple(place.strip() for place in row.pop("where").split(",") if place.strip())
-    return Entry(**{**row, "where": where, "paper": NAMES[row["paper"]]})  # type: ignore[arg-type]
+    return PaperEntry(**{**row, "where": where, "paper": NAMES[row["paper"]]})  # type: ignore[arg-type]
 
 
-def counts(entries: Sequence[Entry]) -> dict[str, dict[str, tuple[int, int]]]:
+def counts(entries: Sequence[PaperEntry]) -> dict[str, dict[str, tuple[int, int]]]:
     """Return for each paper and kind how many entries live here, and how many there are."""
     found: dict[str, dict[str, tuple[int, int]]] = {}
     for entry in entries:

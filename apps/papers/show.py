@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.apps.papers.items import MISSING, Item
-from bsplib.apps.papers.places import Entry
+from bsplib.apps.papers.places import PaperEntry
 from bsplib.apps.papers.places import read as all_places
 from bsplib.output_file import PAGE_MARK
 
@@ -36,7 +36,7 @@ def _cells(item: Item) -> tuple[str, ...]:
     )
 
 
-def _place_cells(entry: Entry) -> tuple[str, ...]:
+def _place_cells(entry: PaperEntry) -> tuple[str, ...]:
     where = ", ".join(entry.where) or "nowhere"
     return entry.paper, entry.title, entry.what, where, entry.why
 

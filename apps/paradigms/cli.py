@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bsplib.apps.command import Place, Programs, place_options
+from bsplib.apps.command import ProgramRun, Programs, place_options
 from bsplib.apps.paradigms import examples
-from bsplib.apps.paradigms.examples import SHARES, Timed
+from bsplib.apps.paradigms.examples import SHARES, TaskTimes
 from bsplib.apps.paradigms.model import equal_shares, first_come, in_line
 from bsplib.profiler import format as fmt
 
@@ -32,7 +32,7 @@ def cli() -> None:
 @cli.command("farm")
 @place_options
 @click.option("--size", default=400, show_default=True, type=click.IntRange(2), help="Rows.")
-def farm_command(place: Place, size: int) -> None:
+def farm_command(place: ProgramRun, size: int) -> None:
     """Compute the Mandelbrot set by rows, as a farm and in equal shares, and compare.
 
     The times of all rows are measured in one process first. From them the times of every way
@@ -61,7 +61,7 @@ def farm_command(place: Place, size: int) -> None:
 @click.option(
     "--capacity", default=4, show_default=True, type=click.IntRange(1), help="Of a queue."
 )
-def pipeline_command(place: Place, frames: int, size: int, capacity: int) -> None:
+def pipeline_command(place: ProgramRun, frames: int, size: int, capacity: int) -> None:
     """Find the brightest place in the frames of a film by a pipeline of three stages.
 
     The times of the stages are measured in one process first, and the time of the pipeline is
@@ -89,7 +89,7 @@ def pipeline_command(place: Place, frames: int, size: int, capacity: int) -> Non
 
 def predicted_farm(costs: list[float], nprocs: int) -> float:
     """Return the time of the farm on as many virtual processors, where communication is free."""
-    place = Place(nprocs, "sim", "shared-memory:g=0,l=0", reports_times=False)
+    place = ProgramRun(nprocs, "sim", "shared-memory:g=0,l=0", reports_times=False)
     took: float = place.run(examples.fractal, len(costs), "farm", costs)[0].took_s
     return took
 
@@ -100,7 +100,7 @@ def _predicted(how: str, costs: list[float], nprocs: int) -> float:
     return equal_shares(costs, nprocs, in_turn=how == "in turn")
 
 
-def _fastest(place: Place, main: Callable[..., Timed], *args: Any) -> list[Timed]:
+def _fastest(place: ProgramRun, main: Callable[..., TaskTimes], *args: Any) -> list[TaskTimes]:
     """Return the results of the fastest of a few runs: other work never makes one faster."""
     repeats = 1 if place.profile or place.backend == "sim" else _REPEATS
     runs = [place.run(main, *args) for _ in range(repeats)]
@@ -128,7 +128,7 @@ def _joined(costs: list[list[float]], links: int) -> list[list[float]]:
     return [[sum(each) for each in zip(*part, strict=True)] for part in parts]
 
 
-def _idle(found: list[Timed]) -> str:
+def _idle(found: list[TaskTimes]) -> str:
     total = sum(each.took_s for each in found)
     return f"{1 - sum(each.busy_s for each in found) / total:.0%}"
 

@@ -36,7 +36,7 @@ SHARES: dict[str, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True)
-class Timed:
+class TaskTimes:
     """What a process spent on its tasks, and how long it took part."""
 
     result: Any
@@ -58,7 +58,7 @@ def row(n: int, number: int) -> NDArray[np.int32]:
     return counts
 
 
-def fractal(bsp: bsplib.Group, n: int, how: str = "farm", costs: Sequence[float] = ()) -> Timed:
+def fractal(bsp: bsplib.Group, n: int, how: str = "farm", costs: Sequence[float] = ()) -> TaskTimes:
     """Compute the Mandelbrot set, its rows shared out as ``how`` says.
 
     Args:
@@ -84,7 +84,7 @@ def fractal(bsp: bsplib.Group, n: int, how: str = "farm", costs: Sequence[float]
     began = bsp.time()
     rows = SHARES[how](bsp, work, range(n))
     bsp.sync()
-    return Timed(rows, spent, bsp.time() - began)
+    return TaskTimes(rows, spent, bsp.time() - began)
 
 
 def film(
@@ -93,7 +93,7 @@ def film(
     size: int = 256,
     capacity: int = 4,
     costs: Sequence[Sequence[float]] = (),
-) -> Timed:
+) -> TaskTimes:
     """Find the brightest place of each frame of a film; process 0 returns the places.
 
     Args:
@@ -121,7 +121,7 @@ def film(
     began = bsp.time()
     found = pipeline(bsp, stages, range(count), capacity=capacity)
     bsp.sync()
-    return Timed(found, spent, bsp.time() - began)
+    return TaskTimes(found, spent, bsp.time() - began)
 
 
 def film_stages(size: int) -> tuple[Callable[[Any], Any], ...]:

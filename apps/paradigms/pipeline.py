@@ -29,14 +29,14 @@ Stage = Callable[[bsplib.Group, Any], Any]
 stage, on its process 0 at least."""
 
 
-class _Item(NamedTuple):
+class _StageItem(NamedTuple):
     """What a stage sends to the next one."""
 
     value: Any
     is_end: bool = False
 
 
-_END = _Item(None, is_end=True)
+_END = _StageItem(None, is_end=True)
 
 
 def pipeline(
@@ -81,7 +81,7 @@ def pipeline(
 
 
 @dataclass(frozen=True)
-class _Place:
+class _LinePosition:
     """Where a process is in the line."""
 
     ends: list[int]
@@ -102,7 +102,7 @@ class _Place:
 
 def _place(
     bsp: bsplib.Group, stages: Sequence[Stage], widths: Sequence[int] | None, capacity: int
-) -> _Place:
+) -> _LinePosition:
     if not stages:
         raise ValueError("pipeline: there is no stage")
     if capacity < 1:
@@ -119,14 +119,14 @@ def _place(
         ends = list(accumulate(widths))
     index = bisect_right(ends, bsp.pid)
     first, last = (at * len(stages) // len(ends) for at in (index, index + 1))
-    return _Place(ends, range(first, last), index)
+    return _LinePosition(ends, range(first, last), index)
 
 
 class _Line:
     """A process in the line, from the first superstep to the last."""
 
     def __init__(
-        self, bsp: bsplib.Group, place: _Place, stages: Sequence[Stage], capacity: int
+        self, bsp: bsplib.Group, place: _LinePosition, stages: Sequence[Stage], capacity: int
     ) -> None:
         self._bsp, self._place, self._capacity = bsp, place, capacity
         self._stages = [(number, stages[number]) for number in place.own]
@@ -146,7 +146,7 @@ class _Line:
             value = self._do(step - index, item.value)
             if self._is_last:
                 out.append(value)
-            self._pass(_Item(value))
+            self._pass(_StageItem(value))
             self._bsp.oblsync(int(not self._is_first) + self._waits(step))
             step, item = step + 1, self._next(source)
         self._pass(_END)
@@ -155,20 +155,20 @@ class _Line:
             self._bsp.oblsync(0)
         return out
 
-    def _next(self, source: Iterator[Any]) -> _Item:
+    def _next(self, source: Iterator[Any]) -> _StageItem:
         """Return the item that is there: from the source, or of the stage before."""
         if self._is_first:
-            return self._shared(next(map(_Item, source), _END) if self._leads else None)
+            return self._shared(next(map(_StageItem, source), _END) if self._leads else None)
         (found,) = (item for _, _, item in self._bsp.messages() if item is not None)
         return found
 
-    def _shared(self, item: _Item | None) -> _Item:
+    def _shared(self, item: _StageItem | None) -> _StageItem:
         """Return an item of process 0 on all processes of the first stage."""
         if len(self._place.members(0)) == 1:
             assert item is not None
             return item
         with self._bsp.partition(self._place.ends) as group:
-            shared: _Item = group.broadcast(item)
+            shared: _StageItem = group.broadcast(item)
             return shared
 
     def _do(self, number: int, value: Any) -> Any:
@@ -179,7 +179,7 @@ class _Line:
                 value = do(work, group, value, what=what)
         return value
 
-    def _pass(self, item: _Item) -> None:
+    def _pass(self, item: _StageItem) -> None:
         if self._leads and not self._is_last:
             for pid in self._place.members(self._place.index + 1):
                 self._bsp.send(pid, item)
@@ -195,7 +195,7 @@ class _Line:
         return int(step % self._capacity == 0 and self._leads and not self._is_last)
 
 
-def _to_first(bsp: bsplib.Group, place: _Place, out: list[Any]) -> list[Any] | None:
+def _to_first(bsp: bsplib.Group, place: _LinePosition, out: list[Any]) -> list[Any] | None:
     """Return on process 0 what the last stage has."""
     leader = place.members(place.length - 1)[0]
     if leader == 0:

@@ -22,7 +22,7 @@ import numpy as np
 
 import bsplib
 from bsplib.apps.fourier import common, fft
-from bsplib.apps.prediction.memory import LINE, Memory, Stream
+from bsplib.apps.prediction.memory import LINE, ByteStream, MemorySpeed
 from bsplib.apps.prediction.memory import main as measure_memory
 from bsplib.apps.sorting import sample_sort
 from bsplib.apps.sorting.keys import block_of
@@ -52,8 +52,8 @@ Program = Callable[[Any], object]
 class Streams(NamedTuple):
     """The memory accesses of a process."""
 
-    computation: list[Stream]
-    communication: list[Stream]
+    computation: list[ByteStream]
+    communication: list[ByteStream]
 
 
 _KEPT: dict[int, Program] = {}
@@ -74,7 +74,7 @@ _KEY = _KEYS.itemsize
 
 
 @dataclass(frozen=True)
-class Experiment:
+class MeasuredProgram:
     """A program whose time is predicted."""
 
     name: str
@@ -126,7 +126,7 @@ class Experiment:
         ]
 
     def variables(
-        self, memory: Memory, shapes: Sequence[Shape], *, virtual: bool
+        self, memory: MemorySpeed, shapes: Sequence[Shape], *, virtual: bool
     ) -> dict[str, list[float]]:
         """Return the variables N, P, S, R, M and C of runs.
 
@@ -161,7 +161,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Place:
+class RunSetup:
     """The backend and the Machine on which experiments are run."""
 
     backend: BackendName
@@ -182,7 +182,7 @@ class Place:
 
     def measure(
         self,
-        experiment: Experiment,
+        experiment: MeasuredProgram,
         shapes: Sequence[Shape],
         advance: Callable[[], object] = lambda: None,
     ) -> list[Taken]:
@@ -303,12 +303,12 @@ def _streams_of_fft(shape: Shape, sharing: int) -> Streams:
     whole = sharing * (3 * size * _COMPLEX + 2 * own)
     lines = own // _COMPLEX * min(nprocs * _COMPLEX, LINE)
     computation = [
-        Stream(lines, whole, apart=nprocs * _COMPLEX > LINE),
-        Stream(3 * own, whole),
-        Stream(4 * own, 2 * own),
+        ByteStream(lines, whole, apart=nprocs * _COMPLEX > LINE),
+        ByteStream(3 * own, whole),
+        ByteStream(4 * own, 2 * own),
     ]
-    computation += [Stream(4 * half, whole) for half in halves]
-    return Streams(computation, [Stream(half, whole) for half in halves])
+    computation += [ByteStream(4 * half, whole) for half in halves]
+    return Streams(computation, [ByteStream(half, whole) for half in halves])
 
 
 # -- the sample sort ----------------------------------------------------------------------------
@@ -328,11 +328,11 @@ def _prepare_sort(bsp: bsplib.Group, shape: Shape) -> Program:
 def _streams_of_sort(shape: Shape, sharing: int) -> Streams:
     """Return the memory accesses of a sort: three copies of the block, and two sorts of it."""
     block = shape.size // shape.nprocs * _KEY
-    return Streams([Stream(8 * block, sharing * 4 * block)], [])
+    return Streams([ByteStream(8 * block, sharing * 4 * block)], [])
 
 
-EXPERIMENTS: Mapping[str, Experiment] = {
-    "fft": Experiment(
+EXPERIMENTS: Mapping[str, MeasuredProgram] = {
+    "fft": MeasuredProgram(
         name="fft",
         prepare=_prepare_fft,
         computation="f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P + M",
@@ -341,7 +341,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         processes=(1, 2, 4),
         halves=True,
     ),
-    "sort": Experiment(
+    "sort": MeasuredProgram(
         name="sort",
         prepare=_prepare_sort,
         computation=(

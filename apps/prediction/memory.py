@@ -30,7 +30,7 @@ _PASS_BYTES = 2**24
 """Least number of bytes for one measurement."""
 
 
-class Stream(NamedTuple):
+class ByteStream(NamedTuple):
     """Bytes that a program reads or writes in sequence."""
 
     bytes: float
@@ -41,7 +41,7 @@ class Stream(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemorySpeed:
     """Seconds for a byte, by working set."""
 
     working_sets: tuple[int, ...]
@@ -50,7 +50,7 @@ class Memory:
     apart_s: float
     """Seconds for a byte of cache lines that are not adjacent, in the largest working set."""
 
-    def delay(self, streams: Iterable[Stream]) -> float:
+    def delay(self, streams: Iterable[ByteStream]) -> float:
         """Return the additional time of accesses, compared with data in the fastest cache.
 
         Between the measured working sets the time is interpolated over their logarithms;
@@ -58,7 +58,7 @@ class Memory:
         """
         return sum(stream.bytes * self._delay(stream) for stream in streams)
 
-    def _delay(self, stream: Stream) -> float:
+    def _delay(self, stream: ByteStream) -> float:
         sizes = np.log2(self.working_sets)
         delays = np.array(self.seconds_a_byte) - self.seconds_a_byte[0]
         if stream.apart and delays[-1] > 0:
@@ -110,7 +110,7 @@ def _seconds(bsp: bsplib.Group, turn: Callable[[], object]) -> float:
     return float(best)
 
 
-def memory_of(runs: Sequence[Sequence[Sequence[float]]]) -> Memory:
+def memory_of(runs: Sequence[Sequence[Sequence[float]]]) -> MemorySpeed:
     """Combine the results of :func:`main`.
 
     Args:
@@ -121,4 +121,4 @@ def memory_of(runs: Sequence[Sequence[Sequence[float]]]) -> Memory:
     *quickest, apart = np.min([np.max(results, axis=0) for results in runs], axis=0).tolist()
     # A smaller working set takes no more time than a larger one: otherwise it was disturbed.
     rates = np.minimum.accumulate(quickest[::-1])[::-1]
-    return Memory(WORKING_SETS, tuple(rates.tolist()), max(apart, float(rates[-1])))
+    return MemorySpeed(WORKING_SETS, tuple(rates.tolist()), max(apart, float(rates[-1])))

@@ -34,9 +34,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 import bsplib
-from bsplib.apps.command import Program
+from bsplib.apps.command import ProgramCommand
+from bsplib.apps.papers.gonzalez import TABLE_3
 from bsplib.apps.prediction import experiments
-from bsplib.apps.prediction.experiments import EXPERIMENTS, Experiment, Place, Shape, Taken
+from bsplib.apps.prediction.experiments import EXPERIMENTS, MeasuredProgram, RunSetup, Shape, Taken
 from bsplib.apps.prediction.memory import memory_of
 from bsplib.backends import table as backends
 from bsplib.experiments.formula import read_formula
@@ -46,14 +47,9 @@ from bsplib.profiler.models.fit import Fit, FitWarning, fit
 from bsplib.profiler.models.interval import Calibrated, calibrate
 from bsplib.visible import visible_lines
 
-PAPER = {1: 11.7748, 2: 6.0036, 4: 3.2120, 8: 1.8939, 16: 1.2750, 32: 0.9664}
-"""Seconds that 2^21 values took on a Cray T3E, by processes (Table 3)."""
-PAPER_PREDICTED = {1: 11.8096, 2: 5.8943, 4: 3.0908, 8: 1.7735, 16: 1.1644, 32: 0.8919}
-"""Seconds that OBSP* predicted there from runs of 2^10 to 2^17 values."""
-
 
 @dataclass(frozen=True)
-class Row:
+class LargeRun:
     """A large run, as predicted and as measured."""
 
     size: int
@@ -72,15 +68,15 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class ProgramPrediction:
     """The results of one experiment."""
 
-    experiment: Experiment
+    experiment: MeasuredProgram
     computation: Fit
     communication: Fit
     small: int
     """Number of small runs to which the formulas were fitted."""
-    rows: tuple[Row, ...]
+    rows: tuple[LargeRun, ...]
 
     @property
     def mean_error(self) -> float:
@@ -104,16 +100,19 @@ def main(bsp: bsplib.Group, name: str, shape: Shape) -> None:
 
 def reference() -> dict[int, float]:
     """Return the errors of the paper's Table 3 in percent, by processes."""
-    return {count: 100 * (took - PAPER_PREDICTED[count]) / took for count, took in PAPER.items()}
+    return {
+        nprocs: 100 * (row.measured_s - row.predicted_s) / row.measured_s
+        for nprocs, row in TABLE_3.items()
+    }
 
 
 def predict(
-    experiment: Experiment,
-    place: Place,
+    experiment: MeasuredProgram,
+    place: RunSetup,
     small: Sequence[Shape],
     large: Sequence[Shape],
     advance: Callable[[], object] = lambda: None,
-) -> Prediction:
+) -> ProgramPrediction:
     """Make small runs, predict large ones, and make these, too.
 
     Args:
@@ -141,7 +140,7 @@ def predict(
     parts = _fitted(experiment, known, taken[: len(small)])
     comp, comm = (part.interval(asked) for part in parts)
     rows = [
-        Row(shape.size, shape.nprocs, Taken(*predicted), *bounds, taken)
+        LargeRun(shape.size, shape.nprocs, Taken(*predicted), *bounds, taken)
         for shape, predicted, bounds, taken in zip(
             large,
             zip(comp.predicted.tolist(), comm.predicted.tolist(), strict=True),
@@ -150,12 +149,12 @@ def predict(
             strict=True,
         )
     ]
-    return Prediction(experiment, parts[0].fit, parts[1].fit, len(small), tuple(rows))
+    return ProgramPrediction(experiment, parts[0].fit, parts[1].fit, len(small), tuple(rows))
 
 
 def _variables(
-    experiment: Experiment,
-    place: Place,
+    experiment: MeasuredProgram,
+    place: RunSetup,
     memory: Sequence[Sequence[Sequence[float]]],
     *several: Sequence[Shape],
 ) -> list[dict[str, list[float]]]:
@@ -165,7 +164,7 @@ def _variables(
 
 
 def _fitted(
-    experiment: Experiment, known: dict[str, list[float]], taken: Sequence[Taken]
+    experiment: MeasuredProgram, known: dict[str, list[float]], taken: Sequence[Taken]
 ) -> tuple[Calibrated, Calibrated]:
     """Fit both formulas to small runs, and calibrate their intervals.
 
@@ -187,7 +186,7 @@ def _fitted(
 # -- on the terminal --------------------------------------------------------------------------
 
 
-def table(prediction: Prediction) -> Table:
+def table(prediction: ProgramPrediction) -> Table:
     """Return a table of the large runs, with three rows each: the total and its two parts."""
     rows = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
     for title in ("N", "P"):
@@ -205,7 +204,7 @@ def table(prediction: Prediction) -> Table:
     return rows
 
 
-def _size(row: Row) -> tuple[str, str]:
+def _size(row: LargeRun) -> tuple[str, str]:
     power = row.size.bit_length() - 1
     return f"2^{power}" if row.size == 2**power else str(row.size), str(row.nprocs)
 
@@ -227,7 +226,7 @@ def _coefficients(fitted: Fit) -> str:
     return "\n".join(lines)
 
 
-def _print(console: Console, prediction: Prediction, place: Place) -> None:
+def _print(console: Console, prediction: ProgramPrediction, place: RunSetup) -> None:
     name = {"fft": "recursive FFT", "sort": "sample sort"}[prediction.experiment.name]
     where = f"virtual processors on {place.machine}" if place.backend == "sim" else "real processes"
     console.print(f"{name}, {where}, from {prediction.small} small runs", style="bold")
@@ -242,8 +241,8 @@ def _print(console: Console, prediction: Prediction, place: Place) -> None:
 
 
 def _predict_all(
-    place: Place, runs: Sequence[tuple[Experiment, Sequence[Shape], Sequence[Shape]]]
-) -> list[Prediction]:
+    place: RunSetup, runs: Sequence[tuple[MeasuredProgram, Sequence[Shape], Sequence[Shape]]]
+) -> list[ProgramPrediction]:
     """Predict all experiments, with a progress bar on standard error."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(
@@ -264,7 +263,7 @@ def _predict_all(
         ]
 
 
-@click.command(cls=Program)
+@click.command(cls=ProgramCommand)
 @click.option(
     "--app",
     "names",
@@ -327,7 +326,7 @@ def command(
     "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + M".
     """
     need("scipy")
-    place = Place(**where)
+    place = RunSetup(**where)
     chosen = [
         replace(
             EXPERIMENTS[name],
@@ -349,8 +348,8 @@ def command(
 
 
 def _runs(
-    experiment: Experiment,
-    place: Place,
+    experiment: MeasuredProgram,
+    place: RunSetup,
     small: int,
     sizes: tuple[int, ...],
     counts: tuple[int, ...],

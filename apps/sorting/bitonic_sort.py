@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
-from bsplib.apps.command import Place, place_options
+from bsplib.apps.command import ProgramRun, place_options
 from bsplib.apps.progress import Step, steps, unseen
 from bsplib.apps.sorting.keys import Keys, all_keys, block_of, keys_options, number_of_keys
 from bsplib.apps.work import charge_sort
@@ -191,7 +191,7 @@ def reference(
 @keys_options
 @click.option("--descending", is_flag=True, help="The greatest key comes first.")
 @place_options
-def command(size: int, descending: bool, place: Place, **made: Any) -> None:
+def command(size: int, descending: bool, place: ProgramRun, **made: Any) -> None:
     """Sort keys by bitonic merge sort, and compare the result with numpy's."""
     blocks = place.run(main, size, descending=descending, progress=True, **made)
     expected = reference(size, descending=descending, nprocs=len(blocks), **made)

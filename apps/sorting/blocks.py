@@ -31,7 +31,7 @@ class Pair(NamedTuple):
         return sorted({self.first, self.second})
 
 
-class Level(NamedTuple):
+class SplitLevel(NamedTuple):
     """Splits that are independent of each other."""
 
     span: int
@@ -48,7 +48,7 @@ class Level(NamedTuple):
                 yield Pair(first, second)
 
 
-def levels(count: int, sorted_span: int) -> list[Level]:
+def levels(count: int, sorted_span: int) -> list[SplitLevel]:
     """Return all levels that sort ``count`` blocks.
 
     Args:
@@ -58,10 +58,10 @@ def levels(count: int, sorted_span: int) -> list[Level]:
     found, span = [], sorted_span
     while span < count:
         span *= 2
-        found.append(Level(span, 0))
+        found.append(SplitLevel(span, 0))
         distance = span // 4
         while distance:
-            found.append(Level(span, distance))
+            found.append(SplitLevel(span, distance))
             distance //= 2
     return found
 
@@ -72,7 +72,7 @@ def news_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @dataclass
-class Table:
+class BlockTable:
     """All blocks, by their position among the sorted keys; the same on all processes."""
 
     size: int
@@ -85,7 +85,7 @@ class Table:
     """The least and the greatest key of each block, with its position."""
 
     @classmethod
-    def of(cls, size: int, length: int, dtype: np.dtype[Any]) -> Table:
+    def of(cls, size: int, length: int, dtype: np.dtype[Any]) -> BlockTable:
         """Return the table of blocks in the order of the file; their keys are unknown."""
         count = -(-size // length)
         return cls(size, length, np.arange(count), np.empty(count, news_dtype(dtype)))
@@ -105,7 +105,7 @@ class Table:
         """Update the entries of blocks that have changed."""
         self.ends[news["position"]] = news
 
-    def to_split(self, level: Level) -> list[Pair]:
+    def to_split(self, level: SplitLevel) -> list[Pair]:
         """Return the pairs of a level that have to be read; the others exchange positions."""
         found = []
         for pair in level.pairs(len(self)):

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.apps.progress import Steps
-from bsplib.apps.sorting.blocks import Pair, Table
-from bsplib.apps.sorting.keyfile import Channel, KeyFile
+from bsplib.apps.progress import ProgressSteps
+from bsplib.apps.sorting.blocks import BlockTable, Pair
+from bsplib.apps.sorting.keyfile import FileChannel, KeyFile
 from bsplib.apps.sorting.keys import Keys
 from bsplib.apps.sorting.stream import Buffer
 
@@ -29,14 +29,14 @@ class Files(NamedTuple):
 
 
 @dataclass
-class Work:
+class BlockWork:
     """The files, the table and the options that a process works with."""
 
     files: Files
-    table: Table
-    channels: dict[KeyFile, Channel]
+    table: BlockTable
+    channels: dict[KeyFile, FileChannel]
     buffers: list[Buffer]
-    show: Steps
+    show: ProgressSteps
     read_bytes: int = 0
     written_bytes: int = 0
 
@@ -75,10 +75,10 @@ class Work:
             yield int(table.slots[position]) * table.length, block
 
 
-class News:
+class ChangedKeys:
     """The least and the greatest keys of blocks that this process has changed."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: BlockTable) -> None:
         self._table = table
         self._rows: list[tuple[int, Any, Any]] = []
 

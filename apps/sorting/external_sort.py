@@ -45,10 +45,10 @@ from numpy.typing import DTypeLike
 from rich.filesize import decimal
 
 import bsplib
-from bsplib.apps.command import Place, place_options
+from bsplib.apps.command import ProgramRun, place_options
 from bsplib.apps.progress import drawn, steps
-from bsplib.apps.sorting.blocks import Pair, Table, levels
-from bsplib.apps.sorting.blockwork import Files, News, Work, merge, reverse
+from bsplib.apps.sorting.blocks import BlockTable, Pair, levels
+from bsplib.apps.sorting.blockwork import BlockWork, ChangedKeys, Files, merge, reverse
 from bsplib.apps.sorting.keycheck import fingerprint, in_order, make_keys
 from bsplib.apps.sorting.keyfile import PAGE, channel, find_keys
 from bsplib.apps.sorting.keys import DISTRIBUTIONS, Keys
@@ -63,7 +63,7 @@ SHARES = 7
 """Number of blocks for which a process needs memory."""
 
 
-class Report(NamedTuple):
+class SortReport(NamedTuple):
     """The work that a process has done."""
 
     levels: int
@@ -82,7 +82,7 @@ def main(
     descending: bool = False,
     direct: bool = True,
     progress: bool = False,
-) -> Report:
+) -> SortReport:
     """Sort the keys of one file into another.
 
     Args:
@@ -103,7 +103,7 @@ def main(
     dtype = files.source.dtype
     length = block_length(memory, bsp.nprocs, dtype.itemsize)
     direct = direct and length * dtype.itemsize % PAGE == 0
-    table = Table.of(files.source.count, length, dtype)
+    table = BlockTable.of(files.source.count, length, dtype)
     todo = levels(len(table), 2)
     with ExitStack() as stack:
         channels = {
@@ -112,7 +112,7 @@ def main(
         }
         show = stack.enter_context(steps(bsp, len(todo) + 1, shown=progress))
         buffers = make_buffers(2 * length * dtype.itemsize)
-        work = Work(files, table, channels, buffers, show)
+        work = BlockWork(files, table, channels, buffers, show)
         show("sort runs")
         sort_runs(bsp, work, last=not todo, descending=descending)
         read = 1
@@ -122,7 +122,7 @@ def main(
         if todo:
             show(f"merge lists of {todo[-1].span} blocks")
             write_result(bsp, work, table.to_split(todo[-1]), descending=descending)
-        return Report(len(todo) + 1, read + bool(todo), work.read_bytes, work.written_bytes)
+        return SortReport(len(todo) + 1, read + bool(todo), work.read_bytes, work.written_bytes)
 
 
 def block_length(memory: int, nprocs: int, itemsize: int) -> int:
@@ -144,7 +144,7 @@ def block_length(memory: int, nprocs: int, itemsize: int) -> int:
 # -- the parts ------------------------------------------------------------------------------
 
 
-def sort_runs(bsp: bsplib.Group, work: Work, *, last: bool, descending: bool) -> None:
+def sort_runs(bsp: bsplib.Group, work: BlockWork, *, last: bool, descending: bool) -> None:
     """Sort runs of two blocks: 1 superstep; none if the runs are the result.
 
     Source: Chittor 1995, Figure 10.
@@ -152,7 +152,7 @@ def sort_runs(bsp: bsplib.Group, work: Work, *, last: bool, descending: bool) ->
     files, table = work.files, work.table
     span = 2 * table.length
     runs = [(start, min(span, table.size - start)) for start in range(0, table.size, span)]
-    news = News(table)
+    news = ChangedKeys(table)
 
     def read(run: tuple[int, int], buffer: Buffer) -> None:
         work.read(files.source, run[0], work.keys(buffer, run[1]))
@@ -173,7 +173,7 @@ def sort_runs(bsp: bsplib.Group, work: Work, *, last: bool, descending: bool) ->
         tell(bsp, work, news)
 
 
-def split_pairs(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair]) -> bool:
+def split_pairs(bsp: bsplib.Group, work: BlockWork, pairs: Sequence[Pair]) -> bool:
     """Split pairs of blocks: 1 superstep, or none without pairs. Return whether there are pairs.
 
     Source: Chittor 1995, Figure 12.
@@ -181,7 +181,7 @@ def split_pairs(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair]) -> bool:
     if not pairs:
         return False
     table = work.table
-    news = News(table)
+    news = ChangedKeys(table)
 
     def split(pair: Pair, buffer: Buffer) -> None:
         keys = work.keys(buffer, table.keys_of_pair(pair))
@@ -194,7 +194,9 @@ def split_pairs(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair]) -> bool:
     return True
 
 
-def write_result(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair], *, descending: bool) -> None:
+def write_result(
+    bsp: bsplib.Group, work: BlockWork, pairs: Sequence[Pair], *, descending: bool
+) -> None:
     """Do the splits of the last level, between adjacent blocks, and write all blocks in order."""
     table, result = work.table, work.files.result
     to_split = set(pairs)
@@ -215,7 +217,7 @@ def write_result(bsp: bsplib.Group, work: Work, pairs: Sequence[Pair], *, descen
     stream_dealt(bsp, work, everything, work.read_pair, split, write)
 
 
-def tell(bsp: bsplib.Group, work: Work, news: News) -> None:
+def tell(bsp: bsplib.Group, work: BlockWork, news: ChangedKeys) -> None:
     """Send the news of changed blocks to all: 1 superstep, after which all blocks may be read."""
     for pid in range(bsp.nprocs):
         bsp.send(pid, news.rows())
@@ -226,7 +228,7 @@ def tell(bsp: bsplib.Group, work: Work, news: News) -> None:
 
 def stream_dealt(
     bsp: bsplib.Group,
-    work: Work,
+    work: BlockWork,
     jobs: Sequence[Any],
     read: Callable[[Any, Any], None],
     do: Callable[[Any, Any], None],
@@ -258,7 +260,7 @@ def sort_file(  # noqa: PLR0913  # each is an option
     force: bool = False,
     run: Callable[..., list[Any]] = bsplib.run,
     **place: Any,
-) -> list[Report]:
+) -> list[SortReport]:
     """Sort the keys of a file.
 
     Source and target are not changed until the result is complete, nor if the sort fails.
@@ -337,7 +339,7 @@ def reference(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> K
     help="Of these.",
 )
 @place_options
-def command(source: Path | None, target: Path | None, place: Place, **how: Any) -> None:
+def command(source: Path | None, target: Path | None, place: ProgramRun, **how: Any) -> None:
     """Sort the keys of the file SOURCE: in place, or into the file TARGET.
 
     A .npy file contains the dtype of its keys. Without SOURCE, a file is made in the
@@ -363,7 +365,7 @@ def command(source: Path | None, target: Path | None, place: Place, **how: Any) 
 def _sort_and_report(
     source: Path | str,
     target: Path | None,
-    place: Place,
+    place: ProgramRun,
     *,
     dtype: np.dtype[Any] | None,
     check: bool,

@@ -149,7 +149,7 @@ def beside(keys: KeyFile, path: Path, *, bare: bool) -> KeyFile:
     return replace(keys, path=str(path), offset=PAGE if keys.offset and not bare else 0)
 
 
-class Channel:
+class FileChannel:
     """Reads and writes parts of a file, without the page cache where that is possible.
 
     A sort that reads each key many times would fill the page cache, to the disadvantage of
@@ -207,9 +207,9 @@ class Channel:
 
 
 @contextmanager
-def channel(path: str, *, write: bool, direct: bool) -> Iterator[Channel]:
+def channel(path: str, *, write: bool, direct: bool) -> Iterator[FileChannel]:
     """Open a file for reading or writing parts of it, and close it at the end."""
-    opened = Channel(path, write=write, direct=direct)
+    opened = FileChannel(path, write=write, direct=direct)
     try:
         yield opened
     finally:

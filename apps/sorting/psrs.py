@@ -28,8 +28,11 @@ M-step supersteps h in bytes              w
 7      1          (p - 1) m c             O(n) on process 0
 ====== ========== ======================= =====================================
 
-Source: Roda et al. 1999, section 4.2, Figure 8, equations 19 to 25; Shi and
-Schaeffer 1992 (their bound, for n >= p^3).
+This is the sort to use: for records of any dtype, blocks of any lengths and any p. The program
+of Roda et al., Figure 8, to the letter of their equations 19 to 25, is
+:mod:`bsplib.apps.papers.msteps.psrs`.
+
+Source: Shi and Schaeffer 1992 (the bound, for n >= p^3); Roda et al. 1999, section 4.2.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
-from bsplib.apps.command import Place, place_options
+from bsplib.apps.command import ProgramRun, place_options
 from bsplib.apps.progress import Step, steps, unseen
 from bsplib.apps.sorting.keys import block_of, keys_options
 from bsplib.apps.sorting.order import Order, Records, order_of
@@ -134,7 +137,7 @@ def sort_blocks(
             blocks have different dtypes.
 
     Cost: as the module says: 4 supersteps.
-    Source: Roda et al. 1999, section 4.2, Figure 8.
+    Source: Roda et al. 1999, section 4.2.
     """
     method = Method(order_of(block.dtype, key, stable=stable))
     check(block, method)
@@ -197,7 +200,7 @@ def gather(bsp: bsplib.Group, block: Records) -> Records:
 @click.option("--stable", is_flag=True, help="Equal keys stay in their order.")
 @click.option("--rooted", is_flag=True, help="Process 0 scatters the keys, and gathers them.")
 @place_options
-def command(size: int, place: Place, *, stable: bool, rooted: bool, **made: Any) -> None:
+def command(size: int, place: ProgramRun, *, stable: bool, rooted: bool, **made: Any) -> None:
     """Sort keys by regular sampling, and compare the result with numpy's."""
     blocks = place.run(main, size, stable=stable, rooted=rooted, progress=True, **made)
     if not np.array_equal(np.concatenate(blocks), reference(size, len(blocks), **made)):

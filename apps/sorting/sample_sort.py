@@ -53,7 +53,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bsplib
-from bsplib.apps.command import Place, place_options
+from bsplib.apps.command import ProgramRun, place_options
 from bsplib.apps.progress import Step, steps, unseen
 from bsplib.apps.sorting.bitonic_sort import merge_sort
 from bsplib.apps.sorting.keys import all_keys, block_of, keys_options, number_of_keys
@@ -421,7 +421,7 @@ def balance(blocks: Sequence[Records]) -> float:
 @click.option("--stable", is_flag=True, help="Equal keys stay in their order.")
 @click.option("--partition-first", is_flag=True, help="Cut the blocks before they are sorted.")
 @place_options
-def command(size: int, place: Place, **how: Any) -> None:
+def command(size: int, place: ProgramRun, **how: Any) -> None:
     """Sort keys by sample sort, and compare the result with numpy's."""
     if how["partition_first"] and (how["stable"] or how["dtype"] == "str"):
         raise click.UsageError("--partition-first is for numbers, and without --stable")

@@ -56,7 +56,7 @@ def mean(column: str) -> Aggregate:
     return Aggregate("mean", column)
 
 
-class Part(NamedTuple):
+class PartialValue(NamedTuple):
     """A value for each group that several processes can combine."""
 
     function: str
@@ -64,12 +64,12 @@ class Part(NamedTuple):
     column: str | None
 
 
-def parts_of(aggregates: Mapping[str, Aggregate]) -> list[Part]:
+def parts_of(aggregates: Mapping[str, Aggregate]) -> list[PartialValue]:
     """Return the parts of which aggregates consist, each once."""
-    parts: dict[Part, None] = {}
+    parts: dict[PartialValue, None] = {}
     for aggregate in aggregates.values():
         names = ("sum", "count") if aggregate.function == "mean" else (aggregate.function,)
-        parts.update({Part(name, aggregate.column): None for name in names})
+        parts.update({PartialValue(name, aggregate.column): None for name in names})
     return list(parts)
 
 
@@ -91,10 +91,10 @@ class Made(NamedTuple):
 
     present: Mask
     """Whether a group has a row."""
-    parts: dict[Part, Column]
+    parts: dict[PartialValue, Column]
     """The parts; undefined for a group without rows."""
 
-    def null_where_absent(self) -> dict[Part, Column]:
+    def null_where_absent(self) -> dict[PartialValue, Column]:
         """Return the parts, NULL for a group that has no row."""
         return {part: column.where(self.present) for part, column in self.parts.items()}
 
@@ -108,7 +108,7 @@ def accumulate(
     index: Callable[[int, int], Index],
     length: int,
     rows: Relation,
-    parts: Sequence[Part],
+    parts: Sequence[PartialValue],
     size: int,
 ) -> Made:
     """Compute each part of each group from the rows of this process.
@@ -145,10 +145,10 @@ def slices_of(index: Index) -> Callable[[int, int], Index]:
     return lambda start, stop: index[start:stop]
 
 
-def combine(index: Index, partial: Mapping[Part, Column], size: int) -> Made:
+def combine(index: Index, partial: Mapping[PartialValue, Column], size: int) -> Made:
     """Combine the parts of each group that several processes have computed."""
     again = {
-        Part("sum" if part.function == "count" else part.function, f"part {number}"): part
+        PartialValue("sum" if part.function == "count" else part.function, f"part {number}"): part
         for number, part in enumerate(partial)
     }
     rows = Relation({str(new.column): partial[part] for new, part in again.items()})
@@ -156,16 +156,18 @@ def combine(index: Index, partial: Mapping[Part, Column], size: int) -> Made:
     return Made(made.present, {part: made.parts[new] for new, part in again.items()})
 
 
-def finish(aggregates: Mapping[str, Aggregate], made: Mapping[Part, Column]) -> dict[str, Column]:
+def finish(
+    aggregates: Mapping[str, Aggregate], made: Mapping[PartialValue, Column]
+) -> dict[str, Column]:
     """Return the aggregates of each group from their parts."""
     return {name: _finished(aggregate, made) for name, aggregate in aggregates.items()}
 
 
-def _finished(aggregate: Aggregate, made: Mapping[Part, Column]) -> Column:
+def _finished(aggregate: Aggregate, made: Mapping[PartialValue, Column]) -> Column:
     if aggregate.function == "mean":
-        sums, counts = (made[Part(name, aggregate.column)] for name in ("sum", "count"))
+        sums, counts = (made[PartialValue(name, aggregate.column)] for name in ("sum", "count"))
         return Column(sums.values / np.maximum(_zero_for_null(counts), 1), sums.valid)
-    column = made[Part(aggregate.function, aggregate.column)]
+    column = made[PartialValue(aggregate.function, aggregate.column)]
     if aggregate.function == "count":
         return Column(_zero_for_null(column))
     return column
@@ -175,8 +177,8 @@ def _zero_for_null(column: Column) -> NDArray[Any]:
     return column.values if column.valid is None else np.where(column.valid, column.values, 0)
 
 
-def _by_column(parts: Sequence[Part]) -> dict[str | None, list[Part]]:
-    columns: dict[str | None, list[Part]] = {}
+def _by_column(parts: Sequence[PartialValue]) -> dict[str | None, list[PartialValue]]:
+    columns: dict[str | None, list[PartialValue]] = {}
     for part in parts:
         columns.setdefault(part.column, []).append(part)
     return columns
@@ -188,7 +190,7 @@ def _by_column(parts: Sequence[Part]) -> dict[str | None, list[Part]]:
 class _Tally:
     """All parts of one column; or of the rows, where there is none."""
 
-    def __init__(self, column: Column | None, parts: Sequence[Part], size: int) -> None:
+    def __init__(self, column: Column | None, parts: Sequence[PartialValue], size: int) -> None:
         self._column = column
         self._is_integer = column is not None and column.kind == "integer"
         self._valid = None if column is None else column.valid
@@ -224,7 +226,7 @@ class _Tally:
         for _, maker in self._makers:
             maker.add(index, values)
 
-    def columns(self) -> Iterator[tuple[Part, Column]]:
+    def columns(self) -> Iterator[tuple[PartialValue, Column]]:
         """Return the parts of each group; NULL for a group with rows but without values."""
         for part, maker in self._makers:
             values = maker.values()
@@ -323,7 +325,7 @@ class _Count:
 _Maker = _Fold | _LongSum | _Count
 
 
-def _maker(part: Part, column: Column | None, size: int) -> _Maker:
+def _maker(part: PartialValue, column: Column | None, size: int) -> _Maker:
     """Make the accumulator of a part."""
     if part.function == "count" or column is None:
         return _Count(size)

@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 import bsplib
-from bsplib.apps.command import Place, Programs, place_options
+from bsplib.apps.command import ProgramRun, Programs, place_options
 from bsplib.apps.progress import drawn
 from bsplib.apps.sorting.oversampling import Factor
 from bsplib.apps.sql import arrow, show, story_table, table1_view
@@ -27,7 +27,7 @@ from bsplib.apps.sql.program import Source, files_in, main
 from bsplib.apps.sql.queries import INPUTS, SQL
 from bsplib.apps.sql.reference import difference, reference
 from bsplib.apps.sql.scan import BLOCK
-from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
+from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StorySetting, tell
 from bsplib.apps.sql.table1 import TABLE_SIZE, measure
 from bsplib.machine import load_machine
 from bsplib.output_file import obstacle
@@ -191,7 +191,7 @@ def run(  # a command line
     out: Path | None,
     force: bool,
     no_check: bool,
-    place: Place,
+    place: ProgramRun,
     **how: Any,
 ) -> None:
     """Evaluate the six queries over the relations in FOLDER, or over random ones.
@@ -298,7 +298,9 @@ def story(generator: Generator, out: Path, block: int | None, machine: str, **ho
     arrow.load()
     block = block or -(-BLOCK * generator.size // PAPER_SIZE)
     with _one_sentence_for_a_machine():
-        setting = Setting(generator=generator, block=block, machine=load_machine(machine), **how)
+        setting = StorySetting(
+            generator=generator, block=block, machine=load_machine(machine), **how
+        )
         setting.machine.need("l")
     with _one_sentence(), drawn("running four stages") as told:
         _make(out)

@@ -25,7 +25,7 @@ _NUMBERS = ("integer", "float")
 _FITS = 2**63
 
 
-class Answer(NamedTuple):
+class Truth(NamedTuple):
     """For which rows a condition is true, and for which false; it is unknown for the others."""
 
     true: Mask
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 class Condition:
     """Something that is true, false or unknown of a row; combined by ``&``, ``|`` and ``~``."""
 
-    def __init__(self, answer: Callable[[Relation], Answer]) -> None:
+    def __init__(self, answer: Callable[[Relation], Truth]) -> None:
         self.answer = answer
 
     def truth(self, relation: Relation) -> Mask:
@@ -43,9 +43,9 @@ class Condition:
         return self.answer(relation).true
 
     def __and__(self, other: Condition) -> Condition:
-        def answer(relation: Relation) -> Answer:
+        def answer(relation: Relation) -> Truth:
             one, two = self.answer(relation), other.answer(relation)
-            return Answer(one.true & two.true, one.false | two.false)
+            return Truth(one.true & two.true, one.false | two.false)
 
         return Condition(answer)
 
@@ -53,7 +53,7 @@ class Condition:
         return ~(~self & ~other)
 
     def __invert__(self) -> Condition:
-        return Condition(lambda relation: Answer(*reversed(self.answer(relation))))
+        return Condition(lambda relation: Truth(*reversed(self.answer(relation))))
 
 
 class Value:
@@ -98,9 +98,9 @@ class Value:
     def is_null(self) -> Condition:
         """Tell whether the value is NULL, which is never unknown."""
 
-        def answer(relation: Relation) -> Answer:
+        def answer(relation: Relation) -> Truth:
             known = self.column(relation).known()
-            return Answer(~known, known)
+            return Truth(~known, known)
 
         return Condition(answer)
 
@@ -149,13 +149,13 @@ def _as_value(other: Any) -> Value:
 def _comparison(op: Operator, one: Value, other: Any) -> Condition:
     second = _as_value(other)
 
-    def answer(relation: Relation) -> Answer:
+    def answer(relation: Relation) -> Truth:
         columns = [one.column(relation), second.column(relation)]
         if any(column.kind not in _NUMBERS for column in columns):
             columns = alike(columns, "a comparison")
         true = op(columns[0].values, columns[1].values)
         known = columns[0].known() & columns[1].known()
-        return Answer(true & known, ~true & known)
+        return Truth(true & known, ~true & known)
 
     return Condition(answer)
 

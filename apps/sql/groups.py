@@ -12,7 +12,7 @@ from bsplib.apps.sql.aggregates import (
     Aggregate,
     Index,
     Made,
-    Part,
+    PartialValue,
     accumulate,
     combine,
     finish,
@@ -23,8 +23,8 @@ from bsplib.apps.sql.keys import Encoding, Keys, numbered
 from bsplib.apps.sql.relation import Relation
 from bsplib.apps.work import charge_sums
 
-_DENSE = 4
-"""Groups are numbered by their key where there may be up to so many keys for each row."""
+_MOST_KEYS_FOR_A_ROW = 4
+"""Greatest number of possible keys for each row, for groups to be numbered by their key."""
 
 
 class Partial(NamedTuple):
@@ -51,7 +51,9 @@ class Groups:
         """Return the columns that groups have in common."""
         return self.encoding.columns(keys, self._like)
 
-    def of_rows(self, bsp: bsplib.Group, relation: Relation, parts: Sequence[Part]) -> Partial:
+    def of_rows(
+        self, bsp: bsplib.Group, relation: Relation, parts: Sequence[PartialValue]
+    ) -> Partial:
         """Aggregate rows of this process: w = O(rows)."""
         columns = relation.among(self.names)
         self._charge(bsp, relation.rows, parts, has_numbers=self._is_dense(relation.rows))
@@ -65,7 +67,7 @@ class Groups:
         return self._of_all(accumulate(index, relation.rows, relation, parts, self.encoding.span))
 
     def of_runs(
-        self, bsp: bsplib.Group, keys: Keys, relation: Relation, parts: Sequence[Part]
+        self, bsp: bsplib.Group, keys: Keys, relation: Relation, parts: Sequence[PartialValue]
     ) -> Partial:
         """Aggregate rows of this process that are in the order of their keys."""
         self._charge(bsp, len(keys), parts, has_numbers=True)
@@ -91,7 +93,7 @@ class Groups:
             {"key": Column(partial.keys), **{f"part {number}": part for number, part in parts}}
         )
 
-    def from_rows(self, rows: Relation, parts: Sequence[Part]) -> Partial:
+    def from_rows(self, rows: Relation, parts: Sequence[PartialValue]) -> Partial:
         """Return the groups from rows of :meth:`as_rows`."""
         made = {part: rows[f"part {number}"] for number, part in enumerate(parts)}
         return Partial(rows["key"].values, Made(np.ones(rows.rows, bool), made))
@@ -107,12 +109,12 @@ class Groups:
         return Relation({**common, **finish(aggregates, partial.made.parts)}, placed_by)
 
     def _charge(
-        self, bsp: bsplib.Group, rows: int, parts: Sequence[Part], *, has_numbers: bool
+        self, bsp: bsplib.Group, rows: int, parts: Sequence[PartialValue], *, has_numbers: bool
     ) -> None:
         """Charge for the aggregates of rows, and for the numbers of their groups."""
         charge_sums(bsp, rows * (len(parts) + (not has_numbers)))
 
-    def _of_keys(self, keys: Keys, relation: Relation, parts: Sequence[Part]) -> Partial:
+    def _of_keys(self, keys: Keys, relation: Relation, parts: Sequence[PartialValue]) -> Partial:
         firsts, index = numbered(keys)
         made = accumulate(slices_of(index), len(keys), relation, parts, len(firsts))
         return Partial(keys[firsts], made)
@@ -124,4 +126,6 @@ class Groups:
 
     def _is_dense(self, rows: int) -> bool:
         """Tell whether there may be so few keys that each may have a place of its own."""
-        return self.encoding.packed and self.encoding.span <= max(_DENSE * rows, CHUNK)
+        return self.encoding.packed and self.encoding.span <= max(
+            _MOST_KEYS_FOR_A_ROW * rows, CHUNK
+        )

@@ -13,7 +13,7 @@ Balance = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedStage:
     """One stage, on 16 processors of a Cray T3E."""
 
     sql_h: Balance | None = None
@@ -29,12 +29,12 @@ class Printed:
 
 
 PAPER = {
-    "original": Printed(sql_h=(54, 21)),
-    "balanced": Printed(exchange_h=(69, 54), merge_comp=(51, 17)),
-    "theoretical": Printed(
+    "original": PrintedStage(sql_h=(54, 21)),
+    "balanced": PrintedStage(exchange_h=(69, 54), merge_comp=(51, 17)),
+    "theoretical": PrintedStage(
         sample_h=(12, 7), exchange_h=(98, 97), merge_comp=(95, 89), sort_gain="-50%"
     ),
-    "bitonic": Printed(sql_h=(98, 97), sql_comp=(96, 90), sort_gain="+8.5%"),
+    "bitonic": PrintedStage(sql_h=(98, 97), sql_comp=(96, 90), sort_gain="+8.5%"),
 }
 """Sections 4.1 to 4.3, Figures 5 to 9; the sort by itself with the experimental factor,
 Figure 7, has (60, 48) in stage 6 and (49, 15) in stage 7."""
@@ -46,7 +46,7 @@ PAPER_NPROCS = 16
 """Of all balances above."""
 
 
-class Times(NamedTuple):
+class Table1Row(NamedTuple):
     """A row of Table 1: seconds of the whole program."""
 
     original: float
@@ -55,27 +55,35 @@ class Times(NamedTuple):
 
 TABLE_1 = {
     "Cray T3E": {
-        1: Times(6.44, 5.37),
-        2: Times(4.30, 3.38),
-        4: Times(2.48, 1.85),
-        8: Times(1.23, 1.04),
-        16: Times(0.68, 0.67),
+        1: Table1Row(6.44, 5.37),
+        2: Table1Row(4.30, 3.38),
+        4: Table1Row(2.48, 1.85),
+        8: Table1Row(1.23, 1.04),
+        16: Table1Row(0.68, 0.67),
     },
     "Cray T3D": {
-        1: Times(27.18, 22.41),
-        2: Times(13.18, 10.88),
-        4: Times(6.89, 5.70),
-        8: Times(3.29, 3.07),
-        16: Times(1.66, 1.89),
+        1: Table1Row(27.18, 22.41),
+        2: Table1Row(13.18, 10.88),
+        4: Table1Row(6.89, 5.70),
+        8: Table1Row(3.29, 3.07),
+        16: Table1Row(1.66, 1.89),
     },
     "SGI Origin 2000": {
-        1: Times(2.99, 2.42),
-        2: Times(1.65, 1.27),
-        4: Times(1.26, 1.11),
-        8: Times(0.88, 0.77),
+        1: Table1Row(2.99, 2.42),
+        2: Table1Row(1.65, 1.27),
+        4: Table1Row(1.26, 1.11),
+        8: Table1Row(0.88, 0.77),
     },
-    "Intel cluster": {1: Times(19.68, 13.01), 2: Times(9.70, 6.63), 4: Times(5.75, 4.02)},
-    "Athlon cluster": {1: Times(11.94, 7.85), 2: Times(6.06, 4.08), 4: Times(3.58, 3.07)},
+    "Intel cluster": {
+        1: Table1Row(19.68, 13.01),
+        2: Table1Row(9.70, 6.63),
+        4: Table1Row(5.75, 4.02),
+    },
+    "Athlon cluster": {
+        1: Table1Row(11.94, 7.85),
+        2: Table1Row(6.06, 4.08),
+        4: Table1Row(3.58, 3.07),
+    },
 }
 """Seconds by number of processors, for 12,000 records. The gain that is printed is
 (original - optimised) / original for the first three computers. For the two clusters it is
@@ -92,7 +100,7 @@ Speed and l of the Origin are those of the Oxford BSP toolset (100.7 Mflop/s; 17
 The other figures are round ones that are assumed. None is fitted to times of this program."""
 
 
-def total_gain(row: Times, alone: Times) -> tuple[float, float, float]:
+def total_gain(row: Table1Row, alone: Table1Row) -> tuple[float, float, float]:
     """Return the gain of a row, the sequential and the parallel part, as fractions.
 
     The sequential gain is there on one processor: it comes from less work, not from better

@@ -26,7 +26,7 @@ Source = int | Generator | Mapping[str, "pa.Table | Path | str"]
 """Rows of TRAN to make; a generator; or a table or file for ITEM, QNT and TRAN each."""
 
 
-class Answer(NamedTuple):
+class ProcessAnswer(NamedTuple):
     """The result of a process."""
 
     tables: dict[str, pa.Table]
@@ -47,7 +47,7 @@ def main(  # each has a name at the call
     seed: int = 0,
     keep: tuple[str, ...] = tuple(SQL),
     progress: bool = False,
-) -> Answer:
+) -> ProcessAnswer:
     """Evaluate the six queries.
 
     Args:
@@ -84,7 +84,7 @@ def main(  # each has a name at the call
 
         temp = sql_process(bsp, inputs, plan, begin=begin)
     ends = [time for _, time in began[1:]] + [bsp.time()]
-    return Answer(
+    return ProcessAnswer(
         {name: to_arrow(temp[name]) for name in keep},
         {name: relation.rows for name, relation in {**inputs, **temp}.items()},
         {name: end - start for (name, start), end in zip(began, ends, strict=True)},

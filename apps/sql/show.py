@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bsplib.apps.sql.program import Answer
+from bsplib.apps.sql.program import ProcessAnswer
 from bsplib.apps.sql.queries import INPUTS, SQL
 from bsplib.profiler import format as fmt
 
@@ -35,7 +35,7 @@ RELATIONS = {
 """What the generator makes; the queries need no more than ``INPUTS``."""
 
 
-def queries(answers: Sequence[Answer]) -> None:
+def queries(answers: Sequence[ProcessAnswer]) -> None:
     """Show the number of rows, the balance and the time of each query."""
     table = Table(box=SIMPLE_HEAD)
     table.add_column("query")
@@ -49,7 +49,7 @@ def queries(answers: Sequence[Answer]) -> None:
     Console().print(table)
 
 
-def idle(answers: Sequence[Answer]) -> None:
+def idle(answers: Sequence[ProcessAnswer]) -> None:
     """Name the relations of which some processes have no rows."""
     for name in INPUTS:
         without = sum(answer.rows[name] == 0 for answer in answers)

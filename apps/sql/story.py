@@ -39,7 +39,7 @@ STAGES_5_TO_7 = ("exchange",)
 
 
 @dataclass(frozen=True)
-class Setting:
+class StorySetting:
     """Options of the stages."""
 
     generator: Generator
@@ -51,7 +51,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Figures:
+class StageFigures:
     """The results of one stage."""
 
     stage: str
@@ -85,8 +85,8 @@ class Figures:
 
 
 def tell(
-    setting: Setting, folder: Path, advance: Callable[[], object] = lambda: None
-) -> list[Figures]:
+    setting: StorySetting, folder: Path, advance: Callable[[], object] = lambda: None
+) -> list[StageFigures]:
     """Run all stages, and write a trace of each into a folder.
 
     Args:
@@ -103,7 +103,7 @@ def tell(
     return figures
 
 
-def _run(setting: Setting, stage: str, path: Path) -> tuple[int, ...]:
+def _run(setting: StorySetting, stage: str, path: Path) -> tuple[int, ...]:
     """Run a stage; return how many rows of TRAN each process has."""
     sort = STAGES[stage].sort
     assert sort is not None
@@ -123,11 +123,11 @@ def _run(setting: Setting, stage: str, path: Path) -> tuple[int, ...]:
     return tuple(answer.rows["TRAN"] for answer in answers)
 
 
-def _figures(stage: str, trace: Path, rows: tuple[int, ...]) -> Figures:
+def _figures(stage: str, trace: Path, rows: tuple[int, ...]) -> StageFigures:
     (run,) = read_trace(trace).runs
     found = _Found(predict(run, choose_prices(run), [MODEL]))
     sample = "sort_sample" if stage == "bitonic" else "collect"
-    return Figures(
+    return StageFigures(
         stage=stage,
         trace=trace,
         sql_h=found.summary(*SQL_PROCESS, "h"),

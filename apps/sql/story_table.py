@@ -18,11 +18,11 @@ from bsplib.apps.sql.paper import (
     total_gain,
 )
 from bsplib.apps.sql.plan import STAGES
-from bsplib.apps.sql.story import Figures, Setting
+from bsplib.apps.sql.story import StageFigures, StorySetting
 from bsplib.profiler import format as fmt
 
 
-def show(setting: Setting, figures: Sequence[Figures]) -> None:
+def show(setting: StorySetting, figures: Sequence[StageFigures]) -> None:
     """Print balance and cost stage by stage, and where the traces are."""
     console = Console()
     console.print(_title(setting, figures))
@@ -34,7 +34,7 @@ def show(setting: Setting, figures: Sequence[Figures]) -> None:
         console.print(f"  bsp view {found.trace}", soft_wrap=True)
 
 
-def balance_table(figures: Sequence[Figures]) -> Table:
+def balance_table(figures: Sequence[StageFigures]) -> Table:
     """Return a table of the balance of h-relations and computation, ours and the paper's."""
     table = _table("Balance: average | least process, in % of the greatest", "")
     for title in ("queries\nh", "queries\ncomp", "sort 2, 3\nh", "sort 6\nh", "sort 7\ncomp"):
@@ -53,7 +53,7 @@ BEFORE = {"balanced": "original", "theoretical": "balanced", "bitonic": "balance
 with the sort that they are to replace, whose factor was found by experiment."""
 
 
-def relation_table(figures: Sequence[Figures]) -> Table:
+def relation_table(figures: Sequence[StageFigures]) -> Table:
     """Return a table of h in bytes, with the gain of each stage over that of ``BEFORE``."""
     table = _table("h in bytes: the greatest of max(in, out) of a superstep, in sum", "")
     titles = ("all\nsorts", "gain", "the\nqueries", "gain", "of it by\nbalance")
@@ -72,7 +72,7 @@ def relation_table(figures: Sequence[Figures]) -> Table:
     return table
 
 
-def cost_table(setting: Setting, figures: Sequence[Figures]) -> Table:
+def cost_table(setting: StorySetting, figures: Sequence[StageFigures]) -> Table:
     """Return a table of the costs, with the gain of each stage over that of ``BEFORE``."""
     table = _table(f"Cost: w + h g + l on {setting.machine.label}", "")
     titles = ("sort\n2 to 4", "sort\n5 to 7", "all\nsorts", "gain", "paper,\np = 16", "all", "gain")
@@ -102,7 +102,7 @@ def gain(before_s: float, now_s: float) -> str:
     return f"{100 * (before_s - now_s) / before_s:+.0f}%" if before_s else ""
 
 
-def by_balance(before: Figures, now: Figures) -> float:
+def by_balance(before: StageFigures, now: StageFigures) -> float:
     """Return the gain in h of the queries that comes from balance alone, as a fraction.
 
     The greatest h is the average h divided by the balance. The rest of the gain is that more or
@@ -124,7 +124,7 @@ def printed_by_balance() -> float:
     return (1 - before[0] / 100) * float(IMBALANCE_LESS.rstrip("%")) / 100
 
 
-def imbalance_change(before: Figures, now: Figures) -> str:
+def imbalance_change(before: StageFigures, now: StageFigures) -> str:
     """Return the change of the imbalance (max - average) of the queries' h-relations."""
     first, second = (each.sql_h.maximum - each.sql_h.average for each in (before, now))
     return f"{100 * (second - first) / first:+.0f}%" if first else "nothing"
@@ -136,7 +136,7 @@ def _table(title: str, first: str) -> Table:
     return table
 
 
-def _title(setting: Setting, figures: Sequence[Figures]) -> str:
+def _title(setting: StorySetting, figures: Sequence[StageFigures]) -> str:
     rows, generator = figures[0].rows_of_tran, setting.generator
     one = "virtual processor" if setting.nprocs == 1 else "virtual processors"
     sizes = ", ".join(f"{name} {count:,}" for name, count in generator.rows.items())
@@ -147,7 +147,7 @@ def _title(setting: Setting, figures: Sequence[Figures]) -> str:
     )
 
 
-def _footer(setting: Setting, figures: Sequence[Figures]) -> str:
+def _footer(setting: StorySetting, figures: Sequence[StageFigures]) -> str:
     first, last = figures[0], figures[-1]
     lines = [f"All stages together gain {gain(first.total_s, last.total_s)}; {_table_1(setting)}."]
     if setting.nprocs > 1:
@@ -162,7 +162,7 @@ def _footer(setting: Setting, figures: Sequence[Figures]) -> str:
     return "\n".join([*lines, "The traces:"])
 
 
-def _table_1(setting: Setting) -> str:
+def _table_1(setting: StorySetting) -> str:
     """Return what Table 1 of the paper has for this number of processors."""
     nprocs = setting.nprocs
     found = [

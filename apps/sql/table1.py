@@ -13,12 +13,12 @@ from pathlib import Path
 
 import bsplib
 from bsplib.apps.sql.generate import Generator
-from bsplib.apps.sql.paper import MACHINES, Times
+from bsplib.apps.sql.paper import MACHINES, Table1Row
 from bsplib.apps.sql.program import main
 from bsplib.apps.work import SPEED
 from bsplib.machine import Machine, load_machine
 from bsplib.profiler.models.prediction import predict
-from bsplib.profiler.models.prices import Prices
+from bsplib.profiler.models.prices import ReplayPrices
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 
@@ -28,7 +28,7 @@ and the last stage sorts them twice."""
 _MODEL = "BSP"
 _FIRST_AND_LAST = ("original", "bitonic")
 
-Rows = dict[str, dict[int, Times]]
+Rows = dict[str, dict[int, Table1Row]]
 """Seconds of both stages by Machine and number of processors."""
 
 
@@ -57,7 +57,7 @@ def measure(
                 for stage in _FIRST_AND_LAST
             ]
             for name, machine in machines.items():
-                rows[name][nprocs] = Times(*(seconds(run, machine) for run in runs))
+                rows[name][nprocs] = Table1Row(*(seconds(run, machine) for run in runs))
             advance()
     return rows
 
@@ -71,7 +71,7 @@ def seconds(run: Run, machine: Machine) -> float:
     ratio = SPEED / machine.need("speed")
     if run.nprocs == 1:
         machine = replace(machine, l=0.0)  # one process waits for nobody
-    return predict(run, Prices(machine, ratio), [_MODEL]).totals[_MODEL].total_s
+    return predict(run, ReplayPrices(machine, ratio), [_MODEL]).totals[_MODEL].total_s
 
 
 def _recorded(generator: Generator, block: int, nprocs: int, stage: str, folder: Path) -> Run:

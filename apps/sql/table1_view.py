@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.apps.sql.generate import PAPER_SIZE, Generator
-from bsplib.apps.sql.paper import MACHINES, TABLE_1, Times, total_gain
+from bsplib.apps.sql.paper import MACHINES, TABLE_1, Table1Row, total_gain
 from bsplib.apps.sql.table1 import Rows
 from bsplib.profiler import format as fmt
 
@@ -36,7 +36,7 @@ def table(rows: Rows) -> Table:
     return made
 
 
-def _cells(machine: str, nprocs: int, times: Times, alone: Times) -> list[str]:
+def _cells(machine: str, nprocs: int, times: Table1Row, alone: Table1Row) -> list[str]:
     whole, _, parallel = total_gain(times, alone)
     printed = TABLE_1.get(machine, {})
     theirs = total_gain(printed[nprocs], printed[1]) if nprocs in printed else ()

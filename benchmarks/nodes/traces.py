@@ -24,7 +24,7 @@ _VIRTUAL = HELD_OUT["virtual"]
 PARTS = ("fitted", "develop", "held_out")
 
 
-class Cell(NamedTuple):
+class VirtualRun(NamedTuple):
     """One run of a program on virtual processors."""
 
     program: str
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
         return folder / f"{self.program}_{self.size}_{self.processes}{seed}.bsp"
 
 
-def cells(program: str, part: str) -> list[Cell]:
+def cells(program: str, part: str) -> list[VirtualRun]:
     """Return the runs of a program that are fitted, or are held out."""
     settings = _VIRTUAL["programs"][program]
     seeds = _VIRTUAL["seeds"] if settings.get("seeds") else [None]
@@ -48,10 +48,10 @@ def cells(program: str, part: str) -> list[Cell]:
     else:
         there = settings.get(part, _VIRTUAL[part])
         places = [(there["size"], there["processes"])]
-    return [Cell(program, *place, seed) for place in places for seed in seeds]
+    return [VirtualRun(program, *place, seed) for place in places for seed in seeds]
 
 
-def record(cell: Cell, folder: Path) -> None:
+def record(cell: VirtualRun, folder: Path) -> None:
     """Record a run, unless its trace exists."""
     path = cell.path(folder)
     if path.exists():
@@ -111,7 +111,7 @@ def _command(module: str) -> Any:
     return found.command
 
 
-def _wanted(programs: tuple[str, ...], parts: tuple[str, ...]) -> Iterator[Cell]:
+def _wanted(programs: tuple[str, ...], parts: tuple[str, ...]) -> Iterator[VirtualRun]:
     for program in programs or _VIRTUAL["programs"]:
         for part in parts or PARTS:
             yield from cells(program, part)

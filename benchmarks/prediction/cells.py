@@ -21,7 +21,7 @@ CONFIDENCE: float = HELD_OUT["bands"]["confidence"]
 
 
 @dataclass(frozen=True)
-class Table:
+class TimesTable:
     """Times to fit, and times to predict."""
 
     train: tuple[Values, np.ndarray]
@@ -44,7 +44,7 @@ def summary(errors: np.ndarray) -> Report:
     }
 
 
-def predicted_cells(table: Table, model: TimingModel) -> list[Report]:
+def predicted_cells(table: TimesTable, model: TimingModel) -> list[Report]:
     """Return every held-out cell with its prediction and band."""
     values, times = table.test
     asked = {name: values[name] for name in model.timings.values}
@@ -77,7 +77,7 @@ def errors_of(cells: list[Report]) -> np.ndarray:
 # -- Chittor's Table 6 ------------------------------------------------------------------------
 
 
-def chittor_table() -> Table:
+def chittor_table() -> TimesTable:
     """Read the table of the thesis."""
     settings = HELD_OUT["chittor"]
     with (HERE / settings["file"]).open(encoding="utf-8") as file:
@@ -88,7 +88,7 @@ def chittor_table() -> Table:
     def part(chosen: np.ndarray) -> tuple[Values, np.ndarray]:
         return {"N": rows[chosen, 0], "P": rows[chosen, 1]}, rows[chosen, 2]
 
-    return Table(part(train), part(~train))
+    return TimesTable(part(train), part(~train))
 
 
 def chittor() -> Report:
@@ -113,13 +113,13 @@ def chittor() -> Report:
     return found
 
 
-def _completed(table: Table) -> dict[str, str]:
+def _completed(table: TimesTable) -> dict[str, str]:
     """Return the user's formula with the terms that the program finds missing in it."""
     missing = fit_timings(table.timings(), HELD_OUT["chittor"]["formulas"]["program"]).missing
     return {} if missing is None else {"program, completed": missing.formula}
 
 
-def _roll_off(table: Table, model: TimingModel) -> Report:
+def _roll_off(table: TimesTable, model: TimingModel) -> Report:
     """Compare the P with the least predicted time with the one with the least measured time."""
     values = {
         name: np.concatenate([table.train[0][name], table.test[0][name]]) for name in ("N", "P")
@@ -150,20 +150,20 @@ def described(model: TimingModel) -> Report:
 # -- the kernels ------------------------------------------------------------------------------
 
 
-def kernel_tables(part: str, path: Path = FILE) -> dict[str, Table]:
+def kernel_tables(part: str, path: Path = FILE) -> dict[str, TimesTable]:
     """Read the measured times of the kernels in one of the sets."""
     with path.open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["part"] == part]
     return {name: _table(rows, name) for name in HELD_OUT["kernels"]["names"]}
 
 
-def _table(rows: list[dict[str, str]], name: str) -> Table:
+def _table(rows: list[dict[str, str]], name: str) -> TimesTable:
     def some(held_out: str) -> tuple[Values, np.ndarray]:
         mine = [row for row in rows if row["kernel"] == name and row["held_out"] == held_out]
         values = {variable: np.array([float(row[variable]) for row in mine]) for variable in "np"}
         return values, np.array([float(row["seconds"]) for row in mine])
 
-    return Table(some("0"), some("1"))
+    return TimesTable(some("0"), some("1"))
 
 
 def kernels(part: str, path: Path = FILE) -> Report:
@@ -186,7 +186,7 @@ def kernels(part: str, path: Path = FILE) -> Report:
     return found
 
 
-def _extrap(table: Table, cells: list[Report], errors: dict[str, list[np.ndarray]]) -> Report:
+def _extrap(table: TimesTable, cells: list[Report], errors: dict[str, list[np.ndarray]]) -> Report:
     """Predict a table by Extra-P with each of its settings; note the errors."""
     found: Report = {}
     for settings in HELD_OUT["extrap"]["settings"]:

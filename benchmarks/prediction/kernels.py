@@ -40,7 +40,7 @@ _ENOUGH_S = 480.0
 """All cells are measured so often at most; after this time no further turn is begun."""
 
 
-class Cell(NamedTuple):
+class KernelCell(NamedTuple):
     """One time to measure."""
 
     kernel: str
@@ -142,7 +142,7 @@ def main(bsp: bsplib.Group, name: str, n: int, seed: int, repeats: int) -> float
     return least
 
 
-def cells() -> Iterator[Cell]:
+def cells() -> Iterator[KernelCell]:
     """Return the cells of all programs and sets."""
     kernels = HELD_OUT["kernels"]
     for part, name in itertools.product(kernels["sets"], kernels["names"]):
@@ -152,10 +152,10 @@ def cells() -> Iterator[Cell]:
         sizes = [*chosen["train"]["n"], *chosen["test"]["n"]]
         counts = dict.fromkeys([*chosen["train"]["p"], *chosen["test"]["p"]])
         for n, p in itertools.product(sizes, counts):
-            yield Cell(name, part, n, p, (n, p) not in train)
+            yield KernelCell(name, part, n, p, (n, p) not in train)
 
 
-def measure(cell: Cell) -> float:
+def measure(cell: KernelCell) -> float:
     """Run one cell; return its time in seconds."""
     kernels = HELD_OUT["kernels"]
     settings = kernels["sets"][cell.part]
@@ -173,7 +173,7 @@ def measure(cell: Cell) -> float:
     return float(found[0])
 
 
-def write(path: Path = FILE, chosen: Sequence[Cell] | None = None) -> int:
+def write(path: Path = FILE, chosen: Sequence[KernelCell] | None = None) -> int:
     """Measure cells and write the least time of each as CSV.
 
     Args:
@@ -195,11 +195,11 @@ def write(path: Path = FILE, chosen: Sequence[Cell] | None = None) -> int:
     return turn
 
 
-def _save(path: Path, least: dict[Cell, float]) -> None:
+def _save(path: Path, least: dict[KernelCell, float]) -> None:
     unfinished = path.with_suffix(".part")
     with unfinished.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([*Cell._fields, "seconds"])
+        writer.writerow([*KernelCell._fields, "seconds"])
         writer.writerows([*cell[:-1], int(cell.held_out), f"{s:.6g}"] for cell, s in least.items())
     unfinished.replace(path)
 
@@ -212,7 +212,7 @@ def measure_alone(path: Path = FILE, every: int = 1) -> None:
 
     Args:
         path: the file to write.
-        every: take one cell of so many, to try it out.
+        every: take every n-th cell only, to try it out.
     """
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     command = [sys.executable, "-m", "benchmarks.prediction.kernels", str(path), str(every)]

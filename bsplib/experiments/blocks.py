@@ -1,7 +1,7 @@
 """Blocks of a program whose time is measured, with the formula of that time.
 
 Nothing is measured unless the run collects samples: then each process has a
-:class:`Samples`, and every passage of a block adds a :class:`Sample` to it.
+:class:`Samples`, and every passage of a block adds a :class:`BlockSample` to it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST = 100_000
 """Greatest number of samples that a process keeps in a run."""
 
 
-class Sample(NamedTuple):
+class BlockSample(NamedTuple):
     """One passage of a block on one process."""
 
     name: str
@@ -58,7 +58,7 @@ class Samples:
     def __init__(self, counters: Sequence[str] = ()) -> None:
         self.counters: Counters | None = Counters(counters) if counters else None
         """None once the run has ended."""
-        self.kept: list[Sample] = []
+        self.kept: list[BlockSample] = []
         self.dropped = 0
         """Samples beyond the greatest number."""
         self._passed: Counter[tuple[str, Sequence[int]]] = Counter()
@@ -75,7 +75,7 @@ class Samples:
         self._passed[key] += 1
         return self._passed[key] - 1
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: BlockSample) -> None:
         """Keep a sample, unless there are too many."""
         if len(self.kept) < _MOST:
             self.kept.append(sample)
@@ -108,7 +108,7 @@ class Timed(Protocol):
         """Return the seconds since the run began."""
 
 
-class Block:
+class ExperimentBlock:
     """A passage of a block that is measured; one that an exception leaves does not count."""
 
     def __init__(
@@ -139,7 +139,7 @@ class Block:
         counters = self._samples.counters
         counted = {} if counters is None else counters.read()
         self._samples.add(
-            Sample(
+            BlockSample(
                 *self._what,
                 self._values,
                 self._members,

@@ -301,7 +301,7 @@ class _Loader(SourceFileLoader):
         return code
 
 
-class _Finder(MetaPathFinder):
+class _CommentFinder(MetaPathFinder):
     """Finds modules that have such comments."""
 
     def find_spec(
@@ -336,9 +336,9 @@ def install(*, afresh: bool = False) -> None:
         afresh: forget modules with such comments that were imported before, as multiprocessing
             does where processes are not forked.
     """
-    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    if any(isinstance(finder, _CommentFinder) for finder in sys.meta_path):
         return
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.insert(0, _CommentFinder())
     for name, module in list(sys.modules.items()) if afresh else ():
         spec = getattr(module, "__spec__", None)
         if spec is not None and _has_comments(spec):
@@ -347,7 +347,7 @@ def install(*, afresh: bool = False) -> None:
 
 def uninstall() -> None:
     """Let such comments count no longer."""
-    sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, _Finder)]
+    sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, _CommentFinder)]
 
 
 def run_file(script: str, *, cll: bool = True) -> None:

@@ -35,8 +35,8 @@ from pathlib import Path
 from typing import Any
 
 from bsplib.errors import UsageError
-from bsplib.experiments.blocks import Sample, Samples
-from bsplib.output_file import Kind, obstacle, write_text
+from bsplib.experiments.blocks import BlockSample, Samples
+from bsplib.output_file import OutputKind, obstacle, write_text
 
 Row = dict[str, Any]
 """A line of the file."""
@@ -70,7 +70,7 @@ def rows_of(
         run: what the lines say of the run.
         h: bytes of the h-relation by process and position among its samples, where known.
     """
-    together: dict[Hashable, list[tuple[int, int, Sample]]] = {}
+    together: dict[Hashable, list[tuple[int, int, BlockSample]]] = {}
     for pid, own in enumerate(samples):
         for number, each in enumerate(own.kept):
             values = tuple(sorted(each.values.items()))
@@ -80,7 +80,7 @@ def rows_of(
 
 
 def _row(
-    passed: Sequence[tuple[int, int, Sample]],
+    passed: Sequence[tuple[int, int, BlockSample]],
     run: Mapping[str, Any],
     h: Mapping[tuple[int, int], int],
 ) -> Row:
@@ -118,7 +118,7 @@ def _begins(start: bytes) -> bool:
     return start.lstrip().startswith(b"{") and b'"callpath"' in start and b'"formula"' in start
 
 
-DATA = Kind("a data file of experiments", lambda start: not start or _begins(start))
+DATA = OutputKind("a data file of experiments", lambda start: not start or _begins(start))
 """What lines may be added to; a data file has no lines before the first execution."""
 
 
@@ -182,7 +182,7 @@ def _whole(rows: Iterable[Row]) -> list[Row]:
 
 
 def write(
-    path: Path, rows: Iterable[Row], replaces: Kind | None = None, *, force: bool = False
+    path: Path, rows: Iterable[Row], replaces: OutputKind | None = None, *, force: bool = False
 ) -> None:
     """Write a data file; it is complete, or not written at all.
 

@@ -17,16 +17,21 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bsplib.errors import UsageError
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.errors import TraceError, UsageError
 from bsplib.experiments import comments, datafile
+from bsplib.experiments.blocks import BlockSample, Samples
 from bsplib.experiments.grid import Number
-from bsplib.experiments.recorded import h_of_samples
-from bsplib.running import launch
-from bsplib.running.launch import Measured
+from bsplib.recording.records import Direction, Run
+from bsplib.recording.trace import read_trace
+from bsplib.running.overrides import MeasuredRun, overriding
+from bsplib.sync_kinds import Kind
 
 SEED = "seed"
 """The parameter of ``main`` that is given the number of a seed."""
@@ -61,13 +66,13 @@ def collected(
     Args:
         about: what each line says of its run besides what is known.
         cll: comments of the form ``#cll`` count.
-        **overrides: for :class:`bsplib.running.launch.Overrides`.
+        **overrides: for :class:`bsplib.running.overrides.Overrides`.
     """
     rows: list[datafile.Row] = []
     known = {"id": uuid.uuid4().hex, "of": 0, "host": platform.node()} | dict(about or {})
     numbers = iter(range(1 << 62))
 
-    def keep(found: Measured) -> None:
+    def keep(found: MeasuredRun) -> None:
         setting = found.setting
         run = known | {
             "nprocs": setting.nprocs,
@@ -82,16 +87,14 @@ def collected(
         if dropped:
             print(f"experiments: {dropped} passages were too many and are lost", file=sys.stderr)
 
-    before = launch.overrides
-    launch.overrides = replace(before, measured=keep, cll=cll, used=set(), **overrides)
-    if cll:
-        comments.install()
-    try:
-        yield rows
-    finally:
-        launch.overrides = before
+    with overriding(measured=keep, cll=cll, **overrides):
         if cll:
-            comments.uninstall()
+            comments.install()
+        try:
+            yield rows
+        finally:
+            if cll:
+                comments.uninstall()
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ class Sweep:
     """Its command line; ``{N}`` stands for the value of N."""
     cll: bool = False
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    """For :class:`bsplib.running.launch.Overrides`: ``backend``, ``machine``, ``timeout``."""
+    """For :class:`bsplib.running.overrides.Overrides`: ``backend``, ``machine``, ``timeout``."""
 
     def named(self, turn: Turn) -> dict[str, Any]:
         """Return what tells an execution from others, for the data file."""
@@ -142,7 +145,9 @@ class Sweep:
             BaseException: what the script raises.
         """
         about = {"turn": self.named(turn)}
-        more = {"nprocs": turn.nprocs, "arguments": turn.values} | dict(self.overrides)
+        used: set[str] = set()
+        more = {"nprocs": turn.nprocs, "arguments": turn.values, "called": used.update}
+        more |= self.overrides
         before = sys.argv
         sys.argv = [self.script, *(_filled(each, turn.values) for each in self.arguments)]
         try:
@@ -152,7 +157,6 @@ class Sweep:
                 redirect_stdout(nowhere),
             ):
                 self._run()
-                used = launch.overrides.used
         finally:
             sys.argv = before
         self._check(turn, used, rows)
@@ -229,3 +233,69 @@ def run_all(
 def _key(turn: Any) -> str:
     """Return what equal executions have in common."""
     return json.dumps(turn, sort_keys=True)
+
+
+# -- what the trace of a run says of the blocks of its experiments: their h-relations -------------
+
+
+H = dict[tuple[int, int], int]
+"""Bytes by process and position of the sample among those of the process."""
+
+
+def h_of_samples(path: Path, samples: Sequence[Samples]) -> H:
+    """Return the h-relation of each passage of a block on each process, in bytes.
+
+    It is the sum over the supersteps that ended inside, those of sub-groups too, of what the
+    process sent or received, whichever is more.
+
+    Args:
+        path: a trace whose last run has the samples.
+        samples: what each process has measured.
+
+    Returns:
+        Nothing where the trace cannot be read, since its records were lost for example.
+    """
+    try:
+        run = read_trace(path).runs[-1]
+    except (TraceError, IndexError):
+        return {}
+    if run.nprocs != len(samples):
+        return {}
+    h = _h_of_records(run)
+    found: H = {}
+    for pid, own in enumerate(samples):
+        mine = np.flatnonzero((run.records["pid"] == pid) & (run.records["kind"] != Kind.END))
+        began, ended = (run.records[field][mine] for field in ("arrive", "end"))
+        for number, each in enumerate(own.kept):
+            inside = _inside(each, began, ended)
+            found[pid, number] = int(h[mine[inside]].sum())
+    return found
+
+
+def _inside(
+    sample: BlockSample, arrived: NDArray[np.int64], ended: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Mark the supersteps that ended inside a passage."""
+    first, last = round(sample.began_s * 1e9), round(sample.ended_s * 1e9)
+    marked: NDArray[np.bool_] = (arrived >= first) & (ended <= last)
+    return marked
+
+
+def _h_of_records(run: Run) -> NDArray[np.int64]:
+    """Return the greater of bytes in and bytes out, for each record."""
+    sent = np.zeros(len(run.records), np.int64)
+    received = np.zeros_like(sent)
+    keys = ("pid", "group", "superstep")
+    place = {
+        key: number
+        for number, key in enumerate(zip(*map(run.records.__getitem__, keys), strict=True))
+    }
+    for row in run.traffic:
+        own = int(row["record"])
+        _, group, superstep = (run.records[own][key] for key in keys)
+        other = place.get((row["partner"], group, superstep))
+        mine, theirs = (sent, received) if row["direction"] == Direction.OUT else (received, sent)
+        mine[own] += row["bytes"]
+        if other is not None:
+            theirs[other] += row["bytes"]
+    return np.maximum(sent, received)

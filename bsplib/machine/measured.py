@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Curve", "Measured", "Relation", "Touched", "price_parts", "slowdown"]
+__all__ = ["Curve", "HRelation", "Measured", "Touched", "price_parts", "slowdown"]
 
 
-class Relation(NamedTuple):
+class HRelation(NamedTuple):
     """What a superstep moves: numbers, or arrays with one element for each superstep."""
 
     h: Any
@@ -110,7 +110,7 @@ class Measured:
     spread: float | None = None
     """Mean relative difference of the times of one half of the rounds and the other half."""
 
-    def seconds(self, relation: Relation, pattern: str) -> Any:
+    def seconds(self, relation: HRelation, pattern: str) -> Any:
         """Return the seconds of a superstep, of which :attr:`empty` is the sync alone."""
         h, calls, cold = relation
         curve = self.patterns.get(pattern)
@@ -128,7 +128,7 @@ _DEFAULT = "all-to-all"
 
 
 def price_parts(
-    measured: Sequence[Measured], relation: Relation, pattern: str | None, nprocs: int
+    measured: Sequence[Measured], relation: HRelation, pattern: str | None, nprocs: int
 ) -> tuple[Any, float]:
     """Return the seconds of a superstep for communication, and those of an empty one.
 

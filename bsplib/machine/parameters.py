@@ -19,7 +19,7 @@ import numpy as np
 from bsplib.errors import UsageError
 from bsplib.machine import measured as measuring
 from bsplib.machine import text as machine_text
-from bsplib.machine.measured import Curve, Measured, Relation
+from bsplib.machine.measured import Curve, HRelation, Measured
 from bsplib.machine.text import PATTERNS
 from bsplib.visible import visible
 
@@ -205,7 +205,7 @@ class Machine:
         g, latency = self.costs(pattern)
         return g * h, latency
 
-    def parts_of(self, relation: Relation, pattern: str | None, nprocs: int) -> tuple[Any, float]:
+    def parts_of(self, relation: HRelation, pattern: str | None, nprocs: int) -> tuple[Any, float]:
         """Return the seconds of a superstep for communication and for synchronisation.
 
         This is the only definition of the price of a superstep: virtual processors and

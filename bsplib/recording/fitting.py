@@ -7,7 +7,7 @@ from pathlib import Path
 from bsplib.recording.collect import first_half
 from bsplib.recording.records import Run, Trace
 from bsplib.recording.trace import write_trace
-from bsplib.recording.trace_document import TooLongError
+from bsplib.recording.trace_document import TraceTooLongError
 
 
 def write_fitting(
@@ -32,7 +32,7 @@ def write_fitting(
     while True:
         try:
             write_trace(target, Trace((*earlier, run)), scratch=scratch)
-        except TooLongError as error:
+        except TraceTooLongError as error:
             if len(run.records) == 0:
                 raise
             left_out = f"the end of the run was left out, since {str(error).rstrip('.')}"

@@ -97,7 +97,7 @@ def with_part(report: bytes, destination: Destination, pid: int) -> bytes:
 
 
 def _content(part: Path, pid: int, file: str) -> bytes:
-    """Return the content of a file, of a table the complete rows."""
+    """Return the content of a file; of a table, only the rows that are complete."""
     row = {"records": RECORD.itemsize, "traffic": TRAFFIC.itemsize}.get(file)
     path = part / f"{pid}.{file}"
     if not path.exists():

@@ -35,7 +35,7 @@ ROWS_AT_FIRST = 1024
 _Stop = Callable[[BaseException], None]
 
 
-class Table:
+class MappedTable:
     """Rows of one dtype, appended one by one to a mapped file. A new table discards all rows.
 
     Args:
@@ -110,8 +110,8 @@ class Spool:
     """Records, traffic and definitions of one process, in files of a folder."""
 
     def __init__(self, folder: Path, pid: int) -> None:
-        self.records = Table(RECORD, self.stop)
-        self.traffic = Table(TRAFFIC, self.stop)
+        self.records = MappedTable(RECORD, self.stop)
+        self.traffic = MappedTable(TRAFFIC, self.stop)
         self._definitions: TextIO | None = None
         try:
             self.records.open(folder / f"{pid}.records")

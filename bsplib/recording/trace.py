@@ -39,7 +39,7 @@ from bsplib.recording.records import RECORD, TRAFFIC, Run, RunHead, Trace
 from bsplib.recording.sound import check_records, check_traffic
 from bsplib.recording.trace_document import (
     MAX_JSON_BYTES,
-    TooLongError,
+    TraceTooLongError,
     entry_of,
     groups_of,
     head_of,
@@ -94,7 +94,7 @@ def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | N
             write_archive(temporary, trace)
             _read(temporary)
         except (TypeError, TraceError) as error:
-            kind = TooLongError if isinstance(error, TooLongError) else TraceError
+            kind = TraceTooLongError if isinstance(error, TraceTooLongError) else TraceError
             raise kind(f"{path}: was not written: {error}.") from error
 
 

@@ -52,7 +52,7 @@ MAX_NPROCS = 2**16
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
-class TooLongError(TraceError):
+class TraceTooLongError(TraceError):
     """A trace has too many groups, stacks or runs to be read."""
 
 
@@ -70,7 +70,9 @@ def to_json(trace: Trace) -> str:
             raise TraceError(f"cannot be written as JSON: {error}") from error
         if len(document) <= MAX_JSON_BYTES:
             return document
-    raise TooLongError(f"trace.json would have {len(document)} bytes, more than {MAX_JSON_BYTES}")
+    raise TraceTooLongError(
+        f"trace.json would have {len(document)} bytes, more than {MAX_JSON_BYTES}"
+    )
 
 
 def _document(trace: Trace, most: int) -> dict[str, Any]:

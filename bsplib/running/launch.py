@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
     Concatenate,
-    NamedTuple,
     Never,
     ParamSpec,
     TypeVar,
@@ -26,14 +25,14 @@ import numpy as np
 
 from bsplib import core
 from bsplib.backends import table as backends
-from bsplib.backends.launching import Options, Report, Times
+from bsplib.backends.launching import Options, Report
 from bsplib.errors import ProcessRangeError
 from bsplib.group import Group
 from bsplib.running.failures import trim
 from bsplib.running.messages import logged
 from bsplib.running.options import BackendName, RunOptions, StartMethod, Wait
-from bsplib.running.parameters import numbers_among, replaced
-from bsplib.running.program import check_program
+from bsplib.running.overrides import MeasuredRun, current
+from bsplib.running.program import check_program, numbers_among, replaced
 from bsplib.running.results import report_of, samples, values
 from bsplib.running.seeds import draw
 from bsplib.running.setting import Setting, choose
@@ -43,54 +42,7 @@ from bsplib.running.work import TaskWork
 from bsplib.version import __version__
 
 if TYPE_CHECKING:
-    from bsplib.experiments.blocks import Samples
     from bsplib.machine import Machine
-
-
-class Measured(NamedTuple):
-    """What the blocks of experiments took in a run."""
-
-    samples: list[Samples]
-    """By pid."""
-    setting: Setting
-    program: str
-    trace: Path | None
-    """Where the run was recorded, as its last run."""
-
-
-@dataclass
-class Overrides:
-    """What the options of ``bsp run`` set; they replace the arguments of ``run`` in the script."""
-
-    nprocs: int | None = None
-    backend: str | None = None
-    profile: str | None = None
-    profile_else: str | None = None
-    """File of the records where neither ``bsp run`` nor the script names one."""
-    machine: Machine | None = None
-    check: bool = False
-    timeout: float | None = None
-    debugged: int | None = None
-    label: bool = False
-    records: bool = True
-    """False: nothing is recorded, even if the script asks for it."""
-    report_times: Callable[[Times], None] | None = None
-    """Called with the virtual times of each run."""
-    measured: Callable[[Measured], None] | None = None
-    """Called with what the blocks of experiments took in each run; None: nothing is measured."""
-    counters: tuple[str, ...] = ()
-    """Counters that are read at both ends of each block."""
-    cll: bool = False
-    """Comments of the form ``#cll`` make blocks in what processes import."""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Values for parameters of ``main``, by name."""
-    used: set[str] = field(default_factory=set)
-    """Names of these values that were parameters of a ``main``."""
-    ran: set[str] = field(default_factory=set)
-    """Names of the programs that were to run; copies share it."""
-
-
-overrides = Overrides()
 
 _Arguments = TypeVarTuple("_Arguments")
 _First = TypeVar("_First")
@@ -304,6 +256,7 @@ def setting_of(
         UsageError: there is no such backend, Machine, way to wait or start method.
         BspError: this process is one of many that run the program, and cannot join them.
     """
+    overrides = current()
     nprocs = nprocs if overrides.nprocs is None else overrides.nprocs
     return choose(
         backend=backends.settled(overrides.backend or backend, nprocs),
@@ -321,6 +274,7 @@ def conditions_of(setting: Setting) -> Conditions:
     Raises:
         ProcessRangeError: there is no such process as the one to be debugged.
     """
+    overrides = current()
     debugged = overrides.debugged
     if debugged is not None and debugged >= setting.nprocs:
         raise ProcessRangeError(
@@ -332,6 +286,7 @@ def conditions_of(setting: Setting) -> Conditions:
 
 def measuring(conditions: Conditions) -> Conditions:
     """Return the conditions of a task whose experiments are measured if that is wanted now."""
+    overrides = current()
     return conditions._replace(
         measures=overrides.measured is not None, counters=overrides.counters, cll=overrides.cll
     )
@@ -341,11 +296,12 @@ def overridden(
     main: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of ``main``, with the values that replace those of the script."""
-    overrides.ran.add(getattr(main, "__name__", ""))
-    if not overrides.arguments:
-        return args, kwargs
-    args, kwargs, used = replaced(main, args, kwargs, overrides.arguments)
-    overrides.used |= used
+    overrides = current()
+    used: set[str] = set()
+    if overrides.arguments:
+        args, kwargs, used = replaced(main, args, kwargs, overrides.arguments)
+    if overrides.called is not None:
+        overrides.called(used)
     return args, kwargs
 
 
@@ -364,8 +320,9 @@ def results_of(launch: Callable[[], Report], timeout: float | None) -> Report:
         timeout: seconds that it may take.
     """
     report = report_of(launch, timeout)
-    if report.times is not None and overrides.report_times is not None:
-        overrides.report_times(report.times)
+    report_times = current().report_times
+    if report.times is not None and report_times is not None:
+        report_times(report.times)
     return report
 
 
@@ -404,11 +361,12 @@ def run_perhaps_recorded(
     Returns:
         What ``main`` returned, by pid.
     """
+    overrides = current()
     target = overrides.profile or profile or overrides.profile_else
     path = None if target is None or not overrides.records else Path(target).absolute()
     report = launch(task) if path is None else _recorded(task, setting, path, launch)
     if overrides.measured is not None and task.conditions.measures:
-        overrides.measured(Measured(samples(report), setting, _program(), path))
+        overrides.measured(MeasuredRun(samples(report), setting, _program(), path))
     return values(report)
 
 

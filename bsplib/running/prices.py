@@ -9,7 +9,7 @@ import numpy as np
 
 from bsplib.backends.launching import Moved
 from bsplib.machine import Machine
-from bsplib.machine.measured import Relation, Touched
+from bsplib.machine.measured import HRelation, Touched
 from bsplib.machine.pattern import pattern_of
 
 
@@ -30,7 +30,7 @@ class MachinePrices:
 
     def empty(self, nprocs: int) -> float:
         """See :meth:`Prices.empty`."""
-        return float(sum(self._machine.parts_of(Relation(0), None, nprocs)))
+        return float(sum(self._machine.parts_of(HRelation(0), None, nprocs)))
 
     def cold(self, pid: int, sent_bytes: int) -> int:
         """See :meth:`Prices.cold`."""
@@ -52,5 +52,5 @@ class MachinePrices:
         machine = self._machine
         h_in, h_out, calls, cold = np.array(moved, np.int64).T
         h = int(machine.relation(h_in, h_out).max())
-        relation = Relation(h, int(calls.max()), int(cold.max()))
+        relation = HRelation(h, int(calls.max()), int(cold.max()))
         return float(sum(machine.parts_of(relation, pattern, nprocs)))

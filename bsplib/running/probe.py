@@ -6,7 +6,7 @@ recording adds (:mod:`bsplib.running.probe_curves`). These times price superstep
 stand the figures of the models: g and L of each pattern, fitted by least squares on the relative
 error with L not below zero; g and l of the Machine are those of the all-to-all, as in the Oxford
 BSP library. Where the processes are on several hosts, two levels are measured instead
-(:mod:`bsplib.running.probe_levels`).
+(:mod:`bsplib.running.probe`).
 
 Source: Roda et al. 1999, section 3: the patterns, and the sizes of equation 4 with
 @ = max; there without syncs.
@@ -17,11 +17,13 @@ from __future__ import annotations
 import functools
 import platform
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +32,19 @@ from bsplib.backends import table as backends
 from bsplib.machine import Level, Machine, Pattern
 from bsplib.running.options import BackendName
 from bsplib.running.pool import Pool
-from bsplib.running.probe_curves import MOST_ROUNDS, Times, measure_times, measured_of
-from bsplib.running.probe_levels import (
-    BETWEEN,
-    INSIDE,
-    host_of,
-    measure_levels,
-    over_rounds,
-    relations_of_levels,
+from bsplib.running.probe_curves import (
+    MOST_ROUNDS,
+    ProbeTimes,
+    measure_times,
+    measured_of,
+    speed_of,
+    superstep_s,
 )
 from bsplib.running.speed import VECTOR
+
+if TYPE_CHECKING:
+    from bsplib.group import Group
+
 
 ROUNDS = MOST_ROUNDS
 BUDGET_S = 60.0
@@ -49,7 +54,7 @@ _UNSTEADY = 0.05
 
 
 @dataclass(frozen=True)
-class Fit:
+class LineFit:
     """A line through measured times of a pattern."""
 
     g: float
@@ -63,7 +68,7 @@ class Probed:
     """The Machine that a probe measured, and how well its lines fit."""
 
     machine: Machine
-    fits: dict[str, Fit]
+    fits: dict[str, LineFit]
     """By pattern, or by level."""
 
     @property
@@ -125,7 +130,7 @@ def probe(
             return _probe_levels(pool, hosts, name, backend, rounds, progress)
     # Where a launcher has started the processes, there are as many as it started.
     every = [nprocs] if backends.find(backend).is_spread else sorted({1, nprocs, *counts})
-    found: dict[int, Times] = {}
+    found: dict[int, ProbeTimes] = {}
     for number, count in enumerate(every):
         found[count] = measure_times(
             count,
@@ -172,7 +177,7 @@ def _probe_levels(
     return Probed(_machine(name, backend, hosts, speed, _of_levels(fits)), fits)
 
 
-def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> Fit:
+def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> LineFit:
     """Fit seconds = g h + l by least squares on the relative error.
 
     Args:
@@ -189,13 +194,13 @@ def fit_line(h: NDArray[Any], seconds: NDArray[np.float64]) -> Fit:
     elif latency < 0:
         g, latency = float((h / seconds).sum() / ((h / seconds) ** 2).sum()), 0.0
     errors = np.abs((g * h + latency) / seconds - 1)
-    return Fit(float(g), float(latency), float(errors.max()))
+    return LineFit(float(g), float(latency), float(errors.max()))
 
 
 # -- the Machine --------------------------------------------------------------------------------
 
 
-def _of_patterns(fits: dict[str, Fit]) -> dict[str, Any]:
+def _of_patterns(fits: dict[str, LineFit]) -> dict[str, Any]:
     """Return the figures of a Machine of one level."""
     total, source = fits["all-to-all"], "fitted to the all-to-all"
     patterns = {pattern: Pattern(fit.g, fit.l) for pattern, fit in fits.items()}
@@ -207,7 +212,7 @@ def _of_patterns(fits: dict[str, Fit]) -> dict[str, Any]:
     }
 
 
-def _of_levels(fits: dict[str, Fit]) -> dict[str, Any]:
+def _of_levels(fits: dict[str, LineFit]) -> dict[str, Any]:
     """Return the figures of a Machine of two levels, or of that between hosts alone."""
     wide, inside = fits[BETWEEN], fits.get(INSIDE)
     figures: dict[str, Any] = {"g": wide.g, "l": wide.l}
@@ -249,3 +254,91 @@ def processor() -> str:
         text = ""
     names = re.findall(r"^model name\s*: (.*)$", text, re.MULTILINE)
     return str(names[0]) if names else platform.processor() or platform.machine()
+
+
+# -- measures g and l between hosts, and inside them ----------------------------------------------
+#
+# Between hosts, every process puts equally much into each process of all other hosts; inside,
+# the processes of each host make a group, and all groups make all-to-alls at the same time.
+
+
+BETWEEN, INSIDE = "between hosts", "inside a host"
+RELATIONS = tuple(4**power for power in range(3, 12))
+"""h in bytes, also large enough that a link of a millisecond shows its g."""
+_BATCH_S = 3e-2
+"""Between hosts: a process may begin a superstep as much later as a message travels. Over several
+supersteps in a row this evens out.
+"""
+
+
+def host_of(_: Group) -> str:
+    """Return the name of the host of this process."""
+    return platform.node()
+
+
+def relations_of_levels(hosts: Sequence[str]) -> dict[str, list[int]]:
+    """Return the h of each superstep that is measured, by level; none inside hosts of one process.
+
+    Args:
+        hosts: of the processes, by pid.
+    """
+    sizes = Counter(hosts).values()
+    most = {BETWEEN: len(hosts) - min(sizes), INSIDE: max(sizes) - 1}
+    return {level: [h // n * n for h in RELATIONS] if n else [] for level, n in most.items()}
+
+
+def measure_levels(bsp: Group, *, hosts: Sequence[str]) -> tuple[float, NDArray[np.float64]]:
+    """Measure both levels with every h once, in a process of the pool.
+
+    Args:
+        bsp: the group of all processes.
+        hosts: of the processes, by pid.
+
+    Returns:
+        flop/s of this process, and the seconds of a superstep by level and h; those inside a
+        host are 0 for a process that is alone on its host.
+    """
+    speed = speed_of(bsp)
+    sizes = Counter(hosts)
+    here = hosts[bsp.pid]
+    others = [pid for pid, host in enumerate(hosts) if host != here]
+    between = _measured(bsp, others, len(hosts) - min(sizes.values()))
+    inside = np.zeros(len(RELATIONS))
+    with bsp.split(list(sizes).index(here)) as sub:
+        if sub is not None and sub.nprocs > 1:
+            near = [pid for pid in range(sub.nprocs) if pid != sub.pid]
+            inside = _measured(sub, near, max(sizes.values()) - 1)
+    return speed, np.stack([between, inside])
+
+
+def _measured(bsp: Group, receivers: Sequence[int], most: int) -> NDArray[np.float64]:
+    """Return the seconds of supersteps in which h bytes are shared out among receivers.
+
+    Args:
+        bsp: the group.
+        receivers: the processes into which this one puts.
+        most: the number of receivers of the process that has most.
+    """
+    source = np.ones(RELATIONS[-1] // most, np.uint8)
+    destination = bsp.zeros(bsp.nprocs * len(source), np.uint8)
+
+    def exchange(size: int) -> None:
+        for pid in receivers if size else ():
+            bsp.put(pid, source[:size], destination, offset=bsp.pid * size)
+
+    return np.array([superstep_between_s(bsp, partial(exchange, h // most)) for h in RELATIONS])
+
+
+def superstep_between_s(bsp: Group, communicate: Callable[[], None]) -> float:
+    """Return the seconds of a superstep; see :func:`superstep_s`."""
+    return superstep_s(bsp, communicate, _BATCH_S)
+
+
+def over_rounds(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the times to which lines are fitted: the least, since a disturbed one is too long.
+
+    Args:
+        seconds: by round, in the first dimension.
+    """
+    least: NDArray[np.float64] = seconds.min(axis=0)
+    return least

@@ -33,11 +33,12 @@ from bsplib.machine.pattern import PATTERNS
 from bsplib.running.launch import run
 from bsplib.running.options import BackendName
 from bsplib.running.pool import Pool
-from bsplib.running.probe_supersteps import speed_of, superstep_s
+from bsplib.running.speed import axpy_flops
 from bsplib.transfers.messages import INLINE
 
 if TYPE_CHECKING:
     from bsplib.group import Group
+
 
 _STEEP = tuple(round(2 ** (quarters / 4)) // 64 * 64 for quarters in range(4 * 18, 4 * 23))
 SIZES = tuple(sorted({*(2**power for power in range(6, 25)), *_STEEP}))
@@ -52,7 +53,7 @@ _BEYOND = 64
 """Bytes by which a message is longer than one that is part of its parcel."""
 _QUARTILE = 0.25
 _WORK_KEYS = 2**22
-"""So many that the C library gives their memory back to the system each time."""
+"""Number of keys whose memory the C library gives back to the system each time."""
 _WARM_UPS = 4
 _COLD_SUPERSTEPS = 6
 _COLD_RUNS = 6
@@ -78,7 +79,7 @@ class Round(NamedTuple):
     """Seconds of a superstep by pattern and size; empty for one process."""
 
 
-class Times(NamedTuple):
+class ProbeTimes(NamedTuple):
     """What was measured with one number of processes, by round: the slowest process counts."""
 
     nprocs: int
@@ -98,7 +99,7 @@ def measure_times(
     budget_s: float,
     most_rounds: int = MOST_ROUNDS,
     progress: Callable[[float], object] = lambda _: None,
-) -> Times:
+) -> ProbeTimes:
     """Measure in rounds, until the budget is spent or there have been enough of them.
 
     Args:
@@ -109,7 +110,7 @@ def measure_times(
         progress: called after each round with the part that is done, from 0 to 1.
     """
     sizes = sizes_that_fit(nprocs)
-    times = Times(nprocs, sizes, [], [], [], [], [])
+    times = ProbeTimes(nprocs, sizes, [], [], [], [], [])
     began = time.monotonic()
     for number, results in enumerate(_rounds(nprocs, backend, sizes, most_rounds), 1):
         _add(times, results)
@@ -160,7 +161,7 @@ def knots_of(nprocs: int) -> set[int]:
     return {*SIZES, *jumps}
 
 
-def _add(times: Times, results: list[Round]) -> None:
+def _add(times: ProbeTimes, results: list[Round]) -> None:
     times.speed.append(min(each.speed for each in results))
     alone, together = np.max([each.work_s for each in results], axis=0).tolist()
     times.slower.append(together / alone)
@@ -173,7 +174,7 @@ def _add(times: Times, results: list[Round]) -> None:
 # -- from times to what a Machine says ----------------------------------------------------------
 
 
-def measured_of(times: Times, cores: int, backend: BackendName) -> Measured:
+def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured:
     """Return what a Machine says of one number of processes; measures what needs new processes.
 
     Over MPI nothing is measured that needs new processes: starting them takes seconds.
@@ -226,7 +227,7 @@ def misfit_of(
     return float(np.max(errors))
 
 
-def spread_of(times: Times) -> float | None:
+def spread_of(times: ProbeTimes) -> float | None:
     """Return the mean relative difference between one half of the rounds and the other.
 
     Returns:
@@ -277,7 +278,7 @@ def cold_curve(nprocs: int, backend: BackendName, warm: Curve) -> Curve:
     Args:
         nprocs: number of processes.
         backend: starts processes.
-        warm: of the exchange, whose time is part of the price already.
+        warm: seconds of the exchange; they are part of the price already.
     """
     sizes = [size for size in _COLD_SIZES if size <= most_bytes(nprocs)]
     seconds = []
@@ -312,7 +313,7 @@ def _syncs(bsp: Group) -> float:
 
 
 def _send_anew(bsp: Group, nbytes: int) -> NDArray[np.float64]:
-    """Return the seconds of the first large sends of a run, of so many bytes."""
+    """Return the seconds of the first large sends of a run."""
     source = np.ones(nbytes, np.uint8)
     seconds = np.zeros(_COLD_SUPERSTEPS)
     right = (bsp.pid + 1) % bsp.nprocs
@@ -428,3 +429,52 @@ def receivers(pattern: str, pid: int, nprocs: int) -> list[int]:
         "all-to-one": [0] if pid else [],
         "all-to-all": others,
     }[pattern]
+
+
+# -- what every probe measures in its processes: the speed, and the time of a superstep -----------
+
+
+_SUPERSTEPS_BATCH_S = 2e-3
+_MOST_SUPERSTEPS = 200
+_SINGLE = 4
+"""Supersteps that are timed in place of a batch, if each takes longer."""
+
+
+def speed_of(bsp: Group) -> float:
+    """Return the flop/s of this process while all compute."""
+    bsp.sync()
+    return axpy_flops(bsp.time)
+
+
+def superstep_s(
+    bsp: Group,
+    communicate: Callable[[], None],
+    batch_s: float = _SUPERSTEPS_BATCH_S,
+    batches: int = 1,
+) -> float:
+    """Return the seconds of a superstep: the least over some batches of them.
+
+    Supersteps that take longer than a batch are timed one by one, since few of them in a row
+    are undisturbed on a busy computer.
+
+    Args:
+        bsp: the group whose processes measure together.
+        communicate: makes the transfers of this process in one superstep.
+        batch_s: about how long a batch takes.
+        batches: number of batches.
+    """
+
+    def batch(count: int) -> float:
+        bsp.sync()
+        began = bsp.time()
+        for _ in range(count):
+            communicate()
+            bsp.sync()
+        return (bsp.time() - began) / count
+
+    # All processes need the same number: they take the largest of their estimates.
+    estimate = bsp.allreduce(batch(2), np.maximum)
+    count = min(int(batch_s / estimate), _MOST_SUPERSTEPS)
+    if count < 2:  # no batch
+        return min(batch(1) for _ in range(_SINGLE * batches))
+    return min(batch(count) for _ in range(batches))

@@ -16,7 +16,7 @@ import numpy as np
 
 _BITS = 64
 _PID_BITS = 16
-"""Bits for the pid in a seed of ``random``; no backend has so many processes."""
+"""Bits for the pid in a seed of ``random``; no backend has as many processes."""
 
 
 class Seeds(NamedTuple):

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import replace
 from io import StringIO
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
-from bsplib.running import launch
+from bsplib.running.overrides import current, overriding
 
 _Say = Callable[[str], object]
 _Run = Callable[[], None]
@@ -45,20 +44,18 @@ def run_with_speedup(run: _Run, say: _Say) -> None:
 
 def _run(run: _Run, times: list[Times]) -> SystemExit | None:
     """Run a script and keep its virtual times; return how it exited, if it did."""
-    before = launch.overrides.report_times
+    before = current().report_times
 
     def report(each: Times) -> None:
         times.append(each)
         if before is not None:
             before(each)
 
-    launch.overrides.report_times = report
     try:
-        run()
+        with overriding(report_times=report):
+            run()
     except SystemExit as status:
         return status
-    finally:
-        launch.overrides.report_times = before
     return None
 
 
@@ -80,17 +77,14 @@ def _compared(run: _Run, parallel: Sequence[Times]) -> list[str]:
 
 def _run_alone(run: _Run, times: list[Times]) -> str | None:
     """Run a script with one process; return why it did not end well, or None."""
-    before = launch.overrides
-    launch.overrides = replace(
-        before, nprocs=1, profile=None, records=False, report_times=None, measured=None, label=False
+    silent = overriding(
+        nprocs=1, profile=None, records=False, report_times=None, measured=None, label=False
     )
     try:
-        with redirect_stdout(StringIO()):
+        with silent, redirect_stdout(StringIO()):
             status = _run(run, times)
     except Exception as error:  # noqa: BLE001  # any error means only that there is no speedup
         return f"ended by {type(error).__name__}: {error}"
-    finally:
-        launch.overrides = before
     if status is not None and status.code not in (None, 0):
         return f"exited with status {status.code!r}"
     return None

@@ -29,7 +29,7 @@ _LEAST_ROOM = 4096
 _FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class _Place(NamedTuple):
+class _PipeAddress(NamedTuple):
     """Where a process has a pipe, for the others."""
 
     system: bytes
@@ -129,20 +129,20 @@ def _made(bsp: Group) -> _Pipe | None:
     return None
 
 
-def _place_of(pipe: _Pipe | None, pid: int) -> _Place:
+def _place_of(pipe: _Pipe | None, pid: int) -> _PipeAddress:
     system = same_system() or b"%d" % pid
     if pipe is None:
-        return _Place(system, os.getpid(), -1, _LEAST_ROOM // _BYTES)
+        return _PipeAddress(system, os.getpid(), -1, _LEAST_ROOM // _BYTES)
     room = fcntl.fcntl(pipe.writing, getattr(fcntl, "F_GETPIPE_SZ", -1))
-    return _Place(system, os.getpid(), pipe.reading, room // _BYTES)
+    return _PipeAddress(system, os.getpid(), pipe.reading, room // _BYTES)
 
 
-def _leader(places: Sequence[_Place], system: bytes) -> int:
+def _leader(places: Sequence[_PipeAddress], system: bytes) -> int:
     """Return the first process of a host."""
     return next(pid for pid, place in enumerate(places) if place.system == system)
 
 
-def _opened(place: _Place, stack: ExitStack) -> int | None:
+def _opened(place: _PipeAddress, stack: ExitStack) -> int | None:
     """Return a descriptor of the pipe of another process; None if it cannot be opened."""
     if place.os_pid == os.getpid():
         return place.reading if place.reading >= 0 else None

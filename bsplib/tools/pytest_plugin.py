@@ -70,7 +70,7 @@ class BspTrace:
             run: position in ``runs``; default: the last one.
 
         Returns:
-            A ``bsplib.profiler.compare.quantities.Figures``: its ``supersteps``, ``h`` and
+            A ``bsplib.profiler.compare.quantities.NodeCosts``: its ``supersteps``, ``h`` and
             ``h_mean`` (bytes) repeat exactly, its ``time_s``, ``loss_s`` and ``balance`` only on
             virtual processors whose computation is charged.
 
@@ -114,13 +114,12 @@ def bsp_trace(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BspTrace]:
     """Record every bsplib.run of the test; see bsplib.tools.pytest_plugin.BspTrace."""
-    from bsplib.running import launch  # noqa: PLC0415  # only where it is used
+    from bsplib.running.overrides import overriding  # noqa: PLC0415  # only where it is used
 
     trace = BspTrace(tmp_path_factory.mktemp("bsp_trace") / "trace.bsp")
     request.node.stash[_TRACE] = trace
-    before, launch.overrides.profile_else = launch.overrides.profile_else, str(trace.file)
-    yield trace
-    launch.overrides.profile_else = before
+    with overriding(profile_else=str(trace.file)):
+        yield trace
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

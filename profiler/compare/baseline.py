@@ -12,7 +12,7 @@ import posixpath
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from bsplib.output_file import Kind
+from bsplib.output_file import OutputKind
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.compare.matching import call_at, owner
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT = "bsplib baseline"
 VERSION = 1
-BASELINE = Kind("a baseline of bsplib", lambda head: FORMAT.encode() in head[:100])
+BASELINE = OutputKind("a baseline of bsplib", lambda head: FORMAT.encode() in head[:100])
 """What a new baseline may replace."""
 _FIGURES = {"supersteps": "supersteps", "h": "h", "h_mean": "mean h"}
 """What is kept of a node, with its name in sentences; h and its mean are bytes."""

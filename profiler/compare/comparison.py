@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bsplib.profiler.compare.matching import match, owner
-from bsplib.profiler.compare.quantities import QUANTITIES, Figures, figures
+from bsplib.profiler.compare.quantities import QUANTITIES, NodeCosts, figures
 from bsplib.profiler.compare.verdict import verdict
 from bsplib.profiler.losses import book
 
@@ -20,13 +20,13 @@ STATUSES = ("same", "moved", "new", "vanished")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredNode:
     """A node in one of the two runs."""
 
     node: Node
     function: Node
     """The function that a cost centre is in; the node itself if it is a function."""
-    figures: Figures
+    figures: NodeCosts
     booked: Booked
 
 
@@ -34,8 +34,8 @@ class Measured:
 class Compared:
     """A node of the first run, of the second, or of both."""
 
-    before: Measured | None
-    after: Measured | None
+    before: MeasuredNode | None
+    after: MeasuredNode | None
 
     @property
     def status(self) -> str:
@@ -45,7 +45,7 @@ class Compared:
         return "same" if _place(self.before) == _place(self.after) else "moved"
 
     @property
-    def known(self) -> Measured:
+    def known(self) -> MeasuredNode:
         """The node after, or before where it vanished."""
         known = self.after or self.before
         assert known is not None
@@ -104,7 +104,7 @@ class Ledgered:
     callgraph: CallGraph
     ledger: Ledger
 
-    def measured(self, name: str) -> Measured:
+    def measured(self, name: str) -> MeasuredNode:
         """Return a node with its figures.
 
         Args:
@@ -113,7 +113,7 @@ class Ledgered:
         node = self.callgraph.graph.nodes[name]
         booked = self.ledger.nodes[name]
         function = owner(self.callgraph, node["node"])
-        return Measured(node["node"], function, figures(node["cost"], booked), booked)
+        return MeasuredNode(node["node"], function, figures(node["cost"], booked), booked)
 
 
 def compare(
@@ -156,7 +156,7 @@ def compare_booked(before: Ledgered, after: Ledgered) -> Comparison:
     return Comparison(before, after, nodes)
 
 
-def _place(measured: Measured) -> tuple[str, str, int]:
+def _place(measured: MeasuredNode) -> tuple[str, str, int]:
     """Return what a node that did not move keeps: a function may begin at another line."""
     node = measured.node
     line = node.line if node.kind == "cost_centre" else 0

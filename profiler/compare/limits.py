@@ -54,7 +54,7 @@ class LimitError(UsageError):
 
 
 @dataclass(frozen=True)
-class Limit:
+class CostLimit:
     """A bound on a quantity of the whole run, or of some nodes."""
 
     text: str
@@ -98,7 +98,7 @@ class Limit:
 class Violation:
     """A node that does not keep a limit."""
 
-    limit: Limit
+    limit: CostLimit
     node: Compared
     before: float | None
     after: float
@@ -117,7 +117,7 @@ class Violation:
         )
 
 
-def parse(text: str) -> list[Limit]:
+def parse(text: str) -> list[CostLimit]:
     """Return the limits of a list such as ``h>+1%,supersteps>+0``.
 
     Args:
@@ -129,7 +129,7 @@ def parse(text: str) -> list[Limit]:
     return [_limit(part.strip()) for part in text.split(",")]
 
 
-def violations(comparison: Comparison, limits: Iterable[Limit]) -> list[Violation]:
+def violations(comparison: Comparison, limits: Iterable[CostLimit]) -> list[Violation]:
     """Return every node that violates a limit, in the order of the limits.
 
     A node that vanished violates none. For one that is new, the value before counts as 0;
@@ -152,7 +152,7 @@ def violations(comparison: Comparison, limits: Iterable[Limit]) -> list[Violatio
     return found
 
 
-def _limit(text: str) -> Limit:
+def _limit(text: str) -> CostLimit:
     found = _LIMIT.fullmatch(text)
     if found is None:
         raise LimitError(f"{text!r} is no limit; {_EXAMPLE}")
@@ -162,7 +162,7 @@ def _limit(text: str) -> Limit:
         raise LimitError(f"{found['quantity']!r} in {text!r} is no quantity; they are {names}")
     amount, unit = float(found["sign"] + found["number"]), found["unit"]
     is_change = bool(found["sign"])
-    return Limit(
+    return CostLimit(
         text=text,
         quantity=found["quantity"],
         above=found["side"] == ">",
@@ -186,7 +186,7 @@ def _scale(text: str, quantity: Quantity, unit: str, *, is_change: bool, is_zero
     raise LimitError(f"{given} in {text!r}: the units of {what} are {known}")
 
 
-def _chosen(comparison: Comparison, limit: Limit) -> Sequence[Compared]:
+def _chosen(comparison: Comparison, limit: CostLimit) -> Sequence[Compared]:
     """Return the nodes that a limit is about."""
     if limit.node is None:
         return [comparison.whole]

@@ -10,11 +10,11 @@ from bsplib.profiler.compare.words import is_named, label
 from bsplib.profiler.losses import book
 
 if TYPE_CHECKING:
-    from bsplib.profiler.compare.quantities import Figures
+    from bsplib.profiler.compare.quantities import NodeCosts
     from bsplib.recording.records import Run
 
 
-def figures_of(run: Run, name: str | None = None) -> Figures:
+def figures_of(run: Run, name: str | None = None) -> NodeCosts:
     """Return the figures of a run, or of one node of it.
 
     Args:

@@ -88,7 +88,7 @@ def call_at(node: Node) -> str:
     return node.name.removeprefix(place).removeprefix(" · ")
 
 
-class _Item(NamedTuple):
+class _MatchedNode(NamedTuple):
     """A node with what it is matched by."""
 
     node: Node
@@ -113,11 +113,11 @@ class _Item(NamedTuple):
 
 def _match_functions(before: CallGraph, after: CallGraph, pairs: dict[str, str]) -> None:
     left, right = (
-        [_Item(node, node.line) for node in _nodes(it, "function")] for it in (before, after)
+        [_MatchedNode(node, node.line) for node in _nodes(it, "function")] for it in (before, after)
     )
     deepest = max((item.node.file.count("/") + 1 for item in left), default=0)
     for count in range(min(deepest, _MOST_PARTS), 0, -1):
-        _pair(left, right, pairs, partial(_Item.end_of_path, count=count))
+        _pair(left, right, pairs, partial(_MatchedNode.end_of_path, count=count))
     _pair(left, right, pairs, lambda item: item.node.name, single=True)
 
 
@@ -125,17 +125,17 @@ def _match_cost_centres(before: CallGraph, after: CallGraph, pairs: dict[str, st
     came_from = {new: old for old, new in pairs.items()}
     left = _cost_centres(before, {old: old for old in pairs}, "before")
     right = _cost_centres(after, came_from, "after")
-    _pair(left, right, pairs, _Item.place)
-    _pair(left, right, pairs, _Item.text_line)
+    _pair(left, right, pairs, _MatchedNode.place)
+    _pair(left, right, pairs, _MatchedNode.text_line)
 
 
-def _cost_centres(callgraph: CallGraph, before: dict[str, str], side: str) -> list[_Item]:
+def _cost_centres(callgraph: CallGraph, before: dict[str, str], side: str) -> list[_MatchedNode]:
     """Return the cost centres; ``before`` has the ids of matched functions in the first run."""
     items = []
     for node in _nodes(callgraph, "cost_centre"):
         function = owner(callgraph, node)
         key = before.get(function.id) or (side, function.id)
-        items.append(_Item(node, node.line - function.line, key))
+        items.append(_MatchedNode(node, node.line - function.line, key))
     return items
 
 
@@ -144,10 +144,10 @@ def _nodes(callgraph: CallGraph, kind: str) -> list[Node]:
 
 
 def _pair(
-    left: Iterable[_Item],
-    right: Iterable[_Item],
+    left: Iterable[_MatchedNode],
+    right: Iterable[_MatchedNode],
     pairs: dict[str, str],
-    key: Callable[[_Item], Hashable],
+    key: Callable[[_MatchedNode], Hashable],
     *,
     single: bool = False,
 ) -> None:
@@ -161,7 +161,9 @@ def _pair(
         single: take only keys that one item on each side has.
     """
     taken = set(pairs.values())
-    groups: defaultdict[Hashable, tuple[list[_Item], list[_Item]]] = defaultdict(lambda: ([], []))
+    groups: defaultdict[Hashable, tuple[list[_MatchedNode], list[_MatchedNode]]] = defaultdict(
+        lambda: ([], [])
+    )
     for item in left:
         if item.node.id not in pairs:
             groups[key(item)][0].append(item)
@@ -174,7 +176,9 @@ def _pair(
                 pairs[first.node.id] = second.node.id
 
 
-def _in_order(old: list[_Item], new: list[_Item]) -> list[tuple[_Item, _Item]]:
+def _in_order(
+    old: list[_MatchedNode], new: list[_MatchedNode]
+) -> list[tuple[_MatchedNode, _MatchedNode]]:
     """Pair as many items as possible in the order of their lines."""
     old, new = (sorted(items, key=lambda item: item.line) for items in (old, new))
     if len(old) > len(new):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Figures:
+class NodeCosts:
     """What a node cost in one run."""
 
     time_s: float
@@ -86,14 +86,14 @@ EXACT = frozenset({"h", "supersteps"})
 """The quantities that repeat exactly where the input, its seed and p are equal."""
 
 
-def figures(cost: Cost, booked: Booked) -> Figures:
+def figures(cost: Cost, booked: Booked) -> NodeCosts:
     """Return what is compared of a node.
 
     Args:
         cost: what was measured of it.
         booked: what is booked to it.
     """
-    return Figures(
+    return NodeCosts(
         time_s=cost.elapsed_s,
         cost_s=booked.cost_s,
         loss_s=booked.lost_s,

@@ -61,14 +61,14 @@ def print_comparison(
     console.print(Text(_legend(comparison, len(rows) - len(shown))))
 
 
-class Row(NamedTuple):
+class ComparedRow(NamedTuple):
     """A node, and what the table calls it."""
 
     node: Compared
     name: str
 
 
-def rows_of(comparison: Comparison, sort: str) -> list[Row]:
+def rows_of(comparison: Comparison, sort: str) -> list[ComparedRow]:
     """Return the whole run, then each function, with the greatest change first.
 
     The cost centres of a function follow it; those of ``main`` stand for themselves. What
@@ -83,11 +83,11 @@ def rows_of(comparison: Comparison, sort: str) -> list[Row]:
         inside[node.known.function.id].append(node)
     root = comparison.whole.known.node.id
     functions = [node for node in comparison.nodes[1:] if node.known.node.kind == "function"]
-    rows = [Row(comparison.whole, "whole run")]
+    rows = [ComparedRow(comparison.whole, "whole run")]
     for node in sorted((*functions, *inside.pop(root, [])), key=_order(sort)):
-        rows.append(Row(node, f"{STATUS_MARKS[node.status]} {label(node)}"))
+        rows.append(ComparedRow(node, f"{STATUS_MARKS[node.status]} {label(node)}"))
         leaves = sorted(inside[node.known.node.id], key=_order(sort))
-        rows += [Row(it, f"{STATUS_MARKS[it.status]}   {short_label(it)}") for it in leaves]
+        rows += [ComparedRow(it, f"{STATUS_MARKS[it.status]}   {short_label(it)}") for it in leaves]
     return [row for row in rows if any(_is_some(row.node, quantity) for quantity in SHOWN)]
 
 
@@ -102,7 +102,7 @@ def _is_some(node: Compared, quantity: str) -> bool:
     return QUANTITIES[quantity].unit != "%" and any(node.values(quantity))
 
 
-def _table(rows: list[Row], width: int) -> Table | Group:
+def _table(rows: list[ComparedRow], width: int) -> Table | Group:
     """Return a table; where it is too narrow for names, they have lines of their own."""
     cells = [[_cell(row.node, quantity) for quantity in SHOWN] for row in rows]
     titles = [Text(QUANTITIES[quantity].title) for quantity in SHOWN]

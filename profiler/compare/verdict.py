@@ -12,7 +12,7 @@ from bsplib.profiler.kinds import FAN_IN, FAN_OUT, FIXED, ONE_OFF, ROTATING, UNE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bsplib.profiler.compare.comparison import Compared, Comparison, Measured
+    from bsplib.profiler.compare.comparison import Compared, Comparison, MeasuredNode
     from bsplib.profiler.losses import Booked
 
 _WORTH_SAYING = 0.02
@@ -112,7 +112,7 @@ def _changes(comparison: Comparison, nodes: list[Compared]) -> list[Change]:
     return changes
 
 
-def _part(measured: Measured | None, part: Callable[[Booked], float]) -> float:
+def _part(measured: MeasuredNode | None, part: Callable[[Booked], float]) -> float:
     return 0.0 if measured is None else part(measured.booked)
 
 

@@ -12,7 +12,7 @@ from bsplib.profiler.compare.quantities import EXACT, QUANTITIES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bsplib.profiler.compare.comparison import Compared, Measured
+    from bsplib.profiler.compare.comparison import Compared, MeasuredNode
 
 MORE, LESS = "▲", "▼"
 """Marks of a value that is greater, and of one that is less, after."""
@@ -80,24 +80,24 @@ def values(node: Compared, quantity: str) -> str:
     return f"{text(before)} {mark}" + (f" {text(after)}" if text(before) != text(after) else "")
 
 
-def _sides(node: Compared) -> list[Measured]:
+def _sides(node: Compared) -> list[MeasuredNode]:
     return [side for side in (node.before, node.after) if side is not None]
 
 
-def _function(sides: list[Measured]) -> str:
+def _function(sides: list[MeasuredNode]) -> str:
     """Return the name of a function, with its file where that changed."""
     name = _changed([fmt.visible(side.node.name) for side in sides])
     file = _changed([_file(side) for side in sides])
     return f"{name} ({file})" if len({_file(side) for side in sides}) > 1 else name
 
 
-def _parts(side: Measured) -> tuple[str, str, str]:
+def _parts(side: MeasuredNode) -> tuple[str, str, str]:
     """Return function, line and call of a cost centre."""
     line = f"{_file(side)} line {side.node.line}"
     return fmt.visible(side.function.name), line, _call(side)
 
 
-def _call(side: Measured) -> str:
+def _call(side: MeasuredNode) -> str:
     """Return what a cost centre calls, and how it ends a superstep if not by sync."""
     kind = "" if side.node.sync == "sync" else side.node.sync
     return " ".join(filter(None, (fmt.visible(call_at(side.node)), kind)))
@@ -108,7 +108,7 @@ def _joined(sides: Sequence[tuple[str, ...]]) -> str:
     return " · ".join(filter(None, (_changed(list(part)) for part in parts)))
 
 
-def _file(side: Measured) -> str:
+def _file(side: MeasuredNode) -> str:
     return fmt.visible(posixpath.basename(side.node.file))
 
 

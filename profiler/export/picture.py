@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.export.view import View
-    from bsplib.profiler.shown import Link
+    from bsplib.profiler.shown import ShownLink
 
 NAME_COLUMNS = 40
 """The middle of a wider name is left out."""
@@ -39,7 +39,7 @@ MOST_DRAWN = 2000
 """Greatest number of nodes of a picture: dot would take minutes for more."""
 
 MOST_LINES = 200
-"""A picture may have so many lines, and two more for each of its nodes."""
+"""Lines that a picture may have beside two for each of its nodes."""
 
 _FONT = "Helvetica,Arial,sans-serif"
 _GRAPH = {
@@ -64,7 +64,7 @@ _EDGE = {"arrowsize": "0.5", "color": colours.LINE}
 _STEP, _ABREAST = 200, 50
 """Points that a box takes in the direction of the calls, and across, when they go to the right."""
 _WIDEST = 8
-"""A picture that would be so many times as wide as high is drawn downwards."""
+"""Ratio of width to height from which on a picture is drawn downwards."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Limits of the shades in the legend; a score is on the scale as the square of its shade."""
@@ -77,7 +77,7 @@ class Drawing(NamedTuple):
     view: View
     names: list[str]
     """Ids of the nodes that are drawn, in the order of the graph."""
-    links: list[Link]
+    links: list[ShownLink]
 
 
 def drawing(callgraph: CallGraph, view: View, most: int = shown.MOST_SHOWN) -> Drawing:
@@ -102,7 +102,7 @@ def drawing(callgraph: CallGraph, view: View, most: int = shown.MOST_SHOWN) -> D
 
 def uncut(callgraph: CallGraph, view: View) -> Drawing:
     """Return a picture of all nodes and edges, which dot may be unable to draw."""
-    links = [shown.Link(caller, callee, True) for caller, callee in callgraph.graph.edges]
+    links = [shown.ShownLink(caller, callee, True) for caller, callee in callgraph.graph.edges]
     return Drawing(callgraph, view, list(callgraph.graph), links)
 
 
@@ -191,7 +191,7 @@ def _box(picture: Drawing, name: str, critical: set[str]) -> dict[str, str]:
     }
 
 
-def _line(picture: Drawing, link: Link, critical: set[tuple[str, str]]) -> dict[str, str]:
+def _line(picture: Drawing, link: ShownLink, critical: set[tuple[str, str]]) -> dict[str, str]:
     """Return the attributes of a line: its width, and whether it is critical or indirect."""
     if not link.direct:
         return {"style": "dashed", "penwidth": "0.8"}

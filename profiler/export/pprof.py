@@ -12,22 +12,27 @@ from __future__ import annotations
 
 import gzip
 from datetime import datetime
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.costs import elapsed_s
+from bsplib.profiler.costs import METRICS, elapsed_s, record_costs
 from bsplib.profiler.export.heading import title_lines
-from bsplib.profiler.export.weights import VALUES, weights_of
-from bsplib.profiler.export.wire import message, number, packed, text
 from bsplib.profiler.limits import TooLargeError
+from bsplib.profiler.losses import lost_by_record
+from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
 
     from bsplib.profiler.callgraph import CallGraph, Node
     from bsplib.profiler.export.request import Request
-    from bsplib.profiler.export.weights import Weights
+    from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
+
 
 MOST_SAMPLES = 4_000_000
 """Greatest number of call stacks times processes that used them."""
@@ -132,3 +137,94 @@ def _facts(run: Run, strings: _Strings) -> Iterator[bytes]:
     for line in title_lines(run):
         yield number(_COMMENT, strings[line])
     yield number(_DEFAULT_SAMPLE_TYPE, strings["loss"])
+
+
+# -- what each process spent at each call stack, for formats that hold stacks with weights --------
+
+
+class Weights(NamedTuple):
+    """Pairs of call stacks and processes, with what was spent there; arrays of equal length."""
+
+    origin: NDArray[np.int64]
+    """Position in ``CallGraph.origins``."""
+    pid: NDArray[np.int64]
+    values: NDArray[np.int64]
+    """Shape (pairs, ``len(VALUES)``)."""
+
+
+VALUES = (
+    ("supersteps", "count"),
+    ("computation", "nanoseconds"),
+    ("communication", "nanoseconds"),
+    ("idle", "nanoseconds"),
+    ("h", "bytes"),
+    ("loss", "nanoseconds"),
+)
+"""Name and unit of each value."""
+
+
+def weights_of(callgraph: CallGraph, rates: Rates) -> Weights:
+    """Sum up the records of a run by call stack and process.
+
+    What a process has of supersteps, times and h adds up to its slices in the pies of the
+    call graph. The losses are those that the other processes waited for, and add up to the
+    loss of the run but for the rounding to nanoseconds.
+
+    Args:
+        callgraph: the call graph of the run.
+        rates: by which the losses are priced.
+    """
+    run = callgraph.run
+    keys = callgraph.origin_of_records().astype(np.int64) * run.nprocs + run.records["pid"]
+    found, pair = np.unique(keys, return_inverse=True)
+    costs = dict(zip(METRICS, record_costs(run), strict=True))
+    columns = (
+        run.records["kind"] != Kind.END,
+        costs["comp"],
+        costs["comm"],
+        costs["idle"],
+        costs["h"],
+        1e9 * lost_by_record(callgraph, rates),
+    )
+    sums = [np.bincount(pair, column, len(found)) for column in columns]
+    values = np.rint(np.stack(sums, axis=1)).astype(np.int64)
+    origin, pid = np.divmod(found, run.nprocs)
+    return Weights(origin, pid, values)
+
+
+# -- the wire format of Protocol Buffers, as far as it is needed to write messages ----------------
+#
+# Source: Protocol Buffers, Encoding: varints (wire type 0) and length-delimited fields (2).
+
+
+_VARINT, _DELIMITED = 0, 2
+
+
+def number(field: int, value: int) -> bytes:
+    """Return a field with an integer, ``0 <= value < 2**63``; nothing for 0, the default."""
+    return _varint(field << 3 | _VARINT) + _varint(value) if value else b""
+
+
+def message(field: int, content: bytes) -> bytes:
+    """Return a field with the fields of another message."""
+    return _varint(field << 3 | _DELIMITED) + _varint(len(content)) + content
+
+
+def text(field: int, content: str) -> bytes:
+    """Return a field with a text, in UTF-8."""
+    return message(field, content.encode())
+
+
+def packed(field: int, values: Iterable[int]) -> bytes:
+    """Return a repeated field of integers."""
+    return message(field, b"".join(map(_varint, values)))
+
+
+def _varint(value: int) -> bytes:
+    """Return a number in groups of seven bits, the lowest first."""
+    groups = bytearray()
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    groups.append(value)
+    return bytes(groups)

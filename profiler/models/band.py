@@ -7,13 +7,14 @@ whose square is the sum of the squares of
 - the misfit inside,
 - ``growth`` times the distance of the measurement from the region, in widths of the region:
   the growth is such that these units explain the errors of all trials,
-- ``_MORE`` or ``_LESS`` times the same distance as a logarithm: no growth is known more exactly.
+- ``_POWER_MORE`` or ``_POWER_LESS`` times the same distance as a logarithm: no growth is known
+  more exactly.
   Where there are more data or processes, caches end and overheads grow, and hardly anything
   becomes cheaper: so a time is allowed to exceed its prediction by more than to fall below,
 - the spread, at this point, of the formulas that are nearly as good as the one taken.
 
 How large a unit is, the trials say: their errors have some mean square. Predictions of one
-trial are alike, so each trial counts as one observation of it. Trials are few; so ``_KNOWN``
+trial are alike, so each trial counts as one observation of it. Trials are few; so ``_UNIT_TRIALS``
 more observations of 1, which the units were made for, are added to them, and the band is the
 root of the mean times Student's t for all of them. This is the prediction of a value with the
 normal distribution whose variance has an inverse gamma distribution before the trials. Where
@@ -21,9 +22,9 @@ no trial was possible, only the latter is known, and the band is not calibrated.
 
 Source: Gelman et al., Bayesian Data Analysis, section 2.6 (a normal distribution with known
 mean and unknown variance). The number of observations was chosen by generated laws, counted
-programs, and programs other than those of ``benchmarks/prediction``, and so were ``_MORE`` and
-``_LESS``: there, of 100 predictions of programs on one process 19 exceeded a band that has
-0.05 for both, and none fell below it.
+programs, and programs other than those of ``benchmarks/prediction``, and so were
+``_POWER_MORE`` and ``_POWER_LESS``: there, of 100 predictions of programs on one process 19
+exceeded a band that has 0.05 for both, and none fell below it.
 """
 
 from __future__ import annotations
@@ -53,10 +54,11 @@ CONFIDENCE = 0.9
 """Share of the measurements that a band should hold."""
 _LEAST_PREDICTIONS = 5
 """Least number of predicted measurements to calibrate a band."""
-_LESS, _MORE = 0.05, 0.11
-"""By so much, at least, the power of a size may be less and more with which the time grows."""
-_KNOWN = 3
-"""So many trials the units themselves count for."""
+_POWER_LESS, _POWER_MORE = 0.05, 0.11
+"""The time grows with a power of a size: the true power may be smaller by the first figure at
+least, and greater by the second."""
+_UNIT_TRIALS = 3
+"""Number of trials that the units themselves count for."""
 _MOST_REGIONS = 8
 _FAR_OFF = 1e-6
 _LEAST_UNIT = 1e-9
@@ -118,15 +120,15 @@ class Band:
         factor = self._factor(confidence)
         below, above = (
             np.maximum(least, factor * points.unit(self.noise, self.growth, exponent))
-            for exponent in (_LESS, _MORE)
+            for exponent in (_POWER_LESS, _POWER_MORE)
         )
         return below, above
 
     def _factor(self, confidence: float) -> float:
         """Return the number of units."""
         trials = self.regions if self.is_calibrated else 0
-        together = trials + _KNOWN
-        mean_square = (trials * self.mean_square + _KNOWN) / together
+        together = trials + _UNIT_TRIALS
+        mean_square = (trials * self.mean_square + _UNIT_TRIALS) / together
         return _student(together, confidence) * math.sqrt(mean_square)
 
 
@@ -229,7 +231,7 @@ class _Trial:
 
     def unit(self, growth: float) -> Vector:
         """Return the units in which the errors count: how far each may go to its side."""
-        exponent = np.where(self.errors > 0, _LESS, _MORE)
+        exponent = np.where(self.errors > 0, _POWER_LESS, _POWER_MORE)
         return self.points.unit(self.noise, growth, exponent)
 
     @classmethod

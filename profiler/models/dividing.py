@@ -23,7 +23,7 @@ from bsplib.profiler.models.fitting import information, logarithms
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler.models.fitting import Data, Segment
+    from bsplib.profiler.models.fitting import Data, FitSegment
 
     Vector = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Divider:
         # Least number of measurements in a segment: two more than parameters.
         self._least = len(data.formula.parameters) + 2
 
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[FitSegment]:
         """Return the segments in the order of the quantity; one if it is not divided.
 
         A boundary may be an improvement only together with a second one. So divide up to
@@ -52,7 +52,7 @@ class Divider:
         best = self._best()
         return best if len(best) > 1 and self._are_jumps(best) and self._pays(best) else [whole]
 
-    def _are_jumps(self, segments: Sequence[Segment]) -> bool:
+    def _are_jumps(self, segments: Sequence[FitSegment]) -> bool:
         """Tell whether the division explains more than a drift does, and leaves none."""
         drift = find_drift(self._data, [np.arange(len(self._data.times))])
         if drift is not None and drift.information < score(segments, self._data):
@@ -60,7 +60,7 @@ class Divider:
         inside = find_drift(self._data, self._members(segments, self._quantity))
         return inside is None or not inside.is_clear
 
-    def _pays(self, segments: Sequence[Segment]) -> bool:
+    def _pays(self, segments: Sequence[FitSegment]) -> bool:
         """Tell whether the division predicts the measurements with the greatest values better."""
         distinct = np.unique(self._quantity[self._quantity > segments[-1].low])
         count = len(self._data.formula.parameters)
@@ -80,13 +80,13 @@ class Divider:
         return float(logs @ logs)
 
     @staticmethod
-    def _members(segments: Sequence[Segment], quantity: Vector) -> list[NDArray[np.intp]]:
+    def _members(segments: Sequence[FitSegment], quantity: Vector) -> list[NDArray[np.intp]]:
         return [
             np.flatnonzero((quantity > segment.low) & (quantity <= segment.high))
             for segment in segments
         ]
 
-    def _best(self) -> list[Segment]:
+    def _best(self) -> list[FitSegment]:
         """Return the best division that was found, or one segment."""
         members = [np.arange(len(self._data.times))]
         segments = [self._data.segment(members[0], -math.inf, math.inf)]
@@ -104,7 +104,7 @@ class Divider:
     def _divide(
         self,
         members: list[NDArray[np.intp]],
-        segments: list[Segment],
+        segments: list[FitSegment],
         number: int,
         cut: float | None,
     ) -> None:
@@ -118,7 +118,7 @@ class Divider:
             self._data.segment(part, *bound) for part, bound in zip(parts, bounds, strict=True)
         ]
 
-    def _cut(self, chosen: NDArray[np.intp], segment: Segment) -> float | None:
+    def _cut(self, chosen: NDArray[np.intp], segment: FitSegment) -> float | None:
         """Return where to divide a segment; None if it fits or has too few measurements."""
         if segment.worst <= self._tolerance:
             return None
@@ -142,7 +142,7 @@ def _parameters(data: Data, cuts: int) -> int:
     return cuts * (int(data.rows.shape[1]) + 4) + 2 * max(cuts - 1, 0)
 
 
-def score(segments: Sequence[Segment], data: Data) -> float:
+def score(segments: Sequence[FitSegment], data: Data) -> float:
     """Return the information criterion of a list of segments; less is better."""
     squares = sum(segment.squares for segment in segments)
     return information(squares, len(data.times), _parameters(data, len(segments) - 1))

@@ -2,7 +2,7 @@
 
 A fit minimises the squares of the relative errors: a time of 1 ms counts as much as one of
 10 s. By default neither coefficients nor what they are combined to
-(:mod:`bsplib.profiler.models.combined`) are negative, since no computation takes a negative time.
+(:mod:`bsplib.profiler.models.fitting`) are negative, since no computation takes a negative time.
 
 Where the errors are too large, there are two explanations. A constant of the machine may
 jump at a boundary, for example where the data no longer fit into a cache: then the
@@ -28,7 +28,7 @@ import numpy as np
 from bsplib.experiments.formula import Formula, read_formula
 from bsplib.profiler.models.dividing import Divider, score
 from bsplib.profiler.models.doubts import find_drift
-from bsplib.profiler.models.fitting import Data, Segment
+from bsplib.profiler.models.fitting import Data, FitSegment
 from bsplib.profiler.models.sharing import share
 from bsplib.profiler.models.terms import processes_of
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Values = Mapping[str, ArrayLike]
     Vector = NDArray[np.float64]
 
-__all__ = ["MANY_SEGMENTS", "Fit", "FitWarning", "Interval", "Segment", "fit"]
+__all__ = ["MANY_SEGMENTS", "CoefficientInterval", "Fit", "FitSegment", "FitWarning", "fit"]
 
 MANY_SEGMENTS = 3
 """If more segments are needed, a warning is issued."""
@@ -48,7 +48,7 @@ class FitWarning(UserWarning):
     """A formula fits the measurements only in many segments, or its errors drift."""
 
 
-class Interval(NamedTuple):
+class CoefficientInterval(NamedTuple):
     """A value of a coefficient."""
 
     low: float
@@ -67,7 +67,7 @@ class Fit:
     formula: Formula
     divided_by: Formula | None
     """The quantity whose values separate the segments; None if there is one segment."""
-    segments: tuple[Segment, ...]
+    segments: tuple[FitSegment, ...]
     negative: bool
     """Whether coefficients may be negative."""
     doubt: str = ""
@@ -90,21 +90,21 @@ class Fit:
         return predicted
 
     @property
-    def intervals(self) -> dict[str, list[Interval]]:
+    def intervals(self) -> dict[str, list[CoefficientInterval]]:
         """The values of each coefficient, with the range of the dividing quantity of each.
 
         Source: Gonzalez et al., section 2.1, the sets of Table 2.
         """
-        found: dict[str, list[Interval]] = {}
+        found: dict[str, list[CoefficientInterval]] = {}
         for number, name in enumerate(self.formula.parameters):
-            own: list[Interval] = []
+            own: list[CoefficientInterval] = []
             for each in self.segments:
                 value = each.coefficients[name]
                 error = math.sqrt(max(float(each.covariance[number, number]), 0))
                 if own and own[-1].value == value:
                     own[-1] = own[-1]._replace(high=each.high)
                 else:
-                    own.append(Interval(each.low, each.high, value, error))
+                    own.append(CoefficientInterval(each.low, each.high, value, error))
             found[name] = own
         return found
 
@@ -175,7 +175,7 @@ def fit_once(formula: Formula, values: Values, times: ArrayLike, *, negative: bo
     return Fit(formula, None, (whole,), negative)
 
 
-def _doubt(data: Data, segments: Sequence[Segment], tolerance: float) -> tuple[str, bool]:
+def _doubt(data: Data, segments: Sequence[FitSegment], tolerance: float) -> tuple[str, bool]:
     """Return why the formula may be wrong, and whether this could be found out."""
     if len(segments) > 1:
         many = len(segments) > MANY_SEGMENTS

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PROPORTIONAL = 1.3
 """Greatest power with which a size times its logarithm grows among usual sizes."""
 _LEAST_VALUES = 3
-"""Of so many values a growth rises or falls."""
+"""Least number of values of which a growth can be said to rise or to fall."""
 
 
 class Growth:

@@ -32,7 +32,7 @@ _MOST = 3
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingTerms:
     """Terms with which a formula predicts better."""
 
     terms: tuple[str, ...]
@@ -46,7 +46,7 @@ class Missing:
 
 def find_missing(
     text: str, values: Mapping[str, Vector], times: Vector, processes: str | None
-) -> Missing | None:
+) -> MissingTerms | None:
     """Look for terms that a formula lacks.
 
     Args:
@@ -80,7 +80,7 @@ def find_missing(
         added, error = [*added, term], least
     if not added:
         return None
-    return Missing(tuple(term.text for term in added), _with(text, added), before, error)
+    return MissingTerms(tuple(term.text for term in added), _with(text, added), before, error)
 
 
 def _with(text: str, terms: Sequence[Term]) -> str:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
-_KEPT = 3
-"""A region has at least so many values of each variable that has as many."""
+_LEAST_KEPT = 3
+"""Least number of values of each variable in a region, where the variable has as many."""
 _LEFT_OUT = 3
 """Greatest number of values of a variable that are left out."""
 
@@ -50,7 +50,7 @@ def regions(values: Mapping[str, Vector], least: int) -> list[Mask]:
 def _cuts(column: Vector) -> list[float]:
     """Return the greatest value, and lesser ones at which a region may end."""
     distinct = np.unique(column)
-    left_out = min(_LEFT_OUT, max(len(distinct) - _KEPT, 0))
+    left_out = min(_LEFT_OUT, max(len(distinct) - _LEAST_KEPT, 0))
     return [float(distinct[-1 - number]) for number in range(left_out + 1)]
 
 

@@ -16,7 +16,7 @@ from bsplib.profiler.models.timeline import lay_out
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler.models.prices import Prices
+    from bsplib.profiler.models.prices import ReplayPrices
     from bsplib.recording.records import Run
 
 MEASURED = "measured"
@@ -24,7 +24,7 @@ MEASURED = "measured"
 
 
 @dataclass(frozen=True)
-class Parts:
+class TimeParts:
     """The parts of a total time, or of the share that a node has in it."""
 
     comp_s: float
@@ -61,10 +61,10 @@ class Prediction:
     """The times of a run under the models, and its measured time."""
 
     callgraph: CallGraph
-    prices: Prices
-    totals: dict[str, Parts]
+    prices: ReplayPrices
+    totals: dict[str, TimeParts]
     """Total times, by ``MEASURED`` or the name of the model."""
-    nodes: dict[str, dict[str, Parts]]
+    nodes: dict[str, dict[str, TimeParts]]
     """The share of each node in a total, by the same key and then by node id: the time
     that the path which determines the total spent under the node. The cost centres add up
     to the total, and so do the callees of a function if they have no other caller."""
@@ -114,7 +114,7 @@ class Prediction:
 
 def predict(
     run: Run,
-    prices: Prices,
+    prices: ReplayPrices,
     models: Iterable[str] = MODELS,
     *,
     progress: Callable[[], object] = lambda: None,
@@ -155,15 +155,15 @@ class _Origins:
         self._count = len(callgraph.origins)
         self._under = {node: sorted(origins) for node, origins in callgraph._passing.items()}
 
-    def total(self, booking: Booking) -> Parts:
+    def total(self, booking: Booking) -> TimeParts:
         """Return the sum over all records."""
-        return Parts(*self._sums(booking).sum(axis=1).tolist())
+        return TimeParts(*self._sums(booking).sum(axis=1).tolist())
 
-    def by_node(self, booking: Booking) -> dict[str, Parts]:
+    def by_node(self, booking: Booking) -> dict[str, TimeParts]:
         """Return for each node the sum over the records whose call chain contains it."""
         sums = self._sums(booking)
         return {
-            node: Parts(*sums[:, origins].sum(axis=1).tolist())
+            node: TimeParts(*sums[:, origins].sum(axis=1).tolist())
             for node, origins in self._under.items()
         }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.machine import PATTERNS, Machine
-from bsplib.machine.measured import Relation
+from bsplib.machine.measured import HRelation
 from bsplib.machine.pattern import pattern_of
 from bsplib.sync_kinds import Kind
 
@@ -32,7 +32,7 @@ superstep that ends with a sync has the price of its pattern if the Machine has 
 
 
 @dataclass(frozen=True)
-class Prices:
+class ReplayPrices:
     """The figures of a Machine that a replay uses."""
 
     machine: Machine
@@ -71,9 +71,9 @@ class Prices:
         near = machine.relation(inside.h_in, inside.h_out)
         return machine.relation(*apart) + machine.share_inside() * near  # type: ignore[no-any-return]
 
-    def moved(self, timeline: Timeline) -> Relation:
+    def moved(self, timeline: Timeline) -> HRelation:
         """Return what each record moves, as the Machine prices it."""
-        return Relation(self.relation(timeline), timeline.calls, timeline.cold)
+        return HRelation(self.relation(timeline), timeline.calls, timeline.cold)
 
     def machines(self, timeline: Timeline) -> list[Machine]:
         """Return the Machine whose g and l hold for each group of a run."""
@@ -146,7 +146,7 @@ def choose_prices(
     speed: str | None = None,
     latency_s: float | None = None,
     pattern: str | None = None,
-) -> Prices:
+) -> ReplayPrices:
     """Choose the prices for a run on a Machine.
 
     Args:
@@ -155,7 +155,7 @@ def choose_prices(
         speed: speed of a process of the Machine: in flop/s, as ``3e8``, or as a multiple
             of the speed of the computer that recorded the run, as ``0.5x``.
         latency_s: replaces the Machine's l.
-        pattern: see :class:`Prices`. If None, a run in virtual time on its own Machine has
+        pattern: see :class:`ReplayPrices`. If None, a run in virtual time on its own Machine has
             the same prices as when it was recorded.
 
     Raises:
@@ -182,7 +182,7 @@ def choose_prices(
         chosen = replace(chosen, measured=())
     if ratio is None:
         ratio = _ratio(recorded, chosen, speed)
-    return Prices(chosen, ratio, pattern)
+    return ReplayPrices(chosen, ratio, pattern)
 
 
 def is_of(machine: Machine, run: Run) -> bool:
@@ -219,7 +219,7 @@ def _ratio_here(run: Run, recorded: Machine | None, machine: Machine | None) -> 
 
 
 def slowdowns_here(run: Run, machine: Machine | None) -> tuple[tuple[int, float], ...]:
-    """Return the ``slowdowns`` of :class:`Prices`, on the host on which a run was recorded.
+    """Return the ``slowdowns`` of :class:`ReplayPrices`, on the host on which a run was recorded.
 
     In real time, computation takes longer there only where processes share cores. In virtual time
     processes slow each other down, too, as a probe has measured it.

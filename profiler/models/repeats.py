@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.machine import Machine
-from bsplib.profiler.models.prices import Prices
+from bsplib.profiler.models.prices import ReplayPrices
 from bsplib.profiler.models.replay import Booking, replay
 from bsplib.profiler.models.timeline import Pieces, Timeline, lay_out
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bsplib.recording.records import Run
 
-_AS_IT_WAS = Prices(Machine("as it was", "the runs themselves", g=1.0, l=0.0))
+_AS_IT_WAS = ReplayPrices(Machine("as it was", "the runs themselves", g=1.0, l=0.0))
 """Prices with g = 1 and l = 0, for an h that is the time of a communication in seconds."""
 
 

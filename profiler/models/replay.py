@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.machine.measured import Relation
+from bsplib.machine.measured import HRelation
 from bsplib.profiler.models.prices import VIRTUAL
 from bsplib.profiler.models.timeline import Step, Timeline
 from bsplib.sync_kinds import Kind
@@ -44,7 +44,7 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler.models.prices import Prices
+    from bsplib.profiler.models.prices import ReplayPrices
 
 MODELS = ("BSP", "BSPWB", "MPM", "OBSP*")
 
@@ -73,7 +73,7 @@ class Booking:
         return float(sum(part.sum() for part in parts))
 
 
-def replay(timeline: Timeline, model: str, prices: Prices) -> Booking:
+def replay(timeline: Timeline, model: str, prices: ReplayPrices) -> Booking:
     """Replay a run under a model.
 
     Args:
@@ -145,7 +145,7 @@ class _Books:
 class _Barriers:
     """BSP and BSPWB: each superstep begins and ends at the same time for the whole group."""
 
-    def __init__(self, timeline: Timeline, model: str, prices: Prices) -> None:
+    def __init__(self, timeline: Timeline, model: str, prices: ReplayPrices) -> None:
         self._timeline = timeline
         self._groups = timeline.run.groups
         self._w_s = timeline.w_s * prices.ratio
@@ -196,14 +196,14 @@ class _Barriers:
     def _price(self, number: int, step: Step) -> tuple[int, tuple[float, float]]:
         """Return the record to which the communication of a superstep is booked, and its price."""
         rows = slice(step.start, step.stop)
-        moved = Relation(*(amount[rows] for amount in self._moved))
+        moved = HRelation(*(amount[rows] for amount in self._moved))
         machine, pattern = self._machines[step.group], self._pattern[number]
         size = self._groups[step.group].size
         if self._each:
             transfer_s, sync_s = machine.parts_of(moved, pattern, size)
             greatest = int(np.argmax(transfer_s))
             return step.start + greatest, (float(transfer_s[greatest]), sync_s)
-        most = Relation(*(amount.max() for amount in moved))
+        most = HRelation(*(amount.max() for amount in moved))
         transfer_s, sync_s = machine.parts_of(most, pattern, size)
         return step.start + int(np.argmax(moved.h)), (float(transfer_s), sync_s)
 
@@ -225,7 +225,7 @@ class _Barriers:
 class _Messages:
     """MPM and OBSP*: a process waits for its senders, or (in OBSP*, at a sync) for all."""
 
-    def __init__(self, timeline: Timeline, model: str, prices: Prices) -> None:
+    def __init__(self, timeline: Timeline, model: str, prices: ReplayPrices) -> None:
         self._timeline = timeline
         self._ahead_s = timeline.ahead_s * prices.ratio
         self._moved = prices.moved(timeline)
@@ -261,7 +261,7 @@ class _Messages:
         if step.kind == Kind.SYNC and self._barriers:
             latest = int(np.argmax(arrive))
             self._cause[rows] = step.start + latest
-            moved = Relation(*(amount[rows].max() for amount in self._moved))
+            moved = HRelation(*(amount[rows].max() for amount in self._moved))
             arrive[:] = arrive[latest]
         else:
             arrive, moved = self._wait_for_senders(step, arrive)
@@ -273,7 +273,7 @@ class _Messages:
 
     def _wait_for_senders(
         self, step: Step, arrive: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], Relation]:
+    ) -> tuple[NDArray[np.float64], HRelation]:
         """Return when each process has received everything, and the greatest that was moved."""
         links = slice(step.link_start, step.link_stop)
         sender, receiver = (
@@ -290,7 +290,7 @@ class _Messages:
         late = arrive[sender] == complete[receiver]
         late &= arrive[receiver] < complete[receiver]
         self._cause[step.start + receiver[late]] = step.start + sender[late]
-        return complete, Relation(*greatest)
+        return complete, HRelation(*greatest)
 
     def _book(self, record: int) -> None:
         """Book the costs on the path of waits that leads to a record."""

@@ -12,13 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.models.prediction import MEASURED, Parts, Prediction, predict
+from bsplib.profiler.models.prediction import MEASURED, Prediction, TimeParts, predict
 from bsplib.profiler.models.replay import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bsplib.profiler.models.prices import Prices
+    from bsplib.profiler.models.prices import ReplayPrices
     from bsplib.recording.records import Run
 
 _PARTS_TITLE = (
@@ -29,7 +29,7 @@ _PARTS = ("computation", "communication", "synchronisation")
 
 
 def predict_all(
-    chosen: Sequence[tuple[Run, Prices]], models: Sequence[str] = MODELS
+    chosen: Sequence[tuple[Run, ReplayPrices]], models: Sequence[str] = MODELS
 ) -> list[Prediction]:
     """Replay runs under models, with a progress bar on standard error.
 
@@ -145,7 +145,7 @@ def _parts_of_nodes(prediction: Prediction, model: str) -> Table:
     return table
 
 
-def _texts(name: str, parts: Parts) -> list[str]:
+def _texts(name: str, parts: TimeParts) -> list[str]:
     """Return a total and its parts; the measured time has no separate synchronisation."""
     texts = [fmt.seconds(value) for value in (parts.total_s, parts.comp_s, parts.comm_s)]
     return [*texts, "" if name == MEASURED else fmt.seconds(parts.sync_s)]

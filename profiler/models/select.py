@@ -50,26 +50,26 @@ if TYPE_CHECKING:
 LEAST = 4
 """Least number of different points at which the times are needed to choose terms."""
 _MOST_TERMS = 8
-_FOR_EACH_TERM = 3
-"""So many measurements are needed for each term beyond the second."""
+_MEASUREMENTS_FOR_EACH_TERM = 3
+"""Measurements that are needed for each term beyond the second."""
 _BEAM = 12
-_EXCHANGES, _EXCHANGED = 1, 4
-"""So often, in so many of the best formulas, each term is exchanged for each other one."""
+_EXCHANGES, _EXCHANGED_FORMULAS = 1, 4
+"""How often, and in how many of the best formulas, each term is exchanged for each other one."""
 PENALTY = 0.15
 """How much less the error has to be for each unit of weight, as a logarithm."""
 _LEAST_PART = 1e-6
-"""A term is used if it is at least so much of the times."""
+"""Least part of the times that a term has to be."""
 _STEP = 0.02
 """Formulas are as near to the median if they are so in steps of this, as a logarithm."""
 _EXACT = 1e-4
 """Errors below this do not make a formula better."""
 _AS_GOOD = 0.05
-"""A formula is nearly as good if it counts at least so much beside the best one."""
+"""Least weight of a formula that is nearly as good, where the best one has the weight 1."""
 _SHARPEST = 4.0
 """Greatest power by which worse formulas count less."""
 _MOST_AS_GOOD = 40
 _BEYOND = (1.0, 2.0, 4.0, 8.0, 16.0)
-"""Formulas are compared at so many times the greatest value of each variable."""
+"""Multiples of the greatest value of each variable at which formulas are compared."""
 _MOST_POINTS = 1000
 _FAR_OFF = 1e-6
 """A prediction that is less than this times the measured time counts as this."""
@@ -157,7 +157,7 @@ class _Search:
         self._rows = rows[:, usable] / self._lengths
         self._weights = np.array([term.weight for term in self._terms])
         least = 2 if len(times) > LEAST else 1
-        self._most = max(min(_MOST_TERMS, len(times) // _FOR_EACH_TERM), least)
+        self._most = max(min(_MOST_TERMS, len(times) // _MEASUREMENTS_FOR_EACH_TERM), least)
         self._folds = regions(values, LEAST)
         self._parts = parts_of(self._folds)
 
@@ -224,7 +224,7 @@ class _Search:
                 # A term that was the best one alone may not be among the best together.
                 others = {
                     tuple(sorted((*chosen[:place], *chosen[place + 1 :], number)))
-                    for chosen in list(kept)[:_EXCHANGED]
+                    for chosen in list(kept)[:_EXCHANGED_FORMULAS]
                     for place in range(len(chosen))
                     for number in everything
                     if number not in chosen
@@ -294,7 +294,7 @@ def _points_beyond(values: Mapping[str, Vector]) -> dict[str, Vector]:
 
 
 def _medians(rows: Matrix, counts: Vector) -> Vector:
-    """Return the median of each row, in which each column counts so much."""
+    """Return the median of each row, where each column has a weight."""
     order = np.argsort(rows, axis=1)
     sums = np.cumsum(counts[order], axis=1)
     middle = (sums < sums[:, -1:] / 2).sum(axis=1)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler.models.fitting import Data, Segment, information, squares_of
+from bsplib.profiler.models.fitting import Data, FitSegment, information, squares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,7 +87,7 @@ def _generators(single: Matrix, owners: NDArray[np.intp], parts: _Parts) -> Matr
     return np.stack(found, axis=1)
 
 
-def share(data: Data, segments: Sequence[Segment], quantity: Vector) -> list[Segment]:
+def share(data: Data, segments: Sequence[FitSegment], quantity: Vector) -> list[FitSegment]:
     """Return the segments, with one value for each coefficient that needs no second one.
 
     Args:
@@ -120,9 +120,11 @@ def _one_less(parts: _Parts) -> list[_Parts]:
     return found
 
 
-def _merged(joint: _Joint, member: NDArray[np.intp], segments: Sequence[Segment]) -> list[Segment]:
+def _merged(
+    joint: _Joint, member: NDArray[np.intp], segments: Sequence[FitSegment]
+) -> list[FitSegment]:
     """Return segments between the boundaries at which a coefficient changes."""
-    found: list[Segment] = []
+    found: list[FitSegment] = []
     first = 0
     for number in range(len(segments)):
         is_last = number == len(segments) - 1
@@ -137,13 +139,13 @@ def _merged(joint: _Joint, member: NDArray[np.intp], segments: Sequence[Segment]
 
 def _segment(
     joint: _Joint, chosen: NDArray[np.bool_], number: int, bounds: tuple[float, float]
-) -> Segment:
+) -> FitSegment:
     """Return a segment of the joint fit."""
     names = joint.data.formula.parameters
     columns = [joint.column(parameter, number) for parameter in range(len(names))]
     errors = joint.errors[chosen]
     variance = float(errors @ errors) / max(len(errors) - len(names), 1)
-    return Segment(
+    return FitSegment(
         *bounds,
         {name: float(joint.found[column]) for name, column in zip(names, columns, strict=True)},
         int(chosen.sum()),
@@ -166,7 +168,7 @@ def _covariance(joint: _Joint) -> Matrix:
     return found
 
 
-def _with_freedom(joint: _Joint, segments: Sequence[Segment]) -> list[Segment]:
+def _with_freedom(joint: _Joint, segments: Sequence[FitSegment]) -> list[FitSegment]:
     """Return the segments with degrees of freedom that add up to those of the joint fit."""
     used = int(np.count_nonzero(joint.found)) if not joint.data.negative else len(joint.found)
     share_of = [segment.measurements / len(joint.data.times) for segment in segments]

@@ -51,7 +51,7 @@ _LOGS = ("", "log2({0})", "log2({0})**2")
 _LEVEL, _LEVEL_AND_LOG = 3.0, 3.5
 """How unusual it is that the cost of an element rises to a new level."""
 _BETWEEN_LEVELS = 3.0
-"""The sizes c are at least so many times apart."""
+"""Least ratio of two sizes c."""
 _MOST_LEVELS = 5
 
 

@@ -79,7 +79,7 @@ class Timeline:
     """Calls of put, get and send, those to the process itself left out."""
     cold: NDArray[np.int64]
     """How many of the bytes of ``h_out`` went through memory that was new to the process."""
-    inside: Inside | None
+    inside: InsideHosts | None
     """What was communicated inside hosts; None where the trace names no hosts."""
     link_from: NDArray[np.int64]
     """For each link (a transfer in a superstep from one process to another): the record of
@@ -90,7 +90,7 @@ class Timeline:
 
 
 @dataclass(frozen=True)
-class Inside:
+class InsideHosts:
     """Communication inside hosts, which is cheaper on a Machine of two levels."""
 
     h_in: NDArray[np.float64]
@@ -177,13 +177,13 @@ def _cold(run: Run, h_out: NDArray[np.float64]) -> NDArray[np.int64]:
     return cold
 
 
-def _inside(run: Run, numbers: NDArray[np.int64], position: NDArray[np.intp]) -> Inside | None:
+def _inside(run: Run, numbers: NDArray[np.int64], position: NDArray[np.intp]) -> InsideHosts | None:
     hosts = host_numbers(run)
     if hosts is None:
         return None
     h_out, h_in = h_inside(run, hosts, numbers)
     on_one = tuple(len(set(hosts[list(group.members)].tolist())) == 1 for group in run.groups)
-    return Inside(h_in[position], h_out[position], on_one)
+    return InsideHosts(h_in[position], h_out[position], on_one)
 
 
 # -- supersteps in order ------------------------------------------------------------------

@@ -14,7 +14,7 @@ from bsplib.profiler.report.find import find
 from bsplib.profiler.report.head import print_losses, print_prices, print_title, print_verdict
 from bsplib.profiler.report.labels import indent, labels
 from bsplib.profiler.report.lines import MARK, Name, print_table, print_wrapped
-from bsplib.profiler.report.rows import MOST_ROWS, TREE, Choice, choose
+from bsplib.profiler.report.rows import MOST_ROWS, TREE, RowChoice, choose
 from bsplib.profiler.report.sandwich import print_sandwich
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.profile import RunProfile
-    from bsplib.profiler.report.rows import Rest, Row
+    from bsplib.profiler.report.rows import NodeRow, Rest
 
-__all__ = ["Choice", "print_report"]
+__all__ = ["RowChoice", "print_report"]
 
 WIDTH_OF_FILES = 160
 """Columns of a report that is written into a file or a pipe, unless ``COLUMNS`` is set."""
@@ -38,7 +38,7 @@ def print_report(
     runs: Iterable[RunProfile],
     *,
     path: str = LOSS,
-    choice: Choice | None = None,
+    choice: RowChoice | None = None,
     node: str | None = None,
     console: Console | None = None,
 ) -> None:
@@ -57,7 +57,7 @@ def print_report(
     """
     if path not in VIEWS:
         raise ValueError(f"no path is called {path!r}; they are {', '.join(VIEWS)}")
-    choice = choice or Choice(top=MOST_ROWS)
+    choice = choice or RowChoice(top=MOST_ROWS)
     console = console or _console()
     runs = list(runs)
     found = None if node is None else find((entry.callgraph for entry in runs), node)
@@ -87,7 +87,9 @@ def _console() -> Console:
     return console
 
 
-def _print_nodes(profile: RunProfile, choice: Choice, marked: set[str], console: Console) -> None:
+def _print_nodes(
+    profile: RunProfile, choice: RowChoice, marked: set[str], console: Console
+) -> None:
     """Print the chosen nodes of a run, and the sum of the others."""
     rows, rest = choose(profile, choice)
     names = [_name(profile, row, choice.sort == TREE, row.node in marked) for row in rows]
@@ -96,7 +98,7 @@ def _print_nodes(profile: RunProfile, choice: Choice, marked: set[str], console:
     print_table(console, names, columns(rows, whole_s), first=choice.column, tail=tail)
 
 
-def _name(profile: RunProfile, row: Row, tree: bool, marked: bool) -> Name:
+def _name(profile: RunProfile, row: NodeRow, tree: bool, marked: bool) -> Name:
     """Return the left end of a row; a call tree shows the first caller by its order."""
     texts = list(labels(profile.callgraph, row.node, callers=2 if tree else 1))
     return Name(texts, indent(row.depth) if tree else "", marked)

@@ -12,7 +12,7 @@ from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import METRIC_TITLES
 
 if TYPE_CHECKING:
-    from bsplib.profiler.report.rows import Row
+    from bsplib.profiler.report.rows import NodeRow
 
 GAP = 2
 """Spaces between columns."""
@@ -20,7 +20,7 @@ KEEP = ("comp", "h", "comm", "idle")
 """The metrics in the order in which a narrow terminal loses them, the last one first."""
 
 
-class Column(NamedTuple):
+class NumberColumn(NamedTuple):
     """A column of numbers."""
 
     key: str
@@ -34,7 +34,9 @@ class Column(NamedTuple):
         return max(map(cell_len, (*self.title, *self.cells)))
 
 
-def fitting(columns: Sequence[Column], width: int, name_width: int, first: str) -> list[Column]:
+def fitting(
+    columns: Sequence[NumberColumn], width: int, name_width: int, first: str
+) -> list[NumberColumn]:
     """Return the columns that fit beside the names, in their usual order.
 
     The number by which the rows are sorted stays longest; whole columns are left out, so
@@ -62,7 +64,7 @@ def _rank(key: str, first: str) -> int:
     return [first, "loss", "cost", "supersteps", *KEEP].index(key)
 
 
-def columns(rows: Sequence[Row], whole_s: float) -> list[Column]:
+def columns(rows: Sequence[NodeRow], whole_s: float) -> list[NumberColumn]:
     """Return all columns of numbers for some rows.
 
     Args:
@@ -77,15 +79,15 @@ def columns(rows: Sequence[Row], whole_s: float) -> list[Column]:
     ]
 
 
-def _metric(metric: str, rows: Sequence[Row]) -> Column:
+def _metric(metric: str, rows: Sequence[NodeRow]) -> NumberColumn:
     title = METRIC_TITLES[metric]
     return _column(metric, "", rows, lambda row: fmt.summary(row.cost[metric], metric), title)
 
 
 def _column(
-    key: str, above: str, rows: Sequence[Row], text: Callable[[Row], str], title: str = ""
-) -> Column:
-    return Column(key, (above, title or key), [text(row) for row in rows])
+    key: str, above: str, rows: Sequence[NodeRow], text: Callable[[NodeRow], str], title: str = ""
+) -> NumberColumn:
+    return NumberColumn(key, (above, title or key), [text(row) for row in rows])
 
 
 def loss(lost_s: float, whole_s: float) -> str:

@@ -12,7 +12,7 @@ from bsplib.profiler.critical import LOSS
 from bsplib.profiler.export.plain import rows
 from bsplib.profiler.limits import check_product
 from bsplib.profiler.report.find import find
-from bsplib.profiler.report.rows import Choice, choose
+from bsplib.profiler.report.rows import RowChoice, choose
 from bsplib.profiler.tables import UNITS
 from bsplib.profiler.verdict import sentence
 
@@ -37,7 +37,7 @@ def document(
     runs: Iterable[RunProfile],
     *,
     path: str = LOSS,
-    choice: Choice | None = None,
+    choice: RowChoice | None = None,
     node: str | None = None,
 ) -> Json:
     """Return verdict, losses, nodes and edges of runs.
@@ -55,11 +55,11 @@ def document(
     """
     runs = list(runs)
     found = None if node is None else find((entry.callgraph for entry in runs), node)
-    listed = [_run(profile, path, choice or Choice(), found) for profile in runs]
+    listed = [_run(profile, path, choice or RowChoice(), found) for profile in runs]
     return {"format": FORMAT, "version": VERSION, "runs": listed}
 
 
-def _run(profile: RunProfile, path: str, choice: Choice, node: str | None) -> Json:
+def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) -> Json:
     ledger, verdict = profile.ledger(), profile.verdict()
     names = _listed(profile, choice, node)
     check_product("nodes", len(names), "processes", profile.nprocs, MAX_SLICES)
@@ -79,7 +79,7 @@ def _run(profile: RunProfile, path: str, choice: Choice, node: str | None) -> Js
     }
 
 
-def _listed(profile: RunProfile, choice: Choice, node: str | None) -> list[str]:
+def _listed(profile: RunProfile, choice: RowChoice, node: str | None) -> list[str]:
     """Return the ids of the nodes to list, in order."""
     chosen, _ = choose(profile, choice)
     names = [row.node for row in chosen]

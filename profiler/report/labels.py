@@ -27,7 +27,7 @@ def label(callgraph: CallGraph, name: str, width: int, *, callers: int = 1) -> s
         callgraph: the call graph.
         name: id of the node.
         width: columns of the terminal.
-        callers: name the callers if there are so many of them, or more.
+        callers: least number of callers whose names are added.
     """
     texts = list(labels(callgraph, name, callers=callers))
     return next((text for text in texts if cell_len(text) <= width), cut(texts[-1], width))

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bsplib.profiler.critical import METRIC_TITLES
-from bsplib.profiler.report.columns import GAP, Column, fitting
+from bsplib.profiler.report.columns import GAP, NumberColumn, fitting
 from bsplib.profiler.report.labels import cut, padded
 
 MARK = "*"
@@ -46,7 +46,7 @@ class Name(NamedTuple):
 def print_table(
     console: Console,
     names: Sequence[Name],
-    columns: Sequence[Column],
+    columns: Sequence[NumberColumn],
     *,
     first: str = "loss",
     heads: Mapping[int, str] | None = None,
@@ -95,7 +95,7 @@ def print_wrapped(console: Console, text: str, *, style: str = "") -> None:
         console.print(Padding(line, (0, 0, 0, 2 if number else 0), expand=False))
 
 
-def _line(name: str, cells: Sequence[str], columns: Sequence[Column], width: int) -> str:
+def _line(name: str, cells: Sequence[str], columns: Sequence[NumberColumn], width: int) -> str:
     """Return a row: the name to the left, and the cells to the right of their columns."""
     numbers = [
         " " * (GAP + column.width - cell_len(cell)) + cell

@@ -25,7 +25,7 @@ MOST_ROWS = 40
 
 
 @dataclass(frozen=True)
-class Choice:
+class RowChoice:
     """Which nodes are shown, and in which order."""
 
     sort: str = "loss"
@@ -45,7 +45,7 @@ class Choice:
         return "loss" if self.sort in {"name", TREE} else self.sort
 
 
-class Row(NamedTuple):
+class NodeRow(NamedTuple):
     """A node, or the part of it that came through an edge."""
 
     node: str
@@ -66,7 +66,7 @@ class Rest(NamedTuple):
     """Cost of the cost centres among them."""
 
 
-def choose(profile: RunProfile, choice: Choice) -> tuple[list[Row], Rest]:
+def choose(profile: RunProfile, choice: RowChoice) -> tuple[list[NodeRow], Rest]:
     """Return the rows to show, in order, and the sum of the others."""
     rows = [row for row in tree_rows(profile) if not _is_empty_end(profile.callgraph, row)]
     chosen = [row for row in rows if choice.depth is None or row.depth <= choice.depth]
@@ -75,7 +75,7 @@ def choose(profile: RunProfile, choice: Choice) -> tuple[list[Row], Rest]:
     return chosen, _rest(profile.callgraph, [row for row in rows if row.node not in shown])
 
 
-def ordered(callgraph: CallGraph, rows: list[Row], sort: str) -> list[Row]:
+def ordered(callgraph: CallGraph, rows: list[NodeRow], sort: str) -> list[NodeRow]:
     """Return rows in an order; of equals, those nearer to ``main`` come first."""
     if sort == TREE:
         return rows
@@ -86,7 +86,7 @@ def ordered(callgraph: CallGraph, rows: list[Row], sort: str) -> list[Row]:
     return sorted(near, key=_SIZES[sort], reverse=True)
 
 
-_SIZES: dict[str, Callable[[Row], float]] = {
+_SIZES: dict[str, Callable[[NodeRow], float]] = {
     "loss": lambda row: row.booked.lost_s,
     "cost": lambda row: row.booked.cost_s,
     "supersteps": lambda row: row.cost.count,
@@ -97,25 +97,25 @@ _SIZES: dict[str, Callable[[Row], float]] = {
 }
 
 
-def tree_rows(profile: RunProfile) -> list[Row]:
+def tree_rows(profile: RunProfile) -> list[NodeRow]:
     """Return all nodes in the order of the call tree, each under its nearest caller."""
     graph, root = profile.callgraph.graph, profile.callgraph.root
     booked = profile.ledger().nodes
     tree: Any = networkx.bfs_tree(graph, root)
     depth = networkx.single_source_shortest_path_length(tree, root)
     return [
-        Row(name, depth[name], graph.nodes[name]["cost"], booked[name])
+        NodeRow(name, depth[name], graph.nodes[name]["cost"], booked[name])
         for name in networkx.dfs_preorder_nodes(tree, root)
     ]
 
 
-def _is_empty_end(callgraph: CallGraph, row: Row) -> bool:
+def _is_empty_end(callgraph: CallGraph, row: NodeRow) -> bool:
     """Tell whether a row is the end of ``main``, and nothing was done there."""
     ends = callgraph.graph.nodes[row.node]["node"].sync == "end"
     return ends and not any(row.cost[metric].maximum for metric in METRICS)
 
 
-def _rest(callgraph: CallGraph, rows: list[Row]) -> Rest:
+def _rest(callgraph: CallGraph, rows: list[NodeRow]) -> Rest:
     nodes = callgraph.graph.nodes(data="node")
     leaves = [row.booked for row in rows if nodes[row.node].kind == "cost_centre"]
     loss_s = sum(booked.lost_s for booked in leaves)

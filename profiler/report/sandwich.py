@@ -11,7 +11,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.report.columns import columns
 from bsplib.profiler.report.labels import labels
 from bsplib.profiler.report.lines import Name, print_table
-from bsplib.profiler.report.rows import Choice, Row, ordered
+from bsplib.profiler.report.rows import NodeRow, RowChoice, ordered
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def print_sandwich(
-    profile: RunProfile, name: str, choice: Choice, marked: set[str], console: Console
+    profile: RunProfile, name: str, choice: RowChoice, marked: set[str], console: Console
 ) -> None:
     """Print a node with its callers above it and its callees below it.
 
@@ -56,7 +56,7 @@ def print_sandwich(
     print_table(console, names, columns(rows, whole_s), first=choice.column, heads=heads)
 
 
-def neighbours(profile: RunProfile, name: str) -> tuple[list[Row], list[Row]]:
+def neighbours(profile: RunProfile, name: str) -> tuple[list[NodeRow], list[NodeRow]]:
     """Return the callers of a node and its callees, with the parts that came through the edges."""
     graph = profile.callgraph.graph
     callers = ((caller, (caller, name)) for caller in graph.predecessors(name))
@@ -64,18 +64,18 @@ def neighbours(profile: RunProfile, name: str) -> tuple[list[Row], list[Row]]:
     return _rows(profile, callers), _rows(profile, callees)
 
 
-def _rows(profile: RunProfile, edges: Iterable[tuple[str, tuple[str, str]]]) -> list[Row]:
+def _rows(profile: RunProfile, edges: Iterable[tuple[str, tuple[str, str]]]) -> list[NodeRow]:
     graph, booked = profile.callgraph.graph, profile.ledger().edges
-    return [Row(node, 0, graph.edges[edge]["cost"], booked[edge]) for node, edge in edges]
+    return [NodeRow(node, 0, graph.edges[edge]["cost"], booked[edge]) for node, edge in edges]
 
 
-def own_row(profile: RunProfile, name: str) -> Row:
+def own_row(profile: RunProfile, name: str) -> NodeRow:
     """Return the row of a node itself."""
     cost = profile.callgraph.graph.nodes[name]["cost"]
-    return Row(name, 0, cost, profile.ledger().nodes[name])
+    return NodeRow(name, 0, cost, profile.ledger().nodes[name])
 
 
-def _head(title: str, rows: list[Row], choice: Choice) -> str:
+def _head(title: str, rows: list[NodeRow], choice: RowChoice) -> str:
     """Return the line before callers or callees, with how many are not shown."""
     left_out = len(rows) - len(rows[: choice.top])
     return f"{title}" + (f" ({left_out} more are not shown)" if left_out else "")

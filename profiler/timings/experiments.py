@@ -12,7 +12,7 @@ from bsplib.profiler.timings.table import Timings, TimingsError
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredBlocks:
     """What the blocks of one name took."""
 
     name: str
@@ -41,7 +41,7 @@ def read_experiments(
     time: str = "time",
     by: Sequence[str] | None = None,
     of_repeats: str = "least",
-) -> dict[str, Measured]:
+) -> dict[str, MeasuredBlocks]:
     """Read data files of experiments; return what they have of each name.
 
     Args:
@@ -72,7 +72,7 @@ def read_experiments(
         values = {one: each.values[one] for one in (by or each.values)}
         amounts = each.times if time == "time" else _amounts(each, time, source)
         timings = Timings.of(values, amounts, time=time, source=source, of_repeats=of_repeats)
-        found[name] = Measured(name, each.formulas, timings)
+        found[name] = MeasuredBlocks(name, each.formulas, timings)
     return found
 
 
@@ -91,7 +91,7 @@ def _amounts(experiment: datafile.Experiment, what: str, source: str) -> list[fl
     return [max(each) for each in found if each is not None]
 
 
-def pick(found: dict[str, Measured], name: str | None) -> list[Measured]:
+def pick(found: dict[str, MeasuredBlocks], name: str | None) -> list[MeasuredBlocks]:
     """Return one experiment, or all.
 
     Raises:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from rich.console import Console
 from bsplib.experiments.formula import FormulaError, read_formula
 from bsplib.profiler.models.band import CONFIDENCE, Attempt, Band, calibrate_jointly
 from bsplib.profiler.models.fit import Fit, FitWarning, fit, fit_once
-from bsplib.profiler.models.missing import Missing, find_missing
+from bsplib.profiler.models.missing import MissingTerms, find_missing
 from bsplib.profiler.models.select import LEAST, Choice, choose
 from bsplib.profiler.models.terms import processes_of
 from bsplib.profiler.timings.table import Timings, TimingsError
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from bsplib.profiler.models.fit import CoefficientInterval, FitSegment
+
     Values = Mapping[str, NDArray[np.float64]]
     Vector = NDArray[np.float64]
 
+
 _RIVALS = 15
-"""So many formulas that are nearly as good are asked how far their predictions differ."""
+"""Number of formulas, nearly as good, whose predictions are compared."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class TimingModel:
     band: Band = field(repr=False)
     choice: Choice | None = field(repr=False)
     """How the terms were chosen; None for a formula of the user."""
-    missing: Missing | None = field(default=None, repr=False)
+    missing: MissingTerms | None = field(default=None, repr=False)
     """What a formula of the user seems to lack; None if nothing speaks against it."""
 
     @property
@@ -147,8 +151,6 @@ class TimingModel:
         Args:
             points: predictions to add, by name.
         """
-        from bsplib.profiler.timings.document import document  # noqa: PLC0415  # it imports this module
-
         return document(self, points or {})
 
     def plot(self, path: str | Path, *, force: bool = False) -> None:
@@ -295,3 +297,91 @@ def _untried(model: TimingModel) -> list[str]:
     if not model.fit.is_tested:
         found.append("there are too few measurements to see whether the errors drift")
     return found
+
+
+# -- a fitted formula as JSON ---------------------------------------------------------------------
+
+
+VERSION = 1
+
+
+def document(model: TimingModel, points: Mapping[str, Predicted]) -> dict[str, Any]:
+    """Return a fitted formula and predictions as numbers and text that JSON holds."""
+    fitted, timings, band = model.fit, model.timings, model.band
+    predicted = fitted.predict(timings.values)
+    rivals = model.choice.rivals if model.choice else ()
+    return {
+        "format": "bsp fit",
+        "version": VERSION,
+        "source": timings.source,
+        "time": timings.time,
+        "formula": fitted.formula.text,
+        "chosen_by": "the user" if model.choice is None else "the program",
+        "divided_by": _quantity(model),
+        "coefficients": {
+            name: [_interval(each) for each in own] for name, own in fitted.intervals.items()
+        },
+        "segments": [_segment(segment) for segment in fitted.segments],
+        "misfit": {"root_mean_square": band.noise, "greatest": _worst(model)},
+        "trials": {
+            "regions": band.regions,
+            "predictions": len(band.errors),
+            "errors": [float(error) for error in band.errors],
+        },
+        "band_is_calibrated": band.is_calibrated,
+        "doubt": fitted.doubt,
+        "missing": None if model.missing is None else asdict(model.missing),
+        "not_tried": model.untried,
+        "as_good": [{"formula": each.formula, "score": each.score} for each in rivals],
+        "measured": [
+            {
+                **{name: float(column[row]) for name, column in timings.values.items()},
+                "time": float(timings.times[row]),
+                "fitted": float(np.broadcast_to(predicted, timings.times.shape)[row]),
+            }
+            for row in range(len(timings))
+        ],
+        "predicted": [_predicted(name, each) for name, each in points.items()],
+    }
+
+
+def _quantity(model: TimingModel) -> str | None:
+    """Return what separates the segments."""
+    divided = model.fit.divided_by
+    return None if divided is None else divided.text.rpartition("*")[0][1:-1]
+
+
+def _worst(model: TimingModel) -> float:
+    return max(segment.worst for segment in model.fit.segments)
+
+
+def _interval(interval: CoefficientInterval) -> dict[str, Any]:
+    return {
+        "above": interval.low if math.isfinite(interval.low) else None,
+        "up_to": interval.high if math.isfinite(interval.high) else None,
+        "value": interval.value,
+        "standard_deviation": interval.error,
+    }
+
+
+def _segment(segment: FitSegment) -> dict[str, Any]:
+    return {
+        "above": segment.low if math.isfinite(segment.low) else None,
+        "up_to": segment.high if math.isfinite(segment.high) else None,
+        "coefficients": segment.coefficients,
+        "measurements": segment.measurements,
+        "spread": segment.spread,
+        "greatest_error": segment.worst,
+    }
+
+
+def _predicted(name: str, predicted: Predicted) -> dict[str, Any]:
+    return {
+        "name": name,
+        "values": {each: column.tolist() for each, column in predicted.values.items()},
+        "times": predicted.times.tolist(),
+        "low": predicted.low.tolist(),
+        "high": predicted.high.tolist(),
+        "confidence": predicted.confidence,
+        "is_calibrated": predicted.is_calibrated,
+    }

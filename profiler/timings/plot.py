@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _CURVES = 8
 _BEYOND = 4.0
-"""The curves go on to so many times the greatest value."""
+"""Where the curves end, as a multiple of the greatest value."""
 
 
 def plot_model(model: TimingModel, path: str | Path, *, force: bool = False) -> None:

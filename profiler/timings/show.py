@@ -18,7 +18,7 @@ from bsplib.visible import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bsplib.profiler.models.fit import Segment
+    from bsplib.profiler.models.fit import FitSegment
     from bsplib.profiler.timings.model import Predicted, TimingModel
 
 _FACTORS = (2, 4, 16)
@@ -126,7 +126,7 @@ def _quantity_name(model: TimingModel) -> str:
     return "" if divided is None else divided.text.rpartition("*")[0][1:-1]
 
 
-def _range(segment: Segment, quantity: str) -> str:
+def _range(segment: FitSegment, quantity: str) -> str:
     if math.isfinite(segment.high):
         low = f"{segment.low:g} < " if math.isfinite(segment.low) else ""
         return f"{low}{quantity} <= {segment.high:g}"

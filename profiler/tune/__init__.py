@@ -8,18 +8,18 @@ Source: Jarvis et al. 2002, section 4.3, Figures 7 and 8.
 """
 
 from bsplib.profiler.tune.app import App, find_app
-from bsplib.profiler.tune.best import Verdict, judge
+from bsplib.profiler.tune.best import TuneVerdict, judge
 from bsplib.profiler.tune.parameter import Parameter, parse_parameter
-from bsplib.profiler.tune.sweep import Options, Point, sweep
+from bsplib.profiler.tune.sweep import Point, SweepOptions, sweep
 from bsplib.profiler.tune.trade import Trade, find_trade
 
 __all__ = [
     "App",
-    "Options",
     "Parameter",
     "Point",
+    "SweepOptions",
     "Trade",
-    "Verdict",
+    "TuneVerdict",
     "find_app",
     "find_trade",
     "judge",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, known_machines, load_machine
-from bsplib.profiler.models.prices import Prices, choose_prices
+from bsplib.profiler.models.prices import ReplayPrices, choose_prices
 from bsplib.profiler.models.replay import replay
 from bsplib.profiler.models.timeline import Timeline, lay_out
 from bsplib.profiler.tune.sweep import MODEL
@@ -22,7 +22,7 @@ NEAR = 0.02
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TuneVerdict:
     """The costs of all values on a Machine."""
 
     name: str
@@ -54,7 +54,7 @@ class Verdict:
         return tuple(value for value, cost in pairs if cost <= limit and value != self.best)
 
 
-def judge(points: Sequence[Point]) -> list[Verdict]:
+def judge(points: Sequence[Point]) -> list[TuneVerdict]:
     """Price all runs on their own Machine, and then on each Machine that comes with bsplib.
 
     A Machine without l gives no costs. Where a speed is not known, the measured time of the
@@ -68,9 +68,9 @@ def judge(points: Sequence[Point]) -> list[Verdict]:
     return [_verdict(name, machine, points, timelines) for name, machine in machines.items()]
 
 
-def measured(points: Sequence[Point]) -> Verdict:
+def measured(points: Sequence[Point]) -> TuneVerdict:
     """Return the verdict for the measured times."""
-    return Verdict(
+    return TuneVerdict(
         "as measured",
         tuple(point.value for point in points),
         tuple(point.measured_s for point in points),
@@ -79,22 +79,22 @@ def measured(points: Sequence[Point]) -> Verdict:
 
 def _verdict(
     name: str, machine: Machine, points: Sequence[Point], timelines: Sequence[Timeline]
-) -> Verdict:
+) -> TuneVerdict:
     values = tuple(point.value for point in points)
     run = points[0].run
     try:
         machine.need("l")
     except UsageError:
-        return Verdict(name, values, ())
+        return TuneVerdict(name, values, ())
     prices = _prices(run, machine)
     ratio = None if prices is None else prices.ratio
-    prices = prices or Prices(machine)
+    prices = prices or ReplayPrices(machine)
     totals = tuple(replay(timeline, MODEL, prices).total_s for timeline in timelines)
     too_small = machine.p is not None and machine.p < run.nprocs
-    return Verdict(name, values, totals, ratio, too_small)
+    return TuneVerdict(name, values, totals, ratio, too_small)
 
 
-def _prices(run: Run, machine: Machine) -> Prices | None:
+def _prices(run: Run, machine: Machine) -> ReplayPrices | None:
     try:
         return choose_prices(run, machine)
     except UsageError:  # the speed of one of the two Machines is not known

@@ -13,9 +13,9 @@ from statistics import median
 from typing import NamedTuple
 
 from bsplib.profiler.tune.app import App
-from bsplib.profiler.tune.best import Verdict
+from bsplib.profiler.tune.best import TuneVerdict
 from bsplib.profiler.tune.parameter import Parameter
-from bsplib.profiler.tune.sweep import Options, Point, sweep
+from bsplib.profiler.tune.sweep import Point, SweepOptions, sweep
 from bsplib.profiler.tune.trade import Centre, Trade, find_trade
 
 SEED = "--seed"
@@ -27,7 +27,7 @@ Sweeps = Sequence[Sequence[Point]]
 """For each seed one point for each value."""
 
 
-class Band(NamedTuple):
+class SeedBand(NamedTuple):
     """The least, the middle and the greatest of an amount over the seeds."""
 
     least: float
@@ -41,16 +41,16 @@ class Band(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Spread:
+class SeedSpread:
     """What differs over the seeds, for each value."""
 
     values: tuple[int, ...]
     seeds: int
     metric: str
     """``h`` or ``comp``: the imbalance of which is here."""
-    imbalance: tuple[Band, ...]
+    imbalance: tuple[SeedBand, ...]
     """Maximum / average of the centres that become more balanced."""
-    total_s: tuple[Band, ...]
+    total_s: tuple[SeedBand, ...]
     """Cost on the Machine of the runs."""
 
     @property
@@ -68,7 +68,7 @@ class Spread:
 def sweep_seeds(
     app: App,
     parameter: Parameter,
-    options: Options,
+    options: SweepOptions,
     seeds: int,
     advance: Callable[[], object] = lambda: None,
 ) -> list[list[Point]]:
@@ -93,12 +93,12 @@ def sweep_seeds(
     ]
 
 
-def _with_seed(options: Options, seed: int) -> Options:
+def _with_seed(options: SweepOptions, seed: int) -> SweepOptions:
     keep = options.keep and options.keep / f"seed-{seed}"
     return replace(options, arguments=(*options.arguments, SEED, str(seed)), keep=keep)
 
 
-def find_spread(sweeps: Sweeps, trade: Trade) -> Spread:
+def find_spread(sweeps: Sweeps, trade: Trade) -> SeedSpread:
     """Lay the sweeps of several seeds side by side.
 
     Args:
@@ -109,7 +109,7 @@ def find_spread(sweeps: Sweeps, trade: Trade) -> Spread:
     centres = trade.evened[metric] or tuple(trade.costs)
     imbalances = [_imbalances(points, centres, metric) for points in sweeps]
     totals = [[point.total_s for point in points] for points in sweeps]
-    return Spread(
+    return SeedSpread(
         values=trade.values,
         seeds=len(sweeps),
         metric=metric,
@@ -124,11 +124,13 @@ def _imbalances(points: Sequence[Point], centres: Sequence[Centre], metric: str)
     return [costs.imbalance(metric) for costs in found.of(there)]
 
 
-def _bands(amounts: Sequence[Sequence[float]]) -> tuple[Band, ...]:
-    return tuple(Band(min(each), median(each), max(each)) for each in zip(*amounts, strict=True))
+def _bands(amounts: Sequence[Sequence[float]]) -> tuple[SeedBand, ...]:
+    return tuple(
+        SeedBand(min(each), median(each), max(each)) for each in zip(*amounts, strict=True)
+    )
 
 
-def mean_verdicts(verdicts: Sequence[Sequence[Verdict]]) -> list[Verdict]:
+def mean_verdicts(verdicts: Sequence[Sequence[TuneVerdict]]) -> list[TuneVerdict]:
     """Return for each Machine the mean costs over the seeds.
 
     Args:

@@ -16,7 +16,7 @@ from bsplib.profiler.tune.best import measured as measured_in
 from bsplib.profiler.tune.parameter import Parameter, parse_parameter
 from bsplib.profiler.tune.plot import plot_tuning
 from bsplib.profiler.tune.seeds import SEED, SEEDS, find_spread, mean_verdicts, sweep_seeds
-from bsplib.profiler.tune.sweep import Options, Point
+from bsplib.profiler.tune.sweep import Point, SweepOptions
 from bsplib.profiler.tune.table import print_tuning
 from bsplib.profiler.tune.trade import find_trade
 from bsplib.profiler.tune.tuning import Tuning
@@ -76,18 +76,18 @@ def _number_of_seeds(app: App, parameter: Parameter, seeds: int | None) -> int:
     return seeds
 
 
-def _chosen(options: dict[str, Any], seeds: int) -> Options:
+def _chosen(options: dict[str, Any], seeds: int) -> SweepOptions:
     """Return the options, with a Machine on which an h-relation has a price."""
     chosen = dict(options)
     if chosen.get("repeats") is None:
         chosen["repeats"] = _REPEATS if seeds == 1 else 1
     if chosen.get("machine") is None and chosen.get("backend") == "sim":
         chosen["machine"] = _MACHINE
-    return Options(**chosen)
+    return SweepOptions(**chosen)
 
 
 def _sweep_with_progress(
-    app: App, parameter: Parameter, options: Options, seeds: int
+    app: App, parameter: Parameter, options: SweepOptions, seeds: int
 ) -> list[list[Point]]:
     console = Console(stderr=True)
     with Progress(

@@ -29,7 +29,7 @@ MODEL = "BSP"
 
 
 @dataclass(frozen=True)
-class Options:
+class SweepOptions:
     """How to run the application."""
 
     nprocs: int | None = None
@@ -78,7 +78,7 @@ class Point:
 def sweep(
     app: App,
     parameter: Parameter,
-    options: Options,
+    options: SweepOptions,
     advance: Callable[[], object] = lambda: None,
     *,
     warm_up: bool = True,

@@ -14,8 +14,8 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.tune.best import NEAR
 
 if TYPE_CHECKING:
-    from bsplib.profiler.tune.best import Verdict
-    from bsplib.profiler.tune.seeds import Spread
+    from bsplib.profiler.tune.best import TuneVerdict
+    from bsplib.profiler.tune.seeds import SeedSpread
     from bsplib.profiler.tune.sweep import Point
     from bsplib.profiler.tune.trade import Centre, Costs, Trade
     from bsplib.profiler.tune.tuning import Tuning
@@ -86,7 +86,7 @@ def _spread_table(name: str, tuning: Tuning) -> Table:
     return table
 
 
-def _doubt(name: str, spread: Spread) -> str:
+def _doubt(name: str, spread: SeedSpread) -> str:
     """Return a sentence about values that one seed cannot tell from their neighbours."""
     if not spread.unclear:
         return f"Each {name} differs more from its neighbours than its seeds from each other."
@@ -104,7 +104,7 @@ def _about_theory(tuning: Tuning) -> list[str]:
     return [f"Theory demands {tuning.name} = {tuning.theory}{where}."]
 
 
-def disagreement(name: str, model: Verdict, took: Verdict) -> str:
+def disagreement(name: str, model: TuneVerdict, took: TuneVerdict) -> str:
     """Return a sentence about a model and a measurement that choose different values."""
     slower = took.totals_s[took.values.index(model.best)] / took.best_s - 1
     return (
@@ -135,7 +135,7 @@ def _balance(costs: Costs, metric: str) -> str:
     return "{} | {}".format(*getattr(costs, metric).percentages())
 
 
-def _verdict_table(name: str, took: Verdict, verdicts: Sequence[Verdict]) -> Table:
+def _verdict_table(name: str, took: TuneVerdict, verdicts: Sequence[TuneVerdict]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("\nMachine")
     for title in (f"best\n{name}", "\nwhole run"):
@@ -150,7 +150,7 @@ def _verdict_table(name: str, took: Verdict, verdicts: Sequence[Verdict]) -> Tab
     return table
 
 
-def _remarks(verdicts: Sequence[Verdict]) -> list[str]:
+def _remarks(verdicts: Sequence[TuneVerdict]) -> list[str]:
     """Return remarks about Machines whose figures are incomplete."""
     remarks = []
     gaps = [verdict.name for verdict in verdicts if not verdict.totals_s]
@@ -168,7 +168,7 @@ def _remarks(verdicts: Sequence[Verdict]) -> list[str]:
     return remarks
 
 
-def conclusion(name: str, verdict: Verdict) -> str:
+def conclusion(name: str, verdict: TuneVerdict) -> str:
     """Return a sentence that names the best value on a Machine."""
     equal = f" (equally good: {', '.join(map(str, verdict.near))})" if verdict.near else ""
     end = ""

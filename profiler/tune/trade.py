@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.models.prediction import Parts
+from bsplib.profiler.models.prediction import TimeParts
 from bsplib.profiler.summary import Summary
 from bsplib.profiler.tune.sweep import MODEL
 
@@ -159,7 +159,7 @@ def _costs(point: Point) -> dict[Centre, Costs]:
             cost = graph.nodes[name]["cost"]
             centre = _centre(node, [graph.nodes[caller]["node"] for caller in graph.pred[name]])
             costs.setdefault(centre, []).append(
-                Costs(cost.h, cost.comp, seconds.get(name, Parts(0, 0, 0)).total_s)
+                Costs(cost.h, cost.comp, seconds.get(name, TimeParts(0, 0, 0)).total_s)
             )
     return {centre: _sum(each) for centre, each in costs.items()}
 

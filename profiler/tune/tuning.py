@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bsplib.profiler.tune.best import Verdict
+    from bsplib.profiler.tune.best import TuneVerdict
     from bsplib.profiler.tune.parameter import Parameter
-    from bsplib.profiler.tune.seeds import Spread
+    from bsplib.profiler.tune.seeds import SeedSpread
     from bsplib.profiler.tune.sweep import Point
     from bsplib.profiler.tune.trade import Trade
 
@@ -23,11 +23,11 @@ class Tuning:
     """The runs with the first seed."""
     trade: Trade
     """The trade-off that was found in them."""
-    spread: Spread
+    spread: SeedSpread
     """What differs over the seeds."""
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[TuneVerdict]
     """Mean costs on all Machines; first that of the runs."""
-    measured: Verdict
+    measured: TuneVerdict
     """Mean measured times."""
     theory: int | None = None
     """The value that theory demands, if there is a theory."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import bsplib
+from benchmarks.document import read
 from bsplib.apps import work
 from bsplib.apps.sorting import sample_sort
 from bsplib.apps.sql import program
@@ -40,7 +40,7 @@ def computed(charge, *counts):
 
 
 def test_the_seconds_are_those_that_the_benchmark_measured():
-    sections = json.loads(RESULTS.read_text(encoding="utf-8"))["sections"]
+    sections = read(RESULTS)["sections"]
     medians = [section["cases"][0]["seconds"]["median"] for section in sections]
     assert [float(f"{median:.1e}") for median in medians] == [
         work.VALUE_S,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from itertools import count
 
 import pytest
 
+from benchmarks.document import read
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section, comparison, measure, summary
 from benchmarks.report import goals
@@ -23,7 +23,7 @@ def measured(tmp_path):
     def of(*cases, **options):
         section = Section("A section", "call", lambda _: cases, **{"warm_up": 0, **options})
         path = measure("trial", [section], tmp_path)
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read(path)
 
     return of
 
@@ -74,8 +74,10 @@ def test_cases_take_turns_after_those_that_warm_up(measured):
     document = measured(
         *(Case(name, lambda: float(next(clock))) for name in "AB"), warm_up=1, repeats=3
     )
-    samples = [case["samples_s"] for case in document["sections"][0]["cases"]]
-    assert samples == [[2.0, 4.0, 6.0], [3.0, 5.0, 7.0]]
+    first, second = (case["seconds"] for case in document["sections"][0]["cases"])
+    assert [first[each] for each in ("least", "median", "greatest")] == [2.0, 4.0, 6.0]
+    assert [second[each] for each in ("least", "median", "greatest")] == [3.0, 5.0, 7.0]
+    assert [case["samples"] for case in document["sections"][0]["cases"]] == [3, 3]
 
 
 def test_a_comparison_is_the_median_of_the_turns_not_the_ratio_of_medians():

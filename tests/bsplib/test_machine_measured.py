@@ -11,7 +11,7 @@ import pytest
 
 import bsplib
 from bsplib.machine import Machine, load_machine
-from bsplib.machine.measured import Curve, Measured, Relation, Touched
+from bsplib.machine.measured import Curve, HRelation, Measured, Touched
 
 LINE = Curve((100, 200, 400), (10.0, 20.0, 60.0))
 
@@ -62,19 +62,19 @@ def parts(relation, pattern=None, nprocs=2):
 
 
 def test_a_superstep_costs_the_time_of_its_pattern_and_further_calls_and_new_memory():
-    assert parts(Relation(0, 0, 0)) == (0, 1)
-    assert parts(Relation(150, 1, 0), "exchange") == (15 - 1, 1)
-    assert parts(Relation(150, 5, 0), "exchange") == (15 + 4 * 0.5 - 1, 1)
-    assert parts(Relation(150, 1, 50), "exchange") == (15 + 5 - 1, 1)
-    assert parts(Relation(10, 1, 0), None) == (5 - 1, 1)
-    assert parts(Relation(10, 0, 0), None) == (5 - 1, 1)  # of a process that only receives
+    assert parts(HRelation(0, 0, 0)) == (0, 1)
+    assert parts(HRelation(150, 1, 0), "exchange") == (15 - 1, 1)
+    assert parts(HRelation(150, 5, 0), "exchange") == (15 + 4 * 0.5 - 1, 1)
+    assert parts(HRelation(150, 1, 50), "exchange") == (15 + 5 - 1, 1)
+    assert parts(HRelation(10, 1, 0), None) == (5 - 1, 1)
+    assert parts(HRelation(10, 0, 0), None) == (5 - 1, 1)  # of a process that only receives
 
 
 def test_times_between_measured_numbers_of_processes_are_interpolated():
-    assert parts(Relation(0), nprocs=1) == (0, 0.25)
-    assert parts(Relation(0), nprocs=3) == (0, 2)
-    assert parts(Relation(100, 1), nprocs=3) == ((32 + 70) / 2 - 2, 2)
-    assert parts(Relation(100, 1), nprocs=9) == (70 - 3, 3)  # the nearest
+    assert parts(HRelation(0), nprocs=1) == (0, 0.25)
+    assert parts(HRelation(0), nprocs=3) == (0, 2)
+    assert parts(HRelation(100, 1), nprocs=3) == ((32 + 70) / 2 - 2, 2)
+    assert parts(HRelation(100, 1), nprocs=9) == (70 - 3, 3)  # the nearest
     slowdowns = [PROBED.slowdown(count) for count in (1, 2, 3, 4, 9)]
     assert slowdowns == pytest.approx([1, 1.2, 1.6, 2, 2])
 
@@ -87,13 +87,13 @@ def test_more_processes_than_were_measured_share_the_cores(cores, slowdowns):
 
 def test_all_calls_of_an_all_to_all_are_in_its_time():
     four = Measured(4, empty=0.0, call=1.0, patterns={"all-to-all": Curve((0, 100), (10.0, 70.0))})
-    assert float(four.seconds(Relation(100, 3), "all-to-all")) == 70
-    assert float(four.seconds(Relation(100, 5), "all-to-all")) == 72
+    assert float(four.seconds(HRelation(100, 3), "all-to-all")) == 70
+    assert float(four.seconds(HRelation(100, 5), "all-to-all")) == 72
 
 
 def test_a_machine_without_measured_times_costs_g_h_and_l():
     plain = Machine("m", "x", g=2.0, l=3.0)
-    assert plain.parts_of(Relation(10, 4, 5), None, 7) == (20, 3)
+    assert plain.parts_of(HRelation(10, 4, 5), None, 7) == (20, 3)
     assert plain.slowdown(7) == 1
 
 

@@ -21,7 +21,7 @@ import bsplib
 from bsplib import core
 from bsplib.machine import load_machine
 from bsplib.recording.trace import read_trace
-from bsplib.running import launch
+from bsplib.running.overrides import overriding
 
 from .pipes_backend import PIPES
 
@@ -287,34 +287,31 @@ def test_a_pool_has_a_machine(pool):
         assert other.run(lambda bsp: bsp.machine.name) == ["IBM SP2, PVM"]
 
 
-def test_what_the_command_line_says_of_records_applies_to_a_pool(pool, monkeypatch, tmp_path):
+def test_what_the_command_line_says_of_records_applies_to_a_pool(pool, tmp_path):
     path = tmp_path / "recorded.bsp"
-    monkeypatch.setattr(launch.overrides, "profile", str(path))
-    assert pool.run(lambda bsp: bsp.sync()) == [None] * 3
-    assert pool.run(lambda bsp: bsp.sync()) == [None] * 3
+    with overriding(profile=str(path)):
+        assert pool.run(lambda bsp: bsp.sync()) == [None] * 3
+        assert pool.run(lambda bsp: bsp.sync()) == [None] * 3
     assert [run.nprocs for run in read_trace(path).runs] == [3, 3]
 
 
-def test_the_options_of_the_command_line_replace_those_of_a_pool(monkeypatch):
-    monkeypatch.setattr(launch.overrides, "nprocs", 2)
-    monkeypatch.setattr(launch.overrides, "backend", "sim")
-    monkeypatch.setattr(launch.overrides, "machine", load_machine("ibm-sp2-pvm"))
-    with bsplib.Pool(3) as pool:
+def test_the_options_of_the_command_line_replace_those_of_a_pool():
+    named = overriding(nprocs=2, backend="sim", machine=load_machine("ibm-sp2-pvm"))
+    with named, bsplib.Pool(3) as pool:
         assert pool.run(lambda bsp: (bsp.nprocs, bsp.machine.name)) == [(2, "IBM SP2, PVM")] * 2
         assert pool.nprocs == 2
 
 
-def test_a_pool_reports_virtual_times_under_the_command_line(monkeypatch):
+def test_a_pool_reports_virtual_times_under_the_command_line():
     told = []
-    monkeypatch.setattr(launch.overrides, "report_times", told.append)
-    with bsplib.Pool(2, backend="sim") as pool:
+    with overriding(report_times=told.append), bsplib.Pool(2, backend="sim") as pool:
         pool.run(lambda bsp: bsp.charge(1.0))
     assert [times.computation_s for times in told] == [2.0]
 
 
-def test_the_timeout_of_the_command_line_ends_a_run_of_a_pool(monkeypatch):
-    monkeypatch.setattr(launch.overrides, "timeout", 0.2)
-    with bsplib.Pool(2) as pool, pytest.raises(bsplib.RunTimeoutError, match=r"timeout=0\.2"):
+def test_the_timeout_of_the_command_line_ends_a_run_of_a_pool():
+    ends = pytest.raises(bsplib.RunTimeoutError, match=r"timeout=0\.2")
+    with overriding(timeout=0.2), bsplib.Pool(2) as pool, ends:
         pool.run(lambda bsp: time.sleep(DEADLINE_S))
 
 

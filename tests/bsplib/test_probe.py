@@ -15,11 +15,20 @@ from bsplib.machine.measured import Curve
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
 from bsplib.running import probe_curves, probe_table
-from bsplib.running.probe import counts_of, fit_line, probe
+from bsplib.running.probe import (
+    BETWEEN,
+    INSIDE,
+    RELATIONS,
+    counts_of,
+    fit_line,
+    measure_levels,
+    probe,
+    relations_of_levels,
+)
 from bsplib.running.probe_curves import BETWEEN as MISFITS
 from bsplib.running.probe_curves import (
     SIZES,
-    Times,
+    ProbeTimes,
     communicate,
     knots_of,
     message_bytes,
@@ -28,13 +37,6 @@ from bsplib.running.probe_curves import (
     relation,
     spread_of,
     typical,
-)
-from bsplib.running.probe_levels import (
-    BETWEEN,
-    INSIDE,
-    RELATIONS,
-    measure_levels,
-    relations_of_levels,
 )
 from bsplib.tools import cli
 from bsplib.transfers.messages import INLINE
@@ -227,7 +229,7 @@ def times_of(rounds):
     count = len(rounds)
     patterns = [np.array([[each, 2 * each]]) for each in rounds]
     calls = [(0.0, 0.0)] * count
-    return Times(2, (64, 128), [1e9] * count, [1.0] * count, list(rounds), calls, patterns)
+    return ProbeTimes(2, (64, 128), [1e9] * count, [1.0] * count, list(rounds), calls, patterns)
 
 
 def test_the_spread_compares_the_even_rounds_with_the_odd_ones():
@@ -287,8 +289,8 @@ def test_a_computer_with_little_shared_memory_is_probed_with_less(monkeypatch):
 def test_the_levels_are_measured_with_the_relations_that_they_say(
     hosts, between, inside, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("bsplib.running.probe_levels.speed_of", lambda _: 1.0)
-    monkeypatch.setattr("bsplib.running.probe_levels._BATCH_S", 1e-4)
+    monkeypatch.setattr("bsplib.running.probe.speed_of", lambda _: 1.0)
+    monkeypatch.setattr("bsplib.running.probe._BATCH_S", 1e-4)
     path = tmp_path / "levels.bsp"
     bsplib.run(measure_levels, hosts=list(hosts), nprocs=4, backend="sim", profile=path)
     (run,) = read_trace(path).runs

@@ -13,7 +13,7 @@ from bsplib.profiler.compare import baseline as _baseline  # noqa: F401  # see b
 from bsplib.profiler.compare import lookup as _lookup  # noqa: F401
 from bsplib.profiler.compare import traces as _traces  # noqa: F401
 from bsplib.recording.trace import read_trace
-from bsplib.running import launch
+from bsplib.running.overrides import current
 
 # pytester forgets the modules that a run of pytest imported, and each would import them anew.
 pytest_plugins = ["pytester"]
@@ -105,7 +105,7 @@ def test_two(bsp_trace):
     assert len(bsp_trace.runs) == 1
 """)
     result.assert_outcomes(passed=3)
-    assert launch.overrides.profile_else is None
+    assert current().profile_else is None
 
 
 def test_a_file_that_the_test_names_is_written_instead(suite):

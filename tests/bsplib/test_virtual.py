@@ -16,7 +16,7 @@ from bsplib.machine import Machine
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import RECORD, TRAFFIC, Direction
 from bsplib.recording.trace import read_trace
-from bsplib.running import launch
+from bsplib.running.overrides import overriding
 from bsplib.sync_kinds import Kind
 
 G, L = 1e-6, 1e-3
@@ -25,16 +25,16 @@ SUM = Machine("by hand, sum", "made up", g=G, l=L, h="sum")
 
 
 @pytest.fixture
-def simulate(monkeypatch):
+def simulate():
     """Run on virtual processors; return results and times."""
     times = []
-    monkeypatch.setattr(launch.overrides, "report_times", times.append)
 
     def run_it(main, *args, nprocs, **more):
         results = bsplib.run(main, *args, nprocs=nprocs, backend="sim", **more)
         return results, times.pop()
 
-    return run_it
+    with overriding(report_times=times.append):
+        yield run_it
 
 
 @pytest.fixture

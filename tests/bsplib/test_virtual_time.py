@@ -16,6 +16,7 @@ from bsplib.core.clock import Clock
 from bsplib.machine import Machine, load_machine
 from bsplib.recording.trace import read_trace
 from bsplib.running import launch, speed, virtual_group
+from bsplib.running.overrides import overriding
 
 FREE = load_machine("ideal")
 PRICED = Machine("by hand", "made up", g=1e-9, l=1e-6)
@@ -42,16 +43,16 @@ def thread(monkeypatch):
 
 
 @pytest.fixture
-def simulate(monkeypatch, tmp_path):
+def simulate(tmp_path):
     """Run on virtual processors; return results, times, and what was recorded."""
 
     def run_it(main, *args, nprocs=2, machine=FREE, **more):
         told = []
-        monkeypatch.setattr(launch.overrides, "report_times", told.append)
         path = tmp_path / "virtual.bsp"
-        results = bsplib.run(
-            main, *args, nprocs=nprocs, backend="sim", machine=machine, profile=path, **more
-        )
+        with overriding(report_times=told.append):
+            results = bsplib.run(
+                main, *args, nprocs=nprocs, backend="sim", machine=machine, profile=path, **more
+            )
         return SimpleNamespace(results=results, times=told[-1], run=read_trace(path).runs[-1])
 
     return run_it

@@ -144,7 +144,7 @@ def _table(generator: Generator, name: str) -> pa.Table:
 def _digest(result: Any) -> str:
     """Return a digest of all bits of a result, but for the times in it."""
     found = hashlib.sha256()
-    if isinstance(result, queries.Answer):
+    if isinstance(result, queries.ProcessAnswer):
         found.update(repr(result.rows).encode())
         for name, table in result.tables.items():
             found.update(f"{name} {table.schema} {table.num_rows}".encode())

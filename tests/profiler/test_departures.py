@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsplib.profiler.departures import Pattern, by_place, departures
+from bsplib.profiler.departures import ExchangeSide, by_place, departures
 from bsplib.sync_kinds import Kind
 
 
@@ -27,7 +27,7 @@ def test_the_prediction_is_g_h_plus_l(steps):
 
 def test_fan_in_and_fan_out_are_told_apart(steps):
     found = departures(steps, 0, 0)
-    assert found.pattern.tolist() == [Pattern.EVEN, Pattern.FAN_IN, Pattern.FAN_OUT]
+    assert found.pattern.tolist() == [ExchangeSide.EVEN, ExchangeSide.FAN_IN, ExchangeSide.FAN_OUT]
 
 
 def test_the_rule_sum_adds_what_a_process_receives_to_what_it_sends(steps):

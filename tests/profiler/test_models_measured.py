@@ -13,7 +13,7 @@ from bsplib.errors import UsageError
 from bsplib.machine import Machine, load_machine
 from bsplib.machine.measured import Curve, Measured
 from bsplib.profiler.models.prediction import predict
-from bsplib.profiler.models.prices import Prices, choose_prices
+from bsplib.profiler.models.prices import ReplayPrices, choose_prices
 from bsplib.profiler.models.replay import MODELS, replay
 from bsplib.profiler.models.report import print_predictions
 from bsplib.profiler.models.timeline import lay_out
@@ -38,7 +38,7 @@ PROBED = Machine(
 
 
 def times(run, machine=PROBED, pattern="auto"):
-    timeline, prices = lay_out(run), Prices(machine, pattern=pattern)
+    timeline, prices = lay_out(run), ReplayPrices(machine, pattern=pattern)
     return {model: pytest.approx(replay(timeline, model, prices).total_s * 1e9) for model in MODELS}
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, Pattern, load_machine
 from bsplib.profiler.models.prediction import MEASURED, predict
-from bsplib.profiler.models.prices import Prices, choose_prices, recognise, recorded_machine
+from bsplib.profiler.models.prices import ReplayPrices, choose_prices, recognise, recorded_machine
 from bsplib.profiler.models.replay import MODELS, replay
 from bsplib.profiler.models.report import print_predictions
 from bsplib.profiler.models.timeline import lay_out
@@ -50,7 +50,7 @@ def by_name(prediction, model):
 
 
 def test_a_node_has_what_was_spent_under_it(broadcasts):
-    nodes = by_name(predict(broadcasts, Prices(HERE)), "BSP")
+    nodes = by_name(predict(broadcasts, ReplayPrices(HERE)), "BSP")
     assert {name: round(parts.total_s * 1e9) for name, parts in nodes.items()} == {
         "main": 5100 + 10 + 1550 + 4000,
         "foo": 4000 + 1000 + 2000,
@@ -67,7 +67,7 @@ def test_a_node_has_what_was_spent_under_it(broadcasts):
 
 @pytest.mark.parametrize("model", [MEASURED, *MODELS])
 def test_cost_centres_add_up_to_the_total(broadcasts, model):
-    prediction = predict(broadcasts, Prices(THERE, 2.0))
+    prediction = predict(broadcasts, ReplayPrices(THERE, 2.0))
     graph = prediction.callgraph.graph
     leaves = [name for name in graph if graph.out_degree(name) == 0]
     total = prediction.totals[model].total_s
@@ -79,7 +79,7 @@ def test_functions_that_recur_count_once(script):
     program = script(1)
     program.step("main f", w=3)
     program.step("main f f f", w=4)
-    nodes = by_name(predict(program.run(), Prices(Machine("m", "x", g=0.0, l=0.0))), "BSP")
+    nodes = by_name(predict(program.run(), ReplayPrices(Machine("m", "x", g=0.0, l=0.0))), "BSP")
     assert round(nodes["f"].total_s * 1e9) == 7
 
 
@@ -87,7 +87,7 @@ def test_stacks_without_a_common_root_have_one_made_for_them(script):
     program = script(1)
     program.step("one f", w=3)
     program.step("two f", w=4)
-    prediction = predict(program.run(), Prices(Machine("m", "x", g=0.0, l=0.0)))
+    prediction = predict(program.run(), ReplayPrices(Machine("m", "x", g=0.0, l=0.0)))
     nodes = by_name(prediction, "MPM")
     assert [round(nodes[name].total_s * 1e9) for name in ("main", "one", "two", "f")] == [
         7,
@@ -99,14 +99,14 @@ def test_stacks_without_a_common_root_have_one_made_for_them(script):
 
 
 def test_the_error_is_in_percent_of_what_was_measured(broadcasts):
-    prediction = predict(broadcasts, Prices(HERE), ["BSP"])
+    prediction = predict(broadcasts, ReplayPrices(HERE), ["BSP"])
     took = prediction.totals[MEASURED].total_s
     assert round(took * 1e9) == 2 * 2900 + 1800 + 800 + 10
     assert prediction.error_percent("BSP") == pytest.approx(100 * (8410 - 10660) / 8410)
 
 
 def test_there_is_no_error_on_another_machine_than_the_one_that_was_measured(broadcasts):
-    prediction = predict(broadcasts, Prices(THERE, 4.0))
+    prediction = predict(broadcasts, ReplayPrices(THERE, 4.0))
     assert prediction.is_elsewhere
     assert [prediction.error_percent(model) for model in MODELS] == [None] * 4
     text = printed([prediction])
@@ -118,14 +118,14 @@ def test_a_run_that_took_no_time_has_no_error(script):
     program = script(1)
     program.step("main")
     run = program.run(meta={"machine": asdict(HERE)})
-    prediction = predict(run, Prices(HERE))
+    prediction = predict(run, ReplayPrices(HERE))
     assert prediction.error_percent("BSP") is None
     assert "%" not in printed([prediction])
 
 
 def test_only_the_models_that_are_asked_for_are_replayed(broadcasts):
     told = []
-    prediction = predict(broadcasts, Prices(HERE), ["MPM"], progress=lambda: told.append(1))
+    prediction = predict(broadcasts, ReplayPrices(HERE), ["MPM"], progress=lambda: told.append(1))
     assert list(prediction.totals) == list(prediction.nodes) == [MEASURED, "MPM"]
     assert len(told) == 2
 
@@ -134,14 +134,14 @@ def test_there_are_four_models(broadcasts):
     with pytest.raises(
         ValueError, match=r"there is no model 'LogP'; choose one of BSP, BSPWB, MPM,"
     ):
-        replay(lay_out(broadcasts), "LogP", Prices(HERE))
+        replay(lay_out(broadcasts), "LogP", ReplayPrices(HERE))
 
 
 # -- prices -----------------------------------------------------------------------------------
 
 
 def test_where_nothing_is_said_the_machine_of_the_trace_holds(broadcasts):
-    assert choose_prices(broadcasts) == Prices(HERE)
+    assert choose_prices(broadcasts) == ReplayPrices(HERE)
     assert recorded_machine(broadcasts) == HERE
 
 
@@ -246,7 +246,7 @@ def test_g_and_l_of_a_pattern_hold_for_the_models_of_messages(script):
     machine = Machine("m", "x", g=1e-9, l=1e-9, patterns=patterns)
 
     def totals(pattern):
-        timeline, prices = lay_out(program.run()), Prices(machine, pattern=pattern)
+        timeline, prices = lay_out(program.run()), ReplayPrices(machine, pattern=pattern)
         return [round(replay(timeline, model, prices).total_s * 1e9) for model in MODELS]
 
     own = 203
@@ -270,7 +270,7 @@ def printed(predictions, **options):
 
 
 def test_the_tables_have_totals_and_nodes_of_all_models(broadcasts):
-    text = printed([predict(broadcasts, Prices(THERE, 4.0))])
+    text = printed([predict(broadcasts, ReplayPrices(THERE, 4.0))])
     lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
     assert text.startswith(
         "run 1: b.py, 2 processes, on there, g 32.0 ns per word, l 3.00 µs, computation takes 4 "
@@ -288,7 +288,7 @@ def test_the_tables_have_totals_and_nodes_of_all_models(broadcasts):
 def test_waiting_for_a_core_is_a_part_of_the_measured_total_only(script):
     program = script(2)
     program.step("main", w=[8000, 8000], cpu=[2000, 2000])
-    text = printed([predict(program.run(meta={"cores": 1}), Prices(THERE))])
+    text = printed([predict(program.run(meta={"cores": 1}), ReplayPrices(THERE))])
     assert "waiting for a core: 12.0 µs of 2 processes on 1 core (part of the measured" in text
     lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
     assert ["measured", "8.00 µs", "2.00 µs", "0 s"] in lines
@@ -361,5 +361,5 @@ def test_a_wrong_command_is_one_sentence(bsp, arguments, words):
 
 def test_predicting_leaves_the_records_alone(broadcasts):
     before = broadcasts.records.copy()
-    predict(broadcasts, Prices(THERE, 2.0))
+    predict(broadcasts, ReplayPrices(THERE, 2.0))
     assert np.array_equal(before, broadcasts.records)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.machine import Level, Machine
 from bsplib.profiler.costs import spent_ns
-from bsplib.profiler.models.prices import Prices
+from bsplib.profiler.models.prices import ReplayPrices
 from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.models.timeline import lay_out
 from bsplib.recording.trace import read_trace
-from bsplib.running import launch
+from bsplib.running.overrides import overriding
 from bsplib.sync_kinds import Kind
 
 OBLSYNC, END = Kind.OBLSYNC, Kind.END
@@ -28,7 +28,7 @@ def machine(g_ns=0.0, l_ns=0.0, h="max"):
 
 def times(run, prices):
     """Total of each model in ns, the script's own unit."""
-    prices = prices if isinstance(prices, Prices) else Prices(prices)
+    prices = prices if isinstance(prices, ReplayPrices) else ReplayPrices(prices)
     timeline = lay_out(run)
     return {model: pytest.approx(replay(timeline, model, prices).total_s * 1e9) for model in MODELS}
 
@@ -140,7 +140,7 @@ def test_a_run_without_records_takes_no_time(script, nprocs):
 def test_a_slower_machine_computes_for_longer_and_communicates_as_priced(script):
     program = script(2)
     program.step("main", w=[10, 4], puts=[(0, 1, 8)])
-    prices = Prices(machine(g_ns=1, l_ns=1), ratio=2.5)
+    prices = ReplayPrices(machine(g_ns=1, l_ns=1), ratio=2.5)
     assert times(program.run(), prices) == alike(25 + 8 + 1)
 
 
@@ -226,7 +226,7 @@ def test_what_is_booked_on_two_levels_adds_up(script):
         program.step("main", w=4, puts=[(0, 2, size), (0, 1, 100)])
     timeline = lay_out(program.run(**HOSTS))
     for model in MODELS:
-        booked = replay(timeline, model, Prices(two_levels()))
+        booked = replay(timeline, model, ReplayPrices(two_levels()))
         assert booked.sync_s.sum() * 1e9 == pytest.approx(2 * (7 + 100))
         assert booked.total_s * 1e9 == pytest.approx(
             sum(5 + size + 7 + 4 + 100 + 5 * size + 100 for size in (10, 20))
@@ -342,7 +342,7 @@ def test_a_total_is_booked_along_the_path_that_decides_it(script):
     program.step(["main f", "main g"], w=[10, 40], puts=[(0, 1, 8)], kind=OBLSYNC, waits=[0, 0])
     program.step(["main f", "main g"], w=[90, 1], puts=[(0, 1, 8)], kind=OBLSYNC, waits=[0, 41])
     program.step(["main f", "main g"], w=[0, 5], kind=END)
-    run, prices = program.run(), Prices(machine(g_ns=1, l_ns=2))
+    run, prices = program.run(), ReplayPrices(machine(g_ns=1, l_ns=2))
     timeline = lay_out(run)
     # Process 1 is last. It has waited for 0, which has waited for nobody.
     booked = {"f": (10 + 90, 8, 2), "g": (5, 8, 2)}
@@ -361,7 +361,7 @@ def test_of_sub_groups_side_by_side_the_one_that_decides_is_booked(script):
     program.step("main", w=[7, 19])
     run = program.run()
     for model in MODELS:
-        booking = replay(lay_out(run), model, Prices(machine(l_ns=1)))
+        booking = replay(lay_out(run), model, ReplayPrices(machine(l_ns=1)))
         assert stacks_of(run, booking) == {"fast": (20, 0, 0), "main": (19, 0, 1)}
 
 
@@ -456,14 +456,15 @@ def start(bsp, rounds, seed):
 
 
 @pytest.fixture
-def simulate(tmp_path, monkeypatch):
+def simulate(tmp_path):
     """Run in virtual time; return what was recorded and the parallel time in ns."""
 
     def run_it(main, *args, nprocs, machine):
         told = []
-        monkeypatch.setattr(launch.overrides, "report_times", told.append)
         path = tmp_path / "virtual.bsp"
-        bsplib.run(main, *args, nprocs=nprocs, backend="sim", machine=machine, profile=path)
+        options = {"nprocs": nprocs, "machine": machine, "profile": path}
+        with overriding(report_times=told.append):
+            bsplib.run(main, *args, backend="sim", **options)
         return read_trace(path).runs[-1], told[-1].parallel_s * 1e9
 
     return run_it
@@ -484,7 +485,7 @@ def test_obsp_takes_what_virtual_processors_take(simulate, rounds, seed, nprocs,
     prices = machine(g_ns=3, l_ns=50, h=h)
     run, parallel_ns = simulate(start, rounds, seed, nprocs=nprocs, machine=prices)
     timeline = lay_out(run)
-    again = replay(timeline, "OBSP*", Prices(prices))
+    again = replay(timeline, "OBSP*", ReplayPrices(prices))
     assert again.total_s * 1e9 == pytest.approx(parallel_ns, abs=1e-3)
     assert measured(timeline).total_s == pytest.approx(again.total_s, abs=1e-12)
 
@@ -501,7 +502,7 @@ def test_without_barriers_no_model_is_slower(simulate, rounds, seed, nprocs):
     run, _ = simulate(start, flat, seed, nprocs=nprocs, machine=prices)
     timeline = lay_out(run)
     order = ("MPM", "OBSP*", "BSPWB", "BSP")
-    totals = [replay(timeline, model, Prices(prices)).total_s for model in order]
+    totals = [replay(timeline, model, ReplayPrices(prices)).total_s for model in order]
     assert all(less <= more * (1 + 1e-12) for less, more in pairwise(totals))
 
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
-from bsplib.machine.measured import Curve, Measured, Relation
+from bsplib.machine.measured import Curve, HRelation, Measured
 from bsplib.profiler.models.nodes import (
     ModelError,
     fit_nodes,
@@ -461,7 +461,7 @@ def test_a_probed_machine_prices_each_cost_centre_by_its_pattern_and_processes(r
         ("recursion", 8 * 4096 / 8, "exchange", 3),
         ("square", 8 * 49, "all-to-all", 1),
     ):
-        transfer_s, sync_s = machine.parts_of(Relation(h, 1), pattern, 8)
+        transfer_s, sync_s = machine.parts_of(HRelation(h, 1), pattern, 8)
         assert times[name].comm_s == pytest.approx(supersteps * transfer_s)
         assert times[name].sync_s == pytest.approx(supersteps * sync_s)
 

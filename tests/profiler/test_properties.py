@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from bsplib.profiler.compare.comparison import compare
-from bsplib.profiler.compare.data import as_data
 from bsplib.profiler.compare.matching import match
 from bsplib.profiler.compare.quantities import QUANTITIES
+from bsplib.profiler.compare.session import as_data
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import PATHS, critical_path, score
 from bsplib.sync_kinds import Kind

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.machine import Machine, Pattern
 from bsplib.machine.measured import Curve, Measured
-from bsplib.profiler.models.prices import VIRTUAL, Prices, choose_prices
+from bsplib.profiler.models.prices import VIRTUAL, ReplayPrices, choose_prices
 from bsplib.profiler.models.replay import MODELS, measured, replay
 from bsplib.profiler.models.timeline import lay_out
 from bsplib.recording.trace import read_trace
-from bsplib.running import launch
+from bsplib.running.overrides import overriding
 from tests.drawn import examples
 
 MEASURED, CHARGED = "measured", "charged"
@@ -53,14 +53,15 @@ def machine(rule, *, patterns=False, probed=False):
 
 
 @pytest.fixture
-def simulate(tmp_path, monkeypatch):
+def simulate(tmp_path):
     """Run on virtual processors; return what was recorded and the parallel time in ns."""
 
     def run_it(main, *args, nprocs, machine, **more):
         told = []
-        monkeypatch.setattr(launch.overrides, "report_times", told.append)
         path = tmp_path / "virtual.bsp"
-        bsplib.run(main, *args, nprocs=nprocs, backend="sim", machine=machine, profile=path, **more)
+        options = {"nprocs": nprocs, "machine": machine, "profile": path}
+        with overriding(report_times=told.append):
+            bsplib.run(main, *args, backend="sim", **options, **more)
         return read_trace(path).runs[-1], told[-1].parallel_s * 1e9
 
     return run_it
@@ -129,7 +130,7 @@ def check(run, parallel_ns, model, own):
     again_ns = replay(lay_out(run), model, choose_prices(run)).total_s * 1e9
     supersteps = len(run.records)
     by_pattern = own.patterns or own.measured
-    assert choose_prices(run) == Prices(own, pattern=VIRTUAL if by_pattern else None)
+    assert choose_prices(run) == ReplayPrices(own, pattern=VIRTUAL if by_pattern else None)
     assert again_ns == pytest.approx(int(run.records["end"].max()), abs=supersteps)
     assert again_ns == pytest.approx(parallel_ns, abs=supersteps + 1)
 

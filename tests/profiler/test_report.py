@@ -12,7 +12,7 @@ from rich.console import Console
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
 from bsplib.profiler.profile import Profile
-from bsplib.profiler.report import Choice, print_report
+from bsplib.profiler.report import RowChoice, print_report
 from bsplib.recording.records import Frame, Run, Trace
 from bsplib.sync_kinds import Kind
 
@@ -105,7 +105,7 @@ def test_the_end_of_main_is_a_row_where_something_was_done_there(script):
 
 
 def test_in_the_order_of_the_call_tree_rows_are_indented_by_their_depth(broadcasts):
-    text = printed(broadcasts, choice=Choice("tree"))
+    text = printed(broadcasts, choice=RowChoice("tree"))
     order = [
         (cell_len(line[2:]) - cell_len(line[2:].lstrip()), line[2:].split()[0])
         for line in lines(text)
@@ -144,28 +144,28 @@ def test_rows_are_sorted_by_what_is_asked_for(script, sort, first):
     program.step("main calls:31", calls=[10_000, 10_000])
     for _ in range(3):
         program.step("main often:41", w=10)
-    text = printed(program.run(), choice=Choice(sort))
+    text = printed(program.run(), choice=RowChoice(sort))
     assert names(text)[:3] == first
 
 
 def test_an_order_that_is_none_is_refused():
     with pytest.raises(ValueError, match="no order is called 'size'; they are loss, cost, comp,"):
-        Choice("size")
+        RowChoice("size")
 
 
 def test_rows_that_are_left_out_are_summed_without_counting_any_loss_twice(broadcasts):
-    text = printed(broadcasts, choice=Choice("cost", top=1))
+    text = printed(broadcasts, choice=RowChoice("cost", top=1))
     assert names(text) == ["main"]
     rest = next(line for line in text.splitlines() if line.startswith("  and "))
     assert rest == "  and 6 more nodes: loss 3.00 ms, cost 6.03 ms in the cost centres among them"
-    text = printed(broadcasts, choice=Choice("cost", top=6))
+    text = printed(broadcasts, choice=RowChoice("cost", top=6))
     assert "  and 1 more node: loss 0 s, cost 6.00 µs in the cost centres among them" in text
 
 
 def test_functions_that_are_left_out_alone_have_no_sum(script):
     program = script(1)
     program.step("main foo", w=1)
-    text = printed(program.run(), choice=Choice("name", top=2))
+    text = printed(program.run(), choice=RowChoice("name", top=2))
     assert names(text) == ["app.py line 12", "foo"]
     assert "  and 1 more node\n" in text
 
@@ -175,14 +175,14 @@ def test_functions_that_are_left_out_alone_have_no_sum(script):
     [(0, {"main"}), (1, {"main", "foo", "bar"})],
 )
 def test_a_depth_is_a_number_of_calls_from_main(broadcasts, depth, shown):
-    assert set(names(printed(broadcasts, choice=Choice(depth=depth)))) == shown
+    assert set(names(printed(broadcasts, choice=RowChoice(depth=depth)))) == shown
 
 
 def test_a_recursive_program_has_its_nearest_callers_in_the_tree(script):
     program = script(1)
     program.step("main a b c", w=1)
     program.step("main c", w=1)
-    text = printed(program.run(), choice=Choice("tree"))
+    text = printed(program.run(), choice=RowChoice("tree"))
     indents = {
         line.split()[1 if line[0] == "*" else 0]: len(line[2:]) - len(line[2:].lstrip())
         for line in lines(text)
@@ -344,7 +344,7 @@ def large(script):
 @pytest.mark.parametrize("width", COLUMNS_AT)
 @pytest.mark.parametrize("sort", ["loss", "tree"])
 def test_no_number_is_cut_and_no_row_folded_at_any_width(large, width, sort):
-    text = shown(large, width=width, choice=Choice(sort, top=40))
+    text = shown(large, width=width, choice=RowChoice(sort, top=40))
     assert max(map(cell_len, text.splitlines())) <= width
     assert len(lines(text)) == 40
     number = r"\S+ (?:s|ms|µs|ns)"
@@ -354,7 +354,7 @@ def test_no_number_is_cut_and_no_row_folded_at_any_width(large, width, sort):
 
 @pytest.mark.parametrize("width", COLUMNS_AT)
 def test_narrow_terminals_have_fewer_columns_and_say_which_are_missing(large, width):
-    text = shown(large, width=width, choice=Choice(top=40))
+    text = shown(large, width=width, choice=RowChoice(top=40))
     head = re.split(r"─+\n", text)[0].splitlines()[-1]
     assert re.split(r"\s{2,}", head.strip()) == COLUMNS_AT[width]
     missing = [title for title in COLUMNS_AT[160] if title not in COLUMNS_AT[width]]
@@ -364,28 +364,28 @@ def test_narrow_terminals_have_fewer_columns_and_say_which_are_missing(large, wi
 
 
 def test_the_column_that_rows_are_sorted_by_stays_longest(large):
-    text = shown(large, width=80, choice=Choice("comm", top=5))
+    text = shown(large, width=80, choice=RowChoice("comm", top=5))
     head = re.split(r"─+\n", text)[0].splitlines()[-1]
     assert head.split() == ["loss", "cost", "steps", "communication"]
-    text = shown(large, width=50, choice=Choice("h", top=5))
+    text = shown(large, width=50, choice=RowChoice("h", top=5))
     assert "h-relation" in re.split(r"─+\n", text)[0].splitlines()[-1]
 
 
 def test_of_many_callers_two_are_named(large):
-    text = shown(large, width=160, choice=Choice("h", top=3))
+    text = shown(large, width=160, choice=RowChoice("h", top=3))
     assert "shared (from caller_00, caller_01 and 20 more)" in text
-    text = shown(large, width=100, choice=Choice("h", top=3))
+    text = shown(large, width=100, choice=RowChoice("h", top=3))
     assert "shared (from 22 callers)" in text
     assert "caller_02" not in text
 
 
 def test_names_that_do_not_fit_keep_their_end(large):
-    text = shown(large, width=80, choice=Choice("name", top=200))
+    text = shown(large, width=80, choice=RowChoice("name", top=200))
     assert re.search(r"^[* ] …\S+\.end ", text, re.MULTILINE)
 
 
 def test_deep_rows_have_their_depth_instead_of_an_indentation(large):
-    text = shown(large, width=100, choice=Choice("tree"))
+    text = shown(large, width=100, choice=RowChoice("tree"))
     assert re.search(r"^. \(30\) +inner_29 ", text, re.MULTILINE)
 
 
@@ -442,7 +442,7 @@ def test_of_a_node_its_losses_are_told_with_its_place(broadcasts):
 
 
 def test_callers_beyond_the_number_of_rows_are_counted(large):
-    text = shown(large, node="shared", choice=Choice(top=4))
+    text = shown(large, node="shared", choice=RowChoice(top=4))
     assert "callers (18 more are not shown)" in text
     assert len(sandwich(text)[0]) == 4
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.profiler.profile import Profile
-from bsplib.profiler.report import Choice
+from bsplib.profiler.report import RowChoice
 from bsplib.profiler.report.document import document
 from bsplib.profiler.report.rows import MOST_ROWS, SORTS
 from bsplib.recording.records import Trace
@@ -122,7 +122,7 @@ def test_of_one_node_its_callers_and_callees_are_listed(script):
     entries = Profile(Trace((program.run(),))).runs
     (run,) = document(entries, node="shared")["runs"]
     assert {node["name"] for node in run["nodes"]} == {"a", "b", "shared", "x"}
-    (run,) = document(entries, node="shared", choice=Choice("name", top=1))["runs"]
+    (run,) = document(entries, node="shared", choice=RowChoice("name", top=1))["runs"]
     assert {node["name"] for node in run["nodes"]} == {"a"}
 
 

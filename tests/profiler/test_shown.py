@@ -1,7 +1,7 @@
 import networkx
 import pytest
 
-from bsplib.profiler.shown import Link, chosen, links
+from bsplib.profiler.shown import ShownLink, chosen, links
 
 
 @pytest.fixture
@@ -31,18 +31,21 @@ def test_a_second_value_decides_between_equal_ranks(graph):
 
 
 def test_a_chain_through_nodes_that_are_not_shown_is_one_link(graph):
-    assert set(links(graph, ["m", "d", "e"])) == {Link("m", "d", False), Link("m", "e", False)}
+    assert set(links(graph, ["m", "d", "e"])) == {
+        ShownLink("m", "d", False),
+        ShownLink("m", "e", False),
+    }
 
 
 def test_an_edge_between_nodes_that_are_shown_is_direct(graph):
-    assert links(graph, ["m", "a", "c"]) == [Link("m", "a", True), Link("a", "c", True)]
+    assert links(graph, ["m", "a", "c"]) == [ShownLink("m", "a", True), ShownLink("a", "c", True)]
 
 
 def test_a_shown_node_ends_a_chain(graph):
     assert set(links(graph, ["m", "a", "e"])) == {
-        Link("m", "a", True),
-        Link("m", "e", False),
-        Link("a", "e", False),
+        ShownLink("m", "a", True),
+        ShownLink("m", "e", False),
+        ShownLink("a", "e", False),
     }
 
 
@@ -52,4 +55,4 @@ def test_all_nodes_are_linked_by_the_edges_of_the_graph(graph):
 
 def test_functions_that_call_each_other_end_the_search():
     graph = networkx.DiGraph(["ma", "ab", "ba", "bc"])
-    assert links(graph, ["m", "c"]) == [Link("m", "c", False)]
+    assert links(graph, ["m", "c"]) == [ShownLink("m", "c", False)]

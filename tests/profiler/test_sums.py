@@ -10,7 +10,7 @@ import pytest
 
 from bsplib.profiler import _numbering
 from bsplib.profiler._numbering import finder, ranked, stable_order
-from bsplib.profiler._sums import Sums
+from bsplib.profiler._sums import RunSums
 from bsplib.profiler.booking import keep_books
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import (
@@ -144,7 +144,7 @@ def plain_elapsed_ns(run, chosen):
 
 
 def test_costs_of_any_origins_are_those_of_their_records(run):
-    sums = Sums(run)
+    sums = RunSums(run)
     rng = np.random.default_rng(7)
     sets = [{origin} for origin in range(len(sums.origins))]
     sets += [set(range(len(sums.origins))), set()]
@@ -165,7 +165,7 @@ def test_costs_of_any_origins_are_those_of_their_records(run):
 
 
 def test_the_origin_of_a_record_is_its_stack_with_the_kind_of_its_sync(run):
-    sums = Sums(run)
+    sums = RunSums(run)
     found = [sums.origins[origin] for origin in sums.origin]
     assert found == list(
         zip(run.records["stack"].tolist(), map(Kind, run.records["kind"]), strict=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bsplib.profiler.costs import h_relation
-from bsplib.profiler.traffic import Traffic
+from bsplib.profiler.traffic import RunTraffic
 from bsplib.recording.records import Direction
 
 
@@ -19,33 +19,37 @@ def exchange(script):
 
 
 def test_rows_send_and_columns_receive(exchange):
-    matrix = Traffic(exchange).matrix()
+    matrix = RunTraffic(exchange).matrix()
     assert matrix.bytes.tolist() == [[0, 0, 8], [3, 0, 5], [100, 0, 0]]
     assert matrix.messages.tolist() == [[0, 0, 1], [1, 0, 1], [1, 0, 0]]
     assert (matrix.total_bytes, matrix.total_messages) == (116, 4)
 
 
 def test_sums_of_rows_and_columns_are_h_out_and_h_in(exchange):
-    matrix = Traffic(exchange).matrix()
+    matrix = RunTraffic(exchange).matrix()
     h_out, h_in = h_relation(exchange)
     assert matrix.h_out.total.tolist() == (h_out[:3] + h_out[3:]).tolist()
     assert matrix.h_in.total.tolist() == (h_in[:3] + h_in[3:]).tolist()
 
 
 def test_transfers_to_self_are_apart(exchange):
-    matrix = Traffic(exchange).matrix()
+    matrix = RunTraffic(exchange).matrix()
     assert matrix.self_bytes.tolist() == [7, 0, 0]
 
 
 def test_only_the_transfers_of_chosen_records_count(exchange):
-    matrix = Traffic(exchange).matrix(exchange.records["superstep"] == 1)
+    matrix = RunTraffic(exchange).matrix(exchange.records["superstep"] == 1)
     assert matrix.bytes.tolist() == [[0, 0, 0], [0, 0, 0], [100, 0, 0]]
     assert matrix.self_bytes.tolist() == [0, 0, 0]
 
 
 def test_a_get_belongs_to_the_record_that_asked(exchange):
     asked_by_0 = exchange.records["pid"] == 0
-    assert Traffic(exchange).matrix(asked_by_0).bytes.tolist() == [[0, 0, 8], [3, 0, 0], [0, 0, 0]]
+    assert RunTraffic(exchange).matrix(asked_by_0).bytes.tolist() == [
+        [0, 0, 8],
+        [3, 0, 0],
+        [0, 0, 0],
+    ]
     assert exchange.traffic["direction"][2] == Direction.IN
 
 
@@ -59,20 +63,20 @@ def crowd(script):
 
 
 def test_many_processes_are_joined_in_blocks(crowd):
-    matrix = Traffic(crowd).matrix(most=3)
+    matrix = RunTraffic(crowd).matrix(most=3)
     assert (matrix.senders.size, matrix.senders.parts) == (3, 3)
     assert matrix.bytes.tolist() == [[2, 31, 0], [0, 22, 1], [1, 10, 0]]
 
 
 def test_a_block_names_its_process_with_the_most_bytes(crowd):
-    matrix = Traffic(crowd).matrix(most=3)
+    matrix = RunTraffic(crowd).matrix(most=3)
     assert matrix.h_in.total.tolist() == [3, 63, 1]
     assert matrix.h_in.most.tolist() == [1, 61, 1]
     assert matrix.h_in.pid.tolist() == [0, 4, 6]
 
 
 def test_a_part_of_the_matrix_is_divided_more_finely(crowd):
-    matrix = Traffic(crowd).matrix(senders=(2, 4), receivers=(3, 6), most=3)
+    matrix = RunTraffic(crowd).matrix(senders=(2, 4), receivers=(3, 6), most=3)
     assert matrix.senders == (2, 4, 1)
     assert matrix.bytes.tolist() == [[1, 10, 0], [0, 11, 0]]
     assert matrix.h_out.total.tolist() == [11, 11]
@@ -80,7 +84,7 @@ def test_a_part_of_the_matrix_is_divided_more_finely(crowd):
 
 
 def test_a_range_of_processes_is_clipped_to_the_run(crowd):
-    matrix = Traffic(crowd).matrix(senders=(-3, 99), receivers=(50, 60))
+    matrix = RunTraffic(crowd).matrix(senders=(-3, 99), receivers=(50, 60))
     assert matrix.senders == (0, 7, 1)
     assert matrix.receivers == (6, 7, 1)
 
@@ -88,6 +92,6 @@ def test_a_range_of_processes_is_clipped_to_the_run(crowd):
 def test_a_run_without_traffic_has_a_matrix_of_zeros(script):
     program = script(2)
     program.step("main")
-    matrix = Traffic(program.run()).matrix()
+    matrix = RunTraffic(program.run()).matrix()
     assert matrix.bytes.tolist() == [[0, 0], [0, 0]]
     assert matrix.h_in.total.tolist() == [0, 0]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from bsplib import UsageError
 from bsplib.machine import known_machines, load_machine
 from bsplib.profiler.models.timeline import lay_out
-from bsplib.profiler.tune import Options, find_app, find_trade, judge, parse_parameter, sweep
+from bsplib.profiler.tune import SweepOptions, find_app, find_trade, judge, parse_parameter, sweep
 from bsplib.profiler.tune import table as tables
-from bsplib.profiler.tune.best import Verdict, _verdict, measured
+from bsplib.profiler.tune.best import TuneVerdict, _verdict, measured
 from bsplib.profiler.tune.trade import trend
 from bsplib.recording.trace import read_trace
 from bsplib.tools.cli import main as bsp
@@ -26,7 +26,7 @@ APP = '''
 
 import click
 
-from bsplib.apps.command import Place, place_options
+from bsplib.apps.command import ProgramRun, place_options
 
 
 def sample(bsp, grain):
@@ -60,7 +60,7 @@ def main(bsp, grain):
 @click.option("--word", default="a")
 @click.option("--fail", default=99)
 @place_options
-def command(grain, share, fast, word, fail, place: Place):
+def command(grain, share, fast, word, fail, place: ProgramRun):
     print("a line that nobody wants to see")
     if grain >= fail:
         raise click.ClickException(f"a grain of {grain} is more than there is")
@@ -88,7 +88,7 @@ def app(path):
 @pytest.fixture(scope="module")
 def points(app):
     parameter = parse_parameter("grain=1:64:x2")
-    return sweep(app, parameter, Options(nprocs=4, backend="sim", machine=MACHINE))
+    return sweep(app, parameter, SweepOptions(nprocs=4, backend="sim", machine=MACHINE))
 
 
 def cost(machine, grain, nprocs=4, ratio=1.0):
@@ -239,13 +239,13 @@ class TestSweep:
 
     def test_progress_is_told_of_every_run(self, app):
         told = []
-        options = Options(nprocs=2, backend="sim", repeats=2)
+        options = SweepOptions(nprocs=2, backend="sim", repeats=2)
         sweep(app, parse_parameter("grain=1:3"), options, lambda: told.append(1))
         assert len(told) == 1 + 2 * 3
 
     def test_traces_are_kept_if_asked(self, app, tmp_path):
         folder = tmp_path / "traces"
-        options = Options(nprocs=2, backend="sim", repeats=2, keep=folder)
+        options = SweepOptions(nprocs=2, backend="sim", repeats=2, keep=folder)
         for _ in range(2):  # a second time they are replaced
             sweep(app, parse_parameter("grain=1:2"), options)
         names = ["grain-1-2.bsp", "grain-1.bsp", "grain-2-2.bsp", "grain-2.bsp"]
@@ -255,7 +255,7 @@ class TestSweep:
             assert run.nprocs == 2
 
     def test_a_folder_that_cannot_be_is_told(self, app, tmp_path):
-        options = Options(nprocs=2, backend="sim", keep=tmp_path / "no" / "folder")
+        options = SweepOptions(nprocs=2, backend="sim", keep=tmp_path / "no" / "folder")
         with pytest.raises(UsageError, match="cannot be created: No such file"):
             sweep(app, parse_parameter("grain=1:2"), options)
 
@@ -265,7 +265,7 @@ class TestSweep:
         grains = iter((1, 2, 40, 5))
         inside = module.main
         monkeypatch.setattr(module, "main", lambda bsp, grain: inside(bsp, next(grains)))
-        options = Options(nprocs=1, backend="sim", repeats=3)
+        options = SweepOptions(nprocs=1, backend="sim", repeats=3)
         (point,) = sweep(app, parse_parameter("grain=1:1"), options)
         # The first run warms up. Of the others grain 2 samples least, grain 40 works least.
         assert point.total_s == pytest.approx(2 * 1e-4 + 1e-3 + 0.01 / 40)
@@ -284,13 +284,13 @@ class TestSweep:
             inside(bsp, grain)
 
         monkeypatch.setattr(module, "main", main)
-        options = Options(nprocs=1, backend="sim", repeats=3)
+        options = SweepOptions(nprocs=1, backend="sim", repeats=3)
         (point,) = sweep(app, parse_parameter("grain=1:1"), options)
         best = min(cost_alone(grain) for grain in (2, 40, 5))
         assert point.total_s == point.measured_s == pytest.approx(best)
 
     def test_real_processes_are_tuned_as_well(self, app):
-        found = sweep(app, parse_parameter("grain=1:64:x8"), Options(nprocs=3, backend="shm"))
+        found = sweep(app, parse_parameter("grain=1:64:x8"), SweepOptions(nprocs=3, backend="shm"))
         trade = find_trade(found)
         evened = {centre.function for centre in trade.evened["h"]}  # times vary, h does not
         assert "exchange" in evened
@@ -388,7 +388,7 @@ class TestBest:
         file.write_text(
             'name = "mine"\nsource = "made up"\ng_s_per_byte = 1e-9\nl_s = 1e-6\n', "utf-8"
         )
-        options = Options(nprocs=2, backend="sim", machine=str(file))
+        options = SweepOptions(nprocs=2, backend="sim", machine=str(file))
         names = [
             verdict.name for verdict in judge(sweep(app, parse_parameter("grain=1:2"), options))
         ]
@@ -409,7 +409,9 @@ class TestBest:
             )
             options.append(file)
         parameter = parse_parameter("grain=1:2")
-        points = sweep(app, parameter, Options(nprocs=1, backend="sim", machine=str(options[0])))
+        points = sweep(
+            app, parameter, SweepOptions(nprocs=1, backend="sim", machine=str(options[0]))
+        )
         timelines = [lay_out(point.run) for point in points]
         slow, fast = (
             _verdict(str(file), load_machine(str(file)), points, timelines) for file in options
@@ -418,11 +420,11 @@ class TestBest:
         assert slow.totals_s == pytest.approx([4 * total for total in fast.totals_s])
 
     def test_values_within_two_percent_are_as_good(self):
-        verdict = Verdict("x", (1, 2, 3, 4), (1.03, 1.0, 1.019, 5.0))
+        verdict = TuneVerdict("x", (1, 2, 3, 4), (1.03, 1.0, 1.019, 5.0))
         assert (verdict.best, verdict.near) == (2, (3,))
 
     def test_of_equal_ones_the_least_value_is_the_best(self):
-        assert Verdict("x", (1, 2, 3), (2.0, 1.0, 1.0)).best == 2
+        assert TuneVerdict("x", (1, 2, 3), (2.0, 1.0, 1.0)).best == 2
 
     def test_what_was_measured_has_a_best_as_well(self, points):
         took = [cost(load_machine(MACHINE), grain) for grain in VALUES]
@@ -437,7 +439,7 @@ class TestBest:
         ],
     )
     def test_the_conclusion_says_how_sure_it_is(self, totals, text):
-        said = tables.conclusion("grain", Verdict("x", (1, 2, 3), totals))
+        said = tables.conclusion("grain", TuneVerdict("x", (1, 2, 3), totals))
         assert said.startswith(text)
         assert ("end of the range" in said) == ("end of the range" in text)
 

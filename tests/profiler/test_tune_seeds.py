@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 from bsplib.profiler.tune import table as tables
 from bsplib.profiler.tune.app import find_app
-from bsplib.profiler.tune.best import Verdict
+from bsplib.profiler.tune.best import TuneVerdict
 from bsplib.profiler.tune.parameter import parse_parameter
-from bsplib.profiler.tune.seeds import Band, Spread, find_spread, mean_verdicts, sweep_seeds
-from bsplib.profiler.tune.sweep import Options
+from bsplib.profiler.tune.seeds import SeedBand, SeedSpread, find_spread, mean_verdicts, sweep_seeds
+from bsplib.profiler.tune.sweep import SweepOptions
 from bsplib.profiler.tune.trade import find_trade
 from bsplib.profiler.tune.tuning import Tuning
 from bsplib.tools.cli import main as bsp
@@ -22,7 +22,7 @@ APP = '''
 
 import click
 
-from bsplib.apps.command import Place, place_options
+from bsplib.apps.command import ProgramRun, place_options
 
 THEORY = {"grain": lambda options: 10 * options["nprocs"] + options["share"]}
 
@@ -39,7 +39,7 @@ def main(bsp, grain, seed):
 @click.option("--share", default=5)
 @click.option("--seed", default=7)
 @place_options
-def command(grain, share, seed, place: Place):
+def command(grain, share, seed, place: ProgramRun):
     place.run(main, grain, seed)
 '''
 VALUES = (1, 2, 4)
@@ -58,7 +58,7 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def sweeps(path):
     parameter = parse_parameter("grain=1:4:x2")
-    options = Options(nprocs=2, backend="sim", machine="shared-memory")
+    options = SweepOptions(nprocs=2, backend="sim", machine="shared-memory")
     return sweep_seeds(find_app(str(path)), parameter, options, 3)
 
 
@@ -73,7 +73,7 @@ def test_every_seed_has_a_sweep_of_its_own(sweeps):
 
 
 def test_traces_of_seeds_are_kept_apart(path, tmp_path):
-    options = Options(nprocs=2, backend="sim", keep=tmp_path / "all")
+    options = SweepOptions(nprocs=2, backend="sim", keep=tmp_path / "all")
     sweep_seeds(find_app(str(path)), parse_parameter("grain=1:2"), options, 2)
     kept = sorted(str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.bsp"))
     assert kept == [f"all/seed-{seed}/grain-{value}.bsp" for seed in (0, 1) for value in (1, 2)]
@@ -83,14 +83,19 @@ def test_bands_hold_the_least_the_middle_and_the_greatest_over_the_seeds(sweeps)
     spread = find_spread(sweeps, find_trade(sweeps[0]))
     for number, value in enumerate(VALUES):
         totals = sorted(points[number].total_s for points in sweeps)
-        assert spread.total_s[number] == Band(*totals)
+        assert spread.total_s[number] == SeedBand(*totals)
         assert totals[2] - totals[0] == pytest.approx(200 * 4.8e-10)
         assert totals[0] == pytest.approx(value * 1e-4 + 3000 // value * 4.8e-10 + 1.7e-6)
 
 
 def test_a_band_wider_than_its_neighbours_are_apart_is_unclear():
-    bands = (Band(1.3, 1.4, 1.5), Band(1.1, 1.2, 1.4), Band(1.1, 1.15, 1.2), Band(1, 1.01, 1.02))
-    spread = Spread((1, 2, 4, 8), 3, "h", bands, bands)
+    bands = (
+        SeedBand(1.3, 1.4, 1.5),
+        SeedBand(1.1, 1.2, 1.4),
+        SeedBand(1.1, 1.15, 1.2),
+        SeedBand(1, 1.01, 1.02),
+    )
+    spread = SeedSpread((1, 2, 4, 8), 3, "h", bands, bands)
     assert spread.unclear == (2,)  # 0.3 against 1.4 - 1.15; of 4 it is 0.1 against 0.19
 
 
@@ -98,7 +103,7 @@ def test_a_band_wider_than_its_neighbours_are_apart_is_unclear():
 def test_the_bands_of_sample_sort_overlap_at_few_samples():
     """max/avg of h at s = 8 differs by more over the seeds than s = 4 and s = 16 do."""
     app = find_app("bsplib.apps.sorting.sample_sort")
-    options = Options(nprocs=16, backend="sim", arguments=("--size", "16384"))
+    options = SweepOptions(nprocs=16, backend="sim", arguments=("--size", "16384"))
     swept = sweep_seeds(app, parse_parameter("oversampling=4:16:x2"), options, 10)
     spread = find_spread(swept, find_trade(swept[0]))
     assert spread.imbalance[1].width > 0.06
@@ -106,9 +111,9 @@ def test_the_bands_of_sample_sort_overlap_at_few_samples():
 
 
 def test_costs_are_means_over_the_seeds():
-    one, two = Verdict("x", (1, 2), (1.0, 2.0)), Verdict("x", (1, 2), (3.0, 2.0))
-    gap = Verdict("y", (1, 2), ())
-    assert mean_verdicts([[one, gap], [two, gap]]) == [Verdict("x", (1, 2), (2.0, 2.0)), gap]
+    one, two = TuneVerdict("x", (1, 2), (1.0, 2.0)), TuneVerdict("x", (1, 2), (3.0, 2.0))
+    gap = TuneVerdict("y", (1, 2), ())
+    assert mean_verdicts([[one, gap], [two, gap]]) == [TuneVerdict("x", (1, 2), (2.0, 2.0)), gap]
 
 
 def test_theory_knows_the_options_and_the_number_of_processes(path):
@@ -158,7 +163,7 @@ def test_model_and_measurement_disagree_where_no_value_is_good_for_both(
     sweeps, model, took, disagrees
 ):
     trade = find_trade(sweeps[0])
-    verdict, measured = Verdict("x", VALUES, model), Verdict("as measured", VALUES, took)
+    verdict, measured = TuneVerdict("x", VALUES, model), TuneVerdict("as measured", VALUES, took)
     parameter = parse_parameter("grain=1:4:x2")
     spread = find_spread(sweeps, trade)
     tuning = Tuning(parameter, sweeps[0], trade, spread, [verdict], measured)

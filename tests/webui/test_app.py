@@ -17,7 +17,7 @@ from bsplib.errors import BspError
 from bsplib.profiler import limits
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from bsplib.webui import app, bundle, page, services
+from bsplib.webui import app, page, services
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_run_is_served_as_json(client):
 
 
 def test_every_module_that_the_page_imports_is_served(client):
-    for name in bundle.in_order(page.STATIC, page.ENTRY):
+    for name in page.in_order(page.STATIC, page.ENTRY):
         with client.get(f"/static/{name}.js") as file:
             assert (file.status_code, file.mimetype) == (200, "text/javascript")
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from bsplib.webui.bundle import BundleError, bundle, in_order
+from bsplib.webui.page import BundleError, bundle, in_order
 
 
 @pytest.fixture

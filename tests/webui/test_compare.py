@@ -10,9 +10,8 @@ from playwright.sync_api import expect
 from bsplib import webui
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from bsplib.webui.compare import run_named
-from bsplib.webui.opened import QueryError
-from bsplib.webui.traces import Traces
+from bsplib.webui.opened import AddressError
+from bsplib.webui.traces import Traces, run_named
 
 MACHINE = {"name": "here", "g": 1e-9, "l": 1e-6}
 
@@ -98,7 +97,7 @@ def test_losses_are_priced_by_the_rates_of_the_query(traces):
     ],
 )
 def test_a_query_that_means_nothing_is_refused(traces, query, error):
-    with pytest.raises(QueryError, match=error):
+    with pytest.raises(AddressError, match=error):
         Traces(*traces).answer("0", 0, "compare", query)
 
 

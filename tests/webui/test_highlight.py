@@ -1,4 +1,4 @@
-from bsplib.webui.highlight import highlight
+from bsplib.webui.source import highlight
 
 PROGRAM = '''\
 @timed

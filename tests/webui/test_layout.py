@@ -7,7 +7,7 @@ from bsplib.profiler import critical
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.losses import book
 from bsplib.sync_kinds import Kind
-from bsplib.webui import layout, services, shown
+from bsplib.webui import layout, services
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_calls_through_nodes_that_are_not_shown_are_one_line(callgraph):
     name = {data.name: node for node, data in callgraph.graph.nodes(data="node")}
     order = list(callgraph.graph)
     kept = [name["main"], name["foo"], name["bcast.py line 18"]]
-    found = {(order[a], order[b]): edge for a, b, edge in shown.links(callgraph.graph, kept)}
+    found = {(order[a], order[b]): edge for a, b, edge in services.links(callgraph.graph, kept)}
     assert found == {
         (name["main"], name["foo"]): list(callgraph.graph.edges).index((name["main"], name["foo"])),
         (name["foo"], name["bcast.py line 18"]): None,
@@ -87,13 +87,13 @@ def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing(run_make
     maker.step((frame("main", 1, 9),), 1e-9, kind=Kind.END)
     ledger = book(build(maker.run()))
     graph = ledger.callgraph.graph
-    first = shown.first_shown(ledger)
+    first = services.first_shown(ledger)
     left_out = {graph.nodes[name]["node"].name for name in set(graph) - set(first)}
     assert left_out == {"bcast.py line 9"}
-    assert shown.dropped(ledger, list(graph)) == ""
-    assert shown.dropped(ledger, first) == ""
+    assert services.dropped(ledger, list(graph)) == ""
+    assert services.dropped(ledger, first) == ""
     (leaf,) = (name for name in graph if graph.nodes[name]["node"].name == "bcast.py line 4")
-    assert shown.dropped(ledger, [name for name in first if name != leaf]) == (
+    assert services.dropped(ledger, [name for name in first if name != leaf]) == (
         "1 of 5 nodes is not shown: it takes 50% of the time."
     )
 
@@ -101,13 +101,13 @@ def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing(run_make
 def test_of_a_large_graph_about_eighty_nodes_are_shown_with_all_critical_paths(tree_run):
     ledger = book(build(tree_run(300)))
     callgraph = ledger.callgraph
-    first = shown.first_shown(ledger)
+    first = services.first_shown(ledger)
     assert 80 <= len(first) < 130
     assert set(first) >= {
         node for path in critical.PATHS for node in critical.critical_path(callgraph, path)
     } | set(ledger.path())
     assert [name for name in callgraph.graph if name in set(first)] == first
-    sentence = shown.dropped(ledger, first)
+    sentence = services.dropped(ledger, first)
     assert f"{300 - len(first)} of 300 nodes are folded into dashed lines" in sentence
 
 
@@ -148,7 +148,7 @@ def test_where_dot_fails_the_page_is_left_to_lay_out_the_graph(callgraph, tmp_pa
 @pytest.mark.parametrize("limit", ["MOST_LAID_OUT", "MOST_LINES"])
 def test_a_graph_that_is_too_large_for_dot_is_left_to_the_page(callgraph, monkeypatch, limit):
     names = list(callgraph.graph)
-    links = shown.links(callgraph.graph, names)
+    links = services.links(callgraph.graph, names)
     size = {"MOST_LAID_OUT": len(names), "MOST_LINES": len(links)}[limit]
     monkeypatch.setattr(services, "layouts", lambda *_: {"wide": []})
     monkeypatch.setattr(services, limit, size)

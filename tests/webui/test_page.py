@@ -11,7 +11,7 @@ from bsplib.errors import BspError
 from bsplib.output_file import PAGE_MARK
 from bsplib.profiler import limits
 from bsplib.recording.records import Trace
-from bsplib.webui import answers, bundle, page
+from bsplib.webui import answers, page
 from bsplib.webui.traces import Traces
 
 FOLDER = Path(webui.__file__).parent
@@ -48,7 +48,7 @@ def test_a_saved_page_holds_every_run(several_runs_trace):
 def test_a_saved_page_holds_the_answer_of_every_query_that_a_view_asks_it_to(
     broadcast_trace, monkeypatch
 ):
-    answer = answers.Answer(lambda _, query: dict(query), saved=lambda _: ({}, {"node": "a b"}))
+    answer = answers.PageAnswer(lambda _, query: dict(query), saved=lambda _: ({}, {"node": "a b"}))
     monkeypatch.setitem(answers.ANSWERS, "lines", answer)
     found = data_of(page.saved_page(broadcast_trace))["answers"]
     assert found["traces/0/runs/0/lines.json"] == {}
@@ -118,7 +118,7 @@ def test_write_html_leaves_nothing_behind_where_it_cannot_write(broadcast_trace,
 
 
 def test_every_module_is_part_of_a_page():
-    pages = [bundle.in_order(page.STATIC, entry) for entry in (page.ENTRY, "predicted")]
+    pages = [page.in_order(page.STATIC, entry) for entry in (page.ENTRY, "predicted")]
     assert set().union(*pages) == set(MODULES)
 
 

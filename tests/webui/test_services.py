@@ -11,7 +11,7 @@ from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS
 from bsplib.recording.records import Frame, Trace
 from bsplib.webui import services
-from bsplib.webui.opened import QueryError
+from bsplib.webui.opened import AddressError
 from bsplib.webui.traces import Traces
 
 
@@ -195,5 +195,5 @@ def test_where_there_are_too_many_processes_the_pies_of_one_part_are_asked_for(
 @pytest.mark.parametrize("query", [{}, {"node": "n1"}, {"edge": "a.b"}, {"edge": "a"}])
 def test_shares_of_what_is_no_part_of_the_graph_are_refused(callgraph, query):
     traces = Traces(Trace((callgraph.run,)))
-    with pytest.raises(QueryError, match="Give a node or an edge of the call graph"):
+    with pytest.raises(AddressError, match="Give a node or an edge of the call graph"):
         traces.answer("0", 0, "processes", query)

@@ -12,7 +12,7 @@ from bsplib import webui
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.tools.cli import main
-from bsplib.webui import app, dropped
+from bsplib.webui import app
 from bsplib.webui.app import DROPPED_TYPE
 from bsplib.webui.page import STATIC
 from bsplib.webui.traces import Traces
@@ -168,7 +168,7 @@ def test_a_form_of_another_site_is_refused(client, make, kind):
 
 def test_a_file_larger_than_allowed_is_refused(client, make, monkeypatch):
     content = make("x.bsp").read_bytes()
-    monkeypatch.setattr(dropped, "MAX_FILE_BYTES", len(content) - 1)
+    monkeypatch.setattr(app, "MAX_FILE_BYTES", len(content) - 1)
     answer = post(client, content)
     assert answer.status_code == 400
     assert answer.text.startswith(f"x.bsp has {len(content)} bytes: a dropped file may have")
@@ -176,7 +176,7 @@ def test_a_file_larger_than_allowed_is_refused(client, make, monkeypatch):
 
 def test_all_dropped_files_together_are_limited(client, make, monkeypatch):
     content = make("x.bsp").read_bytes()
-    monkeypatch.setattr(dropped, "MAX_ALL_BYTES", 2 * len(content))
+    monkeypatch.setattr(app, "MAX_ALL_BYTES", 2 * len(content))
     assert [post(client, content).status_code for _ in range(3)] == [200, 200, 400]
 
 
@@ -209,7 +209,7 @@ def parse():
         "POST /wrong/traces HTTP/1.1\nContent-Length: 1000000\n\n",
         "GET /secret/ HTTP/1.1\nContent-Length: 1\n\n",
         "POST /secret/traces HTTP/1.1\nTransfer-Encoding: chunked\n\n",
-        f"POST /secret/traces HTTP/1.1\nContent-Length: {dropped.MAX_FILE_BYTES + 1}\n\n",
+        f"POST /secret/traces HTTP/1.1\nContent-Length: {app.MAX_FILE_BYTES + 1}\n\n",
     ],
 )
 def test_the_server_takes_no_body_but_of_a_dropped_file(parse, request_):
@@ -219,7 +219,7 @@ def test_the_server_takes_no_body_but_of_a_dropped_file(parse, request_):
 
 
 def test_the_server_takes_the_body_of_a_dropped_file(parse):
-    size = dropped.MAX_FILE_BYTES
+    size = app.MAX_FILE_BYTES
     parser = parse(f"POST /secret/traces?name=x HTTP/1.1\nContent-Length: {size}\n\n")
     assert (parser.completed, parser.error) == (False, None)
     parser = parse("GET /secret/ HTTP/1.1\n\n")
@@ -228,7 +228,7 @@ def test_the_server_takes_the_body_of_a_dropped_file(parse):
 
 def test_the_page_states_the_limit_of_the_server():
     source = Path(STATIC, "drop.js").read_text(encoding="utf-8")
-    assert int(re.search(r"MAX_FILE_BYTES = (\d+);", source)[1]) == dropped.MAX_FILE_BYTES
+    assert int(re.search(r"MAX_FILE_BYTES = (\d+);", source)[1]) == app.MAX_FILE_BYTES
 
 
 # -- in the browser -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from bsplib.profiler.callgraph import build
 from bsplib.webui import page, timeline, traffic
-from bsplib.webui.opened import OpenRun, QueryError
+from bsplib.webui.opened import AddressError, OpenRun
 from bsplib.webui.traces import Traces
 
 
@@ -57,9 +57,9 @@ def test_the_supersteps_of_a_node_are_marked_by_ranges(opened):
 
 def test_a_value_that_means_nothing_is_refused_with_the_value(opened):
     for query in ({"axis": "space"}, {"axis": "time", "low": "nan"}, {"columns": "-3"}):
-        with pytest.raises(QueryError, match=next(reversed(query.values()))):
+        with pytest.raises(AddressError, match=next(reversed(query.values()))):
             timeline.timeline(opened, query)
-    with pytest.raises(QueryError, match="1,2,3"):
+    with pytest.raises(AddressError, match="1,2,3"):
         traffic.traffic(opened, {"senders": "1,2,3"})
 
 

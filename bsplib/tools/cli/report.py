@@ -100,7 +100,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
       bsp report --machine ibm-sp2-pvm --speed 0.01x sort.bsp
     """
     from bsplib.profiler.profile import Profile  # noqa: PLC0415  # imported late
-    from bsplib.profiler.report import Choice, print_report  # noqa: PLC0415
+    from bsplib.profiler.report import RowChoice, print_report  # noqa: PLC0415
     from bsplib.profiler.report.document import document  # noqa: PLC0415
 
     trace = read(file)
@@ -115,7 +115,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
         for run in runs:
             run.ledger()
     rows = (None if as_json else _ROWS) if top is None else top or None
-    asked: dict[str, Any] = {"path": metric, "choice": Choice(sort, rows, depth), "node": node}
+    asked: dict[str, Any] = {"path": metric, "choice": RowChoice(sort, rows, depth), "node": node}
     if as_json:
         click.echo(json.dumps(document(runs, **asked), indent=1))
     else:

@@ -6,7 +6,7 @@ import importlib.util
 import os
 import runpy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,13 +22,12 @@ from bsplib.machine import load_machine
 from bsplib.output_file import TRACE
 from bsplib.output_option import OutputFile, check_output
 from bsplib.recording.recording import is_begun
-from bsplib.running import launch
 from bsplib.running.failures import show_error
 from bsplib.running.located import answer_questions
+from bsplib.running.overrides import override
 from bsplib.running.setting import check_timeout, choose
 from bsplib.running.speedup import run_with_speedup
 from bsplib.sentences import as_sentence
-from bsplib.tools.cli.misplaced import misplaced
 from bsplib.tools.cli.options import (
     Real,
     Whole,
@@ -157,21 +156,26 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
       bsp run --backend sim -n 512 --machine ibm-sp2-pvm sort.py
       bsp run --backend mpi -n 64 --mpiexec 'srun --mpi=pmix' sort.py
     """
-    launch.overrides.ran.clear()
-    launch.overrides.nprocs = nprocs
-    launch.overrides.backend = backend
-    launch.overrides.profile = None if profile is None else str(profile.absolute())
+    calls: list[set[str]] = []
     try:
-        launch.overrides.machine = None if machine is None else load_machine(machine)
+        chosen = None if machine is None else load_machine(machine)
         if backend is not None:
-            choose(backend=backend, nprocs=nprocs, machine=launch.overrides.machine)
-        launch.overrides.timeout = check_timeout(timeout)
+            choose(backend=backend, nprocs=nprocs, machine=chosen)
+        limit = check_timeout(timeout)
     except BspError as error:
         raise as_sentence(error) from None
-    launch.overrides.check = check
-    launch.overrides.debugged = debugged
-    launch.overrides.label = True
-    launch.overrides.report_times = _print_times
+    override(
+        nprocs=nprocs,
+        backend=backend,
+        profile=None if profile is None else str(profile.absolute()),
+        machine=chosen,
+        timeout=limit,
+        check=check,
+        debugged=debugged,
+        label=True,
+        report_times=_print_times,
+        called=calls.append,
+    )
     answer_questions()
     sys.argv = [script, *arguments]
     put_first(Path.cwd() if is_module else Path(script).absolute().parent)
@@ -185,16 +189,15 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     else:
         target = experiments or data_file_of(script)
         _run_script(file, lambda: _run_measured(run, target, cll=cll), speedup=speedup)
-    _tell_of_trace(profile, script)
+    if profile is not None:
+        _tell_of_trace(profile, script, has_run=bool(calls))
 
 
-def _tell_of_trace(profile: Path | None, script: str) -> None:
+def _tell_of_trace(profile: Path, script: str, *, has_run: bool) -> None:
     """Say where the runs of a script are recorded, or why they are not."""
-    if profile is None:
-        return
     if is_begun(profile):
         _tell(f"recorded in {profile}: bsp report {profile}, bsp view {profile}")
-    elif not launch.overrides.ran:
+    elif not has_run:
         _tell(f"{profile} was not written: {script} has called neither bsplib.run nor Pool.run")
 
 
@@ -283,3 +286,42 @@ def _tell(text: str) -> None:
     """Print a line on the standard error, after all that the script has printed before."""
     sys.stdout.flush()
     click.echo(text, err=True)
+
+
+# -- options that stand after the script, though they were probably meant for ``bsp run`` ---------
+
+
+_PARSERS = ("argparse", "optparse", "getopt", "click", "docopt", "typer", "fire", "absl", "tyro")
+"""Modules by which a script reads its options, and refuses those that it has not."""
+
+
+def misplaced(command: click.Command, file: str, arguments: Sequence[str]) -> str:
+    """Return a sentence about an option that the script gets and does not read; empty if none.
+
+    A script that runs bsplib itself, imports no parser of options and does not contain the
+    option as a text makes nothing of it.
+
+    Args:
+        command: the command, with the options that it takes before the script.
+        file: file of the script.
+        arguments: what follows the script.
+    """
+    options = {each for option in command.params for each in option.opts if each.startswith("-")}
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    words = [word.partition("=")[0] for word in own]
+    found = next((at for at, word in enumerate(words) if word in options), None)
+    if found is None:
+        return ""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError):  # whoever runs it says why
+        return ""
+    runs = "run(" in text or "Pool(" in text
+    reads = any(f"{quote}{words[found]}" in text for quote in "\"'")
+    if not runs or reads or any(parser in text for parser in _PARSERS):
+        return ""
+    name = Path(file).name
+    return (
+        f"{own[found]} stands after {name}, so {name} gets it and bsp run does not; write it "
+        f"before: bsp run {own[found]} ... {name}"
+    )

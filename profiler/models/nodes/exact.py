@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_TERMS = 3
 _MOST_WEIGHT = {1: 6, 2: 9, 3: 8}
-"""Forms of so many terms are at most so complicated."""
+"""Greatest weight of a form, by its number of terms: how complicated it may be."""
 _LEFT = 1e-12
 """Part of the squares of the values that may be left, before coefficients are made exact."""
 _DENOMINATOR = 240

@@ -24,7 +24,7 @@ EXACT, FITTED, REFUSED = "exact", "fitted", "refused"
 _EQUAL = 1e-9
 
 
-class Value(NamedTuple):
+class PredictedValue(NamedTuple):
     """A predicted value."""
 
     value: float
@@ -119,7 +119,7 @@ class Law:
     inside: str = ""
     """Why it holds only where the runs were; otherwise empty."""
 
-    def at(self, point: Point, distance: float = 0.0) -> Value:
+    def at(self, point: Point, distance: float = 0.0) -> PredictedValue:
         """Predict the value at a point.
 
         Args:
@@ -140,7 +140,7 @@ class Law:
             return _refused(why, self.settle)
         value = max(found[0], 0.0)
         off = self.reach.at(distance) if self.kind == FITTED else 0.0
-        return Value(value, value * math.exp(-off), value * math.exp(min(off, 300.0)))
+        return PredictedValue(value, value * math.exp(-off), value * math.exp(min(off, 300.0)))
 
     def _possible(self, point: Point) -> list[float]:
         """Return the values of all forms that may hold at a point."""
@@ -172,8 +172,8 @@ def _may_hold(piece: Piece, point: Point) -> bool:
     return not piece.where or any(where.holds(point) is not False for where in piece.where)
 
 
-def _refused(why: str, settle: Sequence[Point]) -> Value:
-    return Value(math.nan, math.nan, math.nan, why, tuple(settle))
+def _refused(why: str, settle: Sequence[Point]) -> PredictedValue:
+    return PredictedValue(math.nan, math.nan, math.nan, why, tuple(settle))
 
 
 def _arrays(point: Mapping[str, float]) -> dict[str, Vector]:

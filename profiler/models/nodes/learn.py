@@ -31,7 +31,7 @@ _FAR = (0.5, 2.0, 4.0, 16.0)
 _WHOLE = 1e-6
 _FEW_TERMS = 1
 _AS_SIMPLE = 2
-"""A form may be so much more complicated than the simplest to count as another possibility."""
+"""Greatest difference of the weights of the simplest form and of another possibility."""
 
 
 class Points:

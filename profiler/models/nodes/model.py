@@ -13,9 +13,9 @@ import numpy as np
 from rich.console import Console
 
 from bsplib.profiler.models.nested import distance
-from bsplib.profiler.models.nodes.laws import REFUSED, Law, Point, Value
+from bsplib.profiler.models.nodes.laws import REFUSED, Law, Point, PredictedValue
 from bsplib.profiler.models.nodes.learn import Learner, Points, learn_work, taking
-from bsplib.profiler.models.nodes.observed import Chain, Observation, Program, observe
+from bsplib.profiler.models.nodes.observed import Chain, Observation, ObservedProgram, observe
 from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
@@ -89,16 +89,16 @@ class NodeModel:
         columns = {name: np.array(column) for name, column in self.measured.items()}
         return float(distance(columns, {name: np.array([point[name]]) for name in columns})[0])
 
-    def value(self, law: Law, point: Point) -> Value:
+    def value(self, law: Law, point: Point) -> PredictedValue:
         """Return the value of a law at a point, which has all variables.
 
         A law from runs with one value of a variable holds at this value only.
         """
         return self._value(law, point, self.distance(point), self._strange(point))
 
-    def _value(self, law: Law, point: Point, away: float, strange: str) -> Value:
+    def _value(self, law: Law, point: Point, away: float, strange: str) -> PredictedValue:
         if law.kind != REFUSED and strange and not law.is_zero:
-            return Value(math.nan, math.nan, math.nan, strange)
+            return PredictedValue(math.nan, math.nan, math.nan, strange)
         return law.at(point, away)
 
     def _strange(self, point: Point) -> str:
@@ -107,12 +107,12 @@ class NodeModel:
                 return f"{name} is {column[0]:g} in all runs; what depends on it is not known"
         return ""
 
-    def values(self, chains: Iterable[ChainModel], quantity: str, point: Point) -> Value:
+    def values(self, chains: Iterable[ChainModel], quantity: str, point: Point) -> PredictedValue:
         """Return the sum of a quantity, as the page shows it, over chains."""
         away, strange = self.distance(point), self._strange(point)
         return total(self._value(each.law(quantity), point, away, strange) for each in chains)
 
-    def priced(self, point: Point) -> Iterator[tuple[ChainModel, dict[str, Value]]]:
+    def priced(self, point: Point) -> Iterator[tuple[ChainModel, dict[str, PredictedValue]]]:
         """Yield the quantities of each chain that add up to the run."""
         away, strange = self.distance(point), self._strange(point)
         for each in self.chains:
@@ -155,13 +155,15 @@ def _is_open(law: Law) -> bool:
     return any(len(piece.forms) > 1 for piece in law.pieces)
 
 
-def total(values: Iterable[Value]) -> Value:
+def total(values: Iterable[PredictedValue]) -> PredictedValue:
     """Return the sum of values; where one is refused, the sum is."""
     found = list(values)
     for each in found:
         if not each.is_known:
             return each
-    return Value(sum(v.value for v in found), sum(v.low for v in found), sum(v.high for v in found))
+    return PredictedValue(
+        sum(v.value for v in found), sum(v.low for v in found), sum(v.high for v in found)
+    )
 
 
 def fit_nodes(
@@ -236,7 +238,7 @@ def _shares(chain: Chain, quantity: str, booked: bool) -> list[Callable[[Observa
     return [of("share"), of("deviation")]
 
 
-def _inside(law: Law, program: Program, chain: Chain, points: Points) -> Law:
+def _inside(law: Law, program: ObservedProgram, chain: Chain, points: Points) -> Law:
     """Return a law; if no run came to all places of its loop, one that holds inside the runs."""
     where = program.unpassed.get(chain)
     if where is None or law.kind == REFUSED:
@@ -250,7 +252,7 @@ def _inside(law: Law, program: Program, chain: Chain, points: Points) -> Law:
     return replace(law, inside=why, settle=(*law.settle, smallest | larger))
 
 
-def _in_order(program: Program) -> dict[str, Node]:
+def _in_order(program: ObservedProgram) -> dict[str, Node]:
     """Return the nodes in the order in which the chains name them."""
     order = dict.fromkeys(node for chain in program.chains for node in chain)
     return {name: program.nodes[name] for name in order}

@@ -9,7 +9,7 @@ has it once, at the place of the process with the lowest pid: so the chains add 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,15 +19,17 @@ import numpy as np
 from bsplib.profiler._numbering import ranked
 from bsplib.profiler.callgraph import CallGraph, Node, build
 from bsplib.profiler.costs import computation_ns, h_relation, spent_ns, superstep_numbers
-from bsplib.profiler.models.nodes.patterns import patterns_of
 from bsplib.profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.prices import recognise
+from bsplib.profiler.models.timeline import lay_out
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.recording.records import Run
+
 
 Chain = tuple[str, ...]
 """Ids of nodes, from ``main`` to a cost centre."""
@@ -66,7 +68,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Program:
+class ObservedProgram:
     """The nodes of all runs of a program."""
 
     nodes: dict[str, Node]
@@ -80,7 +82,7 @@ class Program:
 
 def observe(
     runs: Sequence[tuple[Run, Mapping[str, float], tuple[float, ...]]],
-) -> tuple[Program, list[Observation]]:
+) -> tuple[ObservedProgram, list[Observation]]:
     """Return what runs tell.
 
     Args:
@@ -102,7 +104,7 @@ def observe(
     used = {node for chain in chains for node in chain}
     every = [graph for graphs in by_place.values() for graph in graphs]
     earliest = min((run for run, *_ in runs), key=lambda run: str(run.meta.get("started", "")))
-    return Program(
+    return ObservedProgram(
         {name: nodes[name] for name in nodes if name in used},
         tuple(chains),
         patterns_of(every),
@@ -245,3 +247,32 @@ class _Arranged:
 def distinct(observations: Iterable[Observation], name: str) -> list[float]:
     """Return the values of a variable, in order."""
     return sorted({each.values[name] for each in observations})
+
+
+# -- the communication pattern of each call chain, by which a probed Machine has its prices -------
+
+
+_FEWEST = 3
+"""With fewer processes the patterns are not told apart."""
+
+
+def patterns_of(graphs: Iterable[CallGraph]) -> dict[tuple[str, ...], str]:
+    """Return the pattern of each chain that communicates, as the run with most processes has it.
+
+    Where the supersteps of a chain have several patterns, the one of most supersteps counts.
+
+    Args:
+        graphs: call graphs of runs of one program.
+    """
+    large = [graph for graph in graphs if graph.run.nprocs >= _FEWEST]
+    if not large:
+        return {}
+    graph = max(large, key=lambda each: (each.run.nprocs, int(each.run.traffic["bytes"].sum())))
+    timeline = lay_out(graph.run)
+    origin = graph.origin_of_records()[timeline.position]
+    found: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for step in timeline.steps:
+        pattern = recognise(timeline, step)
+        if pattern is not None:
+            found[graph.origins[int(origin[step.start])].chain][pattern] += 1
+    return {chain: counted.most_common(1)[0][0] for chain, counted in found.items()}

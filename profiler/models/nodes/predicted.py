@@ -12,12 +12,17 @@ import numpy as np
 from rich.console import Console
 
 from bsplib.errors import UsageError
-from bsplib.machine.measured import Relation
-from bsplib.profiler.models.nodes.laws import FITTED, Point, Value
+from bsplib.machine.measured import HRelation
+from bsplib.profiler.models.nodes.laws import FITTED, Point, PredictedValue
 from bsplib.profiler.models.nodes.observed import Chain
 from bsplib.profiler.models.nodes.stages import on_machine, shift_of
 from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.prices import Prices, choose_prices, recorded_machine, slowdowns_here
+from bsplib.profiler.models.prices import (
+    ReplayPrices,
+    choose_prices,
+    recorded_machine,
+    slowdowns_here,
+)
 from bsplib.recording.records import RECORD, TRAFFIC, Run, root_group
 
 if TYPE_CHECKING:
@@ -51,7 +56,7 @@ class NodePrediction:
 
     model: NodeModel
     point: Point
-    prices: Prices
+    prices: ReplayPrices
     nodes: Mapping[str, Seconds]
     """The time of each node; the cost centres add up to the run."""
     paths: Mapping[Chain, Seconds]
@@ -59,7 +64,7 @@ class NodePrediction:
     low_s: float
     high_s: float
     """The true time of the run is expected between these, as far as the laws tell."""
-    refused: Mapping[str, Value]
+    refused: Mapping[str, PredictedValue]
     """Cost centres of which something is not known; their known parts are counted."""
 
     @property
@@ -187,10 +192,10 @@ def point_of(model: NodeModel, nprocs: int, values: Mapping[str, float]) -> Poin
     return {**point, PROCESSES: float(nprocs)}
 
 
-def _predict(model: NodeModel, point: Point, prices: Prices) -> NodePrediction:
+def _predict(model: NodeModel, point: Point, prices: ReplayPrices) -> NodePrediction:
     rule = "h_sum" if prices.machine.h == "sum" else "h"
     nodes, paths = dict.fromkeys(model.nodes, _NOTHING), dict[Chain, Seconds]()
-    refused: dict[str, Value] = {}
+    refused: dict[str, PredictedValue] = {}
     low = high = 0.0
     for each, values in model.priced(point):
         used = [values[quantity] for quantity in ("comp", rule, "supersteps")]
@@ -208,13 +213,13 @@ def _predict(model: NodeModel, point: Point, prices: Prices) -> NodePrediction:
     return NodePrediction(model, point, prices, nodes, paths, low, high, refused)
 
 
-_UNKNOWN = Value(0.0, 0.0, 0.0)
+_UNKNOWN = PredictedValue(0.0, 0.0, 0.0)
 
 
 class _Price(NamedTuple):
     """What a chain costs with a number of processes."""
 
-    prices: Prices
+    prices: ReplayPrices
     pattern: str | None
     nprocs: int
 
@@ -231,7 +236,7 @@ class _Price(NamedTuple):
             return computed, h * g, supersteps * latency
         if supersteps <= 0:
             return computed, 0.0, 0.0
-        moved = Relation(h / supersteps, calls=int(h > 0))
+        moved = HRelation(h / supersteps, calls=int(h > 0))
         transfer_s, sync_s = machine.parts_of(moved, self.pattern, self.nprocs)
         return computed, float(transfer_s) * supersteps, sync_s * supersteps
 

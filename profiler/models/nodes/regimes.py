@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LEAST_TESTED = 4
 """A part with fewer runs has to be constant."""
 _SMALL_PART = 3
-"""A part in which the quantity depends on the data has at most one of so many points."""
+"""A part in which the quantity depends on the data has at most the points divided by this."""
 _MOST_TERMS = 2
 _OF_DATA = 8
 _NEVER = 10**9

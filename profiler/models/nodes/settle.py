@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _DIFFERENT = 1e-6
 _LONG = 2**17
-_ENOUGH = 5
-"""So many values of a variable tell forms of three terms from others."""
+_ENOUGH_VALUES = 5
+"""Number of values of a variable that tell forms of three terms from others."""
 
 
 def between_forms(forms: Sequence[Form], values: Mapping[str, Vector]) -> tuple[Point, ...]:
@@ -54,8 +54,8 @@ def more_values(values: Mapping[str, Vector], row: Vector) -> tuple[Point, ...]:
     smallest = {name: float(array.min()) for name, array in values.items()}
     for name, array in values.items():
         known = sorted(set(array.tolist()))
-        if len(known) < _ENOUGH and _depends(values, row, name):
-            new = list(dict.fromkeys(_further(name, known)))[: _ENOUGH - len(known)]
+        if len(known) < _ENOUGH_VALUES and _depends(values, row, name):
+            new = list(dict.fromkeys(_further(name, known)))[: _ENOUGH_VALUES - len(known)]
             found += [{**smallest, name: value} for value in new]
     return tuple(found)
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, Value
+from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, PredictedValue
 from bsplib.profiler.models.nodes.memory import LARGER_ARRAYS, has_larger_arrays
 from bsplib.profiler.models.nodes.settle import number, words
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -143,7 +143,7 @@ def _values(model: NodeModel, point: Point) -> Table:
     return table
 
 
-def _value(value: Value, kind: str) -> str:
+def _value(value: PredictedValue, kind: str) -> str:
     if not value.is_known:
         return "refused"
     return fmt.seconds(value.value) if kind == "s" else f"{value.value:,.0f}"

@@ -44,7 +44,7 @@ ADDED = (
 """What random data add to a size that the processes share."""
 LEAST = 4
 _LEAST_TRIALS = 3
-"""So many trials there are in runs of three sizes on four numbers of processes."""
+"""Number of trials in runs of three sizes on four numbers of processes."""
 _MOST_ADDED = 2
 _HEAVIEST = 4
 _AS_GOOD = 1.05
@@ -55,12 +55,12 @@ _DEVIATIONS = ("sqrt({0}/p)", "{0}/p**1.5", "sqrt({0})", "{0}/p")
 with as many elements for each process, between pivots from a regular sample, of other kinds."""
 _GREATEST = "log2(p)**0.75"
 _GREATEST_OF_TWO = 0.6
-_USUAL = 0.5
-"""By so much the logarithm of the excess may differ from that of normally distributed shares."""
+_MOST_LOG_EXCESS = 0.5
+"""Greatest difference of the logarithm of the excess from that of normally distributed shares."""
 _MOST_MISFIT = 2.0
 """Greatest mean square, in units of what chance explains."""
-_NEARLY = 0.02
-"""By so much the values of one term may be off, as the standard deviation of the logarithm."""
+_ONE_TERM_DEVIATION = 0.02
+"""Standard deviation of the logarithm of values that one term still describes."""
 
 
 class Spread(NamedTuple):
@@ -175,7 +175,7 @@ def _above_the_mean(
     weights = values[PROCESSES] - 1
     ratio = float(((means - shares.means) / usual) @ weights / weights.sum())
     more = fit_terms(values, means, {text: 4}, [_subsets(1, 1)], deviations, known=shares.means)
-    if more is None or abs(math.log(max(ratio, _FAR_OFF))) > _USUAL:
+    if more is None or abs(math.log(max(ratio, _FAR_OFF))) > _MOST_LOG_EXCESS:
         return None
     form = Form(
         (*mean.form.coefficients, factor * ratio),
@@ -272,7 +272,7 @@ def _one_term(
     for text in terms:
         ratios = np.log(means / np.maximum(column(text, values, rounded=True), _LEAST_VALUE))
         off, factor = float(ratios.std()), math.exp(float(ratios.mean()))
-        if off <= _NEARLY and (best is None or off < best[0]):
+        if off <= _ONE_TERM_DEVIATION and (best is None or off < best[0]):
             best = off, factor, text
     if best is None:
         return None

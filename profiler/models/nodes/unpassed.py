@@ -37,7 +37,7 @@ _ENDS_SUPERSTEPS = frozenset(
 """Methods of a group that end supersteps."""
 
 
-class Place(NamedTuple):
+class FunctionKey(NamedTuple):
     """A function, as traces identify it."""
 
     file: str
@@ -54,19 +54,19 @@ class Unpassed(NamedTuple):
     """The lines of the loop."""
 
 
-Passed = Mapping[Chain, frozenset[tuple[Place, int]]]
+Passed = Mapping[Chain, frozenset[tuple[FunctionKey, int]]]
 """The lines of calls by which the runs came to each cost centre."""
 
 
-def passed_by(graphs: Iterable[CallGraph]) -> dict[Chain, frozenset[tuple[Place, int]]]:
+def passed_by(graphs: Iterable[CallGraph]) -> dict[Chain, frozenset[tuple[FunctionKey, int]]]:
     """Return for each chain the functions on its stacks, with the lines of the calls there."""
-    found: defaultdict[Chain, set[tuple[Place, int]]] = defaultdict(set)
+    found: defaultdict[Chain, set[tuple[FunctionKey, int]]] = defaultdict(set)
     for graph in graphs:
         run = graph.run
         pairs = np.stack([graph.origin_of_records(), run.records["stack"]])
         for origin, stack in np.unique(pairs, axis=1).T.tolist():
             found[graph.origins[origin].chain] |= {
-                (Place(frame.file, frame.function, frame.first_line), frame.line)
+                (FunctionKey(frame.file, frame.function, frame.first_line), frame.line)
                 for frame in run.stacks[stack]
                 if not frame.library
             }
@@ -80,7 +80,7 @@ def unpassed(run: Run, passed: Passed) -> dict[Chain, Unpassed]:
         run: the earliest of the runs; its program is read.
         passed: of :func:`passed_by`, over all runs.
     """
-    lines: defaultdict[Place, set[int]] = defaultdict(set)
+    lines: defaultdict[FunctionKey, set[int]] = defaultdict(set)
     for places in passed.values():
         for place, line in places:
             lines[place].add(line)
@@ -95,7 +95,7 @@ def unpassed(run: Run, passed: Passed) -> dict[Chain, Unpassed]:
     return found
 
 
-def _loops(run: Run, place: Place, known: set[int]) -> Iterator[Unpassed]:
+def _loops(run: Run, place: FunctionKey, known: set[int]) -> Iterator[Unpassed]:
     """Yield the loops of a function that have calls which no run came to, and others."""
     tree = parsed(run, place.file)
     function = None if tree is None else _function(tree, place)
@@ -113,7 +113,7 @@ def _loops(run: Run, place: Place, known: set[int]) -> Iterator[Unpassed]:
                 yield Unpassed(place.file, min(missing), frozenset(_lines(loop)))
 
 
-def _function(tree: ast.Module, place: Place) -> ast.AST | None:
+def _function(tree: ast.Module, place: FunctionKey) -> ast.AST | None:
     name = place.function.rpartition(".")[2]
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == name:

@@ -66,8 +66,8 @@ there."""
 _MOST_TERMS = 3
 _ENOUGH = 6
 _NEAR = 0.2
-_FOR_EACH_TERM = 3
-"""So many points are needed for each term beyond the first."""
+_POINTS_FOR_EACH_TERM = 3
+"""Points that are needed for each term beyond the first."""
 
 
 def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
@@ -86,7 +86,7 @@ def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     inside = {name: array[used] for name, array in varied.items()}
     few = int(used.sum()) < _ENOUGH
     terms = supported(work_terms(inside), inside, seconds[used], few=few)
-    most = min(_MOST_TERMS, 1 + (int(used.sum()) - 1) // _FOR_EACH_TERM)
+    most = min(_MOST_TERMS, 1 + (int(used.sum()) - 1) // _POINTS_FOR_EACH_TERM)
     subsets = _together(len(terms), most, few=few)
     found = fit_terms(
         inside, seconds[used], terms, subsets, np.zeros(int(used.sum())), simpler=True

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import bsplib
 from bsplib import Machine
 from bsplib.apps.broadcast import broadcast, crossover
-from bsplib.apps.broadcast.crossover import Crossover, Sample
+from bsplib.apps.broadcast.crossover import BroadcastSample, Crossover
 from bsplib.apps.broadcast.crossover_views import sentences
 from bsplib.recording.trace import read_trace
 
@@ -33,7 +33,7 @@ def measure(nprocs, chosen):
 
 
 def samples(*rows):
-    return Crossover(4, machine(), tuple(Sample(*row) for row in rows))
+    return Crossover(4, machine(), tuple(BroadcastSample(*row) for row in rows))
 
 
 class TestPrediction:

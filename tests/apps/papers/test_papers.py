@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bsplib.apps.msteps.measure import Row
 from bsplib.apps.papers import here, places, session, show
 from bsplib.apps.papers.items import MISSING, Item, quick
+from bsplib.apps.papers.msteps.measure import ModelledTime
 from bsplib.tools.cli import main as bsp
 
 ROOT = Path(__file__).parents[3]
@@ -111,8 +111,8 @@ def test_what_is_measured_here_is_added(written, monkeypatch, tmp_path):
 
 def test_where_processes_take_turns_the_error_without_and_with_them_is_told(monkeypatch):
     monkeypatch.setattr(here, "own_cores", lambda: 2)
-    assert here._with_turns(Row(2, 3.0, 1.0, 4.0), "why") == ("+25%", "why")
-    ours, why = here._with_turns(Row(8, 3.0, 1.0, 4.0), "why")
+    assert here._with_turns(ModelledTime(2, 3.0, 1.0, 4.0), "why") == ("+25%", "why")
+    ours, why = here._with_turns(ModelledTime(8, 3.0, 1.0, 4.0), "why")
     assert ours == "+75%; +25% corrected: constants measured with 8 at once"
     assert why.startswith("8 processes take turns on 2 cores")
 

@@ -10,16 +10,16 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.apps.prediction import prediction
-from bsplib.apps.prediction.experiments import EXPERIMENTS, Place, Shape, Taken
-from bsplib.apps.prediction.memory import WORKING_SETS, Memory, Stream, memory_of
+from bsplib.apps.prediction.experiments import EXPERIMENTS, RunSetup, Shape, Taken
+from bsplib.apps.prediction.memory import WORKING_SETS, ByteStream, MemorySpeed, memory_of
 from bsplib.apps.prediction.memory import main as measure_memory
-from bsplib.apps.prediction.prediction import Row, command, predict, reference
+from bsplib.apps.prediction.prediction import LargeRun, command, predict, reference
 from bsplib.recording.trace import read_trace
 
 RATES = [*np.linspace(1e-9, 5e-9, len(WORKING_SETS)), 9e-9]
 """What one process measures, in one run."""
 STEEP = memory_of([[RATES]])
-PLACE = Place("sim", "shared-memory", repeats=1)
+PLACE = RunSetup("sim", "shared-memory", repeats=1)
 
 TRUE = {"f[0]": 1e-4, "f[1]": 3e-5, "f[2]": 5e-10, "f[3]": 2e-9}
 G = {"fft": 2e-9, "sort": 3e-9}
@@ -50,8 +50,8 @@ def exact(monkeypatch):
             advance()
         return [exactly(experiment, shape) for shape in shapes]
 
-    monkeypatch.setattr(Place, "measure", measure)
-    monkeypatch.setattr(Place, "memory", lambda self, nprocs: [[RATES]])
+    monkeypatch.setattr(RunSetup, "measure", measure)
+    monkeypatch.setattr(RunSetup, "memory", lambda self, nprocs: [[RATES]])
     return made
 
 
@@ -97,7 +97,7 @@ def test_memory_disturbed_before_the_runs_or_after_them_does_not_count(exact, mo
     disturbed = [[3 * rate for rate in RATES]]
     for order in ([disturbed], [[RATES]]), ([[RATES]], [disturbed]):
         runs = iter(order)
-        monkeypatch.setattr(Place, "memory", lambda self, nprocs, runs=runs: next(runs))
+        monkeypatch.setattr(RunSetup, "memory", lambda self, nprocs, runs=runs: next(runs))
         (row,) = predict(EXPERIMENTS["fft"], PLACE, SMALL, [Shape(2**21, 16)]).rows
         assert row.predicted.comp_s == pytest.approx(row.measured.comp_s, rel=1e-6)
         assert next(runs, None) is None
@@ -113,8 +113,8 @@ def test_the_sort_is_predicted_however_many_keys_are_sorted_at_once(at_once, exa
             for N, P, _ in shapes
         ]
 
-    monkeypatch.setattr(Place, "measure", measure)
-    monkeypatch.setattr(Place, "memory", lambda self, nprocs: [[[1e-9] * len(RATES)]])
+    monkeypatch.setattr(RunSetup, "measure", measure)
+    monkeypatch.setattr(RunSetup, "memory", lambda self, nprocs: [[[1e-9] * len(RATES)]])
     sort = EXPERIMENTS["sort"]
     (row,) = predict(sort, PLACE, sort.small(2**17, 2, fine=True), [Shape(2**21, 2)]).rows
     assert row.predicted.total_s == pytest.approx(row.measured.total_s, rel=1e-3)
@@ -122,11 +122,11 @@ def test_the_sort_is_predicted_however_many_keys_are_sorted_at_once(at_once, exa
 
 def test_errors_are_those_of_the_totals_whatever_their_sign():
     rows = [
-        Row(1024, 2, Taken(0.9, 0.2), 0.0, 2.0, Taken(1.5, 0.5)),
-        Row(1024, 2, Taken(2.0, 1.0), 0.0, 4.0, Taken(1.0, 1.0)),
+        LargeRun(1024, 2, Taken(0.9, 0.2), 0.0, 2.0, Taken(1.5, 0.5)),
+        LargeRun(1024, 2, Taken(2.0, 1.0), 0.0, 4.0, Taken(1.0, 1.0)),
     ]
     assert [row.error for row in rows] == pytest.approx([0.45, -0.5])
-    found = prediction.Prediction(EXPERIMENTS["fft"], None, None, 3, tuple(rows))
+    found = prediction.ProgramPrediction(EXPERIMENTS["fft"], None, None, 3, tuple(rows))
     assert found.mean_error == pytest.approx(0.475)
 
 
@@ -143,7 +143,7 @@ def test_the_papers_table_3_has_the_errors_that_it_prints():
 @pytest.mark.parametrize("nprocs", [1, 2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.lengthy
 def test_a_run_is_measured_in_its_parts(backend, name, nprocs):
-    place = Place(backend, "shared-memory", repeats=2)
+    place = RunSetup(backend, "shared-memory", repeats=2)
     [taken] = place.measure(EXPERIMENTS[name], [Shape(2**11, nprocs)])
     assert taken.comp_s > 0
     assert taken.comm_s >= 0
@@ -171,11 +171,11 @@ def test_what_is_measured_begins_after_the_warm_up(tmp_path):
 
 
 def delay(memory, *stream, **more):
-    return memory.delay([Stream(*stream, **more)])
+    return memory.delay([ByteStream(*stream, **more)])
 
 
 def test_between_working_sets_it_is_interpolated_and_beyond_it_is_the_last():
-    memory = Memory((2**10, 2**20), (1e-9, 3e-9), apart_s=9e-9)
+    memory = MemorySpeed((2**10, 2**20), (1e-9, 3e-9), apart_s=9e-9)
     assert delay(memory, 100, 2**10) == 0
     assert delay(memory, 100, 2**15) == pytest.approx(100e-9)
     assert delay(memory, 100, 2**30) == pytest.approx(200e-9)
@@ -184,16 +184,18 @@ def test_between_working_sets_it_is_interpolated_and_beyond_it_is_the_last():
 
 
 def test_streams_add_up_and_lines_apart_are_delayed_in_proportion():
-    memory = Memory((2**10, 2**20), (1e-9, 3e-9), apart_s=9e-9)
+    memory = MemorySpeed((2**10, 2**20), (1e-9, 3e-9), apart_s=9e-9)
     assert delay(memory, 100, 2**10, apart=True) == 0
     assert delay(memory, 100, 2**15, apart=True) == pytest.approx(400e-9)
     assert delay(memory, 100, 2**30, apart=True) == pytest.approx(800e-9)
-    both = [Stream(100, 2**15), Stream(100, 2**30, apart=True)]
+    both = [ByteStream(100, 2**15), ByteStream(100, 2**30, apart=True)]
     assert memory.delay(both) == pytest.approx(900e-9)
 
 
 def test_memory_that_is_as_fast_as_a_cache_delays_nothing():
-    assert delay(Memory((2**10, 2**20), (1e-9, 1e-9), apart_s=1e-9), 100, 2**15, apart=True) == 0
+    assert (
+        delay(MemorySpeed((2**10, 2**20), (1e-9, 1e-9), apart_s=1e-9), 100, 2**15, apart=True) == 0
+    )
 
 
 def test_the_slowest_process_counts_and_smaller_working_sets_take_no_more():
@@ -228,7 +230,7 @@ def test_memory_is_measured(backend, nprocs, monkeypatch):
     assert memory.apart_s >= rates[-1]
 
 
-FLAT = Memory((1, 2**40), (0.0, 40.0), apart_s=80.0)  # log2 of the working set, for each byte
+FLAT = MemorySpeed((1, 2**40), (0.0, 40.0), apart_s=80.0)  # log2 of the working set, for each byte
 
 
 def test_memory_delays_a_transform_by_all_that_it_streams():

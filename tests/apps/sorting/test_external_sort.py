@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib.apps.sorting import external_sort, keycheck, keyfile
-from bsplib.apps.sorting.blocks import Level, Pair, Table, levels, not_greater
+from bsplib.apps.sorting.blocks import BlockTable, Pair, SplitLevel, levels, not_greater
 from bsplib.apps.sorting.keys import block_of
 from bsplib.apps.sorting.stream import make_buffers, stream
 from bsplib.apps.sorting.workspace import workspace
@@ -142,7 +142,7 @@ def test_blocks_of_one_key_are_sorted_from_every_row_of_zeros_and_ones(run_on, f
     """By the 0-1 principle any blocks of one key then are."""
     for bits in range(2**count if count < 8 else 200):
         keys = np.array([bits >> place & 1 for place in range(count)], np.uint8)
-        table = Table.of(count, 1, keys.dtype)
+        table = BlockTable.of(count, 1, keys.dtype)
         table.ends["position"] = np.arange(count)
         table.ends["least"] = table.ends["greatest"] = keys
         for level in levels(count, 1):
@@ -224,9 +224,15 @@ def test_sorting_and_merging_take_no_more_memory_than_that(run_on, tmp_path):
 
 
 def test_levels_go_from_mirror_images_down_to_neighbours():
-    assert levels(8, 2) == [Level(4, 0), Level(4, 1), Level(8, 0), Level(8, 2), Level(8, 1)]
-    assert list(Level(4, 0).pairs(7)) == [Pair(0, 3), Pair(1, 2), Pair(5, 6)]
-    assert list(Level(8, 2).pairs(7)) == [Pair(0, 2), Pair(1, 3), Pair(4, 6)]
+    assert levels(8, 2) == [
+        SplitLevel(4, 0),
+        SplitLevel(4, 1),
+        SplitLevel(8, 0),
+        SplitLevel(8, 2),
+        SplitLevel(8, 1),
+    ]
+    assert list(SplitLevel(4, 0).pairs(7)) == [Pair(0, 3), Pair(1, 2), Pair(5, 6)]
+    assert list(SplitLevel(8, 2).pairs(7)) == [Pair(0, 2), Pair(1, 3), Pair(4, 6)]
 
 
 def test_keys_are_compared_as_numpy_sorts_them():

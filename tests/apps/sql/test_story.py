@@ -14,11 +14,11 @@ from bsplib.apps.sql.generate import PAPER_SIZE, Generator
 from bsplib.apps.sql.paper import PAPER
 from bsplib.apps.sql.plan import EXPERIMENTAL, STAGES
 from bsplib.apps.sql.scan import BLOCK
-from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, Setting, tell
+from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StorySetting, tell
 from bsplib.apps.sql.story_table import by_balance, gain, printed_by_balance
 from bsplib.machine import Machine, load_machine
 from bsplib.profiler.models.prediction import predict
-from bsplib.profiler.models.prices import Prices
+from bsplib.profiler.models.prices import ReplayPrices
 from bsplib.profiler.tune.sweep import MODEL
 from bsplib.recording.trace import read_trace
 
@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
 def told(folder):
     """Eight times the paper's 12,000 records on 16 processors."""
     generator = Generator(96_000, STORY_SEED, 0.0, 24_000)
-    setting = Setting(generator, 16, load_machine("shared-memory"), 8192, EXPERIMENTAL)
+    setting = StorySetting(generator, 16, load_machine("shared-memory"), 8192, EXPERIMENTAL)
     runs = []
     figures = tell(setting, folder, lambda: runs.append(1))
     assert len(runs) == len(STAGES)
@@ -95,7 +95,7 @@ def test_each_balance_is_like_the_papers(tmp_path):
     """Within 10 points of the paper's: one of 16 random parts varies by that over the seeds."""
     generator = Generator(STORY_SIZE, STORY_SEED, 0.0, STORY_SIZE // 4)
     block = BLOCK * STORY_SIZE // PAPER_SIZE
-    setting = Setting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
+    setting = StorySetting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
     for found in tell(setting, tmp_path):
         for name, printed in asdict(PAPER[found.stage]).items():
             if isinstance(printed, tuple):
@@ -107,7 +107,7 @@ def test_the_bitonic_sample_gains_and_that_on_one_process_loses(tmp_path):
     """The paper: about 50% inferior, and 8.5% better; ours depends on the size and the Machine."""
     generator = Generator(STORY_SIZE, STORY_SEED, 0.0, STORY_SIZE // 4)
     block = BLOCK * STORY_SIZE // PAPER_SIZE
-    setting = Setting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
+    setting = StorySetting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
     _, small, theory, last = tell(setting, tmp_path)
     assert theory.sort_s > 1.15 * small.sort_s
     assert theory.queries_h > small.queries_h
@@ -207,5 +207,5 @@ def test_the_story_and_tuning_count_h_by_the_rule_of_the_machine(tmp_path, model
     path = tmp_path / "exchange.bsp"
     bsplib.run(exchange, nprocs=2, backend="sim", machine=machine, profile=path)
     (run,) = read_trace(path).runs
-    total_s = predict(run, Prices(machine), [model]).totals[model].total_s
+    total_s = predict(run, ReplayPrices(machine), [model]).totals[model].total_s
     assert total_s * 1e9 == pytest.approx(1000 + h + 5)

@@ -8,7 +8,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.export import pprof, wire
+from bsplib.profiler.export import pprof
 from bsplib.profiler.limits import TooLargeError
 
 # profile.proto of github.com/google/pprof: number, name and type of each field; * repeated.
@@ -237,6 +237,6 @@ def test_too_many_samples_are_refused_with_the_way_out(broadcast, monkeypatch):
 @pytest.mark.parametrize("value", [1, 127, 128, 300, 2**32, 2**63 - 1])
 def test_numbers_of_all_sizes_are_written_as_they_are_read(value):
     profile = PROFILE()
-    profile.ParseFromString(wire.number(10, value) + wire.packed(13, [value, 0, value]))
+    profile.ParseFromString(pprof.number(10, value) + pprof.packed(13, [value, 0, value]))
     assert profile.duration_nanos == value
     assert list(profile.comment) == [value, 0, value]

@@ -1,0 +1,103 @@
+"""What replaces the arguments of ``bsplib.run`` in a script: the options of ``bsp run``, for one.
+
+A command cannot pass its options to a call that stands in a script. It lays an
+:class:`Overrides`, which nothing changes afterwards, around the script, and the call
+looks it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from bsplib.backends.launching import Times
+    from bsplib.experiments.blocks import Samples
+    from bsplib.machine import Machine
+    from bsplib.running.setting import Setting
+
+
+class MeasuredRun(NamedTuple):
+    """What the blocks of experiments took in a run."""
+
+    samples: list[Samples]
+    """By pid."""
+    setting: Setting
+    program: str
+    trace: Path | None
+    """Where the run was recorded, as its last run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Overrides:
+    """What holds for a run, whatever its arguments are; a field that is None leaves them."""
+
+    nprocs: int | None = None
+    backend: str | None = None
+    profile: str | None = None
+    profile_else: str | None = None
+    """File of the records where neither ``profile`` nor the script names one."""
+    machine: Machine | None = None
+    check: bool = False
+    timeout: float | None = None
+    debugged: int | None = None
+    label: bool = False
+    records: bool = True
+    """False: nothing is recorded, even if the script asks for it."""
+    report_times: Callable[[Times], object] | None = None
+    """Called with the virtual times of each run."""
+    measured: Callable[[MeasuredRun], object] | None = None
+    """Called with what the blocks of experiments took in each run; None: nothing is measured."""
+    counters: tuple[str, ...] = ()
+    """Counters that are read at both ends of each block."""
+    cll: bool = False
+    """Comments of the form ``#cll`` make blocks in what processes import."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Values for parameters of ``main``, by name."""
+    called: Callable[[set[str]], object] | None = None
+    """Called before each run, with those names of ``arguments`` that are parameters of ``main``."""
+
+
+_in_context: ContextVar[Overrides] = ContextVar("overrides")
+_in_force: list[Overrides] = [Overrides()]
+"""The last one is for threads that a script starts: their context is empty."""
+
+
+def current() -> Overrides:
+    """Return what replaces the arguments of a run that is called here and now."""
+    return _in_context.get(_in_force[-1])
+
+
+def override(**changes: Any) -> Overrides:
+    """Replace arguments of all runs from now on, as a command does whose process runs a script.
+
+    It has no end, because threads that the script has left behind may call ``bsplib.run``
+    after the last line of the script.
+
+    Args:
+        **changes: fields of :class:`Overrides`; the others stay as they are.
+    """
+    new = replace(current(), **changes)
+    _in_context.set(new)
+    _in_force.append(new)
+    return new
+
+
+@contextmanager
+def overriding(**changes: Any) -> Iterator[None]:
+    """Replace arguments of the runs inside the ``with`` block.
+
+    Args:
+        **changes: fields of :class:`Overrides`; the others stay as they are.
+    """
+    before = current()
+    new = override(**changes)
+    try:
+        yield
+    finally:
+        _in_force.remove(new)
+        _in_context.set(before)
