@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import bsplib
-from benchmarks import peers, programs
+from benchmarks import compiled, peers, programs
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
@@ -26,6 +26,8 @@ MIB = 2**20
 _COPY = "np.copyto between two barriers"
 _READ_COPY = "np.copyto and a barrier"
 _TWO_COPIES = "np.copyto into an outbox and out of it"
+_C_TWO_COPIES, _C_COPY = "C, two copies and two barriers", "C, a copy and a barrier"
+"""The least that a put, and an hpput, can do: two_copies.c."""
 
 
 def _name(mpi: Mpi, what: str) -> str:
@@ -111,14 +113,66 @@ def _large_put(
     """Compare transfers of what was just written and is read at once, see rereading.py."""
     what = "Put and Fence"
     against = (*(_name(mpi, what) for mpi in ALL), _READ_COPY)
+    least = _least_cases(nbytes, count)
     ours = _Sampler(stack, 2)
     put = partial(ours.sample, programs.puts_that_are_read, count, nbytes)
     return [
         Case(_READ_COPY, partial(peers.copies_that_are_read, 2, nbytes, count)),
         Case(_TWO_COPIES, partial(peers.copies_by_an_outbox, 2, nbytes, count), (_READ_COPY,)),
+        *least,
         *_mpi_cases(stack, 2, what, "puts_that_are_read", count=count, nbytes=nbytes),
         Case("put, sync", put, (*against, _TWO_COPIES), tuple(goals)),
-        Case("hpput, sync", partial(put, unbuffered=True), against, tuple(unbuffered_goals)),
+        Case(
+            "hpput, sync",
+            partial(put, unbuffered=True),
+            (*against, *(case.name for case in least)),
+            tuple(unbuffered_goals),
+        ),
+    ]
+
+
+def _least_cases(nbytes: int, count: int) -> list[Case]:
+    """Return the cases in C that do the least possible, where they can be compiled."""
+    if compiled.compiler() is None:
+        print("without the programs in C: there is no compiler")
+        return []
+    return [
+        Case(name, partial(compiled.sample, "two_copies", nbytes, count, copies))
+        for name, copies in ((_C_TWO_COPIES, 2), (_C_COPY, 1))
+    ]
+
+
+def _large_get(nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare hpget with get, of what was just written and is read at once."""
+    get = partial(_Sampler(stack, 2).sample, programs.gets_that_are_read, count, nbytes)
+    goal = Goal.times(1.0, "get, sync")
+    return [
+        Case("get, sync", get),
+        Case("hpget, sync", partial(get, unbuffered=True), goals=(goal,)),
+    ]
+
+
+def _large_message(nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare a message with one of MPI, of what was just written and is read at once."""
+    what = "Isend and Irecv"
+    least = _least_cases(nbytes, count)
+    sample = partial(_Sampler(stack, 2).sample, programs.messages_that_are_read, count, nbytes)
+    against = (*(_name(mpi, what) for mpi in ALL), *(case.name for case in least))
+    return [
+        *least,
+        *_mpi_cases(stack, 2, what, "exchanges_that_are_read", count=count, nbytes=nbytes),
+        Case("send, sync, move", sample, against, (_of_open_mpi(1.1, what),)),
+    ]
+
+
+def _large_puts_to_all(nbytes: int, count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare puts to all processes with Alltoall."""
+    what = "Alltoall"
+    sample = partial(_Sampler(stack, 2).sample, programs.puts_to_all_that_are_read, count, nbytes)
+    against = tuple(_name(mpi, what) for mpi in ALL)
+    return [
+        *_mpi_cases(stack, 2, what, "alltoalls_that_are_read", count=count, nbytes=nbytes),
+        Case("puts to all, sync", sample, against, (_of_open_mpi(1.1, what),)),
     ]
 
 
@@ -215,6 +269,9 @@ def _copies(times: float) -> Goal:
     return Goal.times(times, _READ_COPY)
 
 
+_LEAST_PUT = Goal.times(1.15, _C_TWO_COPIES)
+
+
 SECTIONS = (
     *(
         Section(f"Empty superstep, p = {p}", "superstep", partial(_empty, p, count, goals))
@@ -239,9 +296,32 @@ SECTIONS = (
             partial(_large_put, nbytes, count, *goals),
         )
         for title, nbytes, count, goals in (
-            ("64 KiB", 64 * KIB, 1000, ((), (_of_open_mpi(0.8, "Put and Fence"),))),
-            ("1 MiB", MIB, 200, ((_copies(1.1),), (_copies(1.05),))),
+            ("64 KiB", 64 * KIB, 1000, ((_LEAST_PUT,), (_of_open_mpi(0.8, "Put and Fence"),))),
+            (
+                "1 MiB",
+                MIB,
+                200,
+                (
+                    (_copies(1.1), _LEAST_PUT),
+                    (_copies(1.05), _of_open_mpi(1.1, "Put and Fence")),
+                ),
+            ),
+            ("8 MiB", 8 * MIB, 100, ((_LEAST_PUT,), (_of_open_mpi(1.1, "Put and Fence"),))),
             ("16 MiB", 16 * MIB, 100, ((_copies(1.4),), (_copies(1.05),))),
+        )
+    ),
+    *(
+        Section(
+            f"{what} of {title}, rewritten and read, p = 2",
+            "superstep",
+            partial(prepare, nbytes, count),
+        )
+        for what, prepare, title, nbytes, count in (
+            ("Get", _large_get, "64 KiB", 64 * KIB, 1000),
+            ("Get", _large_get, "1 MiB", MIB, 200),
+            ("Message", _large_message, "64 KiB", 64 * KIB, 1000),
+            ("Message", _large_message, "8 MiB", 8 * MIB, 100),
+            ("Puts to all", _large_puts_to_all, "64 KiB", 64 * KIB, 1000),
         )
     ),
     Section("Get or message of 8 B, p = 2", "superstep", partial(_get_and_message, 2000)),

@@ -136,6 +136,25 @@ def exchanges(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
     return seconds
 
 
+def exchanges_that_are_read(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
+    """Send what was written to the next rank, and read what came from the one before."""
+    source, target = np.zeros(nbytes, np.uint8), np.zeros(nbytes, np.uint8)
+    right, left = (ranks.rank + 1) % ranks.size, (ranks.rank - 1) % ranks.size
+
+    def transfer(_: int) -> None:
+        coming = ranks.Irecv([target, MPI.BYTE], left)
+        MPI.Request.Waitall([coming, ranks.Isend([source, MPI.BYTE], right)])
+
+    return seconds_of_transfer(count, source, [target], transfer)
+
+
+def alltoalls_that_are_read(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
+    """Send a part of what was written to every rank by Alltoall, and read what came."""
+    source, target = (np.zeros(ranks.size * nbytes, np.uint8) for _ in range(2))
+    typed = [source, MPI.BYTE], [target, MPI.BYTE]
+    return seconds_of_transfer(count, source, [target], lambda _: ranks.Alltoall(*typed))
+
+
 def exchanges_with_all(
     ranks: MPI.Intracomm, count: int, nbytes: int, *, sizes: bool = False
 ) -> float:
@@ -270,16 +289,8 @@ PROGRAMS: dict[str, Callable[..., float]] = {
     program.__name__: program
     for program in (
         *(fences, puts, puts_that_are_read, small_puts, whole_program),
-        *(
-            barriers,
-            late_barriers,
-            exchanges,
-            exchanges_with_all,
-            random_puts,
-            pings,
-            streams,
-            lines,
-        ),
+        *(exchanges_that_are_read, alltoalls_that_are_read, late_barriers),
+        *(barriers, exchanges, exchanges_with_all, random_puts, pings, streams, lines),
     )
 }
 

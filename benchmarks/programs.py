@@ -131,6 +131,55 @@ def puts_that_are_read(
     return seconds_of_transfer(count, source, targets, transfer)
 
 
+def gets_that_are_read(
+    bsp: bsplib.Group, count: int, nbytes: int, *, unbuffered: bool = False
+) -> float:
+    """End supersteps in which every process gets what the next one has written, and reads it.
+
+    The superstep before each of them is empty: an hpget may read at its call, when its source has
+    to be written.
+    """
+    source, target = bsp.zeros(nbytes, np.uint8), np.zeros(nbytes, np.uint8)
+    right = (bsp.pid + 1) % bsp.nprocs
+    get = bsp.hpget if unbuffered else bsp.get
+
+    def transfer(_: int) -> None:
+        bsp.sync()
+        get(right, source, target)
+        bsp.sync()
+
+    return seconds_of_transfer(count, source, [target], transfer)
+
+
+def messages_that_are_read(bsp: bsplib.Group, count: int, nbytes: int) -> float:
+    """End supersteps in which every process sends what it has written, and reads what came."""
+    source = np.zeros(nbytes, np.uint8)
+    right = (bsp.pid + 1) % bsp.nprocs
+    received = [source]
+
+    def transfer(_: int) -> None:
+        bsp.send(right, source)
+        bsp.sync()
+        received[0] = bsp.move()
+
+    return seconds_of_transfer(count, source, received, transfer)
+
+
+def puts_to_all_that_are_read(bsp: bsplib.Group, count: int, nbytes: int) -> float:
+    """End supersteps in which every process puts a part of its array to each process."""
+    target = bsp.zeros(bsp.nprocs * nbytes, np.uint8)
+    source = np.zeros(bsp.nprocs * nbytes, np.uint8)
+    parts = [source[pid * nbytes :][:nbytes] for pid in range(bsp.nprocs)]
+    start = bsp.pid * nbytes
+
+    def transfer(_: int) -> None:
+        for pid, part in enumerate(parts):
+            bsp.put(pid, part, target, offset=start)
+        bsp.sync()
+
+    return seconds_of_transfer(count, source, [target], transfer)
+
+
 def small_puts(bsp: bsplib.Group, count: int, number: int) -> float:
     """Return the seconds for each of many puts of one word from process 0 to the last."""
 

@@ -1,0 +1,19 @@
+"""The programs in C that do the least possible print the seconds of a turn."""
+
+import pytest
+
+from benchmarks import compiled
+
+needs_a_compiler = pytest.mark.skipif(compiled.compiler() is None, reason="there is no C compiler")
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("copies", [1, 2])
+def test_copies_between_two_processes_take_some_time(copies):
+    assert 0 < compiled.sample("two_copies", 4096, 20, copies) < 60
+
+
+def test_without_a_compiler_the_error_names_the_program(monkeypatch):
+    monkeypatch.setattr(compiled, "compiler", lambda: None)
+    with pytest.raises(RuntimeError, match=r"^no_such\.c cannot be compiled: there is no cc"):
+        compiled.sample("no_such", 1)
