@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,14 +20,15 @@ from bsplib.apps.command import Programs
 from bsplib.apps.progress import drawn
 from bsplib.apps.steady.grain import grains
 from bsplib.apps.steady.laws import amdahl, gustafson, on_one
-from bsplib.apps.steady.maps import METRICS, draw_map, parse_axis, save_map
+from bsplib.apps.steady.maps import METRICS, draw_map, parse_axis, parse_point, save_map
 from bsplib.apps.steady.measure import Row, seconds
 from bsplib.apps.steady.measure import measure as measured
-from bsplib.apps.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table
+from bsplib.apps.steady.model import ALGORITHMS, Setting, best_processors, merge_sort_table, numbers
 from bsplib.apps.steady.programs import SPLITS
 from bsplib.output_option import OutputFile, force_option
 from bsplib.profiler import format as fmt
 from bsplib.profiler import plotting
+from bsplib.renamed_option import Option
 
 _PIXELS = 256
 """Columns and rows of the fractal that is run."""
@@ -46,13 +48,30 @@ def _one_sentence() -> Iterator[None]:
         raise click.ClickException(str(error)) from None
 
 
+_NAMES = tuple(field.name for field in fields(Setting))
+_DEFAULTS = ", ".join(f"{field.name}={field.default:g}" for field in fields(Setting))
+
+
 def _setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for field in reversed(fields(Setting)):
-        option = click.option(
-            f"-{field.name}", field.name, default=field.default, show_default=True, type=float
-        )
-        command = option(command)
-    return command
+    """Add ``--at``, and the former options of one letter, which are not shown."""
+
+    @functools.wraps(command)
+    def with_values(at: tuple[str, ...], **more: Any) -> Any:
+        letters = {name: more.pop(name) for name in _NAMES}
+        values = numbers(Setting())
+        values |= {name: value for name, value in letters.items() if value is not None}
+        with _one_sentence():
+            values |= parse_point(at)
+        return command(**more, **values)
+
+    for name in _NAMES:
+        with_values = click.option(f"-{name}", name, type=float, hidden=True)(with_values)
+    return click.option(
+        "--at",
+        multiple=True,
+        metavar="NAME=VALUE,...",
+        help=f"Values of the model's variables.  [default: {_DEFAULTS}]",
+    )(with_values)
 
 
 _ALGORITHM = click.argument("algorithm", type=click.Choice(list(ALGORITHMS)))
@@ -138,9 +157,30 @@ def what_if(
 
 
 @cli.command()
-@click.option("-x", default=1024, show_default=True, type=click.IntRange(1), help="Columns.")
-@click.option("-y", default=1024, show_default=True, type=click.IntRange(1), help="Rows.")
-@click.option("-P", "nprocs", default=16, show_default=True, type=click.IntRange(1))
+@click.option(
+    *("--columns", "x"),
+    cls=Option,
+    old=("-x",),
+    default=1024,
+    show_default=True,
+    type=click.IntRange(1),
+)
+@click.option(
+    *("--rows", "y"),
+    cls=Option,
+    old=("-y",),
+    default=1024,
+    show_default=True,
+    type=click.IntRange(1),
+)
+@click.option(
+    *("-n", "--nprocs"),
+    cls=Option,
+    old=("-P",),
+    default=16,
+    show_default=True,
+    type=click.IntRange(1),
+)
 @click.option("--measure", "runs", is_flag=True, help="Also run each with 2 processes here.")
 def grain(x: int, y: int, nprocs: int, runs: bool) -> None:
     """Print the bytes that a fractal has to communicate, by the grain of its pieces."""
