@@ -1,6 +1,6 @@
 cimport cython
 from bsplib.core.atomics cimport (
-    address_of, base_of, copy, fits, is_array, is_of, is_packed, is_writable, length_of, nbytes_of,
+    address_of, base_of, copy, dtype_id, fill_new, fits, is_array, is_of, is_packed, is_writable, length_of, nbytes_of,
     ndim_of, owns_memory, packed, poke, prepare, same_shape, small_integer, this_thread, word,
     write_bytes, write_number,
 )
@@ -39,7 +39,7 @@ cdef class Collecting(QuickState):
     cpdef void _add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(nbytes=word)
     cpdef void _add_put(self, int to, word slot, word first, object values) except *
-    @cython.locals(first=word, lane=Lane, nbytes=word, sender=int, there=word)
+    @cython.locals(nbytes=word, sender=int, there=word)
     cdef bint _get_quickly(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(to=Py_ssize_t, nbytes=word)
     cdef bint _send_quickly(self, object pid, object payload, object tag) except -1

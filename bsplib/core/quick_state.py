@@ -86,7 +86,7 @@ class QuickState:
         """The other process of that transfer."""
         self._quick_gets: list[Any] = self._meeting.gets
         """The quick gets of this superstep, each as (destination, address on the other process,
-        bytes, other process, slot, first byte)."""
+        bytes, other process, lane)."""
         self._gets_are_direct = True
         """The destinations of all quick gets own their memory: no other process can read it."""
         self._long_gets = False
