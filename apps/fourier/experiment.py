@@ -37,6 +37,7 @@ from bsplib.experiments.formula import read_formula
 from bsplib.experiments.grid import read_counts
 from bsplib.experiments.runs import collected, measured
 from bsplib.profiler.timings import TimingModel, fit_experiment
+from bsplib.renamed_option import Option
 from bsplib.sentences import as_sentence
 
 FORMULA = "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P"
@@ -190,7 +191,14 @@ def as_table(rows: Sequence[PredictedTransform]) -> Table:
 
 @click.command("experiment")
 @click.option(
-    "--procs", default="1:32:x2", show_default=True, help="Numbers of processes, powers of two."
+    "-n",
+    "--nprocs",
+    "procs",
+    cls=Option,
+    old=("--procs",),
+    default="1:32:x2",
+    show_default=True,
+    help="Numbers of processes, powers of two.",
 )
 @click.option(
     "--size", type=click.IntRange(2), default=SIZE, show_default=True, help="N to predict."
@@ -217,7 +225,7 @@ def command(
     if where["backend"] == "sim":
         where["machine"] = machine or T3E
     try:
-        counts, small = read_counts("--procs", procs), read_counts("--sizes", sizes)
+        counts, small = read_counts("--nprocs", procs), read_counts("--sizes", sizes)
         for value in (*counts, *small, size):
             if value & (value - 1):
                 raise UsageError(f"{value} is no power of two, for which alone the formula holds")

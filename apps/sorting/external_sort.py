@@ -56,6 +56,7 @@ from bsplib.apps.sorting.options import Bytes, Dtype
 from bsplib.apps.sorting.stream import Buffer, make_buffers, stream
 from bsplib.apps.sorting.workspace import MADE_KEYS, scratch_folder, workspace
 from bsplib.output_option import force_option
+from bsplib.renamed_option import Option
 from bsplib.visible import visible_lines
 
 MEMORY = 256 << 20
@@ -322,7 +323,13 @@ def reference(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> K
 @click.option("--descending", is_flag=True, help="The greatest key comes first.")
 @click.option("--cached", is_flag=True, help="Read and write through the page cache.")
 @force_option
-@click.option("--check", is_flag=True, help="Read the result and compare it with SOURCE.")
+@click.option(
+    *("--verify", "check"),
+    cls=Option,
+    old=("--check",),
+    is_flag=True,
+    help="Read the result and compare it with SOURCE.",
+)
 @click.option(
     "--size",
     default=2**22,

@@ -32,6 +32,7 @@ from bsplib.apps.sql.table1 import TABLE_SIZE, measure
 from bsplib.machine import load_machine
 from bsplib.output_file import obstacle
 from bsplib.output_option import force_option
+from bsplib.renamed_option import Option
 from bsplib.visible import visible_lines
 
 _CHUNK = 1_000_000
@@ -179,9 +180,17 @@ def _write(generator: Generator, name: str, folder: Path, form: str, *, force: b
     type=click.IntRange(1),
     help="Rows of a block: block i of a relation goes to process i mod p.",
 )
-@click.option("--out", type=_FOLDER, help="Write TEMP1 to TEMP6 to this folder, as Parquet files.")
+@click.option(
+    "-o", "--out", type=_FOLDER, help="Write TEMP1 to TEMP6 to this folder, as Parquet files."
+)
 @force_option
-@click.option("--no-check", is_flag=True, help="Do not compare with the reference.")
+@click.option(
+    *("--no-verify", "no_check"),
+    cls=Option,
+    old=("--no-check",),
+    is_flag=True,
+    help="Do not compare with the reference.",
+)
 @place_options
 @click.pass_context
 def run(  # a command line
@@ -287,7 +296,11 @@ def schema() -> None:
     help="Oversampling factor of the first two stages, found by experiment.",
 )
 @click.option(
-    "--out", default=Path("out"), show_default=True, type=_FOLDER, help="Folder for the traces."
+    *("-o", "--out"),
+    default=Path("out"),
+    show_default=True,
+    type=_FOLDER,
+    help="Folder for the traces.",
 )
 def story(generator: Generator, out: Path, block: int | None, machine: str, **how: Any) -> None:
     """Repeat the four stages of the paper, and compare them with the paper's figures.
@@ -312,8 +325,11 @@ def story(generator: Generator, out: Path, block: int | None, machine: str, **ho
 @cli.command()
 @generator_options(size=TABLE_SIZE, seed=STORY_SEED, skew=0.0, per_item=4)
 @click.option(
-    "-p",
-    "--procs",
+    "-n",
+    "--nprocs",
+    "procs",
+    cls=Option,
+    old=("-p", "--procs"),
     default=tuple(TABLE_1["Cray T3E"]),
     show_default=True,
     multiple=True,

@@ -129,7 +129,7 @@ cdef extern from *:
     static inline void bsp_fill(char *data, bsp_word nbytes, bsp_word pattern) {
         bsp_word *words = (bsp_word *) data, count = nbytes / 8, n;
         for (n = 0; n < count; n++) words[n] = pattern;
-        memcpy(words + count, &pattern, nbytes % 8);
+        if (nbytes % 8) memcpy(words + count, &pattern, nbytes % 8);
     }
     static inline void bsp_fill_ends(char *data, bsp_word nbytes, bsp_word pattern) {
         bsp_word last = (nbytes - 64) & ~7ULL;
@@ -234,6 +234,8 @@ cdef inline object new_like(cnp.ndarray array):
     return bsp_new_array(
         <object> <void *> cnp.PyArray_DESCR(array), cnp.PyArray_NDIM(array),
         cnp.PyArray_DIMS(array))
+cdef inline object dtype_id(cnp.ndarray array):
+    return <word> <void *> cnp.PyArray_DESCR(array)
 cdef inline void fill_new(cnp.ndarray array) noexcept:
     bsp_fill_new(array)
 

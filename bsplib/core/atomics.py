@@ -263,6 +263,11 @@ def filler(dtype: Any) -> Any:
     return np.full(dtype.itemsize, 0xFF, np.uint8).view(dtype)[0]
 
 
+def dtype_id(array: Any) -> int:
+    """Return the ``id()`` of the dtype of an array."""
+    return id(array.dtype)
+
+
 def fill_new(array: Any) -> None:
     """Fill both ends of the new destination of a get, so that early reads are seen.
 

@@ -1,7 +1,7 @@
 cimport cython
 from bsplib.core.atomics cimport (
-    address_of, base_of, copy, fill_new, fits, is_array, is_of, is_packed, is_writable, length_of, nbytes_of,
-    ndim_of, new_like, owns_memory, packed, poke, prepare, same_shape, small_integer, this_thread, word,
+    address_of, base_of, copy, dtype_id, fill_new, fits, is_array, is_of, is_packed, is_writable, length_of,
+    nbytes_of, ndim_of, new_like, owns_memory, packed, poke, prepare, same_shape, small_integer, this_thread, word,
     write_bytes, write_number,
 )
 from bsplib.core.box cimport (
@@ -43,7 +43,7 @@ cdef class Collecting(QuickState):
     cdef object _get_into(
         self, object pid, object src, object dst, object offset, bint at_any_time
     )
-    @cython.locals(first=word, lane=Lane, nbytes=word, sender=int, there=word)
+    @cython.locals(nbytes=word, sender=int, there=word)
     cdef bint _get_quickly(
         self, object pid, object src, object dst, object offset, bint at_any_time
     ) except -1

@@ -21,6 +21,7 @@ if not cython.compiled:
         address_of,
         base_of,
         copy,
+        dtype_id,
         fill_new,
         fits,
         is_array,
@@ -269,9 +270,8 @@ class Collecting(QuickState):
         there = self._address_there(pid, src, dst, offset, writes=False)
         if there == 0:
             return False
-        lane, sender, nbytes = self._lane, self._to, nbytes_of(dst)
-        first = there - lane.addresses[sender]
-        self._quick_gets.append((dst, there, nbytes, sender, lane.slot, first))
+        sender, nbytes = self._to, nbytes_of(dst)
+        self._quick_gets.append((dst, there, nbytes, sender, self._lane))
         if not at_any_time and not owns_memory(dst):
             self._gets_are_direct = False
         if self._counts:
@@ -298,7 +298,7 @@ class Collecting(QuickState):
         if not is_array(payload) or not is_packed(payload):
             return False
         nbytes = nbytes_of(payload)
-        head = self._heads_out.get((id(payload.dtype), payload.shape, tag))
+        head = self._heads_out.get((dtype_id(payload), payload.shape, tag))
         if head is None or not self._takes_payload(nbytes, tag):
             return False
         copy(self._message_room(to, head, nbytes), address_of(payload), nbytes)
@@ -346,6 +346,10 @@ class Collecting(QuickState):
             self._count(to, nbytes)
 
     # -- what the long way asks ---------------------------------------------------------------
+
+    def _fill_new(self, array: Any) -> None:
+        """Fill both ends of the new destination of a get; compiled where the core is."""
+        fill_new(array)
 
     def _try_put(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
         """Try the quick way of a put or hpput once more, with another pid."""

@@ -178,7 +178,7 @@ class Core(Delivering):
             BoundsError: the read would leave the array on ``pid``; raised at the sync
                 where that array was made in this superstep.
             DtypeError: ``dst`` cannot take the values, or the array has another dtype
-                on ``pid``.
+                on ``pid``; with ``check=True`` the sync raises it where a value does not fit.
             PartitionError: the group cannot be used now.
 
         Cost: the bytes that are read to h_in here and to h_out on ``pid``.
@@ -264,7 +264,8 @@ class Core(Delivering):
             BoundsError: a transfer named an array made in this superstep, and would
                 leave it.
             DtypeError: a transfer named an array made in this superstep, which has
-                another dtype on the other process.
+                another dtype on the other process; with ``check=True``, a value of a get does
+                not fit into its destination.
             OverlapError: with ``check=True``, transfers overlap, or an array that belongs
                 to a transfer was changed before its time.
             OutOfSharedMemoryError: there is no room for the values of a get.

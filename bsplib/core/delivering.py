@@ -117,16 +117,16 @@ class Delivering(Collecting):
         Otherwise they are kept until all processes have read.
         """
         if self._gets_are_direct:
-            for dst, there, nbytes, _pid, _slot, _first in self._quick_gets:
+            for dst, there, nbytes, _pid, _lane in self._quick_gets:
                 copy(address_of(dst), there, nbytes)
             return
         size = 0
-        for _dst, _there, nbytes, _pid, _slot, _first in self._quick_gets:
+        for _dst, _there, nbytes, _pid, _lane in self._quick_gets:
             size += nbytes
         if size > len(self._read):
             self._read = np.empty(size, np.uint8)
         at = address_of(self._read)
-        for _dst, there, nbytes, _pid, _slot, _first in self._quick_gets:
+        for _dst, there, nbytes, _pid, _lane in self._quick_gets:
             copy(at, there, nbytes)
             at += nbytes
 
@@ -134,7 +134,7 @@ class Delivering(Collecting):
         """Write the destinations of this process's gets, in program order."""
         if not self._gets_are_direct:
             at = address_of(self._read)
-            for dst, _there, nbytes, _pid, _slot, _first in self._quick_gets:
+            for dst, _there, nbytes, _pid, _lane in self._quick_gets:
                 copy(address_of(dst), at, nbytes)
                 at += nbytes
         self._quick_gets.clear()

@@ -13,6 +13,7 @@ cdef word _MOST_SHARED, _MOST_PRIVATE
 cdef class QuickState:
     cdef public int _pid
     cdef public int _nprocs
+    cdef public word _thread
     cdef public Meeting _meeting
     cdef public Box _box
     cdef word _most_in_box
@@ -58,7 +59,6 @@ cdef class QuickState:
     cdef word[::1] _first
     cdef word[::1] _stop
     cdef object _cards
-    cdef public word _thread
 
     cdef void _declare_time(self) except *
     cdef void _declare_transfers(self) except *

@@ -88,7 +88,7 @@ class QuickState:
         """The other process of that transfer."""
         self._quick_gets: list[Any] = self._meeting.gets
         """The quick gets of this superstep, each as (destination, address on the other process,
-        bytes, other process, slot, first byte)."""
+        bytes, other process, lane)."""
         self._gets_are_direct = True
         """No other process reads the destinations of the quick gets in this superstep: they own
         their memory, which is in no segment, or are those of hpgets."""

@@ -43,8 +43,8 @@ _NOTE_BITS = 8
 _NOTE = (1 << _NOTE_BITS) - 1
 _END = Kind.END
 
-Get = tuple[Any, int, int, int, int, int]
-"""A quick get: its destination, an address, its bytes, the process it reads from, and more."""
+Get = tuple[Any, int, int, int, Any]
+"""A quick get: its destination, an address, its bytes, the process it reads from, and its lane."""
 
 
 class Hooks(Protocol):

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsplib.backends.parcels import IndexGet, Payload, StretchGet, StretchPut, WordsGet, WordsPut
-from bsplib.core.atomics import fill_new
 from bsplib.core.lanes import Lane
 from bsplib.errors import (
     BspError,
@@ -18,7 +17,7 @@ from bsplib.primitives.arrays import Arrays
 from bsplib.primitives.contracts import shares
 from bsplib.primitives.remote_array import RemoteArray
 from bsplib.transfers import messages
-from bsplib.transfers.casting import cast_values, check_out
+from bsplib.transfers.casting import as_plain_array, cast_values, check_out
 from bsplib.transfers.coordinates import check_axes, elements
 from bsplib.transfers.delivery import (
     PendingGet,
@@ -82,8 +81,11 @@ class RemoteAccess(Arrays):
         self, operation: str, pid: Any, to: int, src: Any, dst: Any, offset: Offset, at: Any
     ) -> bool:
         """Try the quick way once more, where it may only have been named in another form."""
-        if at is None:  # perhaps pid is one of numpy's integers
-            return pid.__class__ is not int and self._try_put(operation, to, src, dst, offset)
+        if at is None:  # perhaps pid is one of numpy's integers, or the values are a list
+            listed = as_plain_array(src) if self._lanes else None
+            other = listed is not None or pid.__class__ is not int
+            values = src if listed is None else listed
+            return other and self._try_put(operation, to, values, dst, offset)
         if offset is not None:
             return False
         lane = self._lanes.get(id(dst))
@@ -180,18 +182,22 @@ class RemoteAccess(Arrays):
         elif self._watch is None:
             self._open_lane(src)
         if dst is None:
-            fill_new(destination)
+            self._fill_new(destination)
         if at is None and self._try_get(operation, sender, src, destination, offset):
             return destination
         if operation == "hpget" and self._read_now(sender, target, get, destination):
             return destination
         outgoing = self._outgoing_of_get(sender)
         outgoing.add_get(get)
+        site = None
         if self._watch is not None:
-            outgoing.add_site(True, here(operation))
+            site = here(operation)
+            outgoing.add_site(True, site)
             destination = self._watch.destination(destination, operation, new=dst is None)
         into = destination if type(destination) is np.ndarray else plain(destination)
-        self._gets.append(PendingGet(sender, into, target.rearranged, target.dtype, get.nbytes))
+        self._gets.append(
+            PendingGet(sender, into, target.rearranged, target.dtype, get.nbytes, site=site)
+        )
         return destination
 
     def _outgoing_of_get(self, pid: int) -> Outgoing:
@@ -297,7 +303,8 @@ class RemoteAccess(Arrays):
         Cost: the bytes of one value for each word, to h_out here and to h_in there. For an
         oblsync it is one message for each destination.
         """
-        self._check_usable()
+        if self._unusable is not None or get_ident() != self._thread:
+            self._check_usable()
         try:
             registration = whole_array("put_at", self._registry, dst, pids, indices, values)
             dtype = dtype_there("put_at", registration)
@@ -346,13 +353,15 @@ class RemoteAccess(Arrays):
                 has another shape or cannot be written, or ``src`` is a view.
             BoundsError: an index lies outside the array there; raised at the sync where
                 that array was made in this superstep.
-            DtypeError: ``out`` cannot take the values.
+            DtypeError: ``out`` cannot take the values; with ``check=True`` the sync raises it
+                where a value does not fit.
             OutOfSharedMemoryError: there is no room for the indices.
             PartitionError: the group cannot be used now.
 
         Cost: the bytes of one value for each word, to h_in here and to h_out there.
         """
-        self._check_usable()
+        if self._unusable is not None or get_ident() != self._thread:
+            self._check_usable()
         try:
             registration = whole_array("get_at", self._registry, src, pids, indices)
             dtype = dtype_there("get_at", registration)
@@ -360,16 +369,17 @@ class RemoteAccess(Arrays):
             of, at = broadcast("get_at", *named[:2])
             destination = check_out("get_at", out, at.shape, dtype)
             if out is None:
-                fill_new(destination)
+                self._fill_new(destination)
             words = self._words("get_at", registration, of, at, named.inner)
+            site = None if self._watch is None else here("get_at")
             for pid, where, positions in words.deal_positions(self._port.stage):
                 nbytes = words.numbers[pid] * dtype.itemsize
                 outgoing = self._outgoing_of_get(pid)
                 outgoing.add_words_get(WordsGet(registration.slot, nbytes), where)
-                if self._watch is not None:
-                    outgoing.add_site(True, here("get_at"))
+                if site is not None:
+                    outgoing.add_site(True, site)
                 into = plain(destination)
-                self._gets.append(PendingGet(pid, into, None, dtype, nbytes, positions))
+                self._gets.append(PendingGet(pid, into, None, dtype, nbytes, positions, site))
             if self._watch is not None and destination.size:
                 destination = self._watch.destination(destination, "get_at", new=out is None)
         except BspError as error:

@@ -251,8 +251,9 @@ class GroupState(Values):
 
     def _spill_gets(self) -> None:
         """Move the quick gets to the long way, and let all others of the superstep go it."""
-        for dst, _there, nbytes, pid, slot, first in self._quick_gets:
-            self._out[pid].add_stretch_get(slot, first // dst.itemsize, nbytes)
+        for dst, there, nbytes, pid, lane in self._quick_gets:
+            first = (there - lane.addresses[pid]) // dst.itemsize
+            self._out[pid].add_stretch_get(lane.slot, first, nbytes)
             self._gets.append(PendingGet(pid, dst, None, dst.dtype, nbytes))
         self._quick_gets.clear()
         self._gets_are_direct = True

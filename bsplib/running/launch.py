@@ -48,6 +48,9 @@ _Arguments = TypeVarTuple("_Arguments")
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
 _Third = TypeVar("_Third")
+_Fourth = TypeVar("_Fourth")
+_Fifth = TypeVar("_Fifth")
+_Sixth = TypeVar("_Sixth")
 _Rest = ParamSpec("_Rest")
 _Result = TypeVar("_Result")
 
@@ -113,12 +116,80 @@ def run(
     *args: _Rest.args,
     **kwargs: _Rest.kwargs,
 ) -> list[_Result]: ...
-@overload  # of further arguments nothing is known here
+@overload
 def run(
-    main: Callable[Concatenate[Group, _First, _Second, _Third, ...], _Result],
+    main: Callable[Concatenate[Group, _First, _Second, _Third, _Rest], _Result],
     first: _First,
     second: _Second,
     third: _Third,
+    _no_more: Never = ...,
+    /,
+    nprocs: int | None = ...,
+    backend: BackendName | None = ...,
+    profile: str | os.PathLike[str] | None = ...,
+    machine: Machine | str | None = ...,
+    check: bool = ...,
+    wait: Wait = ...,
+    start_method: StartMethod | None = ...,
+    sim_seed: int = ...,
+    timeout: float | None = ...,
+    *args: _Rest.args,
+    **kwargs: _Rest.kwargs,
+) -> list[_Result]: ...
+@overload
+def run(
+    main: Callable[Concatenate[Group, _First, _Second, _Third, _Fourth, _Rest], _Result],
+    first: _First,
+    second: _Second,
+    third: _Third,
+    fourth: _Fourth,
+    _no_more: Never = ...,
+    /,
+    nprocs: int | None = ...,
+    backend: BackendName | None = ...,
+    profile: str | os.PathLike[str] | None = ...,
+    machine: Machine | str | None = ...,
+    check: bool = ...,
+    wait: Wait = ...,
+    start_method: StartMethod | None = ...,
+    sim_seed: int = ...,
+    timeout: float | None = ...,
+    *args: _Rest.args,
+    **kwargs: _Rest.kwargs,
+) -> list[_Result]: ...
+@overload
+def run(
+    main: Callable[Concatenate[Group, _First, _Second, _Third, _Fourth, _Fifth, _Rest], _Result],
+    first: _First,
+    second: _Second,
+    third: _Third,
+    fourth: _Fourth,
+    fifth: _Fifth,
+    _no_more: Never = ...,
+    /,
+    nprocs: int | None = ...,
+    backend: BackendName | None = ...,
+    profile: str | os.PathLike[str] | None = ...,
+    machine: Machine | str | None = ...,
+    check: bool = ...,
+    wait: Wait = ...,
+    start_method: StartMethod | None = ...,
+    sim_seed: int = ...,
+    timeout: float | None = ...,
+    *args: _Rest.args,
+    **kwargs: _Rest.kwargs,
+) -> list[_Result]: ...
+@overload  # of what comes after the sixth, and of keywords beside six, nothing is known
+def run(
+    main: Callable[
+        Concatenate[Group, _First, _Second, _Third, _Fourth, _Fifth, _Sixth, ...], _Result
+    ],
+    first: _First,
+    second: _Second,
+    third: _Third,
+    fourth: _Fourth,
+    fifth: _Fifth,
+    sixth: _Sixth,
     /,
     *args: Any,
     nprocs: int | None = ...,

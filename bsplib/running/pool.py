@@ -54,6 +54,9 @@ _Item = TypeVar("_Item")
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
 _Third = TypeVar("_Third")
+_Fourth = TypeVar("_Fourth")
+_Fifth = TypeVar("_Fifth")
+_Sixth = TypeVar("_Sixth")
 _Rest = ParamSpec("_Rest")
 _Result = TypeVar("_Result")
 
@@ -186,13 +189,62 @@ class Pool:
         *args: _Rest.args,
         **kwargs: _Rest.kwargs,
     ) -> list[_Result]: ...
-    @overload  # of further arguments nothing is known here
+    @overload
     def run(
         self,
-        main: Callable[Concatenate[Group, _First, _Second, _Third, ...], _Result],
+        main: Callable[Concatenate[Group, _First, _Second, _Third, _Rest], _Result],
         first: _First,
         second: _Second,
         third: _Third,
+        _no_more: Never = ...,
+        /,
+        timeout: float | None = ...,
+        *args: _Rest.args,
+        **kwargs: _Rest.kwargs,
+    ) -> list[_Result]: ...
+    @overload
+    def run(
+        self,
+        main: Callable[Concatenate[Group, _First, _Second, _Third, _Fourth, _Rest], _Result],
+        first: _First,
+        second: _Second,
+        third: _Third,
+        fourth: _Fourth,
+        _no_more: Never = ...,
+        /,
+        timeout: float | None = ...,
+        *args: _Rest.args,
+        **kwargs: _Rest.kwargs,
+    ) -> list[_Result]: ...
+    @overload
+    def run(
+        self,
+        main: Callable[
+            Concatenate[Group, _First, _Second, _Third, _Fourth, _Fifth, _Rest], _Result
+        ],
+        first: _First,
+        second: _Second,
+        third: _Third,
+        fourth: _Fourth,
+        fifth: _Fifth,
+        _no_more: Never = ...,
+        /,
+        timeout: float | None = ...,
+        *args: _Rest.args,
+        **kwargs: _Rest.kwargs,
+    ) -> list[_Result]: ...
+    @overload  # of what comes after the sixth, and of keywords beside six, nothing is known
+    def run(
+        self,
+        main: Callable[
+            Concatenate[Group, _First, _Second, _Third, _Fourth, _Fifth, _Sixth, ...], _Result
+        ],
+        first: _First,
+        second: _Second,
+        third: _Third,
+        fourth: _Fourth,
+        fifth: _Fifth,
+        sixth: _Sixth,
         /,
         *args: Any,
         timeout: float | None = ...,

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsplib.backends.launching import Carrier
 from bsplib.errors import DtypeError, OutOfSharedMemoryError, StartError
+from bsplib.transfers.casting import as_array
 
 _Array = NDArray[Any]
 
@@ -74,10 +75,10 @@ def shared(array: ArrayLike) -> _Array:
         A read-only array with the same values.
 
     Raises:
-        DtypeError: the dtype holds Python objects.
+        DtypeError: the dtype holds Python objects, or it is a masked array.
         OutOfSharedMemoryError: there is no memory for the copy.
     """
-    values = np.asarray(array)
+    values = as_array("shared", array)
     if values.dtype.hasobject:
         raise DtypeError(
             f"shared: dtype {values.dtype} holds Python objects, which processes cannot share; "

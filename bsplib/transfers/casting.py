@@ -6,24 +6,53 @@ import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bsplib.errors import DtypeError, PlaceError
 from bsplib.transfers.place import Array
+
+_NUMBERS = (float, int, bool, complex)
+"""Types of the numbers of Python."""
+_LISTED: dict[type, type] = {float: np.float64, int: np.int64}
+"""By the type of their first elements: the dtype of lists that need no cast."""
 
 
 def as_array(operation: str, values: ArrayLike) -> Array:
     """Return values as an array.
 
     Raises:
-        DtypeError: they are a masked array, which would lose its mask.
+        DtypeError: they are a masked array, or a list of such, which would lose its mask.
     """
+    if type(values) is np.ndarray:
+        return values
     masked = sys.modules.get("numpy.ma")  # numpy imports it when it is first used
-    if masked is not None and isinstance(values, masked.MaskedArray):
+    if masked is not None and _has_mask(values, masked.MaskedArray):
         raise DtypeError(
             f"{operation}: a masked array would lose its mask; fill it by numpy.ma.filled(x, value)"
         )
     return np.asarray(values)
+
+
+def as_plain_array(values: Any) -> Array | None:
+    """Return a list of numbers of Python as an array; None for other values."""
+    if type(values) is not list or not values or type(values[0]) not in _LISTED:
+        return None
+    try:
+        array = np.asarray(values)
+    except ValueError:  # nested, and ragged: the long way names it
+        return None
+    return array if array.dtype == _LISTED[type(values[0])] else None
+
+
+def _has_mask(values: Any, masked: type) -> bool:
+    """Tell whether values are a masked array, or nested lists of such.
+
+    Of a list that begins with a number only this is looked at, since lists of numbers are long.
+    """
+    if isinstance(values, list | tuple):
+        nested = len(values) > 0 and type(values[0]) not in _NUMBERS
+        return nested and any(_has_mask(each, masked) for each in values)
+    return isinstance(values, masked)
 
 
 def cast_values(
@@ -42,7 +71,7 @@ def cast_values(
         DtypeError: they cannot be cast by the rule same_kind, strings would be cut, or src is
             a masked array; with ``exact``, a value does not survive the cast.
     """
-    values = as_array(operation, src)
+    values = src if type(src) is np.ndarray else as_array(operation, src)
     if values.dtype == dtype:
         return values
     if values.size == 0 and not isinstance(src, np.ndarray):
@@ -60,28 +89,52 @@ def cast_values(
     return values.astype(dtype)
 
 
-def check_survival(operation: str, values: Array, dtype: np.dtype[Any]) -> Array:
+def check_survival(
+    operation: str, values: Array, dtype: np.dtype[Any], way_out: str = "make the array"
+) -> Array:
     """Cast numbers, and return the result.
 
+    Args:
+        operation: name of the primitive.
+        values: the numbers.
+        dtype: of the result.
+        way_out: begins the text of what to do, which continues with the dtype of the values.
+
     Raises:
-        DtypeError: an integer becomes another number, or a finite number becomes infinite.
+        DtypeError: an integer or a time becomes another one, or a finite number becomes
+            infinite.
     """
     with np.errstate(all="ignore"):
         cast = values.astype(dtype)
-        if values.dtype.kind in "iu" and dtype.kind in "iufc":
-            lost = (cast.real.astype(values.dtype) != values) | ((cast.real < 0) != (values < 0))
-        elif values.dtype.kind in "fc" and dtype.kind in "fc":
-            lost = np.isfinite(values) & ~np.isfinite(cast)
-        else:
-            return cast
+        lost = _lost(values, cast)
     if lost.any():
         first, number = values[lost].reshape(-1)[0], np.count_nonzero(lost)
         raise DtypeError(
             f"{operation}: {number} of {values.size} values of dtype {values.dtype} do not fit "
-            f"into dtype {dtype}: {first} would become {cast[lost].reshape(-1)[0]}; make the array "
+            f"into dtype {dtype}: {first} would become {cast[lost].reshape(-1)[0]}; {way_out} "
             f"of dtype {values.dtype}, or cast them yourself by astype where this is meant"
         )
     return cast
+
+
+def _lost(values: Array, cast: Array) -> NDArray[np.bool_]:
+    """Tell of each value whether it has not survived its cast; rounding is allowed."""
+    kind, to = values.dtype.kind, cast.dtype.kind
+    if values.dtype.names is not None and cast.dtype.names is not None:
+        fields = zip(values.dtype.names, cast.dtype.names, strict=False)
+        each = [_lost(values[here], cast[there]) for here, there in fields]
+        axes = [tuple(range(values.ndim, lost.ndim)) for lost in each]  # of fields that are arrays
+        by_field = [lost.any(axis) for lost, axis in zip(each, axes, strict=True)]
+        return np.asarray(np.logical_or.reduce(by_field))
+    if kind in "iu" and to in "iufc":
+        lost = (cast.real.astype(values.dtype) != values) | ((cast.real < 0) != (values < 0))
+    elif kind in "fc" and to in "fc":
+        lost = np.isfinite(values) & ~np.isfinite(cast)
+    elif kind in "mM" and to in "mM" and np.can_cast(values.dtype, cast.dtype, "safe"):
+        lost = (cast.astype(values.dtype) != values) & ~np.isnat(values)
+    else:
+        lost = np.zeros(values.shape, np.bool_)
+    return np.asarray(lost)
 
 
 def _can_cast(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
@@ -123,7 +176,13 @@ def check_out(
 
 
 def _cannot_cast(operation: str, source: np.dtype[Any], target: np.dtype[Any]) -> DtypeError:
-    if np.can_cast(source, target, "same_kind"):
+    same_kind = np.can_cast(source, target, "same_kind")
+    if same_kind and source.kind in "iu" and target.kind in "iu":
+        return DtypeError(
+            f"{operation}: values of dtype {source} do not fit into dtype {target}; make the array "
+            f"of dtype {source}"
+        )
+    if same_kind:
         return DtypeError(
             f"{operation}: values of dtype {source} would be cut to dtype {target}; shorten them "
             f"first, or make the array of dtype {source}"

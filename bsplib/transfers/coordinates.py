@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsplib.errors import BoundsError, PlaceError, RegistrationError
+from bsplib.transfers.casting import as_array
 from bsplib.transfers.irregular import broadcast, no_process
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration
@@ -50,10 +51,12 @@ def elements(
         BoundsError: an index is negative, or lies outside the array there.
         ProcessRangeError: a pid is no process.
         RegistrationError: a process registered None.
+        DtypeError: pids or indices are a masked array.
     """
     if not isinstance(indices, tuple):
-        return Elements(np.asarray(pids), np.asarray(indices))
-    to, *parts = broadcast(operation, pids, *_integers(operation, indices))
+        return Elements(as_array(operation, pids), as_array(operation, indices))
+    whose = as_array(operation, pids)
+    to, *parts = broadcast(operation, whose, *_integers(operation, indices))
     shapes = _shapes(operation, registration, to, nprocs)
     axes = len(shapes[0])
     if len(parts) > axes:
@@ -105,7 +108,7 @@ def _integers(operation: str, indices: tuple[Any, ...]) -> list[Array]:
     """Return index arrays as such."""
     if not indices:
         raise PlaceError(f"{operation}: indices is an empty tuple; it has an index for each axis")
-    parts = [np.asarray(part) for part in indices]
+    parts = [as_array(operation, part) for part in indices]
     for given, part in zip(indices, parts, strict=True):
         if part.dtype.kind not in "iu" and (part.size or part.dtype.hasobject):
             what = repr(given) if part.ndim == 0 else f"an array of {part.dtype}"

@@ -22,12 +22,14 @@ from bsplib.backends.parcels import (
     IndexPut,
     Payload,
     Puts,
+    Site,
     StretchGets,
     StretchPuts,
     WordsGet,
     WordsPut,
 )
 from bsplib.core.queue import Message
+from bsplib.transfers.casting import check_survival
 from bsplib.transfers.irregular import combine, pick, write_at
 from bsplib.transfers.landing import Landing, are_apart, landings_of_puts
 from bsplib.transfers.messages import INLINE, pack, unpack
@@ -46,6 +48,9 @@ class PendingGet(NamedTuple):
     nbytes: int
     positions: NDArray[np.int64] | None = None
     """Which elements of the destination, in C order; None for all of them."""
+    site: Site | None = None
+    """Where it was called; known under ``check=True`` only, where each value has to survive its
+    cast to the dtype of the destination."""
 
 
 def read_sources(registry: Registry, gets: Gets, carrier: Carrier, to: int) -> list[Payload]:
@@ -138,6 +143,10 @@ def _takes_bytes(get: PendingGet) -> bool:
 
 
 def _write_get(get: PendingGet, values: Array) -> None:
+    if get.site is not None and get.dtype != get.destination.dtype:
+        operation, line = get.site
+        what, way_out = f"{operation} at {line} from process {get.pid}", "get them into an array"
+        values = check_survival(what, values, get.destination.dtype, way_out)
     if get.positions is not None:
         write_at(get.destination, get.positions, values)
         return

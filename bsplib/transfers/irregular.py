@@ -192,12 +192,6 @@ def whole_array(operation: str, registry: Registry, place: Any, *others: Any) ->
         place: the array.
         *others: arguments with which it may be swapped.
 
-    Args:
-        operation: name of the primitive.
-        registry: registry of the group.
-        place: the array.
-        *others: arguments with which it may be swapped.
-
     Raises:
         RegistrationError: it is not registered, or not yet effective.
         PlaceError: it is a view of a registered array only.

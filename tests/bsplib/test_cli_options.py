@@ -16,20 +16,13 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.machine import known_machines
+from bsplib.renamed_option import Option
 from bsplib.tools.cli import main
-from bsplib.tools.cli.options import Option
+from tests.commands import of_apps, of_bsp
 
-
-def walk(command, words=()):
-    """Yield each command that is no group, with the words that call it."""
-    if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
-            yield from walk(inner, (*words, name))
-    else:
-        yield " ".join(words), command
-
-
-COMMANDS = dict(walk(main))
+COMMANDS = of_bsp()
+"""What TAB completes."""
+EVERY = {**COMMANDS, **of_apps()}
 
 IDEAS = {
     "--nprocs": "number of processes",
@@ -45,17 +38,30 @@ IDEAS = {
     "--repeats": "runs of each combination",
     "--seeds": "number of seeds",
     "--run": "number of a run",
-    "--metric": "view of costs",
+    "--metric": "quantity that is shown",
     "--sort": "order of rows",
     "--top": "greatest number of rows, 0 for all",
     "--library": "functions of bsplib, too",
     "--json": "print JSON",
-    "--out": "file to write",
+    "--out": "file or folder to write",
+    "--format": "format of what is written",
     "--html": "page to write",
     "--plot": "figure to write",
     "--force": "replace a file",
     "--fit": "model to predict by",
     "--profile": "trace to record in",
+    "--size": "number of values of a program",
+    "--log2-size": "its logarithm",
+    "--seed": "seed of random values",
+    "--distribution": "of random keys",
+    "--dtype": "type of keys",
+    "--descending": "order of keys",
+    "--stable": "equal keys keep their order",
+    "--oversampling": "factor of a sample",
+    "--block": "rows of a block of a relation",
+    "--skew": "of random items",
+    "--items": "rows of a relation",
+    "--nulls": "fraction that is NULL",
 }
 """Words that stand for one idea wherever they are used."""
 
@@ -64,7 +70,7 @@ OWN = {
     "report": {"--depth", "--node"},
     "compare": {"--fail-on"},
     "view": {"--sources", "--port", "--browser", "--compare"},
-    "export": {"--format", "--table", "--supersteps"},
+    "export": {"--table", "--supersteps"},
     "probe": {"--name"},
     "predict": {"--l", "--pattern", "--model"},
     "experiment run": {"--counters"},
@@ -72,6 +78,17 @@ OWN = {
     | {"--confidence", "--of-repeats", "--export"},
     "papers": {"--full", "--markdown", "--measured"},
     "tune": {"--keep"},
+    "broadcast": {"--onestage", "--twostage", "--crossover"},
+    "experiment": {"--sizes", "--once"},
+    "paradigms pipeline": {"--frames", "--capacity"},
+    "prediction": {"--app", "--small", "--computation", "--communication"},
+    "external_sort": {"--memory", "--cached", "--verify"},
+    "psrs": {"--rooted"},
+    "sample_sort": {"--sample-sort", "--partition-first"},
+    "speedup predict": {"--log2-nprocs"},
+    "sql run": {"--stage", "--no-verify"},
+    "steady map": {"--across", "--up"},
+    "steady grain": {"--columns", "--rows", "--measure"},
 }
 """Words of one command for an idea that no other command has."""
 
@@ -83,20 +100,32 @@ FORMER = {
     "fit": ["--json", "--size"],
     "papers": ["--json"],
     "tune": ["--parameter"],
+    "experiment": ["--procs"],
+    "msteps sort": ["--size"],
+    "msteps measure": ["--procs", "--size", "-p"],
+    "external_sort": ["--check"],
+    "speedup predict": ["--most", "--size"],
+    "speedup overheads": ["--procs", "-p"],
+    "sql run": ["--no-check"],
+    "sql table1": ["--procs", "-p"],
+    "steady grain": ["-P", "-x", "-y"],
 }
+"""Words that are still taken."""
 
 
 def options_of(command):
-    return [option for option in command.params if isinstance(option, click.Option)]
+    """Return the options of a command that its help shows."""
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    return [option for option in options if not option.hidden]
 
 
 def word(option):
     return max(option.opts, key=len)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", EVERY)
 def test_each_option_is_a_word_of_all_commands_or_of_this_one_alone(name):
-    words = {word(option) for option in options_of(COMMANDS[name])}
+    words = {word(option) for option in options_of(EVERY[name])}
     assert words - IDEAS.keys() == OWN.get(name, set())
 
 
@@ -111,7 +140,7 @@ def test_a_word_of_one_command_is_used_by_no_other():
 def test_a_word_takes_a_value_in_all_commands_or_in_none():
     flags = defaultdict(set)
     short = defaultdict(set)
-    for command in COMMANDS.values():
+    for command in EVERY.values():
         for option in options_of(command):
             flags[word(option)].add(option.is_flag)
             short[word(option)].add(min(option.opts, key=len))
@@ -122,7 +151,7 @@ def test_a_word_takes_a_value_in_all_commands_or_in_none():
 
 def test_the_former_words_are_taken_and_not_shown():
     found = {}
-    for name, command in COMMANDS.items():
+    for name, command in EVERY.items():
         old = [each for option in options_of(command) for each in getattr(option, "old", ())]
         if old:
             found[name] = sorted(old)
@@ -133,7 +162,7 @@ def test_the_former_words_are_taken_and_not_shown():
 
 @pytest.mark.parametrize("name", FORMER)
 def test_a_former_word_means_what_the_new_one_does(name):
-    command = COMMANDS[name]
+    command = EVERY[name]
     for option in options_of(command):
         for old in getattr(option, "old", ()):
             value = {"report": "loss", "view": "n=4", "predict": "n=4"}.get(name, "x")
@@ -141,10 +170,32 @@ def test_a_former_word_means_what_the_new_one_does(name):
             for each in (old, word(option)):
                 context = click.Context(command)
                 parser = command.make_parser(context)
-                parsed, _, _ = parser.parse_args([each, value])
+                parsed, _, _ = parser.parse_args([each] if option.is_flag else [each, value])
                 got.append(parsed[option.name])
             assert got[0] == got[1]
             assert isinstance(option, Option)
+
+
+def test_the_tables_name_no_command_that_is_not_there():
+    assert (OWN.keys() | FORMER.keys()) - EVERY.keys() == set()
+
+
+def test_a_letter_of_the_steady_models_means_what_at_does():
+    say = lambda *words: CliRunner().invoke(EVERY["steady predict"], ["sort", *words]).output  # noqa: E731
+    assert say("-n", "1048576", "-P", "8") == say("--at", "n=2^20,P=8") != say()
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        ("n", "'n' is no value; write it as n=1e6 or n=2^20"),
+        ("x=3", "there is no parameter 'x'; there are n, P, W, u, B, c, d"),
+    ],
+)
+def test_a_point_that_is_none_is_named(at, words):
+    done = CliRunner().invoke(EVERY["steady predict"], ["sort", "--at", at])
+    assert done.exit_code == 1
+    assert words in done.output
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import bsplib
 from bsplib import DtypeError, MessageError
 
 pytestmark = pytest.mark.procs(1, 2)
@@ -120,6 +121,13 @@ MASKED = {
     "get": lambda bsp, x, m: bsp.get(0, x, m),
     "hpget": lambda bsp, x, m: bsp.hpget(0, x, m),
     "get_at": lambda bsp, x, m: bsp.get_at(0, [0, 1, 2], x, m),
+    "put of a list": lambda bsp, x, m: bsp.put(0, [m, m], x),
+    "put of a list of lists": lambda bsp, x, m: bsp.put(0, [[[1.0, 2.0, 3.0], m]], x),
+    "put_at of masked indices": lambda bsp, x, m: bsp.put_at(0, m.astype(int) % 3, 1.0, x),
+    "put_at to masked pids": lambda bsp, x, m: bsp.put_at(m.astype(int) * 0, [0, 1, 2], 1.0, x),
+    "get_at of masked indices": lambda bsp, x, m: bsp.get_at(0, (m.astype(int) % 3,), x),
+    "array of a list": lambda bsp, x, m: bsp.array([m, m]),
+    "shared": lambda bsp, x, m: bsplib.shared(m),
     "push_reg": lambda bsp, x, m: bsp.push_reg(m),
     "array": lambda bsp, x, m: bsp.array(m),
     "full": lambda bsp, x, m: bsp.full(3, m),
@@ -143,8 +151,39 @@ def test_a_masked_array_raises_and_the_error_names_the_way_out(run, name):
         return str(caught.value)
 
     for text in run(main):
-        assert text.startswith(f"{name}: a masked array would lose its mask; fill it by")
-        assert text.count("[process ") == 1
+        primitive = name.split()[0]
+        assert text.startswith(f"{primitive}: a masked array would lose its mask; fill it by")
+        assert text.count("[process ") == (primitive != "shared")
+
+
+@pytest.mark.procs(1, 2)
+def test_a_list_of_numbers_is_put_as_the_array_of_it(run):
+    lists = [[1, 2, 3], [1.5, 2, True], [True, 2.5, 3], [3], [np.float32(3), 4, 5], (6.0, 7.0, 8.0)]
+
+    def main(bsp):
+        x = bsp.zeros(3)
+        got = []
+        for values in lists:
+            bsp.put(bsp.pid, values, x[:])
+            bsp.sync()
+            got.append(x.tolist())
+        for wrong in ([1.0, None, 2.0], [1.0, 2.0], [1.0, 2.0, 3j]):
+            with pytest.raises(bsplib.BspError):
+                bsp.put(bsp.pid, wrong, x)
+        with pytest.raises(ValueError, match="inhomogeneous"):
+            bsp.put(bsp.pid, [1.0, [2.0, 3.0]], x)
+        y = bsp.zeros(3, np.int8)
+        bsp.sync()
+        bsp.put(bsp.pid, [1, 2, 3], y)
+        with pytest.raises(DtypeError, match="dtype int64 do not fit into dtype int8"):
+            bsp.put(bsp.pid, [1, 2, 300], y)
+        with pytest.raises(DtypeError, match="dtype float64 cannot be cast"):
+            bsp.put(bsp.pid, [1, 2.5, 3], y)
+        bsp.sync()
+        return [*got, y.tolist()]
+
+    expected = [np.broadcast_to(np.asarray(each, float), 3).tolist() for each in lists]
+    assert all(found == [*expected, [1, 2, 3]] for found in run(main))
 
 
 @pytest.mark.procs(2)
@@ -165,6 +204,13 @@ LOST = [
     (np.array([(1 << 53) + 1]), "f8", "9007199254740993 would become 9007199254740992.0"),
     (np.array([1.0, 1e300]), "f4", "1e+300 would become inf"),
     (np.array([1e300 + 1j]), "c8", "(1e+300+1j) would become (inf+1j)"),
+    (np.array([(7, 1.0), (300, 1.0)], "i8,f8"), "i1,f4", "(300, 1.0) would become (44, 1.0)"),
+    (
+        np.array([(1, [1, 1 << 40])], "i8,(2,)i8"),
+        "i8,(2,)i4",
+        "(1, [            1, 1099511627776]) would become (1, [1, 0])",
+    ),
+    (np.array(["3000-01-01"], "M8[s]"), "M8[ns]", "3000-01-01T00:00:00 would become 1830-"),
 ]
 KEPT = [
     (np.array([-128, 127]), "i1"),
@@ -172,6 +218,8 @@ KEPT = [
     (np.array([0.1, np.inf, np.nan, 1e-300]), "f4"),
     (np.array([True]), "i1"),
     (np.array([1], "M8[s]"), "M8[ms]"),
+    (np.array(["NaT", "2000-01-01T00:00:00.5"], "M8[ms]"), "M8[s]"),
+    (np.array([(7, 0.1)], "i8,f8"), "i1,f4"),
 ]
 WAYS = {
     "put": lambda bsp, values, x: bsp.put(0, values, x),
@@ -211,3 +259,84 @@ def test_under_check_values_that_survive_their_cast_are_transferred(run, name, v
         return x.tobytes()
 
     assert run(main, check=True)[0] == values.astype(dtype).tobytes()
+
+
+INTO = {
+    "get": lambda bsp, x, into: bsp.get(0, x, into),
+    "get of a part": lambda bsp, x, into: bsp.get(0, x[:], into[:]),
+    "get by index": lambda bsp, x, into: bsp.get(0, x, into, at=np.s_[::-1])[::-1],
+    "hpget": lambda bsp, x, into: bsp.hpget(0, x, into),
+    "get_at": lambda bsp, x, into: bsp.get_at(0, np.arange(x.size), x, into),
+}
+"""Ways to read an array into another one. What they return is read after the sync."""
+
+
+def _filled(bsp, values):
+    x = bsp.zeros(values.shape, values.dtype)
+    x[:] = values
+    return x
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("name", INTO)
+@pytest.mark.parametrize(("values", "dtype", "words"), LOST)
+def test_under_check_a_get_of_what_does_not_survive_its_cast_is_an_error(
+    run, name, values, dtype, words
+):
+    values = np.atleast_1d(values)
+
+    def main(bsp):
+        x = _filled(bsp, values)
+        bsp.sync()
+        into = np.zeros(values.size, dtype)
+        INTO[name](bsp, x, into)
+        bsp.sync()
+
+    with pytest.raises(DtypeError) as caught:
+        run(main, check=True)
+    text = str(caught.value)
+    operation = name.split()[0]
+    line = INTO[name].__code__.co_firstlineno
+    assert text.startswith(f"{operation} at test_values.py:{line} from process 0: 1 of ")
+    assert f"of dtype {values.dtype} do not fit into dtype {np.dtype(dtype)}: {words}" in text
+    assert f"; get them into an array of dtype {values.dtype}, or " in text
+    assert text.count("[process ") == 1
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("name", INTO)
+@pytest.mark.parametrize(("values", "dtype"), KEPT)
+def test_under_check_a_get_of_what_survives_its_cast_is_read(run, name, values, dtype):
+    def main(bsp):
+        x = _filled(bsp, values)
+        bsp.sync()
+        got = INTO[name](bsp, x, np.zeros(values.size, dtype))
+        bsp.sync()
+        return got.tobytes()
+
+    assert {*run(main, check=True)} == {values.astype(dtype).tobytes()}
+
+
+@pytest.mark.procs(2)
+def test_under_check_a_long_get_into_a_narrower_array_is_found(run):
+    def main(bsp):
+        x = bsp.full(40000, 7)
+        x[-1] = 128
+        bsp.sync()
+        bsp.get(1 - bsp.pid, x, np.zeros((200, 200), "i1").reshape(-1))
+        bsp.sync()
+
+    with pytest.raises(DtypeError, match=r"get at .*: 1 of 40000 values .*: 128 would become -128"):
+        run(main, check=True)
+
+
+@pytest.mark.procs(1, 2)
+def test_without_check_a_get_casts_as_numpy_does(run):
+    def main(bsp):
+        x = bsp.full(2, 300)
+        bsp.sync()
+        got = bsp.get(0, x, np.zeros(2, "i1"))
+        bsp.sync()
+        return got.tolist()
+
+    assert {*map(tuple, run(main))} == {(44, 44)}

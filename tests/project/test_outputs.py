@@ -7,8 +7,6 @@ tested, or has to be described here.
 from __future__ import annotations
 
 import ast
-import importlib
-import pkgutil
 from pathlib import Path
 
 import click
@@ -17,12 +15,13 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib import apps, webui
+from bsplib import webui
 from bsplib.output_option import OutputFile
 from bsplib.profiler import plotting
 from bsplib.profiler.timings import files as timings
 from bsplib.tools.cli import main
 from bsplib.tools.cli.export import _formats
+from tests.commands import of_apps, of_bsp
 
 ROOT = Path(__file__).parents[2]
 MINE = "print('a program of the user')\n"
@@ -61,32 +60,7 @@ TESTED_BELOW = {
 """Parameters of which the file is not known before the command has begun."""
 
 
-def walk(command, name):
-    """Yield each command below a group, with its name."""
-    if isinstance(command, click.Group):
-        for each, inner in command.commands.items():
-            yield from walk(inner, f"{name} {each}")
-    else:
-        yield name, command
-
-
-def commands():
-    """Every command of bsp and of the applications, by name."""
-    found = dict(walk(main, "bsp"))
-    for module in pkgutil.walk_packages(apps.__path__, "apps."):
-        if module.ispkg or module.name.startswith("bsplib.apps.gallery"):
-            continue  # a program of the gallery has no options, and may need mpi4py
-        if module.name.endswith("__main__"):
-            continue  # it would run
-        *_, room, inner = module.name.split(".")
-        names = vars(importlib.import_module(module.name))
-        for each in ("command", "cli"):
-            if isinstance(names.get(each), click.Command):
-                found |= dict(walk(names[each], room if inner == "cli" else inner))
-    return found
-
-
-COMMANDS = commands()
+COMMANDS = {f"bsp {name}": command for name, command in of_bsp().items()} | of_apps()
 PATHS = {
     f"{name} {parameter.name}": (command, parameter)
     for name, command in COMMANDS.items()

@@ -15,6 +15,7 @@ from bsplib.apps.papers.msteps.measure import compare, compare_sorts, sort_const
 from bsplib.apps.papers.msteps.model import actual_of, fft_time, psrs_time
 from bsplib.apps.papers.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
 from bsplib.profiler import format as fmt
+from bsplib.renamed_option import Option
 
 _COUNTS = (2, 4, 8, 16)
 
@@ -45,7 +46,16 @@ def fft_command() -> None:
 
 
 @cli.command("sort")
-@click.option("--size", default=20, show_default=True, type=click.IntRange(9, 24), help="log2 N.")
+@click.option(
+    "--log2-size",
+    "size",
+    cls=Option,
+    old=("--size",),
+    default=20,
+    show_default=True,
+    type=click.IntRange(9, 24),
+    help="log2 N.",
+)
 def sort_command(size: int) -> None:
     """Print the times of equations 19 to 25 on the networks of Tables 1 and 2.
 
@@ -69,10 +79,22 @@ def sort_command(size: int) -> None:
 
 
 @cli.command()
-@click.option("--size", default=18, show_default=True, type=click.IntRange(5, 24), help="log2 N.")
 @click.option(
-    "-p",
-    "--procs",
+    "--log2-size",
+    "size",
+    cls=Option,
+    old=("--size",),
+    default=18,
+    show_default=True,
+    type=click.IntRange(5, 24),
+    help="log2 N.",
+)
+@click.option(
+    "-n",
+    "--nprocs",
+    "procs",
+    cls=Option,
+    old=("-p", "--procs"),
     default=_COUNTS,
     show_default=True,
     multiple=True,

@@ -18,6 +18,7 @@ from bsplib.apps.papers.speedup.runs import time_of, times
 from bsplib.apps.papers.speedup.terms import TERMS, characterise, roll_off
 from bsplib.apps.progress import drawn
 from bsplib.profiler import format as fmt
+from bsplib.renamed_option import Option
 
 _REGION_N = tuple(2**k for k in range(3, 10))
 _REGION_P = tuple(2**k for k in range(5))
@@ -30,8 +31,26 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option("--size", default=13, show_default=True, type=click.IntRange(3, 16), help="log2 N.")
-@click.option("--most", default=8, show_default=True, type=click.IntRange(1, 9), help="log2 P.")
+@click.option(
+    "--log2-size",
+    "size",
+    cls=Option,
+    old=("--size",),
+    default=13,
+    show_default=True,
+    type=click.IntRange(3, 16),
+    help="log2 N.",
+)
+@click.option(
+    "--log2-nprocs",
+    "most",
+    cls=Option,
+    old=("--most",),
+    default=8,
+    show_default=True,
+    type=click.IntRange(1, 9),
+    help="log2 of the greatest P.",
+)
 def predict(size: int, most: int) -> None:
     """Characterise a bitonic sort on virtual processors, and predict and run a greater one.
 
@@ -77,8 +96,11 @@ def predict(size: int, most: int) -> None:
 
 @cli.command()
 @click.option(
-    "-p",
-    "--procs",
+    "-n",
+    "--nprocs",
+    "procs",
+    cls=Option,
+    old=("-p", "--procs"),
     default=(1, 2, 4, 8, 16),
     show_default=True,
     multiple=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from rich.text import Text
 from bsplib.apps.command import Programs
 from bsplib.apps.papers.steady.grain import grains
 from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
-from bsplib.apps.papers.steady.maps import METRICS, draw_map, parse_axis, save_map
+from bsplib.apps.papers.steady.maps import METRICS, draw_map, parse_axis, parse_point, save_map
 from bsplib.apps.papers.steady.measure import PredictedProgram, seconds
 from bsplib.apps.papers.steady.measure import measure as measured
 from bsplib.apps.papers.steady.model import (
@@ -26,12 +27,14 @@ from bsplib.apps.papers.steady.model import (
     SteadySetting,
     best_processors,
     merge_sort_table,
+    numbers,
 )
 from bsplib.apps.papers.steady.programs import SPLITS
 from bsplib.apps.progress import drawn
 from bsplib.output_option import OutputFile, force_option
 from bsplib.profiler import format as fmt
 from bsplib.profiler import plotting
+from bsplib.renamed_option import Option
 
 _PIXELS = 256
 """Columns and rows of the fractal that is run."""
@@ -51,13 +54,30 @@ def _one_sentence() -> Iterator[None]:
         raise click.ClickException(str(error)) from None
 
 
+_NAMES = tuple(field.name for field in fields(SteadySetting))
+_DEFAULTS = ", ".join(f"{field.name}={field.default:g}" for field in fields(SteadySetting))
+
+
 def _setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for field in reversed(fields(SteadySetting)):
-        option = click.option(
-            f"-{field.name}", field.name, default=field.default, show_default=True, type=float
-        )
-        command = option(command)
-    return command
+    """Add ``--at``, and the former options of one letter, which are not shown."""
+
+    @functools.wraps(command)
+    def with_values(at: tuple[str, ...], **more: Any) -> Any:
+        letters = {name: more.pop(name) for name in _NAMES}
+        values = numbers(SteadySetting())
+        values |= {name: value for name, value in letters.items() if value is not None}
+        with _one_sentence():
+            values |= parse_point(at)
+        return command(**more, **values)
+
+    for name in _NAMES:
+        with_values = click.option(f"-{name}", name, type=float, hidden=True)(with_values)
+    return click.option(
+        "--at",
+        multiple=True,
+        metavar="NAME=VALUE,...",
+        help=f"Values of the model's variables.  [default: {_DEFAULTS}]",
+    )(with_values)
 
 
 _ALGORITHM = click.argument("algorithm", type=click.Choice(list(ALGORITHMS)))
@@ -143,9 +163,30 @@ def what_if(
 
 
 @cli.command()
-@click.option("-x", default=1024, show_default=True, type=click.IntRange(1), help="Columns.")
-@click.option("-y", default=1024, show_default=True, type=click.IntRange(1), help="Rows.")
-@click.option("-P", "nprocs", default=16, show_default=True, type=click.IntRange(1))
+@click.option(
+    *("--columns", "x"),
+    cls=Option,
+    old=("-x",),
+    default=1024,
+    show_default=True,
+    type=click.IntRange(1),
+)
+@click.option(
+    *("--rows", "y"),
+    cls=Option,
+    old=("-y",),
+    default=1024,
+    show_default=True,
+    type=click.IntRange(1),
+)
+@click.option(
+    *("-n", "--nprocs"),
+    cls=Option,
+    old=("-P",),
+    default=16,
+    show_default=True,
+    type=click.IntRange(1),
+)
 @click.option("--measure", "runs", is_flag=True, help="Also run each with 2 processes here.")
 def grain(x: int, y: int, nprocs: int, runs: bool) -> None:
     """Print the bytes that a fractal has to communicate, by the grain of its pieces."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +55,26 @@ def parse_axis(text: str, steps: int = _STEPS) -> Axis:
         raise ValueError(f"{text!r}: the first value is above 0 and less than the second")
     values = np.geomspace(low, high, steps)
     return Axis(found[1], np.unique(values.round()) if found[1] == "P" else values)
+
+
+def parse_point(texts: Iterable[str]) -> dict[str, float]:
+    """Read ``n=1e6,P=2^4``: values of parameters.
+
+    Raises:
+        ValueError: the text has another form, or there is no such parameter.
+    """
+    point: dict[str, float] = {}
+    known = numbers(SteadySetting())
+    for part in ",".join(texts).split(",") if texts else ():
+        name, _, text = (each.strip() for each in part.partition("="))
+        base, power, exponent = text.partition("^")
+        value, times = _number(base), _number(exponent) if power else 1.0
+        if value is None or times is None:
+            raise ValueError(f"{part!r} is no value; write it as n=1e6 or n=2^20")
+        if name not in known:
+            raise ValueError(f"there is no parameter {name!r}; there are {', '.join(known)}")
+        point[name] = value**times
+    return point
 
 
 def _number(text: str) -> float | None:

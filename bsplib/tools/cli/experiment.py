@@ -24,12 +24,12 @@ from bsplib.experiments.grid import Number, combinations, read_counts, read_sett
 from bsplib.experiments.runs import SEED, Sweep, Turn, run_all, turns
 from bsplib.machine import load_machine
 from bsplib.output_option import OutputFile, check_output, force_option
+from bsplib.renamed_option import Option
 from bsplib.running.failures import show_error
 from bsplib.running.setting import check_timeout, choose
 from bsplib.tools.cli.listing import Listing
 from bsplib.tools.cli.options import (
     TRACE,
-    Option,
     Real,
     Whole,
     backend_option,

@@ -11,7 +11,8 @@ import click
 
 from bsplib.experiments.datafile import is_data_file
 from bsplib.output_option import OutputFile, force_option
-from bsplib.tools.cli.options import TRACE, Option, Real, Whole
+from bsplib.renamed_option import Option
+from bsplib.tools.cli.options import TRACE, Real, Whole
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _VALUE = re.compile(rf"(?P<base>{_NUMBER})((\^|\*\*)(?P<power>{_NUMBER}))?")

@@ -15,27 +15,6 @@ from bsplib.backends import table as backends
 from bsplib.machine import known_machines
 
 
-class Option(click.Option):
-    """An option with former names.
-
-    Args:
-        *args: as for ``click.Option``.
-        old: names that the option had before.
-        **more: as for ``click.Option``.
-    """
-
-    def __init__(self, *args: Any, old: tuple[str, ...] = (), **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.old = old
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let the parser take the former names, too."""
-        shown = self.opts
-        self.opts = [*shown, *self.old]
-        super().add_to_parser(parser, ctx)
-        self.opts = shown
-
-
 class Whole(click.IntRange):
     """Type of an option that is a whole number; errors call it so."""
 

@@ -8,7 +8,7 @@ import click
 
 from bsplib.output_file import PAGE
 from bsplib.output_option import OutputFile, force_option
-from bsplib.tools.cli.options import Option
+from bsplib.renamed_option import Option
 
 
 @click.command("papers")

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
+from bsplib.renamed_option import Option
 from bsplib.tools.cli.options import (
     TRACE,
     MachineName,
     Metric,
-    Option,
     Whole,
     library_option,
     run_option,

@@ -8,14 +8,8 @@ from typing import Any
 import click
 
 from bsplib.output_option import OutputFile, force_option
-from bsplib.tools.cli.options import (
-    FOLDER,
-    Option,
-    Whole,
-    backend_option,
-    complete_files,
-    machine_option,
-)
+from bsplib.renamed_option import Option
+from bsplib.tools.cli.options import FOLDER, Whole, backend_option, complete_files, machine_option
 
 
 @click.command("tune")

@@ -70,7 +70,7 @@ def test_a_large_transform_is_predicted_from_small_ones():
 
 def test_the_command_prints_the_table_and_the_formula():
     done = CliRunner().invoke(
-        command, ["--procs", "1,2", "--size", "2048", "--sizes", "256:1024:x2", "--backend", "sim"]
+        command, ["--nprocs", "1,2", "--size", "2048", "--sizes", "256:1024:x2", "--backend", "sim"]
     )
     assert done.exit_code == 0, done.output
     assert "predicted" in done.output
@@ -80,10 +80,10 @@ def test_the_command_prints_the_table_and_the_formula():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--procs", "3"], "3 is no power of two, for which alone the formula holds"),
+        (["--nprocs", "3"], "3 is no power of two, for which alone the formula holds"),
         (["--size", "1000"], "1000 is no power of two"),
         (["--sizes", "many"], "--sizes 'many': 'many' is no number"),
-        (["--procs", "1", "--sizes", "256"], "parameters need as many measurements"),
+        (["--nprocs", "1", "--sizes", "256"], "parameters need as many measurements"),
     ],
 )
 def test_a_wrong_option_is_one_sentence(options, sentence):
@@ -94,7 +94,7 @@ def test_a_wrong_option_is_one_sentence(options, sentence):
 
 def test_the_program_is_swept_by_the_command_for_experiments(tmp_path):
     out = tmp_path / "fft.jsonl"
-    line = ["--backend", "sim", "--procs", "1:4:x2", "--set", "N=64,128", "--repeats", "1"]
+    line = ["--backend", "sim", "--nprocs", "1:4:x2", "--set", "N=64,128", "--repeats", "1"]
     file = main.__code__.co_filename
     done = CliRunner().invoke(
         bsp, ["experiment", "run", *line, "--out", str(out), file, "--once", "{N}"]
@@ -107,7 +107,7 @@ def test_the_program_is_swept_by_the_command_for_experiments(tmp_path):
 
 def test_the_comments_of_figure_5_measure_each_level_of_the_recursion(tmp_path):
     out = tmp_path / "five.jsonl"
-    line = ["--cll", "--backend", "sim", "--procs", "4", "--set", "size=64", "--repeats", "1"]
+    line = ["--cll", "--backend", "sim", "--nprocs", "4", "--set", "size=64", "--repeats", "1"]
     done = CliRunner().invoke(
         bsp, ["experiment", "run", *line, "--out", str(out), fft.__file__, "--size", "{size}"]
     )

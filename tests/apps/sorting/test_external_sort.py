@@ -510,7 +510,7 @@ class TestCommandLine:
         keys = np.random.default_rng(0).integers(0, 99, 3000).astype(">i4")
         keys.tofile(tmp_path / "keys")
         line = [tmp_path / "keys", tmp_path / "sorted", "--dtype", ">i4", "--memory", "4KiB"]
-        result = invoke(*line, "--descending", "--check", "-n", 2)
+        result = invoke(*line, "--descending", "--verify", "-n", 2)
         assert result.exit_code == 0, result.output
         got = np.fromfile(tmp_path / "sorted", ">i4")
         np.testing.assert_array_equal(got, np.sort(keys)[::-1])
@@ -523,7 +523,7 @@ class TestCommandLine:
 
     def test_a_result_that_is_wrong_is_found(self, monkeypatch, source):
         monkeypatch.setattr(external_sort, "merge", lambda keys: None)
-        result = invoke(source, "--memory", "16KiB", "--nprocs", 2, "--backend", "sim", "--check")
+        result = invoke(source, "--memory", "16KiB", "--nprocs", 2, "--backend", "sim", "--verify")
         assert result.exit_code == 1
         assert "has other keys, or not in order" in result.output
 

@@ -24,6 +24,14 @@ def three(bsp: Group, a: int, b: int, c: int, *, verbose: bool) -> int:
     return a + b + c
 
 
+def five(bsp: Group, a: int, b: str, c: float, d: bytes, e: bool, *, verbose: bool = False) -> int:
+    return a if verbose else len(b) + int(c) + len(d) + e
+
+
+def seven(bsp: Group, a: int, b: int, c: int, d: int, e: int, f: int, g: str, *, h: int) -> int:
+    return a + b + c + d + e + f + h + len(g)
+
+
 def nothing(bsp: Group) -> None:
     bsp.sync()
 
@@ -44,6 +52,12 @@ assert_type(bsplib.run(one, 3, start_method="spawn", sim_seed=3), list[float])
 assert_type(bsplib.run(one, n=3, nprocs=2), list[float])
 assert_type(bsplib.run(two, n=3, verbose=True, backend="sim", machine="ideal"), list[str])
 assert_type(bsplib.run(three, 1, 2, 3, verbose=True, nprocs=2), list[int])
+assert_type(bsplib.run(three, 1, 2, c=3, verbose=True, nprocs=2), list[int])
+assert_type(bsplib.run(five, 1, "2", 3.0, d=b"4", e=True, nprocs=2), list[int])
+assert_type(bsplib.run(five, 1, "2", 3.0, b"4", e=True, verbose=True, check=True), list[int])
+assert_type(bsplib.run(five, 1, "2", 3.0, b"4", True, verbose=True, nprocs=2), list[int])
+assert_type(bsplib.run(five, 1, "2", 3.0, b"4", True, nprocs=2), list[int])
+assert_type(bsplib.run(seven, 1, 2, 3, 4, 5, 6, "7", h=8, nprocs=2), list[int])
 assert_type(bsplib.run(two, 3), list[str])
 assert_type(bsplib.run(two, 3, "a"), list[str])
 assert_type(bsplib.run(two, 3, verbose=True, nprocs=2), list[str])
@@ -59,6 +73,9 @@ with bsplib.Pool(4, backend="shm") as pool:
     assert_type(pool.run(one, 3), list[float])
     assert_type(pool.run(one, n=3, timeout=3), list[float])
     assert_type(pool.run(two, 3, verbose=True, timeout=3), list[str])
+    assert_type(pool.run(three, 1, 2, c=3, verbose=True), list[int])
+    assert_type(pool.run(five, 1, "2", 3.0, b"4", True, verbose=True, timeout=3), list[int])
+    assert_type(pool.run(seven, 1, 2, 3, 4, 5, 6, "7", h=8, timeout=3), list[int])
 
 
 def arrays(bsp: Group) -> None:

@@ -1,4 +1,8 @@
-"""Programs with mistakes: type checkers must report each line that ends with ``# wrong``."""
+"""Programs with mistakes: type checkers must report each line that ends with ``# wrong``.
+
+Pyright does not compare options of ``run`` with their types where arguments of ``main`` are given
+both by position and by keyword: such lines end with ``# wrong, for mypy``.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,18 @@ def one(bsp: Group, n: int) -> float:
 
 def two(bsp: Group, n: int, name: str = "x", *, verbose: bool = False) -> str:
     return name * n if verbose else ""
+
+
+def three(bsp: Group, a: int, b: int, c: int, *, verbose: bool) -> int:
+    return a + b + c
+
+
+def five(bsp: Group, a: int, b: str, c: float, d: bytes, e: bool, *, verbose: bool = False) -> int:
+    return a if verbose else len(b) + int(c) + len(d) + e
+
+
+def seven(bsp: Group, a: int, b: int, c: int, d: int, e: int, f: int, g: str, *, h: int) -> int:
+    return a + b + c + d + e + f + h + len(g)
 
 
 def no_group() -> int:
@@ -33,6 +49,22 @@ bsplib.run(one, n="3", nprocs=4)  # wrong
 bsplib.run(one, 3, n=3)  # wrong
 bsplib.run(two, nprocs=4, verbose=True)  # wrong
 bsplib.run(two, 1, verbos=True)  # wrong
+bsplib.run(three, 1, 2, 3)  # wrong
+bsplib.run(three, 1, 2, "3", verbose=True)  # wrong
+bsplib.run(three, 1, 2, 3, verbose=1.5)  # wrong
+bsplib.run(three, 1, 2, 3, verbos=True)  # wrong
+bsplib.run(three, 1, 2, 3, 4, verbose=True)  # wrong
+bsplib.run(three, 1, 2, c="3", verbose=True)  # wrong
+bsplib.run(three, 1, 2, verbose=True)  # wrong
+bsplib.run(three, 1, 2, 3, verbose=True, nprocs="2")  # wrong, for mypy
+bsplib.run(five, 1, "2", 3.0, 4, e=True)  # wrong
+bsplib.run(five, 1, "2", 3.0, b"4", nprocs=2)  # wrong
+bsplib.run(five, 1, "2", 3.0, b"4", verbose=True)  # wrong
+bsplib.run(five, 1, "2", 3.0, b"4", "5", verbose=True)  # wrong
+bsplib.run(five, 1, "2", 3.0, b"4", True, verbos=True)  # wrong
+bsplib.run(five, 1, "2", 3.0, b"4", True, 6, verbose=True)  # wrong
+bsplib.run(seven, 1, 2, 3, 4, 5, "6", "7", h=8)  # wrong
+bsplib.run(seven, 1, 2, 3, 4, 5, g="7", h=8)  # wrong
 bsplib.run(no_group)  # wrong
 bsplib.run(no_group())  # wrong
 bsplib.run(one, 3, backend="smh")  # wrong
@@ -50,6 +82,9 @@ with bsplib.Pool(nprocs=2) as pool:
     pool.run(one)  # wrong
     pool.run(one, timeout=3)  # wrong
     pool.run(one, m=3, timeout=3)  # wrong
+    pool.run(three, 1, 2, "3", verbose=True)  # wrong
+    pool.run(five, 1, "2", 3.0, b"4", True, verbos=True)  # wrong
+    pool.run(seven, 1, 2, 3, 4, 5, "6", "7", h=8)  # wrong
     pool.run(no_group)  # wrong
 
 

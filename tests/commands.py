@@ -1,0 +1,47 @@
+"""Every command of ``bsp`` and of the applications, as tests find them by themselves."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import click
+
+from bsplib import apps
+from bsplib.tools.cli import main
+
+
+def walk(
+    command: click.Command, words: tuple[str, ...] = ()
+) -> Iterator[tuple[str, click.Command]]:
+    """Yield each command that is no group, with the words that call it."""
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from walk(inner, (*words, name))
+    else:
+        yield " ".join(words), command
+
+
+def of_bsp() -> dict[str, click.Command]:
+    """Return the commands of ``bsp`` by the words after it."""
+    return dict(walk(main))
+
+
+def of_apps() -> dict[str, click.Command]:
+    """Return the commands of the applications by module, or room, and words."""
+    found: dict[str, click.Command] = {}
+    for module in pkgutil.walk_packages(apps.__path__, "bsplib.apps."):
+        if module.ispkg or module.name.startswith("bsplib.apps.gallery"):
+            continue  # a program of the gallery has no options, and may need mpi4py
+        if module.name.endswith("__main__"):
+            continue  # it would run
+        *_, room, inner = module.name.split(".")
+        every = vars(importlib.import_module(module.name)).values()
+        commands = [each for each in every if isinstance(each, click.Command)]
+        groups = [each for each in commands if isinstance(each, click.Group)]
+        below = [each for group in groups for _, each in walk(group)]
+        for command in commands:
+            if command not in below:
+                found |= dict(walk(command, (room if inner == "cli" else inner,)))
+    return found
