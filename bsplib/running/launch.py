@@ -14,9 +14,6 @@ from typing import (
     Any,
     Concatenate,
     Never,
-    ParamSpec,
-    TypeVar,
-    TypeVarTuple,
     Unpack,
     overload,
 )
@@ -38,33 +35,34 @@ from bsplib.running.seeds import draw
 from bsplib.running.setting import Setting, choose
 from bsplib.running.speed import own_speed, time_scale
 from bsplib.running.task import Conditions, Task
+from bsplib.running.type_variables import (
+    Arguments,
+    Fifth,
+    First,
+    Fourth,
+    Rest,
+    Result,
+    Second,
+    Sixth,
+    Third,
+)
 from bsplib.running.work import TaskWork
 from bsplib.version import __version__
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
 
-_Arguments = TypeVarTuple("_Arguments")
-_First = TypeVar("_First")
-_Second = TypeVar("_Second")
-_Third = TypeVar("_Third")
-_Fourth = TypeVar("_Fourth")
-_Fifth = TypeVar("_Fifth")
-_Sixth = TypeVar("_Sixth")
-_Rest = ParamSpec("_Rest")
-_Result = TypeVar("_Result")
-
 
 @overload
 def run(
-    main: Callable[[Group, *_Arguments], _Result],
+    main: Callable[[Group, *Arguments], Result],
     /,
-    *args: *_Arguments,
+    *args: *Arguments,
     **options: Unpack[RunOptions],
-) -> list[_Result]: ...
+) -> list[Result]: ...
 @overload  # arguments of main by keyword: options come before, as PEP 612 demands
 def run(
-    main: Callable[Concatenate[Group, _Rest], _Result],
+    main: Callable[Concatenate[Group, Rest], Result],
     _no_more: Never = ...,
     /,
     nprocs: int | None = ...,
@@ -76,13 +74,13 @@ def run(
     start_method: StartMethod | None = ...,
     sim_seed: int = ...,
     timeout: float | None = ...,
-    *args: _Rest.args,
-    **kwargs: _Rest.kwargs,
-) -> list[_Result]: ...
+    *args: Rest.args,
+    **kwargs: Rest.kwargs,
+) -> list[Result]: ...
 @overload
 def run(
-    main: Callable[Concatenate[Group, _First, _Rest], _Result],
-    first: _First,
+    main: Callable[Concatenate[Group, First, Rest], Result],
+    first: First,
     _no_more: Never = ...,
     /,
     nprocs: int | None = ...,
@@ -94,14 +92,14 @@ def run(
     start_method: StartMethod | None = ...,
     sim_seed: int = ...,
     timeout: float | None = ...,
-    *args: _Rest.args,
-    **kwargs: _Rest.kwargs,
-) -> list[_Result]: ...
+    *args: Rest.args,
+    **kwargs: Rest.kwargs,
+) -> list[Result]: ...
 @overload
 def run(
-    main: Callable[Concatenate[Group, _First, _Second, _Rest], _Result],
-    first: _First,
-    second: _Second,
+    main: Callable[Concatenate[Group, First, Second, Rest], Result],
+    first: First,
+    second: Second,
     _no_more: Never = ...,
     /,
     nprocs: int | None = ...,
@@ -113,15 +111,15 @@ def run(
     start_method: StartMethod | None = ...,
     sim_seed: int = ...,
     timeout: float | None = ...,
-    *args: _Rest.args,
-    **kwargs: _Rest.kwargs,
-) -> list[_Result]: ...
+    *args: Rest.args,
+    **kwargs: Rest.kwargs,
+) -> list[Result]: ...
 @overload
 def run(
-    main: Callable[Concatenate[Group, _First, _Second, _Third, _Rest], _Result],
-    first: _First,
-    second: _Second,
-    third: _Third,
+    main: Callable[Concatenate[Group, First, Second, Third, Rest], Result],
+    first: First,
+    second: Second,
+    third: Third,
     _no_more: Never = ...,
     /,
     nprocs: int | None = ...,
@@ -133,16 +131,16 @@ def run(
     start_method: StartMethod | None = ...,
     sim_seed: int = ...,
     timeout: float | None = ...,
-    *args: _Rest.args,
-    **kwargs: _Rest.kwargs,
-) -> list[_Result]: ...
+    *args: Rest.args,
+    **kwargs: Rest.kwargs,
+) -> list[Result]: ...
 @overload
 def run(
-    main: Callable[Concatenate[Group, _First, _Second, _Third, _Fourth, _Rest], _Result],
-    first: _First,
-    second: _Second,
-    third: _Third,
-    fourth: _Fourth,
+    main: Callable[Concatenate[Group, First, Second, Third, Fourth, Rest], Result],
+    first: First,
+    second: Second,
+    third: Third,
+    fourth: Fourth,
     _no_more: Never = ...,
     /,
     nprocs: int | None = ...,
@@ -154,17 +152,17 @@ def run(
     start_method: StartMethod | None = ...,
     sim_seed: int = ...,
     timeout: float | None = ...,
-    *args: _Rest.args,
-    **kwargs: _Rest.kwargs,
-) -> list[_Result]: ...
+    *args: Rest.args,
+    **kwargs: Rest.kwargs,
+) -> list[Result]: ...
 @overload
 def run(
-    main: Callable[Concatenate[Group, _First, _Second, _Third, _Fourth, _Fifth, _Rest], _Result],
-    first: _First,
-    second: _Second,
-    third: _Third,
-    fourth: _Fourth,
-    fifth: _Fifth,
+    main: Callable[Concatenate[Group, First, Second, Third, Fourth, Fifth, Rest], Result],
+    first: First,
+    second: Second,
+    third: Third,
+    fourth: Fourth,
+    fifth: Fifth,
     _no_more: Never = ...,
     /,
     nprocs: int | None = ...,
@@ -176,20 +174,18 @@ def run(
     start_method: StartMethod | None = ...,
     sim_seed: int = ...,
     timeout: float | None = ...,
-    *args: _Rest.args,
-    **kwargs: _Rest.kwargs,
-) -> list[_Result]: ...
+    *args: Rest.args,
+    **kwargs: Rest.kwargs,
+) -> list[Result]: ...
 @overload  # of what comes after the sixth, and of keywords beside six, nothing is known
 def run(
-    main: Callable[
-        Concatenate[Group, _First, _Second, _Third, _Fourth, _Fifth, _Sixth, ...], _Result
-    ],
-    first: _First,
-    second: _Second,
-    third: _Third,
-    fourth: _Fourth,
-    fifth: _Fifth,
-    sixth: _Sixth,
+    main: Callable[Concatenate[Group, First, Second, Third, Fourth, Fifth, Sixth, ...], Result],
+    first: First,
+    second: Second,
+    third: Third,
+    fourth: Fourth,
+    fifth: Fifth,
+    sixth: Sixth,
     /,
     *args: Any,
     nprocs: int | None = ...,
@@ -202,7 +198,7 @@ def run(
     sim_seed: int = ...,
     timeout: float | None = ...,
     **kwargs: Any,
-) -> list[_Result]: ...
+) -> list[Result]: ...
 def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has options by keyword
     main: Callable[..., Any],
     *args: Any,

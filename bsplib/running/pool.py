@@ -14,10 +14,8 @@ from typing import (
     Any,
     Concatenate,
     Never,
-    ParamSpec,
     Self,
     TypeVar,
-    TypeVarTuple,
     overload,
 )
 
@@ -44,21 +42,23 @@ from bsplib.running.program import check_program
 from bsplib.running.seeds import draw
 from bsplib.running.setting import Setting, check_timeout
 from bsplib.running.task import Conditions, Task
+from bsplib.running.type_variables import (
+    Arguments,
+    Fifth,
+    First,
+    Fourth,
+    Rest,
+    Result,
+    Second,
+    Sixth,
+    Third,
+)
 from bsplib.running.work import TaskWork
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
 
-_Arguments = TypeVarTuple("_Arguments")
 _Item = TypeVar("_Item")
-_First = TypeVar("_First")
-_Second = TypeVar("_Second")
-_Third = TypeVar("_Third")
-_Fourth = TypeVar("_Fourth")
-_Fifth = TypeVar("_Fifth")
-_Sixth = TypeVar("_Sixth")
-_Rest = ParamSpec("_Rest")
-_Result = TypeVar("_Result")
 
 
 def _check_pools(setting: Setting) -> None:
@@ -151,105 +151,101 @@ class Pool:
     @overload
     def run(
         self,
-        main: Callable[[Group, *_Arguments], _Result],
+        main: Callable[[Group, *Arguments], Result],
         /,
-        *args: *_Arguments,
+        *args: *Arguments,
         timeout: float | None = ...,
-    ) -> list[_Result]: ...
+    ) -> list[Result]: ...
     @overload  # arguments of main by keyword: options come before, as PEP 612 demands
     def run(
         self,
-        main: Callable[Concatenate[Group, _Rest], _Result],
+        main: Callable[Concatenate[Group, Rest], Result],
         _no_more: Never = ...,
         /,
         timeout: float | None = ...,
-        *args: _Rest.args,
-        **kwargs: _Rest.kwargs,
-    ) -> list[_Result]: ...
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> list[Result]: ...
     @overload
     def run(
         self,
-        main: Callable[Concatenate[Group, _First, _Rest], _Result],
-        first: _First,
+        main: Callable[Concatenate[Group, First, Rest], Result],
+        first: First,
         _no_more: Never = ...,
         /,
         timeout: float | None = ...,
-        *args: _Rest.args,
-        **kwargs: _Rest.kwargs,
-    ) -> list[_Result]: ...
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> list[Result]: ...
     @overload
     def run(
         self,
-        main: Callable[Concatenate[Group, _First, _Second, _Rest], _Result],
-        first: _First,
-        second: _Second,
+        main: Callable[Concatenate[Group, First, Second, Rest], Result],
+        first: First,
+        second: Second,
         _no_more: Never = ...,
         /,
         timeout: float | None = ...,
-        *args: _Rest.args,
-        **kwargs: _Rest.kwargs,
-    ) -> list[_Result]: ...
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> list[Result]: ...
     @overload
     def run(
         self,
-        main: Callable[Concatenate[Group, _First, _Second, _Third, _Rest], _Result],
-        first: _First,
-        second: _Second,
-        third: _Third,
+        main: Callable[Concatenate[Group, First, Second, Third, Rest], Result],
+        first: First,
+        second: Second,
+        third: Third,
         _no_more: Never = ...,
         /,
         timeout: float | None = ...,
-        *args: _Rest.args,
-        **kwargs: _Rest.kwargs,
-    ) -> list[_Result]: ...
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> list[Result]: ...
     @overload
     def run(
         self,
-        main: Callable[Concatenate[Group, _First, _Second, _Third, _Fourth, _Rest], _Result],
-        first: _First,
-        second: _Second,
-        third: _Third,
-        fourth: _Fourth,
+        main: Callable[Concatenate[Group, First, Second, Third, Fourth, Rest], Result],
+        first: First,
+        second: Second,
+        third: Third,
+        fourth: Fourth,
         _no_more: Never = ...,
         /,
         timeout: float | None = ...,
-        *args: _Rest.args,
-        **kwargs: _Rest.kwargs,
-    ) -> list[_Result]: ...
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> list[Result]: ...
     @overload
     def run(
         self,
-        main: Callable[
-            Concatenate[Group, _First, _Second, _Third, _Fourth, _Fifth, _Rest], _Result
-        ],
-        first: _First,
-        second: _Second,
-        third: _Third,
-        fourth: _Fourth,
-        fifth: _Fifth,
+        main: Callable[Concatenate[Group, First, Second, Third, Fourth, Fifth, Rest], Result],
+        first: First,
+        second: Second,
+        third: Third,
+        fourth: Fourth,
+        fifth: Fifth,
         _no_more: Never = ...,
         /,
         timeout: float | None = ...,
-        *args: _Rest.args,
-        **kwargs: _Rest.kwargs,
-    ) -> list[_Result]: ...
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> list[Result]: ...
     @overload  # of what comes after the sixth, and of keywords beside six, nothing is known
     def run(
         self,
-        main: Callable[
-            Concatenate[Group, _First, _Second, _Third, _Fourth, _Fifth, _Sixth, ...], _Result
-        ],
-        first: _First,
-        second: _Second,
-        third: _Third,
-        fourth: _Fourth,
-        fifth: _Fifth,
-        sixth: _Sixth,
+        main: Callable[Concatenate[Group, First, Second, Third, Fourth, Fifth, Sixth, ...], Result],
+        first: First,
+        second: Second,
+        third: Third,
+        fourth: Fourth,
+        fifth: Fifth,
+        sixth: Sixth,
         /,
         *args: Any,
         timeout: float | None = ...,
         **kwargs: Any,
-    ) -> list[_Result]: ...
+    ) -> list[Result]: ...
     def run(  # type: ignore[misc]  # main may be named
         self, main: Callable[..., Any], *args: Any, timeout: float | None = None, **kwargs: Any
     ) -> list[Any]:
@@ -293,13 +289,13 @@ class Pool:
 
     def map(
         self,
-        function: Callable[[_Item], _Result],
+        function: Callable[[_Item], Result],
         items: Iterable[_Item],
         *,
         chunk: int | None = None,
         progress: bool = False,
         timeout: float | None = None,
-    ) -> list[_Result]:
+    ) -> list[Result]:
         """Call a function for each item in the processes of the pool; see :func:`bsplib.map`.
 
         Args:

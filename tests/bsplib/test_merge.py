@@ -21,7 +21,6 @@ from bsplib.backends.table import own_cores
 from bsplib.recording import parts, recovery
 from bsplib.recording.folder_lock import lock
 from bsplib.recording.trace import read_trace
-from bsplib.running import work
 from bsplib.tools.cli import main as bsp_main
 
 from .pipes_backend import PIPES, PipesPort
@@ -83,7 +82,7 @@ def merge(*line):
 def left_parts(trace, hosts, monkeypatch):
     """The parts of a run of 3 processes, none of which came to the caller."""
     with monkeypatch.context() as patch:
-        patch.setattr(work, "with_part", lambda report, *_: report)
+        patch.setattr(parts, "with_part", lambda report, *_: report)
         with pytest.warns(bsplib.TraceWarning, match="processes 0 to 2 stopped recording"):
             run(ring, 4, profile=trace)
     return sorted(hosts.iterdir(), key=lambda part: part.name[-1])
@@ -115,7 +114,7 @@ def test_some_processes_may_write_beside_the_trace_and_others_into_parts(trace, 
         monkeypatch.setattr(parts, "can_see", lambda _: pid == 0)
         return opened(destination, pid)
 
-    monkeypatch.setattr("bsplib.running.task.opened", opened_there)
+    monkeypatch.setattr("bsplib.recording.parts.opened", opened_there)
     assert run(ring, 4, profile=trace) == [0, 1, 2]
     (recorded,) = read_trace(trace).runs
     assert recorded.complete
@@ -211,7 +210,7 @@ def test_parts_of_a_run_that_ended_become_a_complete_trace(left_parts, trace):
 
 
 def test_parts_of_different_runs_are_told_apart(left_parts, trace, hosts, monkeypatch):
-    monkeypatch.setattr(work, "with_part", lambda report, *_: report)
+    monkeypatch.setattr(parts, "with_part", lambda report, *_: report)
     with pytest.warns(bsplib.TraceWarning):
         run(ring, 4, profile=trace)
     (other,) = (part for part in hosts.glob("*-1") if part not in left_parts)
@@ -253,7 +252,7 @@ def test_processes_of_a_sub_group_may_be_absent(trace, hosts, monkeypatch):
             sub.sync()
         bsp.sync()
 
-    monkeypatch.setattr(work, "with_part", lambda report, *_: report)
+    monkeypatch.setattr(parts, "with_part", lambda report, *_: report)
     with pytest.warns(bsplib.TraceWarning):
         run(main, profile=trace)
     first, second, _ = sorted(hosts.iterdir(), key=lambda part: part.name[-1])

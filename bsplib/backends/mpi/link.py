@@ -26,7 +26,7 @@ from bsplib.backends.mpi.page import Note
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
 from bsplib.backends.mpi.sending import HEADS, Sends
 from bsplib.backends.mpi.surroundings import most_direct
-from bsplib.backends.mpi.waiting import LastLooks, Patience, polls_of
+from bsplib.backends.mpi.waiting import LastLooks, RankWait, polls_of
 
 MOST_AHEAD = 64
 """Oblivious posts that a rank sends to another one which has not read them."""
@@ -204,7 +204,7 @@ class Link:
 
     def end(self) -> None:
         """End the run here: send and receive what nobody has waited for."""
-        patience = Patience(self.stop, self._last_looks, self._polls)
+        patience = RankWait(self.stop, self._last_looks, self._polls)
         deadline = MPI.Wtime() + _END_S
         with contextlib.suppress(Stopped):
             while not self._is_done() and MPI.Wtime() < deadline:
@@ -400,7 +400,7 @@ class Link:
         if ready():
             return
         only_waits = for_heads and not self.unsent
-        patience = Patience(self.stop, self._last_looks, self._polls, only_waits=only_waits)
+        patience = RankWait(self.stop, self._last_looks, self._polls, only_waits=only_waits)
         while True:
             came = self.pump()
             if ready():

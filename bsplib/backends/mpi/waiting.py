@@ -65,7 +65,7 @@ class LastLooks:
         self.left = _LAST_LOOKS
 
 
-class Patience:
+class RankWait:
     """One wait of a rank.
 
     Args:

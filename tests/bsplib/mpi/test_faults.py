@@ -208,13 +208,13 @@ def test_a_stopped_host_is_named(failing):
 def test_a_stop_that_comes_when_a_process_has_ended_main_does_not_kill_it(mpi):
     def main(bsp):
         from bsplib.backends.mpi.link import Link  # noqa: PLC0415  # it imports MPI
-        from bsplib.backends.mpi.waiting import Patience  # noqa: PLC0415
+        from bsplib.backends.mpi.waiting import RankWait  # noqa: PLC0415
 
         def stop(_):
             raise Stopped
 
         Link._is_done = lambda link: False  # in the rank: something is never taken
-        Patience.pause = stop
+        RankWait.pause = stop
 
     try:
         assert bsplib.run(main, nprocs=1, backend="mpi") == [None]

@@ -147,12 +147,12 @@ def test_labels_differ_along_the_way_to_a_group():
 @pytest.mark.usefixtures("mpi")
 def test_a_rank_that_the_end_of_the_run_finds_waiting_looks_whether_all_has_come_by_now():
     def main(bsp):
-        from bsplib.backends.mpi.waiting import LastLooks, Patience  # noqa: PLC0415  # it needs MPI
+        from bsplib.backends.mpi.waiting import LastLooks, RankWait  # noqa: PLC0415  # it needs MPI
 
         last_looks = LastLooks()
 
         def looks():
-            patience = Patience(memoryview(b"\1"), last_looks, 0)
+            patience = RankWait(memoryview(b"\1"), last_looks, 0)
             for count in range(1000):
                 try:
                     patience.pause()
