@@ -83,7 +83,9 @@ def test_programs_are_right_in_thousands_of_random_orders():
     ],
 )
 def test_a_defect_that_is_put_back_is_found(defect, event):
-    options = ("--preemptions", 2, "--seconds", 0.2, "--every", 4)
+    # Only some sizes and partners find it; steps of 3 leave the partner as it is.
+    every = 4 if defect == "free-replies-at-close" else 3
+    options = ("--preemptions", 2, "--seconds", 0.2, "--every", every)
     found = explore("--defect", defect, "--event", event, *options)
     assert found["wrong"] > 0
 
