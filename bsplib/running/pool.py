@@ -9,7 +9,7 @@ from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Never, ParamSpec, Self, TypeVar, TypeVarTuple, overload
+from typing import Any, Concatenate, Never, Self, TypeVar, overload
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import KeptProcesses, Report
@@ -20,6 +20,15 @@ from bsplib.machine import Machine
 from bsplib.output_file import TRACE, obstacle
 from bsplib.running.failures import trim
 from bsplib.running.launch import (
+    _Arguments,
+    _Fifth,
+    _First,
+    _Fourth,
+    _Rest,
+    _Result,
+    _Second,
+    _Sixth,
+    _Third,
     conditions_of,
     measuring,
     options_of,
@@ -37,16 +46,7 @@ from bsplib.running.setting import Setting, check_timeout
 from bsplib.running.task import Conditions, Task
 from bsplib.running.work import TaskWork
 
-_Arguments = TypeVarTuple("_Arguments")
 _Item = TypeVar("_Item")
-_First = TypeVar("_First")
-_Second = TypeVar("_Second")
-_Third = TypeVar("_Third")
-_Fourth = TypeVar("_Fourth")
-_Fifth = TypeVar("_Fifth")
-_Sixth = TypeVar("_Sixth")
-_Rest = ParamSpec("_Rest")
-_Result = TypeVar("_Result")
 
 
 def _check_pools(setting: Setting) -> None:
