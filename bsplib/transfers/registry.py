@@ -324,7 +324,8 @@ class Registry:
         """
         mine = self.announcement() or ()
         for pid, theirs in enumerate(announcements):
-            _compare(mine, theirs or (), pid)
+            if theirs != mine:
+                _compare(mine, theirs or (), pid)
         for number, operation in enumerate(mine):
             if operation[0] in ("push_reg", "allocation"):
                 registration = self._unannounced[operation[1]]
@@ -404,8 +405,11 @@ def _compare(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> None:
             raise SyncMismatchError(
                 f"process {pid} called {_words(there)} where this process called {_words(here)}"
             )
+    if len(mine) == len(theirs):
+        _compare_names(mine, theirs, pid)
+        return
     missing = (*mine[len(theirs) :], *theirs[len(mine) :])
-    if missing and missing[0][0] == "set_tagsize":
+    if missing[0][0] == "set_tagsize":
         called, other = f"process {pid}", "this process"
         if len(mine) > len(theirs):
             called, other = other, called
@@ -413,12 +417,10 @@ def _compare(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> None:
             f"{called} called {_words(missing[0])} in this superstep, and {other} did not; all "
             f"processes call set_tagsize with the same size in the same superstep"
         )
-    if missing:
-        raise SyncMismatchError(
-            f"process {pid} made {len(theirs)} registrations and removals in this superstep, "
-            f"and this one made {len(mine)}; all processes make the same ones in the same order"
-        )
-    _compare_names(mine, theirs, pid)
+    raise SyncMismatchError(
+        f"process {pid} made {len(theirs)} registrations and removals in this superstep, "
+        f"and this one made {len(mine)}; all processes make the same ones in the same order"
+    )
 
 
 def _compare_names(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> None:

@@ -72,6 +72,7 @@ RUNTIME = BACKENDS | {
     "running",
     "sentences",
     "output_option",
+    "renamed_option",
 }
 """What a program needs to run, and more."""
 
@@ -98,6 +99,7 @@ MAY_IMPORT = {
     | {"recording", "group", "experiments", "primitives", "transfers", "machine", "core"},
     "sentences": set(),
     "output_option": set(),
+    "renamed_option": set(),
     "profiler": RUNTIME,
     "webui": RUNTIME | {"profiler"},
     "apps": RUNTIME | {"profiler", "__init__"},

@@ -108,11 +108,15 @@ class Leases:
     def all_have_met(self) -> None:
         """End the leases of earlier supersteps: all processes have come to this sync."""
         superstep = self._members.superstep
-        self._end(lambda lease: lease.last_read < superstep)
-        self.held[:] = [
-            lease._replace(last_read=superstep) if lease.last_read == _NOT_YET else lease
-            for lease in self.held
-        ]
+        still = []
+        for lease in self.held:  # one pass, since this is part of every long superstep
+            if lease.last_read < superstep:
+                self._context.give_outbox(lease.outbox)
+            elif lease.last_read == _NOT_YET:
+                still.append(lease._replace(last_read=superstep))
+            else:
+                still.append(lease)
+        self.held[:] = still
 
     def close(self) -> None:
         """Leave the group: the others may read what this process has posted until they leave.
@@ -126,7 +130,8 @@ class Leases:
 
     def all_have_left(self) -> None:
         """End all leases: no process reads any memory of the group."""
-        self._end(lambda _: True)
+        if self.held:
+            self._end(lambda _: True)
         for byte in self._boxes:
             self._context.heap.release(byte)
         self._boxes.clear()
