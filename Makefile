@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo sql-story bench-nodes bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
 .PHONY: test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
-.PHONY: test-interpreted test-pythons soak lint bench sanitize wheels docs browser clean compiler core tools
+.PHONY: test-interpreted test-pythons mutants soak lint bench sanitize wheels docs browser clean compiler core tools
 
 demo: core
 	mkdir -p out
@@ -72,6 +72,10 @@ test-quick: tools
 # The quick tests on every Python that pyproject.toml names and this computer has.
 test-pythons: tools
 	$(BIN)/python tests/pythons.py
+
+# Change 300 lines, one at a time in a copy of the tree, and list the changes that no test notices.
+mutants: tools
+	nice $(BIN)/python tests/mutants.py
 
 # Every case of every test, with all numbers of real processes, on both builds of the core: less
 # than 45 minutes on two cores. Three parts run at once, since most tests keep at most one core busy

@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENTS = ROOT / "build" / "pythons"
 EXTRAS = ("dev", "sql", "predict", "notebook", "mpi")
-NOT_FOR_QUICK_TESTS = ("basedpyright", "bsplib", "mypy", "playwright", "ruff")
+NOT_FOR_QUICK_TESTS = ("basedpyright", "bsplib", "mypy", "ruff")
 """Packages of the extras that no quick test imports; some of them are large."""
 PATTERNS = ("~/.pyenv/versions/{}.*/bin/python", "~/.local/share/uv/python/cpython-{}.*/bin/python")
 """Where pyenv and uv keep the Pythons that they install, by version."""

@@ -68,16 +68,21 @@ class WholeLines(io.TextIOBase):
         self._stream.flush()
 
     def close(self) -> None:
-        """Write the lines that are not complete yet."""
+        """Write the lines that are not complete yet; only once, also where that fails.
+
+        From Python 3.13 on, an error of another attempt when the stream is freed would be shown.
+        """
         if not self.was_used():
             return
-        for pid, begun in self._begun.items():
-            if rest := "".join(begun):
-                self._write(f"{rest}\n" if self._label else rest, pid)
-        self._begun.clear()
-        if self._lock is not None and self._lock != _NOT_YET:
-            os.close(self._lock)
-        self._lock = None
+        rests, self._begun = self._begun, {}
+        try:
+            for pid, begun in rests.items():
+                if rest := "".join(begun):
+                    self._write(f"{rest}\n" if self._label else rest, pid)
+        finally:
+            if self._lock is not None and self._lock != _NOT_YET:
+                os.close(self._lock)
+            self._lock = None
 
     def was_used(self) -> bool:
         """Tell whether anything was written to it."""

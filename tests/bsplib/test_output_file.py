@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 
 import pytest
@@ -93,7 +94,7 @@ def test_what_stands_in_the_way_is_said_beforehand(tmp_path):
     assert obstacle(tmp_path / "no" / "x") == f"there is no folder {tmp_path / 'no'}"
     assert obstacle(tmp_path / "file" / "x") == f"there is no folder {tmp_path / 'file'}"
     assert "Too many levels of symbolic links" in obstacle(tmp_path / "loop")
-    assert "cannot be written: embedded null byte" in obstacle(tmp_path / "a\0b")
+    assert re.search("cannot be written: .*embedded null", obstacle(tmp_path / "a\0b"))
     assert "cannot be written: File name too long" in obstacle(tmp_path / ("x" * 300))
 
 

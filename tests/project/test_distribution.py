@@ -174,5 +174,5 @@ def test_the_wheel_of_make_wheels_runs_compiled_where_there_is_no_compiler(check
         timeout=500,
     )
     (wheel,) = (source / "dist").glob("*.whl")
-    assert "-manylinux_2_17_" in wheel.name
+    assert "manylinux_2_17_" in wheel.name
     assert outcome(wheel, tmp_path / "installed") == "compiled"
