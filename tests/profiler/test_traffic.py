@@ -84,7 +84,7 @@ def test_a_part_of_the_matrix_is_divided_more_finely(crowd):
 
 
 def test_the_processes_of_a_part_of_the_matrix_are_named_by_their_pids_in_the_run(crowd):
-    matrix = Traffic(crowd).matrix(senders=(2, 4), receivers=(3, 6))
+    matrix = RunTraffic(crowd).matrix(senders=(2, 4), receivers=(3, 6))
     assert matrix.h_out.pid.tolist() == [2, 3]
     assert matrix.h_in.pid.tolist() == [3, 4, 5]
 
