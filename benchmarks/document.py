@@ -28,6 +28,10 @@ def read(path: Path) -> Document:
     return document
 
 
+_MOST_EXACT = 1e15
+"""Whole numbers below this are written without a decimal point."""
+
+
 def write(document: Document, path: Path) -> None:
     """Write the file of a benchmark."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +42,7 @@ def write(document: Document, path: Path) -> None:
 def _with_tables(value: Any) -> Any:
     """Return a value with numbers shortened, and with tables in place of lists of cells."""
     if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 1e15 else _rounded(value)
+        return _rounded(value)
     if isinstance(value, dict):
         return {name: _with_tables(each) for name, each in value.items()}
     if not isinstance(value, list | tuple):
@@ -50,7 +54,9 @@ def _with_tables(value: Any) -> Any:
 
 
 def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
+    if not value.is_integer():
+        value = float(f"{value:.{_DIGITS}g}")
+    return int(value) if value.is_integer() and abs(value) < _MOST_EXACT else value
 
 
 def _are_cells(values: list[Any]) -> bool:

@@ -20,6 +20,9 @@ from bsplib.machine import Machine
 ONE_STAGE_MOST = 8
 """Up to so many processes, each sends its value to all others in one superstep. In larger groups
 that many messages would take longer than more supersteps."""
+_LEAST_BYTES = 256
+"""A message costs at least as much as one of so many bytes, however short it is: the time to send
+and to deliver it."""
 _RADICES = (8, 4, 2)
 """How many blocks may exchange their results in one stage, of which the cheapest is chosen. Of
 equals the first one has fewer supersteps."""
@@ -109,16 +112,20 @@ def choose(machine: Machine, nbytes: int, nprocs: int, *, may_be_cut: bool) -> W
     Raises:
         UsageError: l is a gap.
 
-    Source: Jarvis et al. 2002, equation 8, up to 8 processes; otherwise the least h g + l.
+    Source: Jarvis et al. 2002, equation 8, up to 8 processes; otherwise the least h g + l, where
+    a message counts for 256 bytes at least.
     """
     if nprocs <= ONE_STAGE_MOST:
         cut = may_be_cut and machine.two_stages_pay(nbytes, nprocs)
         return Way(ONE_STAGE_MOST, cut)
     latency = machine.need("l") if may_be_cut else machine.l or 0.0
     costs = {
-        radix: sum(count * nbytes * machine.g + latency for count in _most_received(nprocs, radix))
+        radix: sum(
+            count * max(nbytes, _LEAST_BYTES) * machine.g + latency
+            for count in _most_received(nprocs, radix)
+        )
         for radix in _RADICES
     }
     radix = min(costs, key=costs.__getitem__)
-    pieces = 2 * ((nprocs - 1) / nprocs * nbytes * machine.g + latency)
+    pieces = 2 * ((nprocs - 1) * max(nbytes / nprocs, _LEAST_BYTES) * machine.g + latency)
     return Way(radix, may_be_cut and pieces < costs[radix])

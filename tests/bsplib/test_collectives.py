@@ -465,7 +465,7 @@ def described_bits(value):
         (16, 0.0, 1e-6, [7, 1]),
         (64, 0.0, 1e-6, [7, 7]),
         (64, 1e-9, 1e-12, [1] * 6),
-        (64, 1e-9, 1e-8, [3, 3, 3]),
+        (64, 1e-9, 5e-7, [3, 3, 3]),
         (128, 0.0, 1e-6, [7, 7, 1]),
     ],
 )
@@ -893,6 +893,33 @@ def test_collectives_follow_each_other_without_mixing(run, nprocs):
         ]
 
     assert run(main) == [[(step * nprocs, step, [step] * nprocs) for step in range(30)]] * nprocs
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_large_values_follow_small_ones_of_their_form(run, nprocs, check):
+    """What the core has learned of small values holds for large ones, which are staged."""
+
+    def main(bsp):
+        sums = [int(bsp.allreduce(np.full(size, bsp.pid)).sum()) for size in SIZES for _ in "ab"]
+        parts = [
+            np.concatenate(bsp.alltoall([np.full(size, bsp.pid)] * bsp.nprocs)).sum()
+            for size in SIZES
+        ]
+        gathered = [bsp.gather(np.full((size, 2), bsp.pid), axis=0) for size in SIZES]
+        whole = [bsp.broadcast(np.arange(size)).sum() for size in SIZES]
+        ends = [None if each is None else int(each.sum()) for each in gathered]
+        return sums, [int(each) for each in parts], ends, [int(each) for each in whole]
+
+    total = sum(range(nprocs))
+    sums = [total * size for size in SIZES for _ in "ab"]
+    parts = [total * size for size in SIZES]
+    whole = [size * (size - 1) // 2 for size in SIZES]
+    for pid, results in enumerate(run(main, check=check)):
+        ends = [None if pid else 2 * total * size for size in SIZES]
+        assert results == (sums, parts, ends, whole)
+
+
+SIZES = [1, 100, 2000, 1, 30_000, 100]
 
 
 # -- costs --------------------------------------------------------------------------------

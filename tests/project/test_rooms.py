@@ -65,7 +65,6 @@ RUNTIME = BACKENDS | {
     "transfers",
     "primitives",
     "experiments",
-    "experiments.recorded",
     "experiments.runs",
     "group",
     "recording",
@@ -91,8 +90,7 @@ MAY_IMPORT = {
     "transfers": PORTS | {"core"},
     "primitives": PORTS | {"experiments", "transfers", "machine", "core"},
     "experiments": set(),
-    "experiments.recorded": {"experiments", "recording"},
-    "experiments.runs": {"experiments", "experiments.recorded", "running"},
+    "experiments.runs": {"experiments", "recording", "running"},
     "group": PORTS | {"experiments", "primitives", "transfers", "machine", "core"},
     "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
     "running": BACKENDS - {"backends.mpi", "backends.shm", "backends.sim"}
