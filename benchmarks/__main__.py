@@ -1,6 +1,7 @@
 """Measure everything: ``python -m benchmarks``."""
 
 from benchmarks import (
+    bench_collectives,
     bench_faults,
     bench_map,
     bench_mpi,
@@ -21,6 +22,7 @@ if __name__ == "__main__":
     run(
         [
             bench_primitives.BENCHMARK,
+            bench_collectives.BENCHMARK,
             bench_waiting.BENCHMARK,
             bench_recording.BENCHMARK,
             bench_registration.BENCHMARK,

@@ -25,6 +25,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from benchmarks import collective_calls
 from benchmarks.late import seconds_to_the_end
 from benchmarks.rereading import seconds_of_transfer
 from benchmarks.timing import seconds_each
@@ -120,6 +121,13 @@ def late_barriers(ranks: MPI.Intracomm, count: int, late_s: float, quantile: flo
 
     last = ranks.rank == ranks.size - 1
     return seconds_to_the_end(count, late_s, last, ranks.Barrier, latest, quantile)
+
+
+def collectives(ranks: MPI.Intracomm, count: int, name: str, size: int) -> float:
+    """Call a collective of arrays with so many numbers."""
+    call = collective_calls.on_mpi(ranks, name, size)
+    collective_calls.check(name, ranks.rank, ranks.size, size, call())
+    return seconds_each(count, call)
 
 
 def exchanges(ranks: MPI.Intracomm, count: int, nbytes: int) -> float:
@@ -289,7 +297,7 @@ PROGRAMS: dict[str, Callable[..., float]] = {
     program.__name__: program
     for program in (
         *(fences, puts, puts_that_are_read, small_puts, whole_program),
-        *(exchanges_that_are_read, alltoalls_that_are_read, late_barriers),
+        *(exchanges_that_are_read, alltoalls_that_are_read, late_barriers, collectives),
         *(barriers, exchanges, exchanges_with_all, random_puts, pings, streams, lines),
     )
 }

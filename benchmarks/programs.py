@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bsplib
+from benchmarks import collective_calls
 from benchmarks.late import seconds_to_the_end
 from benchmarks.rereading import seconds_of_transfer
 from benchmarks.timing import seconds_each, seconds_of
@@ -38,6 +39,13 @@ def late_syncs(bsp: bsplib.Group, count: int, late_s: float, quantile: float) ->
 
     last = bsp.pid == bsp.nprocs - 1
     return seconds_to_the_end(count, late_s, last, bsp.sync, latest, quantile)
+
+
+def collectives(bsp: bsplib.Group, count: int, name: str, size: int) -> float:
+    """Call a collective of arrays with so many numbers."""
+    call = collective_calls.on_bsplib(bsp, name, size)
+    collective_calls.check(name, bsp.pid, bsp.nprocs, size, call())
+    return seconds_each(count, call)
 
 
 def charged_supersteps(bsp: bsplib.Group, count: int) -> float:

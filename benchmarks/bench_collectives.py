@@ -1,0 +1,70 @@
+"""The collectives of numbers and arrays, beside those of mpi4py into new arrays.
+
+``python -m benchmarks.bench_collectives`` writes ``benchmarks/results/collectives.json``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+
+import bsplib
+from benchmarks import programs
+from benchmarks.collective_calls import NAMES
+from benchmarks.command import Benchmark, run
+from benchmarks.goals import Goal
+from benchmarks.harness import Case, Section
+from benchmarks.mpi import MpiError, Ranks
+from tests.mpi_installations import ALL, OPEN_MPI, Mpi
+
+_WORD = 8
+_GOALS = {
+    (2, 8): {"allreduce": 2.0, **dict.fromkeys(NAMES[1:], 2.5)},
+    (2, 2**16): dict.fromkeys(("allreduce", "broadcast", "alltoall"), 1.2),
+    (2, 2**23): dict.fromkeys(("allreduce", "broadcast", "alltoall", "scan"), 1.1),
+    (4, 2**23): {"allgather": 1.1},
+    **{(p, 8): {"allreduce": 2.0} for p in (8, 16, 32)},
+}
+"""How many times as long as Open MPI a collective may take, by processes and bytes of a value."""
+_SECONDS = 0.02
+"""About so long is a sample."""
+
+
+def _cases(nprocs: int, nbytes: int, stack: ExitStack) -> Sequence[Case]:
+    goals, size = _GOALS[nprocs, nbytes], nbytes // _WORD
+    pool = stack.enter_context(bsplib.Pool(nprocs))
+    # A superstep of so many processes takes at least some microseconds each.
+    count = round(max(3, min(2000, _SECONDS / (5e-6 * nprocs + nbytes * 1e-9))))
+    started = {}
+    for mpi in filter(Mpi.is_here, ALL):
+        try:
+            started[mpi] = stack.enter_context(Ranks(mpi, nprocs))
+        except MpiError as error:
+            print(f"without {mpi.name}: {error}")
+
+    def ours(name: str) -> float:
+        return pool.run(programs.collectives, count, name, size)[0]
+
+    cases = []
+    for name, most in goals.items():
+        against = [f"{mpi.title}, {name}" for mpi in started]
+        for title, ranks in zip(against, started.values(), strict=True):
+            sample = partial(ranks.sample, "collectives", count=count, name=name, size=size)
+            cases.append(Case(title, sample))
+        goal = Goal.times(most, f"{OPEN_MPI.title}, {name}")
+        cases.append(Case(name, partial(ours, name), tuple(against), (goal,)))
+    return cases
+
+
+def _section(nprocs: int, nbytes: int) -> Section:
+    size = f"{nbytes} B" if nbytes < 2**10 else f"{nbytes // 2**10} KiB"
+    return Section(f"p = {nprocs}, {size}", "collective", partial(_cases, nprocs, nbytes), 9)
+
+
+SECTIONS = tuple(_section(*key) for key in _GOALS)
+
+BENCHMARK = Benchmark("collectives", SECTIONS)
+
+if __name__ == "__main__":
+    run([BENCHMARK])

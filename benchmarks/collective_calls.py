@@ -1,0 +1,87 @@
+"""The collectives that are measured, by name, for bsplib and for mpi4py.
+
+Each collective gives the same values in both, and a result that is new each time. The caller
+checks the results, so that no figure comes from a program that transfers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    import bsplib
+
+NAMES = ("allreduce", "broadcast", "allgather", "scatter", "alltoall", "scan")
+Numbers = NDArray[np.float64]
+
+
+def values_of(pid: int, size: int) -> Numbers:
+    """Return what a process gives."""
+    return np.arange(size) + 100.0 * pid
+
+
+def expected(name: str, pid: int, nprocs: int, size: int) -> list[float]:
+    """Return the first element of each array that a process gets."""
+    firsts = [float(values_of(each, size)[0]) for each in range(nprocs)]
+    if name in ("allreduce", "scan"):
+        return [sum(firsts if name == "allreduce" else firsts[: pid + 1])]
+    return [firsts[0]] if name in ("broadcast", "scatter") else firsts
+
+
+def check(name: str, pid: int, nprocs: int, size: int, found: Any) -> None:
+    """Raise unless a process has got the right values."""
+    arrays = found if isinstance(found, list) else np.reshape(found, (-1, size))
+    got = [float(np.reshape(each, -1)[0]) for each in arrays]
+    if got != expected(name, pid, nprocs, size):
+        raise AssertionError(f"{name}: process {pid} got {got}")
+
+
+def on_bsplib(bsp: bsplib.Group, name: str, size: int) -> Callable[[], Any]:
+    """Return a collective of bsplib as a function without arguments."""
+    own = values_of(bsp.pid, size)
+    parts = [own.copy() for _ in range(bsp.nprocs)]
+    at_root = bsp.pid == 0
+    number: Any = float(own[0]) if size == 1 else own  # one value is a number, as programs write it
+    calls: dict[str, Callable[[], Any]] = {
+        "allreduce": lambda: bsp.allreduce(number),
+        "broadcast": lambda: bsp.broadcast(own if at_root else None),
+        "allgather": lambda: bsp.allgather(own),
+        "scatter": lambda: bsp.scatter(parts if at_root else None),
+        "alltoall": lambda: bsp.alltoall(parts),
+        "scan": lambda: bsp.scan(number),
+    }
+    return calls[name]
+
+
+def on_mpi(ranks: MPI.Intracomm, name: str, size: int) -> Callable[[], Any]:
+    """Return a collective of mpi4py, on buffers and into new arrays, in the same form."""
+    own = values_of(ranks.rank, size)
+    parts = np.tile(own, ranks.size)
+
+    def into(size: int, call: Callable[[Any], Any]) -> Numbers:
+        found = np.empty(size)
+        call(found)
+        return found
+
+    def broadcast() -> Numbers:
+        found = own if ranks.rank == 0 else np.empty(size)
+        ranks.Bcast(found)
+        return found
+
+    at_root = parts if ranks.rank == 0 else None
+    whole = size * ranks.size
+    calls: dict[str, Callable[[], Any]] = {
+        "allreduce": lambda: into(size, lambda found: ranks.Allreduce(own, found)),
+        "broadcast": broadcast,
+        "allgather": lambda: into(whole, lambda found: ranks.Allgather(own, found)),
+        "scatter": lambda: into(size, lambda found: ranks.Scatter(at_root, found)),
+        "alltoall": lambda: into(whole, lambda found: ranks.Alltoall(parts, found)),
+        "scan": lambda: into(size, lambda found: ranks.Scan(own, found)),
+    }
+    return calls[name]
