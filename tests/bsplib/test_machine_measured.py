@@ -169,3 +169,41 @@ def test_a_wrong_entry_is_one_sentence(tmp_path, old, new, words):
     path.write_text(GOOD.replace(old, new, 1))
     with pytest.raises(bsplib.UsageError, match=rf"^machine: {re.escape(str(path))}:? .*{words}"):
         load_machine(str(path))
+
+
+ONE_TO_ALL, ALL_TO_ONE = Curve((0, 100), (10.0, 20.0)), Curve((0, 100), (100.0, 200.0))
+FAN = Measured(
+    3,
+    empty=1.0,
+    patterns={
+        "exchange": LINE,
+        "one-to-all": ONE_TO_ALL,
+        "personalised-one-to-all": ONE_TO_ALL,
+        "all-to-one": ALL_TO_ONE,
+    },
+)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_values_of_a_get_are_priced_as_sent_by_their_owner(whole):
+    """Both ways of a get: as a whole array, and as words."""
+    machine = Machine("m", "x", g=1e-9, l=1e-6, measured=(FAN,))
+
+    def main(bsp, fan_out):
+        bsp.charge(0)
+        x = bsp.zeros(1)
+        bsp.sync()
+        began = bsp.time()
+        if bsp.pid and fan_out and whole:
+            bsp.get(0, x)
+        elif bsp.pid and fan_out:
+            bsp.get_at(0, [0], x)
+        elif bsp.pid:
+            bsp.put_at(0, [0], [1.0], x)
+        bsp.sync()
+        return bsp.time() - began
+
+    fan_out = bsplib.run(main, True, nprocs=3, backend="sim", machine=machine)[0]
+    fan_in = bsplib.run(main, False, nprocs=3, backend="sim", machine=machine)[0]
+    assert 10 < fan_out < 20
+    assert 100 < fan_in < 200
