@@ -320,6 +320,20 @@ def test_pieces_of_computation_add_up_to_w_whatever_calls_they_contain(script):
     assert times(run, machine()) == expected
 
 
+# -- what was measured --------------------------------------------------------------------------
+
+
+def test_the_measured_path_ends_with_the_process_that_ended_last(script):
+    """Process 1 came last to the only sync, and process 0 needed longest to be served."""
+    program = script(2)
+    program.step("main", w=[10, 50], puts=[(1, 0, 8)], transfer=4)
+    run = program.run()
+    run.records["end"][0] += 100
+    booking = measured(lay_out(run))
+    assert booking.total_s * 1e9 == pytest.approx(50 + 4 + 100)
+    assert booking.comp_s.sum() * 1e9 == pytest.approx(50)
+
+
 # -- booking ----------------------------------------------------------------------------------
 
 
