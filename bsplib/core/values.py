@@ -105,9 +105,11 @@ class Fold:
             own: what the block has; None if it has nothing.
 
         Returns:
-            The combination; None if there is nothing at all.
+            The combination, an array in memory of its own; None if there is nothing at all.
         """
         count = len(operands)
+        if own is None and count == 1 and self.elementwise:
+            return operands[0].copy()  # it may be memory of its sender
         if not self.in_tree:
             values = [*operands] if own is None else [*operands, own]
             return self.whole(values) if values else None

@@ -245,8 +245,7 @@ class Combinations(Exchanges):
             result = self._combine(recipe.fold.prefix, before, None)
         if self._pid == 0:
             return operations.identity(recipe.fold.ufunc, x) if recipe.fold.ufunc else None
-        # Of one value alone, the result is still memory of the message.
-        return result.copy() if recipe.fold.elementwise else result
+        return result
 
     def _scan_pieces(self, recipe: Recipe, x: Any, receivers: range) -> Any:
         """Combine one piece of all values; send others the pieces of their prefixes.
@@ -261,11 +260,14 @@ class Combinations(Exchanges):
         for pid in self._others():
             if pid in receivers:
                 self._send_value(pid, prefixes[pid], recipe.tag_of_piece)
+        own = prefixes[self._pid]
+        if self._pid == receivers.start:
+            own = own.copy()  # it is a piece as it came, which the sync makes invalid
         kept = self._queue.take_left(self._port.fetch)
         self.sync()
         receives = self._pid in receivers
         arrived = self._arrived(recipe.operation, range(self._nprocs) if receives else [], kept)
-        return self._joined(x, arrived, prefixes[self._pid]) if receives else None
+        return self._joined(x, arrived, own) if receives else None
 
     # -- what these have in common ----------------------------------------------------------------
 
