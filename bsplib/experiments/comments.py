@@ -304,6 +304,10 @@ class _Loader(SourceFileLoader):
 class _CommentFinder(MetaPathFinder):
     """Finds modules that have such comments."""
 
+    def __init__(self) -> None:
+        # This imports modules at its first call, which must not be while one is looked for here.
+        call_site.is_installed("")
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
