@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _NAME = "bsp-stack"
-_ANSWER_S = 1.0
+_ANSWER_S = 3.0
 """Seconds to wait for stacks. A stack takes a millisecond; a stopped process writes none."""
 _LOOK_S = 0.005
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
