@@ -50,8 +50,24 @@ def computer(monkeypatch):
     return made
 
 
-def test_a_process_with_a_core_looks_until_the_wait_is_over(computer):
+def learned(computer):
+    """A process that has a core, and whose waits were worth a long look so far."""
     process = Patience(has_core=True)
+    computer.looked(process, LONGEST_NS // 2)
+    return process
+
+
+def test_a_process_looks_only_shortly_until_its_first_wait_has_shown_how_long_it_is(computer):
+    process = Patience(has_core=True)
+    assert [computer.looked(process, 1_000_000) for _ in range(3)] == [
+        SHORT_NS // 2,
+        1_000_000,
+        1_000_000,
+    ]
+
+
+def test_a_process_with_a_core_looks_until_the_wait_is_over(computer):
+    process = learned(computer)
     for wait_ns in (100_000, 1_000_000, 10_000_000):
         assert computer.looked(process, wait_ns) == wait_ns
 
@@ -62,12 +78,12 @@ def test_processes_that_outnumber_the_cores_look_as_long_as_they_are_told(comput
 
 
 def test_a_process_sleeps_in_the_end(computer):
-    looked = computer.looked(Patience(has_core=True), 10**9)
+    looked = computer.looked(learned(computer), 10**9)
     assert LARGE_PART * LONGEST_NS <= looked <= LONGEST_NS + LOOK_NS
 
 
 def test_after_waits_that_were_too_long_a_process_looks_only_shortly(computer):
-    process = Patience(has_core=True)
+    process = learned(computer)
     looked = [computer.looked(process, 50_000_000) for _ in range(10)]
     assert looked == sorted(looked, reverse=True)
     assert looked[-1] == SHORT_NS // 2
@@ -75,7 +91,7 @@ def test_after_waits_that_were_too_long_a_process_looks_only_shortly(computer):
 
 
 def test_a_process_looks_long_again_once_its_waits_are_short_enough(computer):
-    process = Patience(has_core=True)
+    process = learned(computer)
     for _ in range(10):
         computer.looked(process, 50_000_000)
     computer.looked(process, 5_000_000)
@@ -83,7 +99,7 @@ def test_a_process_looks_long_again_once_its_waits_are_short_enough(computer):
 
 
 def test_short_waits_do_not_make_a_process_look_long(computer):
-    process = Patience(has_core=True)
+    process = learned(computer)
     for _ in range(10):
         computer.looked(process, 50_000_000)
     computer.looked(process, 100_000)
@@ -92,19 +108,19 @@ def test_short_waits_do_not_make_a_process_look_long(computer):
 
 @pytest.mark.parametrize("who", [ME, OTHER])
 def test_a_process_sleeps_if_it_or_the_one_it_waits_for_lacked_a_core(computer, who):
-    process = Patience(has_core=True)
+    process = learned(computer)
     assert computer.looked(process, 1_000_000) == 1_000_000
     computer.delays[who] = 500_000
     assert computer.looked(process, 1_000_000) == SHORT_NS
 
 
 def test_a_process_sleeps_if_another_one_had_its_core_between_two_looks(computer):
-    process = Patience(has_core=True)
+    process = learned(computer)
     assert computer.looked(process, 10_000_000, gap_ns=300_000) == 300_000
 
 
 def test_a_process_whose_core_was_needed_tries_again_more_and_more_rarely(computer):
-    process = Patience(has_core=True)
+    process = learned(computer)
     tries = [
         number
         for number in range(100)
@@ -118,7 +134,7 @@ def test_a_process_whose_core_was_needed_tries_again_more_and_more_rarely(comput
 
 def test_a_process_does_not_look_long_where_the_computer_does_not_grant_it(computer):
     computer.grants = False
-    process = Patience(has_core=True)
+    process = learned(computer)
     assert computer.looked(process, 10_000_000) == SHORT_NS
     assert computer.looked(process, 10_000_000) == SHORT_NS // 2
 

@@ -32,8 +32,9 @@ class Patience:
 
     It does not look long where another process needs a core: where its own looks are far
     apart, or where it or a process that it waits for was ready to run without a core. By sleeping
-    it leaves a core. Where waits were longer than it looked, it looks half as long the next time,
-    since it kept a core busy in vain.
+    it leaves a core. At first it looks only shortly: its first wait shows how long is worth it.
+    Where waits were longer than it looked, it looks half as long the next time, since it kept a
+    core busy in vain.
 
     Args:
         has_core: the processes of the run do not outnumber the cores that they may use.
@@ -42,7 +43,7 @@ class Patience:
     def __init__(self, *, has_core: bool) -> None:
         self._has_core = has_core
         self._is_granted: bool | None = None
-        self._limit_ns = LONGEST_NS
+        self._limit_ns = SHORT_NS
         self._waits_to_trial = 0
         self._pause = _FIRST_PAUSE
         self._delays: dict[int, tuple[int, int]] = {}
