@@ -1,9 +1,9 @@
 cimport cython
 from bsplib.core.atomics cimport address_of, copy, peek, poke, prepare, word, wrapped
 
-cdef word PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
+cdef word INDICES_SHIFT, DESCRIPTION_MASK
 cdef word KIND_SHIFT, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, CARD_BYTES, BYTE_MASK
-cdef word AT_INDEX, ON_CARD, IN_BOX, INLINE, RECEIVER_SHIFT, CARD_ROOM, CARD_SIZE_MASK
+cdef word ON_CARD, IN_BOX, RECEIVER_SHIFT, CARD_ROOM, CARD_SIZE_MASK
 cdef word _MOST_LARGE, _MOST_OF_LARGE, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
 
 cdef class PrivateMemory:
@@ -13,6 +13,7 @@ cdef class PrivateMemory:
 cdef class Box:
     cdef readonly word pid
     cdef readonly word nprocs
+    cdef readonly word all
     cdef readonly bint holds_card
     cdef readonly bint holds_more
     cdef object _allocate
@@ -47,9 +48,9 @@ cdef class Box:
     @cython.locals(blocks=list, block=tuple)
     cdef void _next_block(self, word nbytes) except *
     @cython.locals(number=word, to=word)
-    cdef word complete(self, word slot) noexcept
-    cdef void unfold(self) except *
+    cpdef word complete(self, word slot) noexcept
+    cpdef void unfold(self) except *
     cdef void turn(self) noexcept
     @cython.locals(number=word, to=word)
-    cdef void clear(self) noexcept
-    cdef word first_byte(self, word to) noexcept
+    cpdef void clear(self) noexcept
+    cpdef word first_byte(self, word to) noexcept

@@ -5,10 +5,12 @@ from bsplib.core.atomics cimport (
     write_bytes, write_number,
 )
 from bsplib.core.box cimport (
-    KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT,
+    Box, INDICES_SHIFT, KIND_SHIFT, MOST_SLOTS, SLOT_SHIFT,
 )
 from bsplib.core.lanes cimport Lane
 from bsplib.core.quick_state cimport QuickState
+
+cdef word PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
 
 cdef word _MANY_PAGES
 cdef Py_ssize_t _MOST_OFFSET
@@ -55,3 +57,12 @@ cdef class Collecting(QuickState):
     cdef word _message_room(self, int to, bytes head, word nbytes) except 0
     @cython.locals(size=word, padded=word, at=word)
     cpdef void _add_message(self, int to, bytes head, object content, word nbytes) except *
+    @cython.locals(nbytes=word, size=word, padded=word, first=word, at=word)
+    cpdef void _describe(
+        self, Box box, int to, word kind, bytes description, word indices, object data
+    ) except *
+    @cython.locals(size=word, padded=word, first=word, at=word)
+    cpdef void _describe_staged(
+        self, Box box, int to, word kind, bytes description, word indices, word where, word nbytes
+    ) except *
+    cpdef void _add_ask(self, int sender, word nbytes, object pending) except *

@@ -1,7 +1,8 @@
-"""The quick way of a transfer from its call to its record in the box.
+"""From the call of a transfer to its record in the box.
 
-The methods named ``_..._quickly`` return whether they have taken a transfer. If not, they have
-collected nothing, and the transfer takes the long way.
+The methods named ``_..._quickly`` return whether they have taken a transfer. They do so where what
+is known of the array says that nothing can be wrong with it. If not, they have collected nothing:
+the primitives check the call, and add the same kind of record.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
+from bsplib.core.box import Box
+from bsplib.core.kinds import PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
 from bsplib.core.lanes import Lane
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.quick_state import QuickState
@@ -43,13 +46,10 @@ if not cython.compiled:
         write_number,
     )
     from bsplib.core.box import (
+        INDICES_SHIFT,
         KIND_SHIFT,
-        MESSAGE,
         MOST_SLOTS,
-        PUT,
         SLOT_SHIFT,
-        STAGED_MESSAGE,
-        STAGED_PUT,
     )
 prepare()
 
@@ -57,7 +57,7 @@ _MANY_PAGES = 1 << 16
 """An hpput of at least so many bytes maps all pages that it writes at once, if it is the first
 transfer to that array. This is faster than one page fault for each of them."""
 _MOST_OFFSET = 1 << 40
-"""The greatest offset that the quick way takes: its byte is sure to have less than 63 bits."""
+"""The greatest offset that is taken here: its byte is sure to have less than 63 bits."""
 
 
 class Collecting(QuickState):
@@ -76,12 +76,12 @@ class Collecting(QuickState):
         return True
 
     def _forget_lanes(self) -> None:
-        """Close all lanes: the next transfer of each array takes the long way, with all checks."""
+        """Close all lanes: the next transfer of each array is checked in every way."""
         self._lanes.clear()
         self._last_array = self._lane = None
 
     def _first_byte(self, pid: Any, array: Any, values: Any, offset: Any) -> int:
-        """Return the byte of the array at which a transfer begins; -1 if it has to go the long way.
+        """Return the byte of the array at which a transfer begins; -1 if it has to be checked.
 
         As a side effect ``_lane`` and ``_to`` are those of the transfer.
 
@@ -148,8 +148,8 @@ class Collecting(QuickState):
     ) -> int:
         """Return the address at which a transfer begins in the memory of the other process.
 
-        The result is 0 if this process cannot reach that memory, or if the transfer has to go the
-        long way. As a side effect ``_lane`` and ``_to`` are those of the transfer.
+        The result is 0 if this process cannot reach that memory, or if the transfer has to be
+        checked. As a side effect ``_lane`` and ``_to`` are those of the transfer.
 
         Args:
             pid: the other process.
@@ -193,7 +193,7 @@ class Collecting(QuickState):
         nbytes, to = nbytes_of(src), self._to
         if not self._meeting.settles(to, nbytes):
             first = there - self._lane.addresses[to]
-            return self._meeting.is_quick and self._put_bytes(first, src)
+            return self._meeting.shares_memory and self._put_bytes(first, src)
         copy(there, address_of(src), nbytes)
         self._count_early(to, nbytes)
         return True
@@ -204,8 +204,8 @@ class Collecting(QuickState):
         if nbytes <= self._most_in_box or self._box_takes(nbytes):
             copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
             return True
-        if self._meeting.is_quick:
-            staged = self._room_staged(nbytes, to)
+        if self._meeting.shares_memory:
+            staged = self._stage_room(nbytes, to, False)
             if staged >= 0:
                 copy(self._meeting.address_of(staged), address_of(values), nbytes)
         else:
@@ -218,11 +218,9 @@ class Collecting(QuickState):
     def _box_takes(self, nbytes: int) -> bool:
         """Tell whether the box takes a value that is not small, and count it if it does.
 
-        It does not where the long way may have to copy the value out of the box again.
+        It does not where the records are sent, and would be copied once more.
         """
-        if not self._meeting.is_quick or self._has_spilled or self._out:
-            return False
-        return self._box.takes(nbytes)
+        return self._meeting.shares_memory and self._box.takes(nbytes)
 
     def _room(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """Begin a record of a put; return the address of its values."""
@@ -246,7 +244,7 @@ class Collecting(QuickState):
     # -- gets ---------------------------------------------------------------------------------
 
     def _get_into(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> Any:
-        """Try the quick way of a get or hpget; return its destination, or None if it declines.
+        """Try to add a get or hpget; return its destination, or None if it has to be checked.
 
         Args:
             pid: process to read from.
@@ -265,13 +263,13 @@ class Collecting(QuickState):
 
     def _get_quickly(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> bool:
         """Try to add a get or hpget to those that read the memory of others at the sync."""
-        if self._long_gets or not is_array(dst) or not is_packed(dst) or not is_writable(dst):
+        if not is_array(dst) or not is_packed(dst) or not is_writable(dst):
             return False
         there = self._address_there(pid, src, dst, offset, writes=False)
         if there == 0:
             return False
         sender, nbytes = self._to, nbytes_of(dst)
-        self._quick_gets.append((dst, there, nbytes, sender, self._lane))
+        self._gets.append((dst, there, nbytes, sender, self._lane))
         if not at_any_time and not owns_memory(dst):
             self._gets_are_direct = False
         if self._counts:
@@ -282,7 +280,7 @@ class Collecting(QuickState):
 
     def _send_quickly(self, pid: Any, payload: Any, tag: Any) -> bool:
         """Try to add a message whose form and tag were sent before to the records."""
-        if self._unusable is not None or self._tag_size is not None or self._long:
+        if self._unusable is not None or self._tag_size is not None or self._checked:
             return False
         to = small_integer(pid)
         if to < 0 or to >= self._nprocs or this_thread() != self._thread:
@@ -319,13 +317,12 @@ class Collecting(QuickState):
         padded = size + 7 & ~7
         at = self._box.room(to, MESSAGE << KIND_SHIFT | nbytes, size, padded + nbytes)
         write_bytes(at, head)
-        self._sends_messages = True
         if self._counts:
             self._count(to, nbytes)
         return at + padded
 
     def _add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
-        """Add a message that the long way has encoded.
+        """Add a message that the mailbox has encoded.
 
         Args:
             to: the receiver.
@@ -336,35 +333,94 @@ class Collecting(QuickState):
         if type(content) is bytes:
             write_bytes(self._message_room(to, head, nbytes), content)
             return
-        size = len(head)
-        padded = size + 7 & ~7
-        at = self._box.room(to, STAGED_MESSAGE << KIND_SHIFT | nbytes, size, padded + 8)
-        write_bytes(at, head)
-        poke(at + padded, content)
-        self._sends_messages = True
+        self._describe_staged(self._box, to, STAGED_MESSAGE, head, 0, content, nbytes)
         if self._counts:
             self._count(to, nbytes)
 
-    # -- what the long way asks ---------------------------------------------------------------
+    # -- records with a description -----------------------------------------------------------
+
+    def _describe(
+        self, box: Box, to: int, kind: int, description: bytes, indices: int, data: Any
+    ) -> None:
+        """Add a record with a description; its data are those of a contiguous array.
+
+        Args:
+            box: takes the record.
+            to: the receiver.
+            kind: of the record, an odd number.
+            description: says what it is.
+            indices: how many indices the data begin with.
+            data: the array.
+        """
+        nbytes, size = nbytes_of(data), len(description)
+        padded = size + 7 & ~7
+        first = indices << INDICES_SHIFT | size
+        at = box.room(to, kind << KIND_SHIFT | nbytes, first, padded + nbytes)
+        write_bytes(at, description)
+        copy(at + padded, address_of(data), nbytes)
+
+    def _describe_staged(
+        self,
+        box: Box,
+        to: int,
+        kind: int,
+        description: bytes,
+        indices: int,
+        where: int,
+        nbytes: int,
+    ) -> None:
+        """Do as :meth:`_describe` for staged data.
+
+        Args:
+            box: takes the record.
+            to: the receiver.
+            kind: of the record, an even number.
+            description: says what it is.
+            indices: how many indices the data begin with.
+            where: the number that says where the data are.
+            nbytes: of the data.
+        """
+        size = len(description)
+        padded = size + 7 & ~7
+        first = indices << INDICES_SHIFT | size
+        at = box.room(to, kind << KIND_SHIFT | nbytes, first, padded + 8)
+        write_bytes(at, description)
+        poke(at + padded, where)
+
+    def _add_ask(self, sender: int, nbytes: int, pending: Any) -> None:
+        """Note a get that another process has to answer; its record has been added.
+
+        Args:
+            sender: that process.
+            nbytes: of the values.
+            pending: says how to write the values.
+        """
+        self._gets.append((pending, 0, nbytes, sender, None))
+        self._asks = True
+        self._gets_are_direct = False
+        if self._counts:
+            self._count_get(sender, nbytes)
+
+    # -- what the primitives ask --------------------------------------------------------------
 
     def _fill_new(self, array: Any) -> None:
         """Fill both ends of the new destination of a get; compiled where the core is."""
         fill_new(array)
 
     def _try_put(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try the quick way of a put or hpput once more, with another pid."""
+        """Try to add a put or hpput once more, with another pid."""
         if operation == "put":
             return self._put_quickly(pid, src, dst, offset)
         return self._hpput_quickly(pid, src, dst, offset)
 
     def _try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try the quick way of a get or hpget once more, with another pid or a new destination."""
+        """Try to add a get or hpget once more, with another pid or a new destination."""
         if operation == "get":
             return self._get_quickly(pid, src, dst, offset, at_any_time=False)
         return self._hpgets_at_sync() and self._get_quickly(pid, src, dst, offset, at_any_time=True)
 
     def _try_hpget(self, pid: Any, src: Any, dst: Any, offset: Any) -> Any:
-        """Try the quick way of an hpget; return its destination, or None if it declines."""
+        """Try to add an hpget; return its destination, or None if it has to be checked."""
         if not self._hpgets_at_sync():
             return None
         return self._get_into(pid, src, dst, offset, at_any_time=True)
@@ -372,10 +428,10 @@ class Collecting(QuickState):
     def _hpgets_at_sync(self) -> bool:
         """Tell whether an hpget is read at the sync, as a get is.
 
-        Where no superstep ends the quick way, the owner would send the values. So what lies in
-        memory that is shared all the same is read at the call.
+        Where records are sent, the owner would send the values, too. So what lies in memory that is
+        shared all the same is read at the call.
         """
-        return self._meeting.is_quick
+        return self._meeting.shares_memory
 
     def _takes(self, slot: int) -> bool:
         """Tell whether a record can name a registration."""
@@ -384,12 +440,3 @@ class Collecting(QuickState):
     def _is_small(self, nbytes: int) -> bool:
         """Tell whether values are copied into the box, and not staged."""
         return nbytes <= self._most_in_box
-
-    def _has_records(self) -> bool:
-        """Tell whether this process has records that are not posted."""
-        return self._box.holds_card or self._box.holds_more
-
-    def _drop_records(self) -> None:
-        """Drop the records that are not posted."""
-        self._box.clear()
-        self._sends_messages = False

@@ -1,6 +1,6 @@
-"""Lanes: what a quick transfer has to know of a registered array.
+"""Lanes: what the core has to know of a registered array.
 
-The first put or get of an array goes the long way, with all checks. The facts that hold
+The first put or get of an array is checked in every way. The facts that hold
 until registrations change are kept as a :class:`Lane`; later transfers check only the dtype
 and the bounds of their values against it. Where a lane declines, the long way decides, and
 raises the error if there is one.

@@ -208,7 +208,7 @@ class Values(Core):
 
     def _recipe_of(self, operation: str, op: Any, x: Any) -> Any:
         """Return how a value is combined; None if it has to be checked first."""
-        if self._unusable is not None or self._long or this_thread() != self._thread:
+        if self._unusable is not None or self._checked or this_thread() != self._thread:
             return None
         if type(op) is not _UFUNC and type(op) is not str:
             return None
@@ -265,7 +265,7 @@ class Values(Core):
         Returns:
             None where it is neither, and has to go the long way.
         """
-        if self._unusable is not None or self._long or this_thread() != self._thread:
+        if self._unusable is not None or self._checked or this_thread() != self._thread:
             return None
         if type(x) is float or type(x) is int:
             self._send_all(receivers, x, _NUMBERS[operation])
@@ -282,7 +282,7 @@ class Values(Core):
         Returns:
             None where a part has to go the long way, with all checks; then nothing was sent.
         """
-        if self._unusable is not None or self._long or this_thread() != self._thread:
+        if self._unusable is not None or self._checked or this_thread() != self._thread:
             return None
         if len(parts) != self._nprocs:
             return None
@@ -320,7 +320,7 @@ class Values(Core):
 
     def _send_all_quickly(self, receivers: Any, value: Any, tag: Any) -> bool:
         """Try to send a number, or a large array, which is staged once for all receivers."""
-        if self._unusable is not None or self._long or this_thread() != self._thread:
+        if self._unusable is not None or self._checked or this_thread() != self._thread:
             return False
         if is_array(value):
             return is_packed(value) and self._send_array(receivers, value, tag)
@@ -344,9 +344,9 @@ class Values(Core):
             for to in receivers:
                 copy(self._message_room(to, head, nbytes), address_of(value), nbytes)
             return True
-        if not self._meeting.is_quick:
+        if not self._meeting.shares_memory:
             return False
-        staged = self._room_for_message(nbytes, receivers[0])
+        staged = self._stage_room(nbytes, receivers[0], True)
         if staged < 0:
             return False
         copy(self._meeting.address_of(staged), address_of(value), nbytes)
@@ -457,7 +457,7 @@ class Values(Core):
                     else number_in(content, kind)
                 )
             return new_array(self._known_shape, self._known_dtype, content)
-        if not self._meeting.is_quick or type(content[1]) is not int:
+        if not self._meeting.shares_memory or type(content[1]) is not int:
             return None  # it lies where only the port finds it
         address = self._meeting.address_of(content[1])
         there = array_at(self._known_shape, self._known_dtype, address, content[2])

@@ -90,13 +90,14 @@ def run_task(task: Task, port: Port, made: Group | None = None) -> Returned:
     conditions = task.conditions
     machine, check, records = conditions.machine, conditions.check, conditions.records
     alignment = port.align_clocks(again=records is not None)
-    port.exchange({}, 0, stamp=port.now())  # time 0: all processes have arrived
+    meeting = port.meeting()
+    meeting.meet(0, 0, port.now())  # time 0: all processes have arrived
     port.end_superstep()
     if port.clock is None:
-        while port.now() < port.released:  # where clocks differ, by their error at most
+        while port.now() < meeting.released:  # where clocks differ, by their error at most
             pass
     samples = _samples(conditions) if conditions.measures else None
-    terms = Terms(port.released, machine, check, samples)
+    terms = Terms(meeting.released, machine, check, samples)
     try:
         return Returned(_run_on_terms(task, port, terms, made, alignment), samples)
     finally:
