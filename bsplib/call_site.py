@@ -47,8 +47,8 @@ _BELOW_CORE = {
     "_get_slowly": "get",
     "_decode": "messages",
 }
-"""The primitive that calls a function from the core: where the core is compiled, the primitive itself
-has no frame."""
+"""The primitive from which the core calls a function: where the core is compiled, the primitive
+itself has no frame."""
 _SYNCS = ("sync", "oblsync", "done", "__exit__")
 """Primitives that end a superstep by themselves; a collective calls one of them."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep

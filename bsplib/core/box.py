@@ -274,5 +274,8 @@ class Box:
             self._count = 0
 
     def first_byte(self, to: int) -> int:
-        """Return the byte of the first chunk for a receiver; 0 if there is none. See :meth:`unfold`."""
+        """Return the byte of the first chunk for a receiver; 0 if there is none.
+
+        The records are complete; see :meth:`unfold`.
+        """
         return peek(self._table + 8 * to) if self.holds_more else 0

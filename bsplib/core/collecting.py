@@ -14,7 +14,7 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.box import Box
-from bsplib.core.kinds import PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
+from bsplib.core.kinds import MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
 from bsplib.core.lanes import Lane
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.quick_state import QuickState

@@ -13,7 +13,7 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.collecting import Collecting
-from bsplib.core.kinds import PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE, STAGED_PLACED
+from bsplib.core.kinds import MESSAGE, PUT, STAGED_MESSAGE, STAGED_PLACED, STAGED_PUT
 from bsplib.core.records import Record, records_at, records_between
 from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
 

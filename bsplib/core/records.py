@@ -8,7 +8,7 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.kinds import STAGED_PUT, ASK
+from bsplib.core.kinds import ASK, STAGED_PUT
 from bsplib.core.meeting import Meeting
 
 if not cython.compiled:

@@ -278,7 +278,7 @@ class VirtualMeeting(Meeting):
         for receiver, gets in self._gathering._gets.items():
             for get in gets:
                 if get[3] != receiver:
-                    amounts.append((get[3], receiver, get[2], 0))  # noqa: PERF401  # no closure in C
+                    amounts.append((get[3], receiver, get[2], 0))  # no closure in C
         return amounts
 
     def _sent(self) -> list[tuple[int, int, int, int]]:
@@ -297,9 +297,7 @@ class VirtualMeeting(Meeting):
                 self._add_box(amounts, source, head & BYTE_MASK)
         return amounts
 
-    def _add_box(
-        self, amounts: list[tuple[int, int, int, int]], source: int, table: int
-    ) -> None:
+    def _add_box(self, amounts: list[tuple[int, int, int, int]], source: int, table: int) -> None:
         """Add what the box of a process has for others."""
         for to in range(self._gathering.nprocs):
             chunk = peek(table + 8 * to)

@@ -329,10 +329,12 @@ class RemoteAccess(Arrays):
             to, at, what = broadcast("put_at", *named[:2], what)
             words = self._words("put_at", registration, to, at, named.inner)
             put = packed(WordsPut(registration.slot, code), self._site("put_at"))
-            rooms = self._rooms({
-                pid: (index_bytes(number) + number * dtype.itemsize)
-                for pid, number in words.numbers.items()
-            })
+            rooms = self._rooms(
+                {
+                    pid: (index_bytes(number) + number * dtype.itemsize)
+                    for pid, number in words.numbers.items()
+                }
+            )
             words.deal(what.reshape(-1), {pid: room for pid, (_, room) in rooms.items()})
             for pid, (where, room) in rooms.items():
                 number = words.numbers[pid]
@@ -377,9 +379,7 @@ class RemoteAccess(Arrays):
         if where is None:
             self._describe(self._box, to, kinds[0], description, number, room)
         else:
-            self._describe_staged(
-                self._box, to, kinds[1], description, number, where, len(room)
-            )
+            self._describe_staged(self._box, to, kinds[1], description, number, where, len(room))
 
     def get_at(
         self,
@@ -435,9 +435,7 @@ class RemoteAccess(Arrays):
                 number = words.numbers[pid]
                 get = WordsGet(registration.slot, number * dtype.itemsize)
                 self._add_words(pid, (ASK, STAGED_ASK), packed(get, site), number, where, room)
-                pending = PendingGet(
-                    pid, plain(destination), None, dtype, positions[pid], site
-                )
+                pending = PendingGet(pid, plain(destination), None, dtype, positions[pid], site)
                 self._add_ask(pid, get.nbytes, pending)
             if self._watch is not None and destination.size:
                 destination = self._watch.destination(destination, "get_at", new=out is None)

@@ -154,7 +154,8 @@ class Supersteps(GroupState):
                     get, _ = unpacked(record[3])
                     indices = self._data_of(source, record) if record[4] else b""
                     self._reply(source, get, indices)
-        return self._replies.complete(self._meeting.room_for_card())
+        head: int = self._replies.complete(self._meeting.room_for_card())
+        return head
 
     def _reply(self, source: int, get: Get, indices: Any) -> None:
         """Add the values that a process gets from here to the answers."""
@@ -343,9 +344,9 @@ class Supersteps(GroupState):
 
     def _check_nothing_pending(self, what: str, code: CodeType | None) -> None:
         box = self._box
-        if not (box.holds_card or box.holds_more or self._gets or self._early_gets):
-            if not self._has_early:
-                return
+        done_at_once = self._has_early or self._early_gets
+        if not (box.holds_card or box.holds_more or self._gets or done_at_once):
+            return
         pending, sites = self._pending()
         text = pending_transfers(pending, sites, self._port.members, code)
         if text is not None:
@@ -366,7 +367,9 @@ class Supersteps(GroupState):
                 puts += self._early_puts[pid]
             messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in records)
             pending[pid] = Pending(puts, gets.get(pid, 0), messages)
-            sites += [unpacked(record[3])[1] for record in records if is_put(record[0]) and record[3]]
+            sites += [
+                unpacked(record[3])[1] for record in records if is_put(record[0]) and record[3]
+            ]
         return pending, [site for site in sites if site is not None]
 
     def _check_number(self, n: int) -> int:

@@ -128,4 +128,3 @@ class RecordedGroup(Group):
     move = _timed(Group.move)
     hpmove = _timed(Group.hpmove)
     _unwrap = _timed(Group._unwrap)
-

@@ -138,7 +138,9 @@ def _run_with_records(
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
             spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
-        recorder = Recorder(spool, _call_main.__code__, task.main, port.released, conditions.cpu)
+        recorder = Recorder(
+            spool, _call_main.__code__, task.main, port.meeting().released, conditions.cpu
+        )
         kind = _kind(RecordedGroup, port)
         result = _run_main(task, kind(port, terms, None, recorder, root_group(port.nprocs)))
         if alignment is not None:

@@ -62,7 +62,10 @@ class PendingGet(NamedTuple):
         values: Array = np.frombuffer(data, self.dtype)
         if self.site is not None and self.dtype != self.destination.dtype:
             operation, line = self.site
-            what, way_out = f"{operation} at {line} from process {self.pid}", "get them into an array"
+            what, way_out = (
+                f"{operation} at {line} from process {self.pid}",
+                "get them into an array",
+            )
             values = check_survival(what, values, self.destination.dtype, way_out)
         if self.positions is not None:
             write_at(self.destination, self.positions, values)

@@ -81,6 +81,6 @@ def packed(what: Put | Get, site: Site | None = None) -> bytes:
 
 @lru_cache(maxsize=1024)
 def unpacked(description: bytes) -> tuple[Any, Site | None]:
-    """Return what :func:`packed` has made bytes of: what is described, and the place of the call."""
+    """Return what :func:`packed` has made bytes of: what is described, and where it was called."""
     code, fields, site = marshal.loads(description)
-    return _KINDS[code]._make(fields), site  # type: ignore[attr-defined]  # they are named tuples
+    return _KINDS[code]._make(fields), site

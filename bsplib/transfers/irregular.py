@@ -77,9 +77,7 @@ class Words:
             return
         self._deal(_packed(values), where, what)
 
-    def deal_positions(
-        self, rooms: dict[int, NDArray[np.uint8]]
-    ) -> dict[int, Indices | None]:
+    def deal_positions(self, rooms: dict[int, NDArray[np.uint8]]) -> dict[int, Indices | None]:
         """Write the indices of each process; return the positions of its words in the call.
 
         Args:

@@ -65,9 +65,7 @@ class Meetings:
         if self._oblivious.collector.ended or self._link.left_over:
             self._oblivious.look_at_late()
 
-    def _post_to_all(
-        self, number: int, records: Mapping[int, Sent], note: int, stamp: int
-    ) -> None:
+    def _post_to_all(self, number: int, records: Mapping[int, Sent], note: int, stamp: int) -> None:
         head = self._head_maker(number, note, stamp)
         membership = self._membership
         if not records:

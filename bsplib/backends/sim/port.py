@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from bsplib.core.virtual import Gathering, VirtualMeeting
 from bsplib.errors import UsageError
 
 _ALIGNMENT = 64
+
 
 class _ObliviousPost(NamedTuple):
     """What a process brings to the end of an oblivious superstep."""
