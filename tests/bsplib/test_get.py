@@ -508,13 +508,13 @@ def test_an_hpget_into_shared_memory_is_written_once(nprocs):
     def main(bsp):
         x, y = bsp.full(3, float(bsp.pid)), bsp.zeros(3)
         bsp.sync()
-        bsp.hpget(left(bsp), x, y)  # the first goes the long way, with all checks
+        bsp.hpget(left(bsp), x, y)  # the first one is checked in every way
         bsp.sync()
         bsp.hpget(left(bsp), x, y)
-        hp = bsp._gets_are_direct, len(bsp._quick_gets)
+        hp = bsp._gets_are_direct, len(bsp._gets)
         bsp.sync()
         bsp.get(left(bsp), x, y)
-        plain = bsp._gets_are_direct, len(bsp._quick_gets)
+        plain = bsp._gets_are_direct, len(bsp._gets)
         bsp.sync()
         return hp, plain, y.tolist()
 
