@@ -403,6 +403,16 @@ class Collecting(QuickState):
 
     # -- what the primitives ask --------------------------------------------------------------
 
+    def _note_put(self, to: int, nbytes: int) -> None:
+        """Count a put that a primitive has added, where transfers are counted."""
+        if self._counts:
+            self._count(to, nbytes)
+
+    def _note_get(self, sender: int, nbytes: int) -> None:
+        """Count a get that a primitive has done, where transfers are counted."""
+        if self._counts:
+            self._count_get(sender, nbytes)
+
     def _fill_new(self, array: Any) -> None:
         """Fill both ends of the new destination of a get; compiled where the core is."""
         fill_new(array)

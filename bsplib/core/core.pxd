@@ -10,11 +10,11 @@ cdef Py_ssize_t _OWN_FRAMES
 
 cdef class Core(Delivering):
     @cython.locals(meeting=Meeting, box=Box, note=word, head=word, nothing_new=bint)
-    cpdef void _end_by_meeting(self, word kind, word stamp) except *
+    cdef int _end_by_meeting(self, word kind, word stamp) except -1
     @cython.locals(
         log=Log, arrive=cython.longlong, end=cython.longlong, released=cython.longlong,
         superstep=Py_ssize_t, stack=int,
     )
     cdef void _sync_recorded(self) except *
     @cython.locals(log=Log, pid=int, nbytes=word, messages=word)
-    cpdef void _log_counts(self) except *
+    cdef int _log_counts(self) except -1

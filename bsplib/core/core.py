@@ -289,7 +289,7 @@ class Core(Delivering):
 
     # -- the end of a superstep ---------------------------------------------------------------
 
-    def _end_by_meeting(self, kind: int, stamp: int) -> None:
+    def _end_by_meeting(self, kind: int, stamp: int) -> int:
         """End the superstep together with all processes of the group, whatever it has.
 
         Args:
@@ -323,6 +323,11 @@ class Core(Delivering):
             self._forget_counts()
         if self._checked or self._early_gets:
             self._after_superstep()
+        return 0
+
+    def _end_together(self, kind: int, stamp: int) -> None:
+        """Do as :meth:`_end_by_meeting`, for the primitives."""
+        self._end_by_meeting(kind, stamp)
 
     def _sync_recorded(self) -> None:
         """End the superstep, and write its record."""
@@ -343,7 +348,11 @@ class Core(Delivering):
         log.begin_cpu_time()
         log.begin(self._time_ns())
 
-    def _log_counts(self) -> None:
+    def _write_counts(self) -> None:
+        """Do as :meth:`_log_counts`, for a recorder."""
+        self._log_counts()
+
+    def _log_counts(self) -> int:
         """Write the traffic of this superstep, and begin to count anew."""
         log = self._log
         for pid in range(self._nprocs):
@@ -354,3 +363,4 @@ class Core(Delivering):
             log.add_traffic(pid, OUT, nbytes, messages)
             log.add_traffic(pid, IN, self._got_bytes[pid], self._got[pid])
         self._forget_counts()
+        return 0

@@ -15,25 +15,25 @@ cdef class Delivering(Collecting):
     @cython.locals(
         meeting=Meeting, held=word, differ=bint, any_card=bint, source=int, theirs=word, head=word,
     )
-    cdef void _deliver(self, word note) except *
+    cdef int _deliver(self, word note) except -1
     @cython.locals(meeting=Meeting, kind=word)
     cdef bint _find(self, int source, word head) except -1
     @cython.locals(at=word, source=int, nbytes=word)
     cdef void _keep_cards(self) except *
     @cython.locals(head=word)
-    cdef void _exchange_gets(self, word held) except *
+    cdef int _exchange_gets(self, word held) except -1
     @cython.locals(there=word, nbytes=word, size=word, at=word)
     cdef void _read_gets(self) except *
     @cython.locals(there=word, nbytes=word, at=word)
     cdef void _write_gets(self) except *
     @cython.locals(first=word, chunk=word)
-    cdef void _apply_all(self, int source) except *
+    cdef int _apply_all(self, int source) except -1
     @cython.locals(head=word, first=word, kind=word, nbytes=word, slot=word, here=word)
-    cdef void _apply(self, int source, word at, word stop) except *
+    cdef int _apply(self, int source, word at, word stop) except -1
     @cython.locals(here=word)
-    cdef void _write_staged(
+    cdef int _write_staged(
         self, int source, word slot, word first, word where, word nbytes
-    ) except *
+    ) except -1
     @cython.locals(is_large=bint)
     cdef word _receive(self, int source, word kind, word at, word size, word nbytes) except 0
     @cython.locals(size=word, data=word, stop=word)

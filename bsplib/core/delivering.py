@@ -1,4 +1,8 @@
-"""From a meeting to the destinations of transfers: arrays, and the queue of messages."""
+"""From a meeting to the destinations of transfers: arrays, and the queue of messages.
+
+Some functions return 0 although nobody reads it: with a result the compiled form finds an error by
+a comparison, and without one it would have to ask the interpreter.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,7 @@ _BYTE = np.dtype(np.uint8)
 class Delivering(Collecting):
     """Delivers what a meeting has brought."""
 
-    def _deliver(self, note: int) -> None:
+    def _deliver(self, note: int) -> int:
         """Deliver what the meeting has brought: gets, then puts and messages in order of source.
 
         Args:
@@ -83,9 +87,11 @@ class Delivering(Collecting):
         if not meeting.shares_memory:
             self._land_early()
         for source in range(self._nprocs):
-            self._apply_all(source)
+            if self._first[source]:
+                self._apply_all(source)
         if held & HAS_NOTICE:
             self._after_delivery()
+        return 0
 
     def _find(self, source: int, head: int) -> bool:
         """Find the records of a process for this one; return whether they are on a card."""
@@ -121,7 +127,7 @@ class Delivering(Collecting):
 
     # -- gets ---------------------------------------------------------------------------------
 
-    def _exchange_gets(self, held: int) -> None:
+    def _exchange_gets(self, held: int) -> int:
         """Read all gets before any process writes a put, and write their destinations."""
         self._read_gets()
         head = self._answer() if held & HAS_ASKS else 0
@@ -131,6 +137,7 @@ class Delivering(Collecting):
         self._write_gets()
         if head:
             self._replies.clear()
+        return 0
 
     def _read_gets(self) -> None:
         """Read the values of this process's gets, as far as it can reach them.
@@ -170,18 +177,18 @@ class Delivering(Collecting):
 
     # -- puts and messages --------------------------------------------------------------------
 
-    def _apply_all(self, source: int) -> None:
+    def _apply_all(self, source: int) -> int:
         """Write the puts, and queue the messages, that have been found from a process."""
         first = self._first[source]
         if self._stop[source]:
-            self._apply(source, first, self._stop[source])
-            return
+            return self._apply(source, first, self._stop[source])
         while first:
             chunk = self._meeting.address_of(first)
             self._apply(source, chunk + HEAD_BYTES, chunk + peek(chunk + 8))
             first = peek(chunk)
+        return 0
 
-    def _apply(self, source: int, at: int, stop: int) -> None:
+    def _apply(self, source: int, at: int, stop: int) -> int:
         """Write the puts, and queue the messages, whose records lie between two addresses."""
         while at < stop:
             head, first = peek(at), peek(at + 8)
@@ -205,8 +212,9 @@ class Delivering(Collecting):
                 at = self._receive(source, kind, at, first, nbytes)
             else:
                 at = self._place(source, kind, at, first, nbytes)
+        return 0
 
-    def _write_staged(self, source: int, slot: int, first: int, where: int, nbytes: int) -> None:
+    def _write_staged(self, source: int, slot: int, first: int, where: int, nbytes: int) -> int:
         """Write a put whose values are staged."""
         here = self._here[slot]
         if not self._meeting.shares_memory:
@@ -215,6 +223,7 @@ class Delivering(Collecting):
             self._write_gaps(slot, first, self._fetch(source, where, nbytes))
         else:
             copy(here + first, self._meeting.address_of(where), nbytes)
+        return 0
 
     def _receive(self, source: int, kind: int, at: int, size: int, nbytes: int) -> int:
         """Add a message to the queue; return the address behind its record."""

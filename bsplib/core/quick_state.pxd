@@ -65,10 +65,10 @@ cdef class QuickState:
     cdef long long _begin_call(self) except 0
     cdef long long _time_ns(self) noexcept
     cdef void _end_call(self, long long began) except *
-    cpdef void _count(self, int to, word nbytes) noexcept
+    cdef void _count(self, int to, word nbytes) noexcept
     cdef object _zeros(self)
     cpdef void _begin_counts(self) except *
-    cpdef void _count_get(self, int sender, word nbytes) noexcept
+    cdef void _count_get(self, int sender, word nbytes) noexcept
     cdef void _count_early(self, int to, word nbytes) except *
     @cython.locals(pid=int)
     cpdef void _forget_counts(self) except *

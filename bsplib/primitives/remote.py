@@ -129,8 +129,7 @@ class RemoteAccess(Arrays):
             (_, where, _), room = self._port.stage(nbytes, to)
             np.copyto(room.view(values.dtype).reshape(values.shape), values)
             self._describe_staged(box, to, STAGED_PLACED, description, 0, where, nbytes)
-        if self._counts:
-            self._count(to, nbytes)
+        self._note_put(to, nbytes)
 
     def _open_lane(self, dst: Any) -> None:
         """Open a lane to an array, now that a transfer has been checked.
@@ -234,8 +233,7 @@ class RemoteAccess(Arrays):
             return False
         target.read(memory, get, destination)
         self._early_gets[pid] = self._early_gets.get(pid, 0) + 1
-        if self._counts:
-            self._count_get(pid, get.nbytes)
+        self._note_get(pid, get.nbytes)
         return True
 
     # -- the array of another process -----------------------------------------------------------
@@ -339,8 +337,7 @@ class RemoteAccess(Arrays):
             for pid, (where, room) in rooms.items():
                 number = words.numbers[pid]
                 self._add_words(pid, (PLACED, STAGED_PLACED), put, number, where, room)
-                if self._counts:
-                    self._count(pid, number * dtype.itemsize)
+                self._note_put(pid, number * dtype.itemsize)
         except BspError as error:
             self._fail(error)
 

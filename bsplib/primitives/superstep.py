@@ -70,7 +70,7 @@ class Supersteps(GroupState):
 
     def _end_superstep(self, kind: Kind, stamp: int) -> None:
         """End the superstep together with all processes of the group; a recorder does more."""
-        self._end_by_meeting(kind, stamp)
+        self._end_together(kind, stamp)
 
     def _before_meeting(self) -> int:
         """Announce registrations, and verify what ``check=True`` watches.

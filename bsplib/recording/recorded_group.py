@@ -98,7 +98,7 @@ class RecordedGroup(Group):
     ) -> None:
         log = self._log
         try:
-            self._log_counts()
+            self._write_counts()
             log.add_superstep(superstep, kind, stack, arrive, released, end, self._comm_ns)
         except OverflowError:  # a virtual time beyond 2**63 ns
             self._recorder.stop(OSError(errno.ERANGE, os.strerror(errno.ERANGE)))
