@@ -7,10 +7,11 @@ from bsplib.core.atomics cimport (
 from bsplib.core.box cimport (
     Box, INDICES_SHIFT, KIND_SHIFT, MOST_SLOTS, SLOT_SHIFT,
 )
+from bsplib.core.grids cimport Grid
 from bsplib.core.lanes cimport Lane
 from bsplib.core.quick_state cimport QuickState
 
-cdef word PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
+cdef word GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
 
 cdef word _MANY_PAGES
 cdef Py_ssize_t _MOST_OFFSET
@@ -25,10 +26,23 @@ cdef class Collecting(QuickState):
     cdef Py_ssize_t _first_of_whole(self, Py_ssize_t to, object values) except? -1
     @cython.locals(lane=Lane)
     cdef Py_ssize_t _first_of_view(self, object view, object values, object offset) except? -1
-    @cython.locals(first=Py_ssize_t, lane=Lane, to=int, start=word)
+    @cython.locals(first=Py_ssize_t, lane=Lane, to=int, start=word, is_known=bint)
     cdef word _address_there(
         self, object pid, object array, object values, object offset, bint writes
     ) except? 0
+    @cython.locals(start=word)
+    cdef word _start_there(self, int to) except? 0
+    @cython.locals(to=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, lane=Lane, nbytes=word, at=word)
+    cdef bint _put_list(self, object pid, list src, object dst, object offset) except -1
+    @cython.locals(first=Py_ssize_t, lane=Lane)
+    cdef Py_ssize_t _first_of_list(
+        self, Py_ssize_t to, Py_ssize_t count, object dst, object offset
+    ) except? -1
+    @cython.locals(to=int, size=word, lane=Lane, nbytes=word, head=word, at=word)
+    cdef bint _put_grid(self, object pid, object src, object dst, object offset) except -1
+    @cython.locals(to=Py_ssize_t, lane=Lane, size=word)
+    cdef word _grid_on(self, object pid, object view, object values, object offset) except? 0
+    cdef object _view_at(self, object array, object at)
     @cython.locals(first=Py_ssize_t)
     cdef bint _put_quickly(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(first=word, nbytes=word, to=int, there=word)
@@ -45,7 +59,7 @@ cdef class Collecting(QuickState):
     cdef object _get_into(
         self, object pid, object src, object dst, object offset, bint at_any_time
     )
-    @cython.locals(nbytes=word, sender=int, there=word)
+    @cython.locals(nbytes=word, sender=int, there=word, size=word)
     cdef bint _get_quickly(
         self, object pid, object src, object dst, object offset, bint at_any_time
     ) except -1

@@ -14,7 +14,8 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.box import Box
-from bsplib.core.kinds import MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
+from bsplib.core.grids import Grid
+from bsplib.core.kinds import GRID, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
 from bsplib.core.lanes import Lane
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.quick_state import QuickState
@@ -162,22 +163,30 @@ class Collecting(QuickState):
         if first < 0:
             return 0
         lane, to = self._lane, self._to
-        start: int = lane.addresses[to]
-        if start < 2:
-            start = self._find_there(lane, to)
-            if start < 2:
-                return 0
-            if writes and nbytes_of(values) >= _MANY_PAGES:
-                self._map_there(start + first, nbytes_of(values))
+        is_known = lane.addresses[to] > 1
+        start = self._start_there(to)
+        if start == 0:
+            return 0
+        if writes and not is_known and nbytes_of(values) >= _MANY_PAGES:
+            self._map_there(start + first, nbytes_of(values))
         return start + first
+
+    def _start_there(self, to: int) -> int:
+        """Return the address of the array of another process; 0 if this one cannot reach it."""
+        start: int = self._lane.addresses[to]
+        if start < 2:
+            start = self._find_there(self._lane, to)
+        return start if start > 1 else 0
 
     # -- puts ---------------------------------------------------------------------------------
 
     def _put_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
         """Try to add a put to the records."""
+        if type(src) is list:
+            return self._put_list(pid, src, dst, offset)
         first = self._first_byte(pid, dst, src, offset)
         if first < 0:
-            return False
+            return self._put_grid(pid, src, dst, offset)
         if not is_array(src):
             write_number(self._room(self._to, self._lane.slot, first, 8), self._lane.number, src)
             return True
@@ -189,7 +198,7 @@ class Collecting(QuickState):
             return False
         there = self._address_there(pid, dst, src, offset, writes=True)
         if there == 0:
-            return False
+            return self._put_grid(pid, src, dst, offset)
         nbytes, to = nbytes_of(src), self._to
         if not self._meeting.settles(to, nbytes):
             first = there - self._lane.addresses[to]
@@ -241,6 +250,98 @@ class Collecting(QuickState):
         nbytes = nbytes_of(values)
         copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
 
+    def _put_list(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to add a put of a list of numbers, all of the type of the elements there."""
+        to, count = small_integer(pid), len(src)
+        if to < 0 or to >= self._nprocs or this_thread() != self._thread or count == 0:
+            return False
+        first = self._first_of_list(to, count, dst, offset)
+        lane, nbytes = self._lane, 8 * count
+        if first < 0 or lane.number == 0 or first + nbytes > lane.sizes[to]:
+            return False
+        if nbytes > self._most_in_box:
+            return False
+        for value in src:
+            if not fits(lane.number, value):
+                return False
+        at = self._room(to, lane.slot, first, nbytes)
+        for value in src:
+            write_number(at, lane.number, value)
+            at += 8
+        return True
+
+    def _first_of_list(self, to: int, count: int, dst: Any, offset: Any) -> int:
+        """Return the byte at which a list of numbers begins; -1 if it has to be checked."""
+        if self._lane_of(dst):
+            if offset is not None:
+                first = small_integer(offset)
+                return first * self._lane.itemsize if 0 <= first <= _MOST_OFFSET else -1
+            lane: Lane = self._lane
+            if not is_array(dst) or ndim_of(dst) != 1 or length_of(dst, 0) != count:
+                return -1
+            return 0 if lane.alike or lane.sizes[to] == nbytes_of(dst) else -1
+        if offset is not None or not is_array(dst) or not self._lane_of(base_of(dst)):
+            return -1
+        if ndim_of(dst) != 1 or length_of(dst, 0) != count:
+            return -1
+        found: int = self._lane.first_of(dst)
+        return found
+
+    def _put_grid(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to add a put to a view with gaps."""
+        size = self._grid_on(pid, dst, src, offset)
+        if size == 0:
+            return False
+        lane, to, nbytes = self._lane, self._to, nbytes_of(src)
+        if nbytes > self._most_in_box and not self._box_takes(nbytes):
+            return False
+        values = src if is_packed(src) else packed(src)
+        head = GRID << KIND_SHIFT | lane.slot << SLOT_SHIFT | nbytes
+        at = self._box.room(to, head, size, size + nbytes)
+        copy(at, lane.grid, size)
+        copy(at + size, address_of(values), nbytes)
+        if self._counts:
+            self._count(to, nbytes)
+        return True
+
+    def _grid_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
+        """Describe a view of a registered array as a grid; return the bytes of the description.
+
+        The result is 0 where the transfer has to be checked. As a side effect ``_lane`` and ``_to``
+        are those of the transfer.
+
+        Args:
+            pid: the other process.
+            view: names the place.
+            values: the array that is transferred.
+            offset: of the first element, or None.
+        """
+        to = small_integer(pid)
+        if to < 0 or to >= self._nprocs or this_thread() != self._thread or offset is not None:
+            return 0
+        if not (is_array(view) and is_array(values)) or not self._lane_of(base_of(view)):
+            return 0
+        lane: Lane = self._lane
+        if not (same_shape(values, view) and is_of(values, lane.dtype)) or not nbytes_of(values):
+            return 0
+        size = lane.grid_of(view)
+        if size == 0 or lane.grid_end > lane.sizes[to]:
+            return 0
+        self._to = to
+        return size
+
+    def _view_at(self, array: Any, at: Any) -> Any:
+        """Return what an index names of an array that is alike on all processes, or None."""
+        if not (type(at) is slice or type(at) is tuple or type(at) is int):
+            return None
+        if not self._lane_of(array) or not self._lane.alike or not ndim_of(array):
+            return None
+        try:
+            view = array[at]
+        except IndexError:  # the call is checked, which names it
+            return None
+        return view if is_array(view) else None
+
     # -- gets ---------------------------------------------------------------------------------
 
     def _get_into(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> Any:
@@ -266,10 +367,15 @@ class Collecting(QuickState):
         if not is_array(dst) or not is_packed(dst) or not is_writable(dst):
             return False
         there = self._address_there(pid, src, dst, offset, writes=False)
+        grid = None
         if there == 0:
-            return False
+            size = self._grid_on(pid, src, dst, offset)
+            there = self._start_there(self._to) if size else 0
+            if there == 0:
+                return False
+            grid = Grid(self._lane.grid, size)
         sender, nbytes = self._to, nbytes_of(dst)
-        self._gets.append((dst, there, nbytes, sender, self._lane))
+        self._gets.append((dst, there, nbytes, sender, grid))
         if not at_any_time and not owns_memory(dst):
             self._gets_are_direct = False
         if self._counts:
@@ -423,8 +529,12 @@ class Collecting(QuickState):
             return self._put_quickly(pid, src, dst, offset)
         return self._hpput_quickly(pid, src, dst, offset)
 
-    def _try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+    def _try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> bool:
         """Try to add a get or hpget once more, with another pid or a new destination."""
+        if at is not None:
+            src = self._view_at(src, at) if offset is None else None
+            if src is None:
+                return False
         if operation == "get":
             return self._get_quickly(pid, src, dst, offset, at_any_time=False)
         return self._hpgets_at_sync() and self._get_quickly(pid, src, dst, offset, at_any_time=True)

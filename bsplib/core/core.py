@@ -82,7 +82,8 @@ class Core(Delivering):
         """
         began = self._begin_call() if self._timed else 0
         try:
-            if at is not None or not self._put_quickly(pid, src, dst, offset):
+            place = dst if at is None else self._view_at(dst, at) if offset is None else None
+            if place is None or not self._put_quickly(pid, src, place, offset):
                 self._put_slowly("put", pid, src, dst, offset, at)
         except BspError as error:
             self._fail(error)
@@ -127,7 +128,8 @@ class Core(Delivering):
         """
         began = self._begin_call() if self._timed else 0
         try:
-            if at is not None or not self._hpput_quickly(pid, src, dst, offset):
+            place = dst if at is None else self._view_at(dst, at) if offset is None else None
+            if place is None or not self._hpput_quickly(pid, src, place, offset):
                 self._put_slowly("hpput", pid, src, dst, offset, at)
         except BspError as error:
             self._fail(error)
@@ -184,8 +186,9 @@ class Core(Delivering):
         """
         began = self._begin_call() if self._timed else 0
         try:
-            if at is None and count is None:
-                into = self._get_into(pid, src, dst, offset, at_any_time=False)
+            if count is None:
+                place = src if at is None else self._view_at(src, at) if offset is None else None
+                into = self._get_into(pid, place, dst, offset, at_any_time=False)
                 if into is not None:
                     return into
             return self._get_slowly("get", pid, src, dst, offset, at, count)

@@ -17,7 +17,8 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.collecting import Collecting
-from bsplib.core.kinds import MESSAGE, PUT, STAGED_MESSAGE, STAGED_PLACED, STAGED_PUT
+from bsplib.core.grids import Grid
+from bsplib.core.kinds import GRID, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PLACED, STAGED_PUT
 from bsplib.core.records import Record, records_at, records_between
 from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
 
@@ -46,6 +47,7 @@ if not cython.compiled:
         SIZE_MASK,
         SLOT_SHIFT,
     )
+    from bsplib.core.grids import gather, scatter
 prepare()
 
 _MOST_HEADS = 4096
@@ -146,26 +148,26 @@ class Delivering(Collecting):
         Otherwise they are kept until all processes have read.
         """
         if self._gets_are_direct:
-            for dst, there, nbytes, _pid, _lane in self._gets:
-                copy(address_of(dst), there, nbytes)
+            for dst, there, nbytes, _pid, grid in self._gets:
+                _read(address_of(dst), there, nbytes, grid)
             return
         size = 0
-        for _dst, there, nbytes, _pid, _lane in self._gets:
+        for _dst, there, nbytes, _pid, _grid in self._gets:
             if there:
                 size += nbytes
         if size > len(self._read):
             self._read = np.empty(size, np.uint8)
         at = address_of(self._read)
-        for _dst, there, nbytes, _pid, _lane in self._gets:
+        for _dst, there, nbytes, _pid, grid in self._gets:
             if there:
-                copy(at, there, nbytes)
+                _read(at, there, nbytes, grid)
                 at += nbytes
 
     def _write_gets(self) -> None:
         """Write the destinations of this process's gets, in program order."""
         if not self._gets_are_direct:
             at = address_of(self._read)
-            for dst, there, nbytes, _pid, _lane in self._gets:
+            for dst, there, nbytes, _pid, _grid in self._gets:
                 if there:
                     copy(address_of(dst), at, nbytes)
                     at += nbytes
@@ -210,6 +212,15 @@ class Delivering(Collecting):
                 at += 8
             elif kind <= STAGED_MESSAGE:
                 at = self._receive(source, kind, at, first, nbytes)
+            elif kind == GRID:
+                slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
+                here = self._here[slot]
+                if here == 0:
+                    values = array_at((nbytes,), _BYTE, at + first, nbytes)
+                    self._write_grid(slot, bytes_at(at, first), values)
+                else:
+                    scatter(at, here, at + first)
+                at += first + ((nbytes + 7) & ~7)
             else:
                 at = self._place(source, kind, at, first, nbytes)
         return 0
@@ -319,3 +330,18 @@ class Delivering(Collecting):
     def _apply_sent(self, source: int, at: int, stop: int) -> None:
         """Do as :meth:`_apply` for what an oblivious superstep has brought."""
         self._apply(source, at, stop)
+
+
+def _read(at: int, there: int, nbytes: int, grid: Grid | None) -> None:
+    """Copy the values of a get.
+
+    Args:
+        at: address of memory for them.
+        there: address of the values or, with a grid, of the array.
+        nbytes: of the values.
+        grid: the elements of the array; None for those that follow each other.
+    """
+    if grid is None:
+        copy(at, there, nbytes)
+    else:
+        gather(grid.words, there, at)

@@ -3,13 +3,15 @@
 PUT, STAGED_PUT = 1, 2
 """A put of elements that follow each other in a contiguous array."""
 MESSAGE, STAGED_MESSAGE = 3, 4
-PLACED, STAGED_PLACED = 5, 6
-"""A put to a place that the description names."""
-ASK, STAGED_ASK = 7, 8
+GRID = 5
+"""A put of elements at regular distances; :mod:`bsplib.core.grids` describes them."""
+PLACED, STAGED_PLACED = 7, 8
+"""A put to any other place; the primitives describe it."""
+ASK, STAGED_ASK = 9, 10
 """A get that the receiver answers. The kinds before it carry values of the program there."""
-REPLY, STAGED_REPLY = 9, 10
+REPLY, STAGED_REPLY = 11, 12
 """The values that answer a get."""
-NOTICE = 11
+NOTICE = 13
 """What a process announces to all: its registrations."""
 
 SENT_HEAD = 3 << 60

@@ -85,8 +85,9 @@ class QuickState:
         """The other process of that transfer."""
         self._gets: list[Any] = self._meeting.gets
         """The gets of this superstep, each as (destination, address on the other process, bytes,
-        other process, lane). Where the other process has to answer, the address is 0, and in place
-        of the destination there is what says how to write the values."""
+        other process, grid or None). With a grid the address is that of the array. Where the other
+        process has to answer, it is 0, and in place of the destination there is what says how to
+        write the values."""
         self._asks = False
         """Another process has to answer one of these gets."""
         self._replies: Any = None
@@ -276,6 +277,9 @@ class QuickState:
         raise NotImplementedError
 
     def _write_gaps(self, slot: int, first: int, values: Any) -> None:
+        raise NotImplementedError
+
+    def _write_grid(self, slot: int, description: bytes, values: Any) -> None:
         raise NotImplementedError
 
     def _write_placed(self, description: bytes, indices: int, data: Any) -> None:

@@ -80,6 +80,8 @@ class RemoteAccess(Arrays):
                 return
             self._add_stretch(operation, to, put, arranged)
         else:
+            if self._watch is None and target.resolved:
+                self._open_lane(dst)
             self._add_placed(to, put, arranged, None if self._watch is None else here(operation))
         if not target.resolved:
             self._unresolved.append(target)
@@ -88,23 +90,12 @@ class RemoteAccess(Arrays):
         self, operation: str, pid: Any, to: int, src: Any, dst: Any, offset: Offset, at: Any
     ) -> bool:
         """Let the core try once more, where the call may only have another form."""
-        if at is None:  # perhaps pid is one of numpy's integers, or the values are a list
-            listed = as_plain_array(src) if self._lanes else None
-            other = listed is not None or pid.__class__ is not int
-            values = src if listed is None else listed
-            return other and self._try_put(operation, to, values, dst, offset)
-        if offset is not None:
+        if at is not None or not self._lanes:
             return False
-        lane = self._lanes.get(id(dst))
-        if lane is None or lane.array is not dst:
-            if self._watch is None:
-                self._open_lane(dst)
+        listed = as_plain_array(src)
+        if listed is None and pid.__class__ is int:
             return False
-        if not lane.alike or dst.ndim == 0:
-            return False
-        if type(at) is slice or (type(at) is int and -len(dst) <= at < len(dst)):
-            return self._try_put(operation, to, src, dst[at], None)
-        return False
+        return self._try_put(operation, to, src if listed is None else listed, dst, offset)
 
     def _add_stretch(self, operation: str, to: int, put: StretchPut, values: Array) -> None:
         """Add a put of elements that follow each other, which has been checked."""
@@ -200,7 +191,7 @@ class RemoteAccess(Arrays):
             self._open_lane(src)
         if dst is None:
             self._fill_new(destination)
-        if at is None and self._try_get(operation, sender, src, destination, offset):
+        if self._try_get(operation, sender, src, destination, offset, at):
             return destination
         if operation == "hpget" and self._read_now(sender, target, get, destination):
             return destination

@@ -13,20 +13,37 @@ import numpy as np
 from bsplib.backends.base import Arrived, Sent
 from bsplib.core.atomics import address_of, array_at
 from bsplib.core.box import Box
-from bsplib.core.kinds import ASK, MESSAGE, NOTICE, REPLY, STAGED_ASK, STAGED_MESSAGE, STAGED_REPLY
+from bsplib.core.kinds import (
+    ASK,
+    MESSAGE,
+    NOTICE,
+    PLACED,
+    REPLY,
+    STAGED_ASK,
+    STAGED_MESSAGE,
+    STAGED_PLACED,
+    STAGED_REPLY,
+)
 from bsplib.core.records import Record, by_receiver, calls_between, records_between
 from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import HAS_NOTICE, KIND_BITS, UNRESOLVED, Kind
 from bsplib.transfers.arrivals import check_arrivals
 from bsplib.transfers.checker import check_overlaps
-from bsplib.transfers.delivery import PendingGet, read_source, write_gaps, write_placed
+from bsplib.transfers.delivery import (
+    PendingGet,
+    read_source,
+    write_gaps,
+    write_grid,
+    write_placed,
+)
 from bsplib.transfers.descriptions import Get, Site, unpacked
 from bsplib.transfers.landing import is_put, landings_of_gets, landings_of_puts
 from bsplib.transfers.pending import Pending, pending_transfers
 from bsplib.transfers.watch import Watch
 
 _BYTE = np.dtype(np.uint8)
+_PLACED = (PLACED, STAGED_PLACED)
 _RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"
 
 _KIND_WORDS = {
@@ -210,6 +227,10 @@ class Supersteps(GroupState):
         registration = self._registry.at(slot)
         write_gaps(registration, first // registration.itemsize, values)
 
+    def _write_grid(self, slot: int, description: bytes, values: Any) -> None:
+        """Write a put into a grid of an array that is not contiguous here."""
+        write_grid(self._registry.at(slot), description, values)
+
     def _write_placed(self, description: bytes, indices: int, data: Any) -> None:
         """Write a put whose place has a description."""
         write_placed(self._registry, description, indices, data)
@@ -367,9 +388,7 @@ class Supersteps(GroupState):
                 puts += self._early_puts[pid]
             messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in records)
             pending[pid] = Pending(puts, gets.get(pid, 0), messages)
-            sites += [
-                unpacked(record[3])[1] for record in records if is_put(record[0]) and record[3]
-            ]
+            sites += [unpacked(record[3])[1] for record in records if record[0] in _PLACED]
         return pending, [site for site in sites if site is not None]
 
     def _check_number(self, n: int) -> int:

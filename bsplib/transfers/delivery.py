@@ -134,6 +134,23 @@ def write_gaps(registration: Registration, first: int, data: Any) -> None:
     target[first : first + len(values)] = values
 
 
+def write_grid(registration: Registration, description: bytes, data: Any) -> None:
+    """Write elements at regular distances into an array that has gaps.
+
+    Args:
+        registration: of the array.
+        description: see :mod:`bsplib.core.grids`.
+        data: the bytes of the values.
+    """
+    array = _array(registration)
+    first, block, _, *axes = np.frombuffer(description, np.int64).tolist()
+    axes += [block // array.itemsize, array.itemsize]
+    where = np.array(first)
+    for length, step in zip(axes[::2], axes[1::2], strict=True):
+        where = where[..., None] + step * np.arange(length)
+    array.flat[where.reshape(-1) // array.itemsize] = np.frombuffer(data, array.dtype)
+
+
 def _array(registration: Registration) -> Array:
     assert registration.array is not None  # the sender has checked
     return registration.array
