@@ -131,8 +131,9 @@ class Delivering(Collecting):
 
     def _exchange_gets(self, held: int) -> int:
         """Read all gets before any process writes a put, and write their destinations."""
-        self._read_gets()
+        # What is read at once is also written at once, perhaps to where others ask for values.
         head = self._answer() if held & HAS_ASKS else 0
+        self._read_gets()
         self._meeting.meet(0, head, 0)
         if self._asks:
             self._take_answers()

@@ -69,6 +69,31 @@ def test_all_gets_read_before_any_get_writes(run, nprocs):
     assert run(main) == [(pid - 1) % nprocs for pid in range(nprocs)]
 
 
+@pytest.mark.parametrize("words", [False, True], ids=["get", "get_at"])
+def test_who_gets_into_an_array_answers_with_what_it_held_before(run, nprocs, words):
+    """The array is memory of its process alone, which others have to ask."""
+
+    def main(bsp):
+        shared, x = bsp.array([bsp.pid] * 4), np.zeros(4, int)
+        bsp.push_reg(x)
+        bsp.sync()
+        seen, asked = [], 1 % bsp.nprocs
+        for turn in range(3):
+            x[:] = 10 * (turn + 1) + bsp.pid
+            bsp.sync()
+            got = None
+            if bsp.pid == 0:
+                got = bsp.get_at([asked] * 4, range(4), x) if words else bsp.get(asked, x)
+            else:
+                bsp.get(0, shared, x)
+            bsp.sync()
+            seen.append(None if got is None else set(got.tolist()))
+        return seen
+
+    asked = 1 % nprocs
+    assert run(main)[0] == [{10 * (turn + 1) + asked} for turn in range(3)]
+
+
 def test_a_put_is_written_after_a_get_into_the_same_place(run):
     def main(bsp):
         x = bsp.array([1, 2])
