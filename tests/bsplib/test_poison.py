@@ -104,7 +104,7 @@ def fail_in_a_group(bsp):
 
 
 def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tell the meeting of no outbox, and free it when its group ends, as before there were leases."""
+    """Tell the meeting of no outbox, and free the last one when its group ends."""
     room = Leases.room
 
     def unknown_to_the_meeting(self, nbytes):

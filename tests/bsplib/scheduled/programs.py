@@ -33,7 +33,7 @@ _DESCRIBED = frozenset((GRID, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
 
 ARRAYS = {"x": 4, "y": 4, "large": 2000, "gaps": 8}
 """Elements of the registered arrays; every second element of ``gaps`` is written."""
-WORDS = {"x": range(1, 3), "y": range(3), "large": range(500, 1000)}
+WORDS = {"x": [1, 2], "y": [0, 2], "large": [*range(500, 1000)]}
 """Which words a ``get_at`` reads."""
 
 
@@ -132,8 +132,8 @@ def transfers(case: Case, pid: int, nprocs: int, turn: int) -> list[Transfer]:
     elif duty in ("get", "get_at"):
         kind = "get with gaps" if (way, duty) == ("described", "get") else duty
         of_partner = pid and case.partner == "gets"
-        for name in ["x"] if of_partner else where:
-            found.append(Transfer(kind, 0 if of_partner else to, name))
+        whom = 0 if of_partner else to
+        found += [Transfer(kind, whom, name) for name in (["x"] if of_partner else where)]
     return found
 
 
@@ -170,11 +170,9 @@ def expected(case: Case, pid: int, nprocs: int, turn: int) -> list[Any]:
                     messages.append((source, each.values.tolist()))
         for each in transfers(case, pid, nprocs, each_round):
             if each.kind.startswith("get"):  # nobody puts into an array that others get
-                values = values_of(each.to, turn, 4, ARRAYS[each.where]).tolist()
+                values = values_of(each.to, turn, 4, ARRAYS[each.where])
                 got.append(
-                    [values[word] for word in WORDS[each.where]]
-                    if each.kind == "get_at"
-                    else values
+                    (values[WORDS[each.where]] if each.kind == "get_at" else values).tolist()
                 )
         seen.append([[each.tolist() for each in arrays.values()], got, messages])
     return seen
