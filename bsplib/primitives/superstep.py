@@ -194,8 +194,11 @@ class Supersteps(GroupState):
         if self._port.receives_in_place:
             self._port.receive(
                 landings_of_gets(
-                    (get, (get.pid, *record[5:]) if record[0] == STAGED_REPLY else None)
-                    for get, record in found
+                    [
+                        (get, (get.pid, *record[5:]) if record[0] == STAGED_REPLY else None)
+                        for get, record in found
+                    ],
+                    [dst for dst, there, *_ in self._gets if there],
                 )
             )
 

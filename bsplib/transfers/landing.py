@@ -12,7 +12,7 @@ from bsplib.backends.base import Ticket
 from bsplib.core.kinds import ASK, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
 from bsplib.core.records import Record
 from bsplib.transfers.delivery import PendingGet
-from bsplib.transfers.place import extent
+from bsplib.transfers.place import Array, extent
 from bsplib.transfers.registry import Registry
 
 
@@ -60,15 +60,19 @@ def landings_of_puts(
     return landings if are_apart(written) else []
 
 
-def landings_of_gets(answers: Iterable[tuple[PendingGet, Ticket | None]]) -> list[Landing]:
+def landings_of_gets(
+    answers: Iterable[tuple[PendingGet, Ticket | None]], others: Iterable[Array]
+) -> list[Landing]:
     """Return the staged answers that may be received in their destinations.
 
     Args:
         answers: the gets of this process, and for each the ticket of its values; None where they
             are part of a record.
+        others: destinations of the gets that this process has read itself, and writes later.
     """
     answers = list(answers)
-    if not are_apart([extent(get.destination) for get, _ in answers]):
+    destinations = [*(get.destination for get, _ in answers), *others]
+    if not are_apart([*map(extent, destinations)]):
         return []
     return [
         Landing(ticket, get.bytes_of())

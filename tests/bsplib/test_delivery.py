@@ -326,13 +326,20 @@ def test_answers_are_received_in_place_where_destinations_are_apart(second, land
     mine = np.zeros(4, int)
     gets = [PendingGet(1, mine[part], None, mine.dtype) for part in (slice(2), second)]
     tickets = [(1, 7, 16), None]
-    found = landings_of_gets(zip(gets, tickets, strict=True))
+    found = landings_of_gets(zip(gets, tickets, strict=True), [])
     assert [each.ticket for each in found] == ([tickets[0]] if lands else [])
+
+
+@pytest.mark.parametrize(("read", "lands"), [(slice(2, 4), True), (slice(1, 3), False)])
+def test_answers_are_not_received_in_place_where_this_process_has_read_other_values(read, lands):
+    mine = np.zeros(4, int)
+    answer = PendingGet(1, mine[:2], None, mine.dtype), (1, 7, 16)
+    assert bool(landings_of_gets([answer], [mine[read]])) == lands
 
 
 def test_an_answer_is_not_received_in_place_where_it_has_to_be_rearranged():
     get = PendingGet(1, np.zeros(4, int)[::2], None, np.dtype(int))
-    assert landings_of_gets([(get, (1, 7, 16))]) == []
+    assert landings_of_gets([(get, (1, 7, 16))], []) == []
 
 
 # -- puts that nobody could check before ----------------------------------------------------------
