@@ -2,8 +2,8 @@
 
 A collective (:mod:`bsplib.primitives.exchanges`, :mod:`bsplib.primitives.combinations`) sends
 messages and ends supersteps like any program. This module does what has to be done for each of
-its values. It takes what is frequent and simple, and declines everything else; then the long way
-decides, and raises the error if there is one.
+its values. It takes what is frequent and simple, and declines everything else; then the collective
+checks the value, and raises the error if there is one.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ class Values(Core):
         """Send a number or an array to several processes; return a copy that is the caller's own.
 
         Returns:
-            None where it is neither, and has to go the long way.
+            None where it is neither, and has to be checked.
         """
         if self._unusable is not None or self._checked or this_thread() != self._thread:
             return None
@@ -280,7 +280,7 @@ class Values(Core):
         """Send each other process its part, but None; return this process's own part.
 
         Returns:
-            None where a part has to go the long way, with all checks; then nothing was sent.
+            None where a part has to be checked; then nothing was sent.
         """
         if self._unusable is not None or self._checked or this_thread() != self._thread:
             return None
