@@ -17,7 +17,7 @@ from bsplib.core.records import by_receiver
 _CARD_BYTES = 256
 
 
-class Exchanges(Protocol):
+class Exchanger(Protocol):
     """Sends and receives what the processes of a group post at a meeting."""
 
     pid: int
@@ -47,7 +47,7 @@ class SentMeeting(Meeting):
         exchanges: sends and receives.
     """
 
-    def __init__(self, exchanges: Exchanges) -> None:
+    def __init__(self, exchanges: Exchanger) -> None:
         Meeting.__init__(self)
         self.has_outbox = True
         self._exchanges = exchanges

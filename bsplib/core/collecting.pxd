@@ -7,7 +7,7 @@ from bsplib.core.atomics cimport (
 from bsplib.core.box cimport (
     Box, INDICES_SHIFT, KIND_SHIFT, MOST_SLOTS, SLOT_SHIFT,
 )
-from bsplib.core.grids cimport Grid
+from bsplib.core.grids cimport GridWords
 from bsplib.core.lanes cimport Lane
 from bsplib.core.quick_state cimport QuickState
 

@@ -14,7 +14,7 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.box import Box
-from bsplib.core.grids import Grid
+from bsplib.core.grids import GridWords
 from bsplib.core.kinds import GRID, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
 from bsplib.core.lanes import Lane
 from bsplib.core.queue import CollectiveTag
@@ -373,7 +373,7 @@ class Collecting(QuickState):
             there = self._start_there(self._to) if size else 0
             if there == 0:
                 return False
-            grid = Grid(self._lane.grid, size)
+            grid = GridWords(self._lane.grid, size)
         sender, nbytes = self._to, nbytes_of(dst)
         self._gets.append((dst, there, nbytes, sender, grid))
         if not at_any_time and not owns_memory(dst):

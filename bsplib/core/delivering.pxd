@@ -4,7 +4,7 @@ from bsplib.core.box cimport (
     BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BOX, INDICES_SHIFT, KIND_SHIFT, MOST_SLOTS, ON_CARD, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
 )
 from bsplib.core.collecting cimport Collecting
-from bsplib.core.grids cimport Grid, gather, scatter
+from bsplib.core.grids cimport GridWords, gather, scatter
 from bsplib.core.meeting cimport Meeting
 
 cdef word GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE, STAGED_PLACED
@@ -50,4 +50,4 @@ cdef class Delivering(Collecting):
     cpdef list _own_records(self, int to)
     cpdef void _apply_sent(self, int source, word at, word stop) except *
 
-cdef void _read(word at, word there, word nbytes, Grid grid) noexcept
+cdef void _read(word at, word there, word nbytes, GridWords grid) noexcept

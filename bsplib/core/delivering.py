@@ -17,7 +17,7 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.collecting import Collecting
-from bsplib.core.grids import Grid
+from bsplib.core.grids import GridWords
 from bsplib.core.kinds import GRID, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PLACED, STAGED_PUT
 from bsplib.core.records import Record, records_at, records_between
 from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
@@ -333,7 +333,7 @@ class Delivering(Collecting):
         self._apply(source, at, stop)
 
 
-def _read(at: int, there: int, nbytes: int, grid: Grid | None) -> None:
+def _read(at: int, there: int, nbytes: int, grid: GridWords | None) -> None:
     """Copy the values of a get.
 
     Args:

@@ -4,7 +4,7 @@ from bsplib.core.atomics cimport address_of, copy, peek, prepare, word, wrapped
 cdef word HEAD_BYTES, AXIS_BYTES
 
 @cython.final
-cdef class Grid:
+cdef class GridWords:
     cdef object _memory
     cdef readonly word words
 

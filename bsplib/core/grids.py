@@ -29,7 +29,7 @@ HEAD_BYTES = 24
 AXIS_BYTES = 16
 
 
-class Grid:
+class GridWords:
     """The description of a grid, in memory of its own.
 
     Args:

@@ -2,7 +2,7 @@
 
 The first put or get of an array is checked in every way. The facts that hold
 until registrations change are kept as a :class:`Lane`; later transfers check only the dtype
-and the bounds of their values against it. Where a lane declines, the long way decides, and
+and the bounds of their values against it. Where a lane declines, the call is checked, which
 raises the error if there is one.
 """
 

@@ -45,7 +45,7 @@ IN_CORE = (
     *("put", "hpput", "get", "send", "sync", "messages", "move", "hpmove", "qsize"),
     "get_tag",
 )
-"""Those that the core has, and those that only look at the messages of this process."""
+"""Those of the core, and those that only look at the messages of this process."""
 OTHERS = ("oblsync", "hpget", "put_at", "get_at", "allreduce", "zeros", "partition")
 
 
@@ -152,7 +152,7 @@ def test_another_thread_cannot_use_the_quick_way_either(run, name):
     def main(bsp):
         x = bsp.zeros(3)
         bsp.sync()
-        for _ in range(2):  # the first transfers open lanes
+        for _ in range(2):  # the first transfers are checked
             bsp.put(0, np.zeros(3), x)
             bsp.hpput(0, np.zeros(3), x)
             bsp.get(0, x)

@@ -420,7 +420,7 @@ def test_a_new_destination_has_no_plausible_values_before_the_sync(run, get, siz
         x = bsp.full(size, 3.5)
         bsp.sync()
         found = []
-        for _ in range(3):  # the first is checked in every way
+        for _ in range(3):  # the first one is checked
             got = NEW[get](bsp, x)
             with np.errstate(all="ignore"):  # the middle has what was in that memory before
                 early = got[[0, -1]].tolist(), float(got.sum())
@@ -492,7 +492,7 @@ def test_gets_and_hpgets_of_a_superstep_go_into_arrays_of_every_kind(run, nprocs
         registered, private = bsp.zeros(2 * size, int), np.zeros((3, size), int)
         bsp.sync()
         found = []
-        for _ in range(3):  # the first is checked in every way
+        for _ in range(3):  # the first one is checked
             registered[:] = private[:] = 0
             bsp.sync()
             bsp.hpget(left(bsp), x, registered[:size])

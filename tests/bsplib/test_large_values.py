@@ -130,8 +130,8 @@ def test_large_messages_can_be_read_after_the_supersteps_of_a_collective(run, np
     assert run(main) == [[(100.0, True, True)] * ROUNDS] * nprocs
 
 
-def test_large_transfers_beside_one_with_gaps(run, nprocs):
-    """Large values, in the box or staged, keep their order beside a put with a description."""
+def test_large_transfers_beside_one_to_a_place_with_gaps(run, nprocs):
+    """The box holds records of several kinds, and is used again."""
 
     def main(bsp):
         x, y = bsp.zeros(8 * KIB), bsp.zeros((2, 3))

@@ -23,7 +23,7 @@ class MeetingsOfMany(Meetings):
     _said_where = False
 
     def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
-        """See :meth:`bsplib.backends.sent.Exchanges.exchange`."""
+        """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
         membership, link = self._membership, self._link
         head = self._head_maker(number, note, stamp)

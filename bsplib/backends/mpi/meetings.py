@@ -50,7 +50,7 @@ class Meetings:
         self._requests = self._link.requests_to(membership.ranks)
 
     def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
-        """See :meth:`bsplib.backends.sent.Exchanges.exchange`."""
+        """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
         self._post_to_all(number, records, note, stamp)
         posts = self._box.meetings[number]

@@ -154,7 +154,7 @@ class MpiPort(Port):
 
     @noticing_deaths
     def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
-        """See :meth:`bsplib.backends.sent.Exchanges.exchange`."""
+        """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         self._order()
         arrivals = self._meetings.exchange(records, note, stamp)
         self._ends_by_sync = True

@@ -10,7 +10,7 @@ import time
 
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.neighbours import Neighbours
-from bsplib.backends.sent import Exchanges, SentMeeting
+from bsplib.backends.sent import Exchanger, SentMeeting
 from bsplib.core.meeting import LARGE
 
 _BYTES_PER_NS = 2
@@ -27,7 +27,7 @@ class Settling(SentMeeting):
     """
 
     def __init__(
-        self, exchanges: Exchanges, membership: Membership, neighbours: Neighbours
+        self, exchanges: Exchanger, membership: Membership, neighbours: Neighbours
     ) -> None:
         super().__init__(exchanges)
         self._membership = membership

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsplib.core.atomics import address_of
-from bsplib.core.grids import Grid, gather, scatter
+from bsplib.core.grids import GridWords, gather, scatter
 from bsplib.core.lanes import Lane
 from bsplib.transfers.place import region_of
 
@@ -48,7 +48,7 @@ def test_a_grid_has_the_elements_of_its_view(shape, dtype):
         assert (nbytes > 0) == (view.size > 0)
         if not nbytes:
             continue
-        grid, values = Grid(lane.grid, nbytes), np.zeros(view.shape, dtype)
+        grid, values = GridWords(lane.grid, nbytes), np.zeros(view.shape, dtype)
         gather(grid.words, address_of(array), address_of(values))
         assert values.tolist() == view.tolist()
         assert lane.grid_end <= array.nbytes
