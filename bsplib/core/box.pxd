@@ -10,6 +10,7 @@ cdef class PrivateMemory:
     cdef list _arrays
     cpdef tuple allocate(self, word nbytes)
 
+@cython.final
 cdef class Box:
     cdef readonly word pid
     cdef readonly word nprocs
@@ -37,7 +38,7 @@ cdef class Box:
     cdef word _delta
 
     @cython.locals(size=word, record=word)
-    cdef word room(self, word to, word head, word first, word nbytes) except 0
+    cpdef word room(self, word to, word head, word first, word nbytes) except 0
     cdef bint takes(self, word nbytes) noexcept
     @cython.locals(pid=word, record=word, blocks=list)
     cdef void _open(self) except *

@@ -40,28 +40,22 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
+from bsplib.core.kinds import CARD_BYTES, IN_BOX, KIND_SHIFT, ON_CARD
+
 if not cython.compiled:
     from bsplib.core.atomics import address_of, copy, peek, poke, prepare, wrapped
 prepare()
 
-INDICES_SHIFT = 32
-"""Where the number of indices begins in word 1."""
 DESCRIPTION_MASK = (1 << 32) - 1
-KIND_SHIFT = 60
 SLOT_SHIFT = 40
 SIZE_MASK = (1 << 40) - 1
 MOST_SLOTS = 1 << 20
 HEAD_BYTES = 16
 """The two words at the beginning of a record, and of a chunk."""
-CARD_BYTES = 216
-"""Most bytes of the card: what a slot has room for."""
 CARD_ROOM = 256
 """Bytes that are set aside for a copy of a card."""
 BYTE_MASK = (1 << 60) - 1
 
-ON_CARD, IN_BOX = 1, 2
-"""The upper bits of the head word of a post: they say where its records are. A greater number
-stands for records that were sent, and lie one after the other in memory of the receiver."""
 RECEIVER_SHIFT = 32
 CARD_SIZE_MASK = (1 << 32) - 1
 """The bits of the head word that have the size of a card. The receiver is in the bits above."""

@@ -1,4 +1,7 @@
-"""The kinds of records; an odd number is that of a kind whose data are in the record itself."""
+"""The kinds of records, and how their words are divided; :mod:`bsplib.core.box` has their form.
+
+An odd number is that of a kind whose data are in the record itself.
+"""
 
 PUT, STAGED_PUT = 1, 2
 """A put of elements that follow each other in a contiguous array."""
@@ -14,5 +17,15 @@ REPLY, STAGED_REPLY = 11, 12
 NOTICE = 13
 """What a process announces to all: its registrations."""
 
-SENT_HEAD = 3 << 60
-"""The head word of a post whose records were sent; see :mod:`bsplib.core.box` for the others."""
+KIND_SHIFT = 60
+"""Where the kind begins in word 0 of a record, and the place in the head word of a post."""
+INDICES_SHIFT = 32
+"""Where the number of indices begins in word 1 of a record."""
+CARD_BYTES = 216
+"""Most bytes of the card: what a slot has room for."""
+
+ON_CARD, IN_BOX = 1, 2
+"""The places that the head word of a post names: they say where its records are. A greater number
+stands for records that were sent, and lie one after the other in memory of the receiver."""
+SENT_HEAD = 3 << KIND_SHIFT
+"""The head word of a post whose records were sent."""

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from bsplib.core.atomics import address_of, copy, write_bytes
-from bsplib.core.box import INDICES_SHIFT, KIND_SHIFT, Box, PrivateMemory
+from bsplib.core.box import Box, PrivateMemory
 from bsplib.core.kinds import (
     ASK,
     GRID,
+    INDICES_SHIFT,
+    KIND_SHIFT,
     MESSAGE,
     NOTICE,
     PLACED,

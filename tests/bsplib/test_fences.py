@@ -38,7 +38,8 @@ from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
-from bsplib.core.box import CARD_BYTES, IN_BOX, KIND_SHIFT, Box
+from bsplib.core.box import Box
+from bsplib.core.kinds import CARD_BYTES, IN_BOX, KIND_SHIFT
 
 from .phases import eventually
 
