@@ -247,7 +247,8 @@ def _install_accesses() -> None:
     def noted_open_row(segment: Any, index: int, row: int) -> Any:
         found = open_row(segment, index, row)
         if index:
-            HERE.scheduler.read(index + layout._ROW_BYTES * row, layout._ROW_BYTES, repr(found))
+            what = found[0], bytes(found[1])
+            HERE.scheduler.read(index + layout._ROW_BYTES * row, layout._ROW_BYTES, what)
         return found
 
     _replace(
