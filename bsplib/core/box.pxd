@@ -1,7 +1,7 @@
 cimport cython
 from bsplib.core.atomics cimport address_of, copy, peek, poke, prepare, word, wrapped
 
-cdef word INDICES_SHIFT, DESCRIPTION_MASK
+cdef word DESCRIPTION_MASK
 cdef word KIND_SHIFT, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, CARD_BYTES, BYTE_MASK
 cdef word ON_CARD, IN_BOX, RECEIVER_SHIFT, CARD_ROOM, CARD_SIZE_MASK
 cdef word _MOST_LARGE, _MOST_OF_LARGE, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK

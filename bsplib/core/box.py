@@ -8,7 +8,7 @@ A **record** describes one transfer, with its data behind it::
     then      the description, up to a multiple of eight bytes; a plain put has none
     then      the data, up to a multiple of eight bytes
 
-Each kind exists twice. The data of a *staged* record lie elsewhere: in their place the record
+Most kinds exist twice. The data of a *staged* record lie elsewhere: in their place the record
 has the number that says where, which only the backend understands; where processes share memory
 it is the byte at which they begin.
 

@@ -5,13 +5,13 @@ from bsplib.core.atomics cimport (
     write_bytes, write_number,
 )
 from bsplib.core.box cimport (
-    Box, INDICES_SHIFT, KIND_SHIFT, MOST_SLOTS, SLOT_SHIFT,
+    Box, KIND_SHIFT, MOST_SLOTS, SLOT_SHIFT,
 )
 from bsplib.core.grids cimport GridWords
 from bsplib.core.lanes cimport Lane
 from bsplib.core.quick_state cimport QuickState
 
-cdef word GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
+cdef word INDICES_SHIFT, GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
 
 cdef word _MANY_PAGES
 cdef Py_ssize_t _MOST_OFFSET

@@ -15,7 +15,7 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.box import Box
 from bsplib.core.grids import GridWords
-from bsplib.core.kinds import GRID, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
+from bsplib.core.kinds import GRID, INDICES_SHIFT, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
 from bsplib.core.lanes import Lane
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.quick_state import QuickState
@@ -47,7 +47,6 @@ if not cython.compiled:
         write_number,
     )
     from bsplib.core.box import (
-        INDICES_SHIFT,
         KIND_SHIFT,
         MOST_SLOTS,
         SLOT_SHIFT,

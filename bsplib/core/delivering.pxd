@@ -1,13 +1,13 @@
 cimport cython
 from bsplib.core.atomics cimport address_of, array_at, bytearray_at, bytes_at, copy, peek, prepare, word
 from bsplib.core.box cimport (
-    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BOX, INDICES_SHIFT, KIND_SHIFT, MOST_SLOTS, ON_CARD, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
+    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, MOST_SLOTS, ON_CARD, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
 )
 from bsplib.core.collecting cimport Collecting
 from bsplib.core.grids cimport GridWords, gather, scatter
 from bsplib.core.meeting cimport Meeting
 
-cdef word GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE, STAGED_PLACED
+cdef word INDICES_SHIFT, GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE, STAGED_PLACED
 
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
 cdef object _BYTE

@@ -18,7 +18,15 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.collecting import Collecting
 from bsplib.core.grids import GridWords
-from bsplib.core.kinds import GRID, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PLACED, STAGED_PUT
+from bsplib.core.kinds import (
+    GRID,
+    INDICES_SHIFT,
+    MESSAGE,
+    PUT,
+    STAGED_MESSAGE,
+    STAGED_PLACED,
+    STAGED_PUT,
+)
 from bsplib.core.records import Record, records_at, records_between
 from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
 
@@ -39,7 +47,6 @@ if not cython.compiled:
         DESCRIPTION_MASK,
         HEAD_BYTES,
         IN_BOX,
-        INDICES_SHIFT,
         KIND_SHIFT,
         MOST_SLOTS,
         ON_CARD,

@@ -1,12 +1,12 @@
 cimport cython
 from bsplib.core.atomics cimport bytes_at, peek, word
 from bsplib.core.box cimport (
-    BYTE_MASK, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BOX, INDICES_SHIFT, KIND_SHIFT,
+    BYTE_MASK, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT,
     MOST_SLOTS, ON_CARD, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
 )
 from bsplib.core.meeting cimport Meeting
 
-cdef word STAGED_PUT, ASK
+cdef word INDICES_SHIFT, STAGED_PUT, ASK
 
 @cython.locals(chunk=word)
 cpdef list records_at(Meeting meeting, word byte)

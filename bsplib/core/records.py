@@ -8,7 +8,7 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.kinds import ASK, STAGED_PUT
+from bsplib.core.kinds import ASK, INDICES_SHIFT, STAGED_PUT
 from bsplib.core.meeting import Meeting
 
 if not cython.compiled:
@@ -19,7 +19,6 @@ if not cython.compiled:
         DESCRIPTION_MASK,
         HEAD_BYTES,
         IN_BOX,
-        INDICES_SHIFT,
         KIND_SHIFT,
         MOST_SLOTS,
         ON_CARD,
