@@ -90,13 +90,14 @@ def run_task(task: Task, port: Port, made: Group | None = None) -> Returned:
     conditions = task.conditions
     machine, check, records = conditions.machine, conditions.check, conditions.records
     alignment = port.align_clocks(again=records is not None)
-    port.exchange({}, 0, stamp=port.now())  # time 0: all processes have arrived
+    meeting = port.meeting()
+    meeting.meet(0, 0, port.now())  # time 0: all processes have arrived
     port.end_superstep()
     if port.clock is None:
-        while port.now() < port.released:  # where clocks differ, by their error at most
+        while port.now() < meeting.released:  # where clocks differ, by their error at most
             pass
     samples = _samples(conditions) if conditions.measures else None
-    terms = Terms(port.released, machine, check, samples)
+    terms = Terms(meeting.released, machine, check, samples)
     try:
         return Returned(_run_on_terms(task, port, terms, made, alignment), samples)
     finally:
@@ -137,7 +138,9 @@ def _run_with_records(
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
             spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
-        recorder = Recorder(spool, _call_main.__code__, task.main, port.released, conditions.cpu)
+        recorder = Recorder(
+            spool, _call_main.__code__, task.main, port.meeting().released, conditions.cpu
+        )
         kind = _kind(RecordedGroup, port)
         result = _run_main(task, kind(port, terms, None, recorder, root_group(port.nprocs)))
         if alignment is not None:

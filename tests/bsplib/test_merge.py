@@ -327,9 +327,9 @@ def skewed(monkeypatch):
     ahead_ns = (0, BOUND_NS - 10**6, 0)
     exchange = PipesPort.exchange
 
-    def exchange_stamps(port, parcels, note, common=None, stamp=0):
+    def exchange_stamps(port, records, note, stamp):
         ahead = ahead_ns[port.members[port.pid]]
-        arrivals = exchange(port, parcels, note, common, stamp + ahead)
+        arrivals = exchange(port, records, note, stamp + ahead)
         port.released -= ahead
         return arrivals
 
