@@ -47,10 +47,10 @@ if not cython.compiled:
         write_number,
     )
     from bsplib.core.box import (
-        KIND_SHIFT,
         MOST_SLOTS,
         SLOT_SHIFT,
     )
+    from bsplib.core.kinds import KIND_SHIFT
 prepare()
 
 _MANY_PAGES = 1 << 16

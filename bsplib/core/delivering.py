@@ -46,15 +46,13 @@ if not cython.compiled:
         CARD_SIZE_MASK,
         DESCRIPTION_MASK,
         HEAD_BYTES,
-        IN_BOX,
-        KIND_SHIFT,
         MOST_SLOTS,
-        ON_CARD,
         RECEIVER_SHIFT,
         SIZE_MASK,
         SLOT_SHIFT,
     )
     from bsplib.core.grids import gather, scatter
+    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 prepare()
 
 _MOST_HEADS = 4096

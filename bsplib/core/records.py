@@ -18,14 +18,12 @@ if not cython.compiled:
         CARD_SIZE_MASK,
         DESCRIPTION_MASK,
         HEAD_BYTES,
-        IN_BOX,
-        KIND_SHIFT,
         MOST_SLOTS,
-        ON_CARD,
         RECEIVER_SHIFT,
         SIZE_MASK,
         SLOT_SHIFT,
     )
+    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 
 Record = tuple[int, int, int, bytes, int, int, int]
 """A record that was read: its kind; the slot and the first byte of a plain put; the description;

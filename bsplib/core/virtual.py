@@ -29,11 +29,9 @@ if not cython.compiled:
         CARD_ROOM,
         CARD_SIZE_MASK,
         HEAD_BYTES,
-        IN_BOX,
-        KIND_SHIFT,
-        ON_CARD,
         RECEIVER_SHIFT,
     )
+    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 prepare()
 
 _NOTE_BITS = 8
