@@ -354,6 +354,8 @@ def conditions_of(setting: Setting) -> Conditions:
 def measuring(conditions: Conditions) -> Conditions:
     """Return the conditions of a task whose experiments are measured if that is wanted now."""
     overrides = current()
+    if overrides.measured is None and not overrides.counters and not overrides.cll:
+        return conditions  # as nearly always
     return conditions._replace(
         measures=overrides.measured is not None, counters=overrides.counters, cll=overrides.cll
     )
