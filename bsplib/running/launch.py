@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import (
@@ -354,6 +354,8 @@ def conditions_of(setting: Setting) -> Conditions:
 def measuring(conditions: Conditions) -> Conditions:
     """Return the conditions of a task whose experiments are measured if that is wanted now."""
     overrides = current()
+    if overrides.measured is None and not overrides.counters and not overrides.cll:
+        return conditions  # as nearly always
     return conditions._replace(
         measures=overrides.measured is not None, counters=overrides.counters, cll=overrides.cll
     )
@@ -408,7 +410,7 @@ def options_of(setting: Setting) -> Options:
     scale = time_scale(machine, setting.nprocs)
     from bsplib.running.prices import MachinePrices  # noqa: PLC0415  # only virtual processors
 
-    return replace(options, scale=scale, prices=MachinePrices(machine))
+    return options._replace(scale=scale, prices=MachinePrices(machine))
 
 
 def run_perhaps_recorded(

@@ -35,6 +35,8 @@ WORD = 8
 
 ABORT = 0
 """In the first page of the segment: set when all processes are to stop."""
+CALLER_ASLEEP = 8
+"""In the first page, on a cache line of its own: 1 while the caller of a run of a pool sleeps."""
 
 BLOCKS = 64
 """Most groups that a process is in, or that not all processes have left, at a time."""
