@@ -8,7 +8,7 @@ import numpy as np
 
 from bsplib.profiler._numbering import blocks, by_blocks, finder, is_small, rank_in_place
 from bsplib.profiler._segments import changes
-from bsplib.recording.records import NO_CPU, Direction, Run
+from bsplib.recording.records import NOT_MEASURED, Direction, Run
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def root_count(run: Run) -> int:
 def computation_ns(run: Run) -> NDArray[np.float64]:
     """Return the computation w of each record, in nanoseconds.
 
-    This is W, the time from start to arrival without primitives and sub-groups. Where CPU
-    time was measured, w is at most the share of W in it, ``cpu * W / (W + calls)``, so
-    that waiting for a core does not count as computation.
+    This is W, the time from start to arrival without primitives and sub-groups. Where the
+    time ready without a core was measured, it is left out; where only CPU time was measured, w
+    is at most that. So waiting for a core does not count as computation.
     """
 
     def compute() -> NDArray[np.float64]:
@@ -93,12 +93,11 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
 
 
 def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
-    spent, cpu = _spent_ns(records), np.ascontiguousarray(records["cpu"])
-    share = spent / np.maximum(spent + records["comm_calls"], 1)
-    # Whole numbers of nanoseconds are added without rounding errors.
-    on_a_core = np.rint(cpu * share)
-    w: NDArray[np.float64] = np.where(cpu == NO_CPU, spent, np.minimum(spent, on_a_core))
-    return w
+    spent = _spent_ns(records)
+    cpu, ready = records["comp_cpu"], records["comp_ready"]
+    w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
+    kept: NDArray[np.float64] = np.where(ready == NOT_MEASURED, w, spent - ready)
+    return kept
 
 
 def waiting_ns(run: Run) -> float | None:
@@ -114,7 +113,8 @@ def waiting_ns(run: Run) -> float | None:
         for part in blocks(len(w)):
             records = run.records[part]
             waited += float((_spent_ns(records) - w[part]).sum())
-            measured |= bool((records["cpu"] != NO_CPU).any())
+            known = np.maximum(records["comp_cpu"], records["comp_ready"])
+            measured |= bool((known != NOT_MEASURED).any())
         return waited if measured else None
 
     return _once(run, "waiting_ns", compute)

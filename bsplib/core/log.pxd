@@ -20,7 +20,7 @@ cdef class Log:
     cpdef int add_traffic(
         self, int partner, int direction, long long nbytes, long long messages
     ) except -1
-    @cython.locals(began=cython.longlong)
+    @cython.locals(began=cython.longlong, computed=cython.longlong)
     cpdef int add_superstep(
         self, long long superstep, int kind, int stack, long long arrive_ns,
         long long released_ns, long long end_ns, long long comm_ns,

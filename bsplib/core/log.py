@@ -108,6 +108,7 @@ class Log:
             OverflowError: a number has more than 63 bits; nothing was written.
         """
         began = self._began_ns
+        computed = arrive_ns - self._start_ns - comm_ns - self._sub_ns
         self._supersteps.append_superstep(
             self._member,
             self._number,
@@ -120,9 +121,17 @@ class Log:
             end_ns - began,
             comm_ns,
             self._sub_ns,
-            self._cpu_ns,
             self._own_bytes,
             self._own_messages,
+            min(self._cpu_ns, computed),
+            NO_CPU,
+            NO_CPU,
+            NO_CPU,
+            NO_CPU,
+            NO_CPU,
+            NO_CPU,
+            NO_CPU,
+            0,
         )
 
     def begin_cpu_time(self) -> None:

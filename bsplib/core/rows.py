@@ -21,7 +21,7 @@ except ImportError:
 
 HEADER_BYTES = 16
 """Size of the header. Its second half is left to the user of the memory."""
-SUPERSTEP = Struct("<iiqBi9q")
+SUPERSTEP = Struct("<iiqBi17q")
 """Layout of a superstep: the fields of ``bsplib.recording.records.RECORD``."""
 TRAFFIC = Struct("<qiBqq")
 """Layout of the traffic with one partner: the fields of ``records.TRAFFIC``."""
@@ -86,9 +86,17 @@ class Rows:
         end: int,
         comm_calls: int,
         sub: int,
-        cpu: int,
         self_bytes: int,
         self_messages: int,
+        comp_cpu: int,
+        comp_ready: int,
+        comm_cpu: int,
+        comm_ready: int,
+        comp_minor: int,
+        comp_major: int,
+        comm_minor: int,
+        comm_major: int,
+        recording: int,
     ) -> None:
         """Append a superstep; see ``bsplib.recording.records.RECORD``.
 
@@ -112,9 +120,17 @@ class Rows:
                 end,
                 comm_calls,
                 sub,
-                cpu,
                 self_bytes,
                 self_messages,
+                comp_cpu,
+                comp_ready,
+                comm_cpu,
+                comm_ready,
+                comp_minor,
+                comp_major,
+                comm_minor,
+                comm_major,
+                recording,
             )
         except struct.error as error:
             raise OverflowError(str(error)) from None

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from bsplib.backends.members import named
 from bsplib.errors import TraceError
 from bsplib.recording.records import (
+    FROM_SYSTEM,
     MAX_NUMBER,
+    NOT_MEASURED,
     RECORD,
     TRAFFIC,
     Frame,
@@ -156,7 +158,7 @@ def _sound(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.vo
     wrong = np.zeros(len(records), bool)
     for name in RECORD.names or ():
         end = {"group": groups, "stack": stacks}.get(name, MAX_NUMBER + 1)
-        least = -1 if name == "cpu" else 0
+        least = NOT_MEASURED if name in FROM_SYSTEM else 0
         wrong |= (records[name] < least) | (records[name] >= end)
     return records[: int(wrong.argmax()) if wrong.any() else len(records)].copy()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bsplib.core.rows import HEADER_BYTES, Rows
-from bsplib.recording.records import NO_CPU, RECORD, TRAFFIC, Direction
+from bsplib.recording.records import RECORD, TRAFFIC, UNMEASURED, Direction
 from bsplib.sync_kinds import Kind
 
 SECOND = 10**9
@@ -67,7 +67,7 @@ def test_times_are_counted_from_the_beginning_of_the_records(module):
     assert first == (
         *(1, 0, 0, Kind.SYNC, 7),
         *(SECOND, 2 * SECOND, 2 * SECOND + 1, 2 * SECOND + 2),
-        *(11, 0, NO_CPU, 0, 0),
+        *(11, 0, 0, 0, *UNMEASURED),
     )
     assert second[5:7] == (2 * SECOND + 3, 3 * SECOND + 3)
 
@@ -96,7 +96,7 @@ def test_cpu_time_is_counted_without_that_of_sub_groups(module):
     compute(10_000_000)
     inside.log.leave(logged.log, inside.started)
     logged.end()
-    first, second = logged.supersteps["cpu"]
+    first, second = logged.supersteps["comp_cpu"]
     assert first >= 10_000_000
     assert 0 <= second < 10_000_000
 
@@ -108,7 +108,7 @@ def test_cpu_time_is_never_below_zero(module):
     other = threading.Thread(target=logged.end)
     other.start()
     other.join()
-    assert logged.supersteps["cpu"].tolist() == [0]
+    assert logged.supersteps["comp_cpu"].tolist() == [0]
 
 
 def test_traffic_belongs_to_the_superstep_that_is_written_next(module):
