@@ -10,8 +10,8 @@ time blocked. Its communication (calls, and release to end) is, in this order an
 what is left: g h of the process, g times what the greatest h exceeds it, l, time without a
 core, and the rest, which is not explained. Its idle time (arrival to release) is shared out
 by what the process that arrived last did longer: it computed (imbalance of computation), was
-blocked, had no core, called primitives (imbalance of transfers), recorded, or left the
-superstep before later. Time outside all records is start and end.
+blocked, had no core, called primitives (imbalance of transfers), or began the superstep later.
+Between two records is the time of the recorder, and outside all records start and end.
 
 Source: cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
 """
@@ -25,7 +25,8 @@ import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.profiler._numbering import blocks, finder
-from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
+from bsplib.profiler.costs import h_relation, superstep_numbers
+from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -77,10 +78,10 @@ TITLES = {
     UNEXPLAINED,
 ) = range(len(PARTS))
 
-CAUSES = ("comp", "groups", "blocked", "core", "calls", "recording", "late")
+CAUSES = ("comp", "groups", "blocked", "core", "calls", "late")
 """Why a process arrived last: it computed longer, was longer in sub-groups, blocked, without a
-core, in calls or recording, or it began the superstep later."""
-COMP, GROUPS, WAS_BLOCKED, NO_CORE, CALLS, RECORDED, LATE = range(len(CAUSES))
+core or in calls, or it began the superstep later."""
+COMP, GROUPS, WAS_BLOCKED, NO_CORE, CALLS, LATE = range(len(CAUSES))
 
 _PART_OF = {
     COMP: IMBALANCE,
@@ -88,9 +89,8 @@ _PART_OF = {
     WAS_BLOCKED: BLOCKED,
     NO_CORE: CORE,
     CALLS: TRANSFER_IMBALANCE,
-    RECORDED: RECORDING,
 }
-"""Under which part idle time is booked, by cause; for LATE see :meth:`Account._of_late`."""
+"""Under which part idle time is booked, by cause; for LATE see :meth:`Account._book_late`."""
 
 
 class Block(NamedTuple):
@@ -105,13 +105,12 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Computing:
+class Computing:
     """What the computing parts of some records consist of, in nanoseconds."""
 
     core: Ints
     blocked: Ints
     waited: Ints
-    recording: Ints
 
     def rows(self, records: NDArray[np.void]) -> Ints:
         """Return what can delay an arrival, by cause: shape (causes, records)."""
@@ -122,7 +121,6 @@ class _Computing:
                 self.blocked,
                 self.waited,
                 records["comm_calls"],
-                self.recording,
                 records["start"],
             ]
         )
@@ -150,7 +148,6 @@ class Account:
         arrived last their own."""
         self.before = _before(run)
         """For each record the position of the one before it, of its process and group; or -1."""
-        self._w = computation_ns(run)
         h_out, h_in = h_relation(run, self.step)
         self._h = np.maximum(h_out, h_in) if rates.rule == "max" else h_out + h_in
         self._h_max = np.zeros(int(self.step.max(initial=-1)) + 1)
@@ -158,7 +155,8 @@ class Account:
             np.maximum.at(self._h_max, self.step[part], self._h[part])
         self._inside, self.owner = _inside(run)
         self._outermost = self.owner < 0
-        self.begin_ns, self.end_ns = _span(run.records[self._outermost])
+        self._gap, self._recording = self._between()
+        self.begin_ns, self.end_ns = span_of(run)
         self.outside = self._outside()
         """Time of each process outside its records: shape (parts, processes)."""
         self._virtual = run.meta.get("backend") == "sim" or "virtual_time" in run.meta
@@ -207,18 +205,19 @@ class Account:
                 np.add.at(total, key[kept], values[kept])
         return sums
 
-    def computing(self, rows: slice | Ints) -> _Computing:
-        """Divide the computing parts of some records."""
+    def computing(self, rows: slice | Ints) -> Computing:
+        """Divide the computing parts of some records.
+
+        Where the system has no measure of the time without a core, what is not CPU time is
+        taken for it; where it does not measure CPU time either, all is computation.
+        """
         records = self.run.records[rows]
         spent = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
-        core = np.minimum(self._w[rows].astype(np.int64), spent)
-        rest = spent - core
-        recording = np.minimum(_field(records, "recording").clip(min=0), rest)
-        rest -= recording
-        ready = _field(records, "comp_ready")
-        # Without a measure of it, all that is not spent on a core is waiting for one.
-        waited = np.where(ready < 0, rest, np.minimum(ready, rest))
-        return _Computing(core, rest - waited, waited, recording)
+        cpu, ready = records["comp_cpu"], records["comp_ready"]
+        has_cpu, has_ready = cpu != NOT_MEASURED, ready != NOT_MEASURED
+        off = np.where(has_cpu, spent - np.minimum(cpu, spent), np.where(has_ready, ready, 0))
+        waited = np.where(has_ready, np.minimum(ready, off), off)
+        return Computing(spent - off, off - waited, waited)
 
     def communication(self, rows: slice | Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Divide the communication of some records by the rates.
@@ -247,11 +246,13 @@ class Account:
         records, computing = self.run.records[rows], self.computing(rows)
         parts = np.zeros((len(PARTS), len(records)), np.int64)
         transfers, uneven, latency, rest = self.communication(rows)
-        waited, rest = _taken(rest, _field(records, "comm_ready").clip(min=0))
+        waited, rest = _taken(rest, records["comm_ready"].clip(min=0))
         parts[USEFUL], parts[BLOCKED] = computing.core, computing.blocked
-        parts[CORE], parts[RECORDING] = computing.waited + waited, computing.recording
         parts[TRANSFERS], parts[TRANSFER_IMBALANCE], parts[LATENCY] = transfers, uneven, latency
-        parts[UNEXPLAINED] = rest + records["sub"] - self._inside[rows]
+        parts[CORE] = computing.waited + waited
+        between = self._gap[rows] + records["sub"] - self._inside[rows]
+        parts[RECORDING], unknown = _taken(between, self._recording[rows])
+        parts[UNEXPLAINED] = rest + unknown
         return parts
 
     def _idle(self, rows: slice) -> Ints:
@@ -280,8 +281,12 @@ class Account:
         parts[IMBALANCE] += late * (first & ~root)
         rest = late * ~first
         transfers, uneven, latency, _ = self.communication(before)
-        ready = _field(records, "comm_ready").clip(min=0)
-        limits = (TRANSFER_IMBALANCE, transfers + uneven), (LATENCY, latency), (CORE, ready)
+        limits = (
+            (RECORDING, self.run.records["recording"][self.behind[rows]]),
+            (TRANSFER_IMBALANCE, transfers + uneven),
+            (LATENCY, latency),
+            (CORE, records["comm_ready"].clip(min=0)),
+        )
         for part, most in limits:
             taken, rest = _taken(rest, most)
             parts[part] += taken
@@ -289,14 +294,38 @@ class Account:
         parts[IMBALANCE] += rest * waited
         parts[UNEXPLAINED] += rest * ~waited
 
+    def _between(self) -> tuple[Ints, Ints]:
+        """Return the time between each record and the one before it, and what of it is recording.
+
+        In a sub-group both are part of the time of the record that the sub-group is inside of,
+        and are given there.
+        """
+        records, before = self.run.records, self.before
+        known = (before >= 0) & self._outermost
+        gap = np.where(known, records["start"] - records["end"][before], 0)
+        recording = np.where(self._outermost, records["recording"], 0)
+        inside = np.flatnonzero(~self._outermost)
+        np.add.at(recording, self.owner[inside], records["recording"][inside])
+        if (gap < 0).any():
+            row = int(gap.argmin())
+            raise TraceError(
+                f"record {row} begins {-gap[row]} ns before the end of the one before it, number "
+                f"{before[row]}: the trace is damaged"
+            )
+        return gap, recording
+
     def _outside(self) -> Ints:
-        """Return the time of each process before, between and after its records."""
+        """Return the time of each process outside its records: shape (parts, processes)."""
         run = self.run
         rows = run.records[self._outermost]
         covered = np.zeros(run.nprocs, np.int64)
-        np.add.at(covered, rows["pid"], rows["end"] - rows["start"])
+        np.add.at(covered, rows["pid"], rows["end"] - rows["start"] + self._gap[self._outermost])
         outside = np.zeros((len(PARTS), run.nprocs), np.int64)
         outside[ENDS] = self.elapsed_ns - covered
+        life = run.lifetime
+        if life is not None and life.returned is not None and life.collected is not None:
+            written = np.full(run.nprocs, max(life.returned - life.collected, 0))
+            outside[RECORDING], outside[ENDS] = _taken(outside[ENDS], written)
         if (outside < 0).any():
             pid = int(outside[ENDS].argmin())
             raise TraceError(
@@ -335,18 +364,20 @@ def _up(ns: NDArray[np.float64]) -> Ints:
     return np.ceil(ns - 1e-6).astype(np.int64)
 
 
-def _field(records: NDArray[np.void], name: str) -> Ints:
-    """Return a field of records; -1 where traces of this version do not have it."""
-    names = records.dtype.names or ()
-    values: Ints = records[name] if name in names else np.full(len(records), -1, np.int64)
-    return values
+def span_of(run: Run) -> tuple[int, int]:
+    """Return when a run began and ended, in nanoseconds on the clock of its records.
 
-
-def _span(records: NDArray[np.void]) -> tuple[int, int]:
-    """Return when these records began and ended."""
-    if len(records) == 0:
-        return 0, 0
-    return int(records["start"].min()), int(records["end"].max())
+    This is the time that its caller waited, where the trace knows it; otherwise from the
+    beginning of the first superstep to the end of the last one.
+    """
+    records = run.records[run.records["group"] == 0]
+    first = int(records["start"].min(initial=MAX_NUMBER)) if len(records) else 0
+    last = int(run.records["end"].max(initial=0))
+    life = run.lifetime
+    if life is None:
+        return min(first, last), last
+    times = (life.collected, life.returned, last)
+    return min(life.called, first), max(time for time in times if time is not None)
 
 
 def _arrived_last(run: Run, step: Ints) -> Ints:
@@ -374,8 +405,8 @@ def _arrived_last(run: Run, step: Ints) -> Ints:
 
 def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:
     """Return positions of the latest arrivals of a superstep up to a time, in sorted columns."""
-    low = np.searchsorted(steps, step)
-    high = np.searchsorted(steps, step, side="right")
+    low: Ints = np.searchsorted(steps, step).astype(np.int64)
+    high: Ints = np.searchsorted(steps, step, side="right")
     while (low + 1 < high).any():  # halves, for all at once
         middle = (low + high) // 2
         early = arrive[middle.clip(max=len(arrive) - 1)] <= released
