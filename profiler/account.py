@@ -219,6 +219,12 @@ class Account:
         waited = np.where(has_ready, np.minimum(ready, off), off)
         return Computing(spent - off, off - waited, waited)
 
+    def price_ns(self) -> Ints:
+        """Return what the end of each record's superstep costs, g h + l, by the greatest h."""
+        ends = self.run.records["kind"] != Kind.END
+        transfers = _up(self.rates.g * 1e9 * self._h_max[self.step])
+        return np.where(ends, transfers + _up(self.rates.l * 1e9 * ends), 0)
+
     def communication(self, rows: slice | Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Divide the communication of some records by the rates.
 
