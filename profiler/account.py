@@ -148,11 +148,12 @@ class Account:
         arrived last their own."""
         self.before = _before(run)
         """For each record the position of the one before it, of its process and group; or -1."""
-        h_out, h_in = h_relation(run, self.step)
+        h_out, h_in = self.h_out_and_in = h_relation(run, self.step)
         self._h = np.maximum(h_out, h_in) if rates.rule == "max" else h_out + h_in
-        self._h_max = np.zeros(int(self.step.max(initial=-1)) + 1)
+        self.h_max = np.zeros(int(self.step.max(initial=-1)) + 1)
+        """For each superstep its greatest h, by the rule of the rates."""
         for part in blocks(len(self.step)):
-            np.maximum.at(self._h_max, self.step[part], self._h[part])
+            np.maximum.at(self.h_max, self.step[part], self._h[part])
         self._inside, self.owner = _inside(run)
         self._outermost = self.owner < 0
         self._gap, self._recording = self._between()
@@ -222,8 +223,9 @@ class Account:
     def price_ns(self) -> Ints:
         """Return what the end of each record's superstep costs, g h + l, by the greatest h."""
         ends = self.run.records["kind"] != Kind.END
-        transfers = _up(self.rates.g * 1e9 * self._h_max[self.step])
-        return np.where(ends, transfers + _up(self.rates.l * 1e9 * ends), 0)
+        transfers = _up(self.rates.g * 1e9 * self.h_max[self.step])
+        price: Ints = (transfers + _up(self.rates.l * 1e9 * ends)) * ends
+        return price
 
     def communication(self, rows: slice | Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Divide the communication of some records by the rates.
@@ -234,9 +236,7 @@ class Account:
         """
         records, g = self.run.records[rows], self.rates.g * 1e9
         rest = records["comm_calls"] + records["end"] - records["released"]
-        own, greatest = (
-            _up(g * values) for values in (self._h[rows], self._h_max[self.step[rows]])
-        )
+        own, greatest = (_up(g * values) for values in (self._h[rows], self.h_max[self.step[rows]]))
         transfers, rest = _taken(rest, own)
         uneven, rest = _taken(rest, greatest - own)
         ends = records["kind"] != Kind.END
@@ -352,7 +352,7 @@ def shared_out(amount: Ints, weights: Ints) -> Ints:
         Shares as rows; of a column without weights all are 0.
     """
     total = weights.sum(axis=0)
-    shares = np.floor(amount * (weights / np.maximum(total, 1))).astype(np.int64)
+    shares: Ints = np.floor(amount * (weights / np.maximum(total, 1))).astype(np.int64)
     columns = np.arange(weights.shape[1])
     # What rounding leaves belongs to the greatest; it can be -1 only where that has more.
     shares[weights.argmax(axis=0), columns] += np.where(total > 0, amount - shares.sum(axis=0), 0)
@@ -412,7 +412,7 @@ def _arrived_last(run: Run, step: Ints) -> Ints:
 def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:
     """Return positions of the latest arrivals of a superstep up to a time, in sorted columns."""
     low: Ints = np.searchsorted(steps, step).astype(np.int64)
-    high: Ints = np.searchsorted(steps, step, side="right")
+    high: Ints = np.searchsorted(steps, step, side="right").astype(np.int64)
     while (low + 1 < high).any():  # halves, for all at once
         middle = (low + high) // 2
         early = arrive[middle.clip(max=len(arrive) - 1)] <= released

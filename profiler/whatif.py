@@ -54,17 +54,28 @@ class Replay:
             saved_ns: what each record would take less before its arrival; negative for more.
             after_ns: what it would take less after its release.
         """
-        saved = np.array(saved_ns, np.float64)
+        saved, ending = np.array(saved_ns, np.float64), 0.0
         if after_ns is not None:  # it is a part of what the next record lasts
             later = self._account.before >= 0
             saved[later] += after_ns[self._account.before[later]]
+            ending = self._saved_at_the_end(after_ns)
         for rows, owners in self._upwards():
             by_group = self._totals(rows, self._lasts.astype(np.float64))
             by_group -= self._totals(rows, self._lasts - saved)
             if owners is None:
-                return self._account.elapsed_ns - round(float(by_group[0]))
+                return self._account.elapsed_ns - round(float(by_group[0]) + ending)
             np.add.at(saved, owners[1], by_group[owners[0]])
         return self._account.elapsed_ns
+
+    def _saved_at_the_end(self, after: Floats) -> float:
+        """Return what is saved after the last releases of a run, where no record follows."""
+        records, step = self._account.run.records, self._account.step
+        root = np.flatnonzero(records["group"] == 0)
+        if len(root) == 0:
+            return 0.0
+        last = root[step[root] == step[root].max()]
+        tail = (records["end"][last] - records["released"][last]).astype(np.float64)
+        return float(tail.max() - (tail - after[last]).max())
 
     def alone(self, own_ns: Ints) -> int:
         """Return how long the supersteps take if a record takes this, and its sub-groups."""

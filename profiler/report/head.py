@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.efficiency import efficiencies
 from bsplib.profiler.hosts import where
-from bsplib.profiler.kinds import CORE
 from bsplib.profiler.report.lines import print_wrapped
-from bsplib.profiler.verdict import MOST_SENTENCES, sentence
+from bsplib.profiler.verdict import MOST_SENTENCES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,21 +36,25 @@ def print_title(profile: RunProfile, console: Console) -> None:
 
 
 def print_verdict(profile: RunProfile, console: Console) -> None:
-    """Print the verdict on a run, and how long its processes waited for a core."""
-    sentences = profile.verdict().sentences
-    for entry in sentences:
+    """Print the verdict on a run, and its efficiencies."""
+    verdict, ledger = profile.verdict(), profile.ledger()
+    for entry in (*verdict.sentences, *([verdict.rest] if verdict.rest else [])):
         print_wrapped(console, entry.text)
-    told = any(entry.kind == CORE for entry in sentences)
-    if not told and (waiting := fmt.waiting(profile.run)):
-        print_wrapped(console, waiting)
+    if verdict.rest:
+        found = efficiencies(ledger.account, ledger.mending.replay)
+        print_wrapped(
+            console,
+            f"parallel efficiency {found.parallel:.0%} = load balance {found.load_balance:.0%} x "
+            f"serialisation {found.serialisation:.0%} x transfer {found.transfer:.0%}",
+        )
 
 
 def print_losses(profile: RunProfile, node: str, console: Console) -> None:
     """Print the greatest losses at a node and below it."""
     ledger = profile.ledger()
-    here = [loss for loss in ledger.losses if node in loss.chain]
+    here = [loss for loss in ledger.losses if node in (*loss.chain, *loss.callers)]
     for loss in here[:MOST_SENTENCES]:
-        print_wrapped(console, sentence(loss, ledger.cost_s).text)
+        print_wrapped(console, loss.text)
 
 
 def print_prices(profile: RunProfile, console: Console) -> None:
