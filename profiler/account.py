@@ -19,14 +19,15 @@ Source: cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.profiler._numbering import blocks, finder
-from bsplib.profiler.costs import h_relation, superstep_numbers
-from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED
+from bsplib.profiler.costs import h_relation, span_of, superstep_numbers
+from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -167,6 +168,11 @@ class Account:
         """Elapsed time of the run."""
         return self.end_ns - self.begin_ns
 
+    def in_supersteps_ns(self) -> int:
+        """Return the time of all processes in supersteps: without recording, start and end."""
+        spent = self.whole()
+        return self.elapsed_ns * self.run.nprocs - spent["recording"] - spent["ends"]
+
     def blocks(self) -> Iterator[Block]:
         """Return what is booked for each record, for one block of records after another."""
         for rows in blocks(len(self.step)):
@@ -180,8 +186,11 @@ class Account:
 
     def by_process(self) -> Ints:
         """Return the account of each process: shape (parts, processes), with start and end."""
-        pids = self.run.records["pid"]
-        return self.sums(pids, self.run.nprocs) + self.outside
+        return self._by_process
+
+    @cached_property
+    def _by_process(self) -> Ints:
+        return self.sums(self.run.records["pid"], self.run.nprocs) + self.outside
 
     def whole(self) -> dict[str, int]:
         """Return the account of the run in nanoseconds, by name of the part."""
@@ -368,22 +377,6 @@ def _taken(rest: Ints, most: Ints) -> tuple[Ints, Ints]:
 def _up(ns: NDArray[np.float64]) -> Ints:
     """Round up to whole nanoseconds, but for the rounding errors of the product."""
     return np.ceil(ns - 1e-6).astype(np.int64)
-
-
-def span_of(run: Run) -> tuple[int, int]:
-    """Return when a run began and ended, in nanoseconds on the clock of its records.
-
-    This is the time that its caller waited, where the trace knows it; otherwise from the
-    beginning of the first superstep to the end of the last one.
-    """
-    records = run.records[run.records["group"] == 0]
-    first = int(records["start"].min(initial=MAX_NUMBER)) if len(records) else 0
-    last = int(run.records["end"].max(initial=0))
-    life = run.lifetime
-    if life is None:
-        return min(first, last), last
-    times = (life.collected, life.returned, last)
-    return min(life.called, first), max(time for time in times if time is not None)
 
 
 def _arrived_last(run: Run, step: Ints) -> Ints:

@@ -56,7 +56,7 @@ _ALONE = 0.35
 MANY_STEPS = 5
 """A place that is passed fewer times does not have too many supersteps."""
 BOUND_SHARE = 0.3
-"""A run of which transfers take this share is bound by communication."""
+"""A run of whose time in supersteps transfers take this share is bound by communication."""
 _FAR_MORE = 1.5
 
 
@@ -334,7 +334,7 @@ class _Finder:
         """Yield the transfers of each cost centre, in a run that is bound by them."""
         account = self._account
         sums = account.sums(self._origin, len(self._callgraph.origins))[parts.TRANSFERS]
-        if sums.sum() < BOUND_SHARE * account.elapsed_ns * self._run.nprocs:
+        if sums.sum() < BOUND_SHARE * account.in_supersteps_ns():
             return
         places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for origin in np.argsort(-sums, kind="stable").tolist():

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.losses import Ledger
 
 LEAST_SHARE = 0.05
-"""A loss that is a smaller share of the elapsed time has no sentence."""
+"""A loss that is a smaller share of the time in supersteps has no sentence."""
 MOST_SENTENCES = 5
 BALANCED_SHARE = 0.1
 """A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
@@ -85,7 +85,8 @@ def judge(ledger: Ledger) -> Verdict:
     whole = ledger.account.elapsed_ns * ledger.callgraph.run.nprocs
     if whole == 0:
         return Verdict(True, (Sentence(NOTHING, 0.0, BALANCED),))
-    worth = [each for each in ledger.findings if each.ns >= LEAST_SHARE * whole]
+    least = LEAST_SHARE * ledger.account.in_supersteps_ns()
+    worth = [each for each in ledger.findings if each.ns >= least]
     told = sorted(
         ((sentence(ledger, each, mended=True), each) for each in worth),
         key=lambda pair: (pair[0].kind == CORE, pair[0].without_s or 0.0, -pair[0].seconds),
@@ -112,7 +113,7 @@ def _rest(spent: Counter[str], whole: int, elapsed_s: float, others: bool) -> Se
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f}%" if share >= 0.01 or share == 0 else "under 1%"
+    return f"{100 * share:.0f}%" if share >= 0.005 or share == 0 else "under 1%"
 
 
 def _about_the_run(ledger: Ledger) -> Sentence:
@@ -121,7 +122,7 @@ def _about_the_run(ledger: Ledger) -> Sentence:
     whole = ledger.account.elapsed_ns * ledger.callgraph.run.nprocs
     lost_ns = spent["imbalance"] + spent["transfer_imbalance"]
     figures = _figures(lost_ns / whole * elapsed_s, elapsed_s)
-    if lost_ns < BALANCED_SHARE * whole:
+    if lost_ns < BALANCED_SHARE * ledger.account.in_supersteps_ns():
         text = (
             f"Balanced: {figures} are lost in waiting for other processes, and no place in the "
             "program loses 5% or more."
@@ -298,5 +299,5 @@ def _called(finding: Finding, callgraph: CallGraph) -> str:
         return ""
     first, *others = finding.sites
     name = fmt.visible(callgraph.graph.nodes[first.function]["node"].name)
-    more = f" and from {fmt.counted(len(others), 'more line')}" if others else ""
+    more = f" and from {fmt.counted(len(others), 'other line')}" if others else ""
     return f", called by {name} at line {first.line}{more}"

@@ -14,7 +14,7 @@ from bsplib.profiler import critical, shown
 from bsplib.profiler import format as fmt
 from bsplib.profiler.account import PARTS, TITLES
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.costs import METRICS, root_count, waiting_ns
+from bsplib.profiler.costs import METRICS, elapsed_s, root_count, waiting_ns
 from bsplib.profiler.critical import PATHS, critical_path
 from bsplib.profiler.dot import LayoutError
 from bsplib.profiler.efficiency import efficiencies
@@ -157,12 +157,6 @@ def describe_head(run: Run | RunHead) -> Json:
         "nprocs": run.nprocs,
         "complete": run.complete,
     }
-
-
-def elapsed_s(run: Run) -> float:
-    """Return the time from the start of the first process to the end of the last, in seconds."""
-    records = run.records
-    return int(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
 
 
 def lay_out(callgraph: CallGraph, names: Sequence[str]) -> Json:

@@ -205,7 +205,7 @@ def test_the_verdict_stands_before_the_table(broadcasts):
     assert first.startswith(
         "3.00 of 6.03 ms (50%) are lost waiting for process 0 in bcast_onestage"
     )
-    assert "called by foo at line 12 and from 1 more line (fixed straggler)" in first
+    assert "called by foo at line 12 and from 1 other line (fixed straggler)" in first
     assert any("loss" in line for line in rest)
 
 

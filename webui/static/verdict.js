@@ -43,7 +43,7 @@ export function createVerdict({ store, isLong = false }) {
     const list = html("ol", {}, ...sentences.map((sentence) => item(sentence, model)));
     host.replaceChildren(
       html("div", { class: "sentences" }, list, ...others),
-      ...(sentences.length > 1 ? [moreButton(sentences.length - 1)] : []));
+      ...(sentences.length + others.length > 1 ? [moreButton(sentences.length + others.length - 1)] : []));
     host.hidden = sentences.length === 0;
   }
 
