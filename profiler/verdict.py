@@ -40,6 +40,8 @@ BALANCED_SHARE = 0.1
 """A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
 MOST_OF_IT = 0.5
 """Share of the losses that lie below a function which is named for them."""
+_LEAST_SAVED = 0.01
+"""A loss is hidden by others if to mend it alone saves a smaller share of the elapsed time."""
 _LEAST_LISTED = 0.005
 """A part of the account that is a smaller share of the elapsed time is not listed."""
 BALANCED, SPREAD, REST = "balanced", "spread", "rest"
@@ -164,7 +166,7 @@ def sentence(ledger: Ledger, finding: Finding, *, mended: bool = False) -> Sente
     without_s = ledger.mending.without_ns(finding) / 1e9 if mended else None
     text = f"{_figures(seconds, elapsed_s)} {_ABOUT[finding.cause](finding, ledger)}"
     if without_s is not None:
-        text += f"; {_REMEDIES[finding.cause]} the run would take {fmt.seconds(without_s)}"
+        text += f"; {_mended(finding, without_s, elapsed_s)}"
     return Sentence(
         f"{text}.",
         seconds,
@@ -174,6 +176,13 @@ def sentence(ledger: Ledger, finding: Finding, *, mended: bool = False) -> Sente
         finding.part,
         without_s,
     )
+
+
+def _mended(finding: Finding, without_s: float, elapsed_s: float) -> str:
+    """Return what the run would take without a loss; other losses may hide it."""
+    if elapsed_s - without_s < _LEAST_SAVED * elapsed_s:
+        return "to mend this alone would save little, since other processes take as long"
+    return f"{_REMEDIES[finding.cause]} the run would take {fmt.seconds(without_s)}"
 
 
 def _figures(seconds: float, elapsed_s: float) -> str:
