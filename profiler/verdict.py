@@ -182,7 +182,16 @@ def _mended(finding: Finding, without_s: float, elapsed_s: float) -> str:
     """Return what the run would take without a loss; other losses may hide it."""
     if elapsed_s - without_s < _LEAST_SAVED * elapsed_s:
         return "to mend this alone would save little, since other processes take as long"
-    return f"{_REMEDIES[finding.cause]} the run would take {fmt.seconds(without_s)}"
+    remedy = _fewer(finding) if finding.cause == SYNC else _REMEDIES[finding.cause]
+    return f"{remedy} the run would take {fmt.seconds(without_s)}"
+
+
+def _fewer(finding: Finding) -> str:
+    if finding.needless == 0:
+        return "with half as many"
+    if finding.needless == finding.count:
+        return "without them"
+    return "without these, and with half of the others,"
 
 
 def _figures(seconds: float, elapsed_s: float) -> str:
@@ -198,7 +207,6 @@ _REMEDIES = {
     SUB_GROUPS: "with equal sub-groups",
     COMM: "with even transfers",
     WAIT: "without it",
-    SYNC: "with half of those that move bytes, and without the others,",
     BYTES: "with half as many bytes",
     CORES: "with a core for each process",
 }

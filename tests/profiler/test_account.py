@@ -179,5 +179,4 @@ def test_the_account_of_a_recorded_run_covers_what_its_header_says(tmp_path):
     assert list(account.whole()) == list(PARTS)
     assert account.whole() | {"transfers": 0} == dict.fromkeys(PARTS, 0) | {
         "useful": 3_000_000, "imbalance": 1_000_000, "latency": 20_000,
-        "ends": 20_000,
     }  # fmt: skip
