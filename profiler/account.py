@@ -169,9 +169,14 @@ class Account:
         return self.end_ns - self.begin_ns
 
     def in_supersteps_ns(self) -> int:
-        """Return the time of all processes in supersteps: without recording, start and end."""
+        """Return the time of all processes in supersteps, while they had a core.
+
+        What the recorder, the start and the end of a run and other programs take does not
+        decide what is worth a sentence about the program.
+        """
         spent = self.whole()
-        return self.elapsed_ns * self.run.nprocs - spent["recording"] - spent["ends"]
+        others = spent["recording"] + spent["ends"] + spent["core"]
+        return self.elapsed_ns * self.run.nprocs - others
 
     def blocks(self) -> Iterator[Block]:
         """Return what is booked for each record, for one block of records after another."""

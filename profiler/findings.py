@@ -333,7 +333,8 @@ class _Finder:
     def bytes(self) -> Iterator[Finding]:
         """Yield the transfers of each cost centre, in a run that is bound by them."""
         account = self._account
-        sums = account.sums(self._origin, len(self._callgraph.origins))[parts.TRANSFERS]
+        booked = account.sums(self._origin, len(self._callgraph.origins))
+        sums, uneven = booked[parts.TRANSFERS], booked[parts.TRANSFER_IMBALANCE]
         if sums.sum() < BOUND_SHARE * account.in_supersteps_ns():
             return
         places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -343,6 +344,8 @@ class _Finder:
         h_out, h_in = account.h_out_and_in
         h = np.maximum(h_out, h_in)
         for origins in places.values():
+            if uneven[origins].sum() > _HALF * sums[origins].sum():
+                continue  # to even them out is the better remedy
             rows = np.flatnonzero(np.isin(self._origin, origins))
             most = int(rows[h[rows].argmax()])
             clusters = [_Cluster(FIXED, (), origin, rows, 0, most) for origin in origins]

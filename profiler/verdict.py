@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.losses import Ledger
 
 LEAST_SHARE = 0.05
-"""A loss that is a smaller share of the time in supersteps has no sentence."""
+"""A loss that is a smaller share of the time in supersteps on a core has no sentence."""
 MOST_SENTENCES = 5
 BALANCED_SHARE = 0.1
 """A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
@@ -66,6 +66,8 @@ class Sentence(NamedTuple):
     """The part of the account that it is about."""
     without_s: float | None = None
     """What the run would take if this alone were mended; None if that is not known."""
+    who: tuple[int, ...] = ()
+    """The processes that are waited for, or blocked; empty where no one stands out."""
 
 
 class Verdict(NamedTuple):
@@ -90,7 +92,7 @@ def judge(ledger: Ledger) -> Verdict:
     least = LEAST_SHARE * ledger.account.in_supersteps_ns()
     worth = [each for each in ledger.findings if each.ns >= least]
     told = sorted(
-        ((sentence(ledger, each, mended=True), each) for each in worth),
+        (pair for pair in _told(ledger, worth) if not _is_noise(pair[0], ledger.elapsed_s)),
         key=lambda pair: (pair[0].kind == CORE, pair[0].without_s or 0.0, -pair[0].seconds),
     )[:MOST_SENTENCES]
     sentences = [each for each, _ in told] or [_about_the_run(ledger)]
@@ -99,6 +101,16 @@ def judge(ledger: Ledger) -> Verdict:
         spent[finding.part] -= finding.ns
     rest = _rest(spent, whole, ledger.elapsed_s, bool(told))
     return Verdict(sentences[0].kind == BALANCED, tuple(sentences), rest)
+
+
+def _told(ledger: Ledger, findings: list[Finding]) -> list[tuple[Sentence, Finding]]:
+    return [(sentence(ledger, each, mended=True), each) for each in findings]
+
+
+def _is_noise(sentence: Sentence, elapsed_s: float) -> bool:
+    """Tell whether transfers differ now and then, so that to even them saves nothing."""
+    saved_s = elapsed_s - (sentence.without_s or 0.0)
+    return sentence.part == "transfer_imbalance" and saved_s < _LEAST_SAVED * elapsed_s
 
 
 def _rest(spent: Counter[str], whole: int, elapsed_s: float, others: bool) -> Sentence:
@@ -175,6 +187,7 @@ def sentence(ledger: Ledger, finding: Finding, *, mended: bool = False) -> Sente
         finding.superstep if finding.group == 0 else None,
         finding.part,
         without_s,
+        finding.pids if finding.kind != COMMUNICATION else (),
     )
 
 

@@ -466,25 +466,31 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
     cores = backends.own_cores()
     is_virtual = backends.find(setting.backend).is_virtual
     scaling = {"virtual_time": _scaling(setting.machine, setting.nprocs)} if is_virtual else {}
-    return scaling | {
-        "program": _program(),
-        "main": getattr(task.main, "__qualname__", repr(task.main)),
-        "arguments": [] if _is_notebook() else sys.argv[1:],
-        "parameters": numbers_among(task.main, task.args, task.kwargs),
-        "folder": _folder(),
-        "backend": setting.backend,
-        "machine": asdict(setting.machine),
-        "machine_given": setting.machine_given,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "host": platform.node(),
-        "cores": cores,
-        "cpu_measured": not is_virtual,
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "bsplib": __version__,
-        "core": core.BUILD,
-    }
+    repeat = current().repeat
+    repeated = {} if repeat is None else {"repeat": list(repeat)}
+    return (
+        scaling
+        | repeated
+        | {
+            "program": _program(),
+            "main": getattr(task.main, "__qualname__", repr(task.main)),
+            "arguments": [] if _is_notebook() else sys.argv[1:],
+            "parameters": numbers_among(task.main, task.args, task.kwargs),
+            "folder": _folder(),
+            "backend": setting.backend,
+            "machine": asdict(setting.machine),
+            "machine_given": setting.machine_given,
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "host": platform.node(),
+            "cores": cores,
+            "cpu_measured": not is_virtual,
+            "system": platform.platform(),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "bsplib": __version__,
+            "core": core.BUILD,
+        }
+    )
 
 
 def _program() -> str:

@@ -66,6 +66,7 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
     check_product("nodes", len(names), "processes", profile.nprocs, MAX_SLICES)
     return {
         **tables.facts(profile.run, profile.number),
+        "repeat": profile.run.repeat,
         "rates": _rates(ledger.rates),
         "cost_s": ledger.cost_s,
         "loss_s": ledger.lost_s,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bsplib.profiler.profile import RunProfile
+    from bsplib.profiler.repeats import Repeats
 
 
 _LEAST_TITLE = 20
@@ -35,17 +36,24 @@ def print_title(profile: RunProfile, console: Console) -> None:
         print_wrapped(console, f"  {on}")
 
 
-def print_verdict(profile: RunProfile, console: Console) -> None:
-    """Print the verdict on a run, and its efficiencies."""
-    verdict, ledger = profile.verdict(), profile.ledger()
-    for entry in (*verdict.sentences, *([verdict.rest] if verdict.rest else [])):
-        print_wrapped(console, entry.text)
+def print_verdict(repeats: Repeats, console: Console) -> None:
+    """Print the verdict on a run, with intervals where it was repeated, and its efficiencies."""
+    verdict, ledger = repeats.median.verdict(), repeats.median.ledger()
+    repeated = len(repeats.runs) > 1
+    if repeated:
+        print_wrapped(console, f"the run of median time; {repeats.elapsed()}")
+    for interval in repeats.intervals():
+        doubt = f" [{interval}]" if repeated else ""
+        print_wrapped(console, f"{interval.sentence.text}{doubt}")
     if verdict.rest:
+        print_wrapped(console, verdict.rest.text)
         found = efficiencies(ledger.account, ledger.mending.replay)
+        is_measured = repeats.median.run.meta.get("backend") != "sim"
         print_wrapped(
             console,
             f"parallel efficiency {found.parallel:.0%} = load balance {found.load_balance:.0%} x "
-            f"serialisation {found.serialisation:.0%} x transfer {found.transfer:.0%}",
+            f"serialisation {found.serialisation:.0%} x transfer {found.transfer:.0%}"
+            f"{'; from one run' if is_measured and not repeated else ''}",
         )
 
 

@@ -216,7 +216,5 @@ CAUSES = {
     "supersteps": Cause(
         by_supersteps, "too many supersteps", ("in tick", "20000 of which move no bytes")
     ),
-    "hidden": Cause(
-        by_two_causes_that_hide_each_other, "fixed", ("process 0", "alone would save little")
-    ),
+    "hidden": Cause(by_two_causes_that_hide_each_other, "fixed", ("process 0",)),
 }
