@@ -32,7 +32,7 @@ from bsplib.profiler.kinds import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -117,12 +117,11 @@ def find(callgraph: CallGraph, account: Account, books: Books) -> list[Finding]:
     if len(account.run.records) == 0:
         return []
     finder = _Finder(callgraph, account, books)
-    found = [
-        *finder.waits(),
-        *finder.supersteps(),
-        *finder.bytes(),
-        *finder.cores(),
-    ]
+    waits = list(finder.waits())
+    uneven = {
+        each.chain[-2:]: each.ns for each in waits if (each.cause, each.habit) == (COMM, FIXED)
+    }
+    found = [*waits, *finder.supersteps(), *finder.bytes(uneven), *finder.cores()]
     return sorted((each for each in found if each.ns > 0), key=lambda each: -each.ns)
 
 
@@ -330,11 +329,14 @@ class _Finder:
             rows=rows,
         )
 
-    def bytes(self) -> Iterator[Finding]:
-        """Yield the transfers of each cost centre, in a run that is bound by them."""
+    def bytes(self, uneven: Mapping[tuple[str, ...], int]) -> Iterator[Finding]:
+        """Yield the transfers of each cost centre, in a run that is bound by them.
+
+        Args:
+            uneven: what others wait for the transfers of one process, by cost centre.
+        """
         account = self._account
-        booked = account.sums(self._origin, len(self._callgraph.origins))
-        sums, uneven = booked[parts.TRANSFERS], booked[parts.TRANSFER_IMBALANCE]
+        sums = account.sums(self._origin, len(self._callgraph.origins))[parts.TRANSFERS]
         if sums.sum() < BOUND_SHARE * account.in_supersteps_ns():
             return
         places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -344,7 +346,8 @@ class _Finder:
         h_out, h_in = account.h_out_and_in
         h = np.maximum(h_out, h_in)
         for origins in places.values():
-            if uneven[origins].sum() > _HALF * sums[origins].sum():
+            place = self._callgraph.origins[origins[0]].chain[-2:]
+            if uneven.get(place, 0) > _HALF * sums[origins].sum():
                 continue  # to even them out is the better remedy
             rows = np.flatnonzero(np.isin(self._origin, origins))
             most = int(rows[h[rows].argmax()])
