@@ -24,7 +24,7 @@ from bsplib.profiler.findings import Finding, find
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.mending import Mending
 from bsplib.profiler.pricing import Priced, price
-from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
 from bsplib.profiler.retimed import retimed
 from bsplib.profiler.verdict import Verdict, judge, sentence
 
@@ -236,7 +236,9 @@ def book(callgraph: CallGraph, rates: Rates | None = None) -> Ledger:
         callgraph,
         by_origin,
         books,
-        (rates.g, rates.l, rates.rule, rates.ratio) == (own.g, own.l, own.rule, own.ratio),
+        # Rates that were fitted to the whole run hold for a part of it, too.
+        rates.source in {FITTED, NO_SOURCE}
+        or (rates.g, rates.l, rates.rule, rates.ratio) == (own.g, own.l, own.rule, own.ratio),
     )
 
 
