@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler import account as parts
+from bsplib.profiler._numbering import ranked
 from bsplib.profiler.account import Account
 from bsplib.profiler.kinds import (
     BLOCKED,
@@ -56,7 +57,7 @@ _ALONE = 0.35
 MANY_STEPS = 5
 """A place that is passed fewer times does not have too many supersteps."""
 BOUND_SHARE = 0.3
-"""A run of whose time in supersteps transfers take this share is bound by communication."""
+"""A run of whose time in supersteps transfers, even or not, take this share is bound by them."""
 _FAR_MORE = 1.5
 
 
@@ -155,12 +156,13 @@ class _Finder:
         """How often each call stack is passed."""
         size = np.array([group.size for group in self._run.groups])
         self._size: Ints = size[self._run.records["group"]]
+        self._lost, self._sums = self._booked()
 
     # -- what others wait for ---------------------------------------------------------------------
 
     def waits(self) -> Iterator[Finding]:
         """Yield what processes wait for one another, and what they are blocked."""
-        lost = self._lost()
+        lost = self._lost
         for cause, part in _PARTS.items():
             merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
             for cluster in self._clusters(lost[cause]):
@@ -170,12 +172,20 @@ class _Finder:
             for clusters in merged.values():
                 yield self._waited(cause, part, clusters, lost[cause])
 
-    def _lost(self) -> dict[str, Ints]:
-        """Return by cause what is lost for each record, as others wait for it."""
+    def _booked(self) -> tuple[dict[str, Ints], Ints]:
+        """Read the account once.
+
+        Returns:
+            By cause what is lost for each record, as others wait for it; and what is booked at
+            each origin, of shape (parts, origins).
+        """
         account, count = self._account, len(self._run.records)
         lost = {cause: np.zeros(count, np.int64) for cause in _PARTS}
         uneven = np.zeros(int(account.step.max()) + 1, np.int64)
+        sums = np.zeros((len(parts.PARTS), len(self._callgraph.origins)), np.int64)
         for rows, booked, waits in account.blocks():
+            for total, values in zip(sums, booked, strict=True):
+                np.add.at(total, self._origin[rows], values)
             behind = account.behind[rows]
             for cause, why in _WAITS.items():
                 np.add.at(lost[cause], behind, waits[why])
@@ -184,7 +194,7 @@ class _Finder:
             np.add.at(uneven, account.step[rows], more)
         leaders = self._books.supersteps.h[account.rates.rule].record
         lost[COMM][leaders] += uneven
-        return lost
+        return lost, sums
 
     def _clusters(self, lost: Ints) -> Iterator[_Cluster]:
         """Yield the clusters of what is lost for each record, by call stack."""
@@ -198,8 +208,7 @@ class _Finder:
                 yield from self._at_origin(origin, mine, lost)
 
     def _at_origin(self, origin: int, rows: Ints, lost: Ints) -> Iterator[_Cluster]:
-        step = self._account.step[rows]
-        _, which = np.unique(step, return_inverse=True)
+        which = ranked(self._account.step[rows])[1]
         by_step = np.bincount(which, lost[rows])
         worst = int(by_step.argmax())
         if self._passed[origin] >= _REPEATED and by_step[worst] > _HALF * by_step.sum():
@@ -242,7 +251,7 @@ class _Finder:
             self._sites(clusters),
             int(record["superstep"]) if once else None,
             int(record["group"]),
-            len(np.unique(self._account.step[rows])),
+            len(self._steps_of(rows)),
             sharing=self._sharing(rows) if cause == COMP else 0,
             rows=rows,
         )
@@ -289,13 +298,21 @@ class _Finder:
                 sites[Site(chain[-3], line)] = None
         return tuple(sites)
 
+    def _steps_of(self, rows: Ints) -> Ints:
+        """Return the supersteps of some records, each once."""
+        inside = np.zeros(len(self._account.h_max), bool)
+        inside[self._account.step[rows]] = True
+        return np.flatnonzero(inside)
+
     def _sharing(self, rows: Ints) -> int:
         """Return how many processes end the supersteps of some records where these end."""
-        steps = np.unique(self._account.step[rows])
+        steps = self._steps_of(rows)
         leaves = [origin.chain[-1] for origin in self._callgraph.origins]
         number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}
         leaf_of = np.array([number[leaf] for leaf in leaves])
-        here = np.isin(self._account.step, steps)
+        inside = np.zeros(len(self._account.h_max), bool)
+        inside[steps] = True
+        here = inside[self._account.step]
         there = leaf_of[self._origin[here]] == leaf_of[self._origin[rows[0]]]
         mean = np.count_nonzero(there) / len(steps)
         return max(1, round(mean)) if mean <= _HALF * self._size[rows].mean() else 0
@@ -305,7 +322,7 @@ class _Finder:
     def supersteps(self) -> Iterator[Finding]:
         """Yield the l of places with more of it than of all else, as one loss."""
         account = self._account
-        sums = account.sums(self._origin, len(self._callgraph.origins))
+        sums = self._sums
         others = sums[parts.USEFUL] + sums[parts.TRANSFERS]
         many = (sums[parts.LATENCY] > others) & (self._passed >= MANY_STEPS)
         at = np.flatnonzero(many)
@@ -314,7 +331,7 @@ class _Finder:
         at = at[np.argsort(-sums[parts.LATENCY][at], kind="stable")]
         chains = [self._callgraph.origins[origin].chain for origin in at.tolist()]
         rows = np.flatnonzero(many[self._origin])
-        steps = np.unique(account.step[rows])
+        steps = self._steps_of(rows)
         yield Finding(
             SYNC,
             STEPS,
@@ -336,8 +353,11 @@ class _Finder:
             uneven: what others wait for the transfers of one process, by cost centre.
         """
         account = self._account
-        sums = account.sums(self._origin, len(self._callgraph.origins))[parts.TRANSFERS]
-        if sums.sum() < BOUND_SHARE * account.in_supersteps_ns():
+        sums = self._sums[parts.TRANSFERS]
+        if (
+            sums.sum() + self._sums[parts.TRANSFER_IMBALANCE].sum()
+            < BOUND_SHARE * account.in_supersteps_ns()
+        ):
             return
         places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for origin in np.argsort(-sums, kind="stable").tolist():
@@ -361,7 +381,7 @@ class _Finder:
                 self._callgraph.origins[origins[0]].chain,
                 (int(self._pid[most]),),
                 self._sites(clusters),
-                count=len(np.unique(account.step[rows])),
+                count=len(self._steps_of(rows)),
                 total_bytes=int(h_out[rows].sum()),
                 most_bytes=int(h[most]),
                 rows=rows,
