@@ -170,7 +170,7 @@ def pass_on(bsp: bsplib.Group, block: bytes) -> None:
 
 
 def by_bytes(bsp: bsplib.Group) -> float:
-    """Send 16 MB to each other, then half of it, then nothing, so that g and l can be told apart."""
+    """Send 16 MB, then half of it; and nothing, so that g and l can be told apart."""
     for number in range(ROUNDS):
         pass_on(bsp, bytes(16_000_000 if number % 2 else 8_000_000))
         for _ in range(3):
