@@ -118,7 +118,8 @@ def describe_verdict(ledger: Ledger) -> Json:
     return {
         "balanced": balanced,
         "sentences": [
-            each._asdict() | {"node": None if each.node is None else number[each.node]}
+            each._asdict()
+            | {"node": None if each.node is None else number[each.node], "who": list(each.who)}
             for each in sentences
         ],
         "rest": None if rest is None else rest.text,
