@@ -24,7 +24,16 @@ from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.timing import seconds_of
 from bsplib import webui
-from bsplib.recording.records import NO_CPU, RECORD, TRAFFIC, Frame, Run, Trace, root_group
+from bsplib.recording.records import (
+    FROM_SYSTEM,
+    NOT_MEASURED,
+    RECORD,
+    TRAFFIC,
+    Frame,
+    Run,
+    Trace,
+    root_group,
+)
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Stack
@@ -85,7 +94,8 @@ def tree_of_functions(nodes: int) -> Run:
     records["pid"] = np.tile(np.arange(NPROCS), supersteps)
     records["superstep"] = np.repeat(np.arange(supersteps), NPROCS)
     records["stack"] = records["superstep"] % functions
-    records["cpu"] = NO_CPU
+    for name in FROM_SYSTEM:
+        records[name] = NOT_MEASURED
     scale = rng.lognormal(11, 1.5, (supersteps, 1))
     work = (scale * rng.uniform(0.2, 1, (supersteps, NPROCS))).astype(np.int64)
     released = np.cumsum(work.max(axis=1))

@@ -21,7 +21,8 @@ from benchmarks.timing import seconds_of
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.heatmap import Heatmap
 from bsplib.recording.records import (
-    NO_CPU,
+    FROM_SYSTEM,
+    NOT_MEASURED,
     RECORD,
     TRAFFIC,
     Direction,
@@ -62,7 +63,8 @@ def large_run(*, in_sub_groups: bool) -> Run:
     records["arrive"] = records["start"] + work.ravel()
     records["released"] = records["end"] = np.repeat(released, NPROCS)
     records["pid"], records["stack"], records["superstep"] = pid, stack, number
-    records["cpu"] = NO_CPU
+    for name in FROM_SYSTEM:
+        records[name] = NOT_MEASURED
     if in_sub_groups:
         records["group"] = 1 + 2 * (number % _PARTITIONS) + pid // (NPROCS // 2)
     traffic = np.zeros(len(records), TRAFFIC)

@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.losses import book
-from bsplib.recording.records import RECORD, TRAFFIC, Direction, Frame, Run, Trace, root_group
+from bsplib.recording.records import (
+    FROM_SYSTEM,
+    NOT_MEASURED,
+    RECORD,
+    TRAFFIC,
+    Direction,
+    Frame,
+    Run,
+    Trace,
+    root_group,
+)
 from bsplib.recording.trace import read_trace, write_archive
 
 LINES = 40
@@ -60,7 +70,9 @@ def ring(nprocs: int, supersteps: int) -> Run:
     records["arrive"] = records["start"] + work
     records["released"], records["end"] = released, released + 50
     records["comm_calls"] = 20
-    records["cpu"] = work - rng.integers(0, 200, shape)
+    for name in FROM_SYSTEM:
+        records[name] = NOT_MEASURED
+    records["comp_cpu"] = work - 20 - rng.integers(0, 200, shape)
     traffic = np.zeros(shape, TRAFFIC)
     traffic["record"] = np.arange(nprocs * supersteps).reshape(shape)
     traffic["partner"] = ((np.arange(nprocs) + 1) % nprocs)[:, np.newaxis]

@@ -8,7 +8,7 @@ import numpy as np
 
 from bsplib.profiler._numbering import blocks, by_blocks, finder, is_small, rank_in_place
 from bsplib.profiler._segments import changes
-from bsplib.recording.records import NO_CPU, Direction, Run
+from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED, Direction, Run
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def root_count(run: Run) -> int:
 def computation_ns(run: Run) -> NDArray[np.float64]:
     """Return the computation w of each record, in nanoseconds.
 
-    This is W, the time from start to arrival without primitives and sub-groups. Where CPU
-    time was measured, w is at most the share of W in it, ``cpu * W / (W + calls)``, so
-    that waiting for a core does not count as computation.
+    This is W, the time from start to arrival without primitives and sub-groups. Where the
+    time ready without a core was measured, it is left out; where only CPU time was measured, w
+    is at most that. So waiting for a core does not count as computation.
     """
 
     def compute() -> NDArray[np.float64]:
@@ -93,12 +93,11 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
 
 
 def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
-    spent, cpu = _spent_ns(records), np.ascontiguousarray(records["cpu"])
-    share = spent / np.maximum(spent + records["comm_calls"], 1)
-    # Whole numbers of nanoseconds are added without rounding errors.
-    on_a_core = np.rint(cpu * share)
-    w: NDArray[np.float64] = np.where(cpu == NO_CPU, spent, np.minimum(spent, on_a_core))
-    return w
+    spent = _spent_ns(records)
+    cpu, ready = records["comp_cpu"], records["comp_ready"]
+    w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
+    kept: NDArray[np.float64] = np.where(ready == NOT_MEASURED, w, spent - ready)
+    return kept
 
 
 def waiting_ns(run: Run) -> float | None:
@@ -114,16 +113,33 @@ def waiting_ns(run: Run) -> float | None:
         for part in blocks(len(w)):
             records = run.records[part]
             waited += float((_spent_ns(records) - w[part]).sum())
-            measured |= bool((records["cpu"] != NO_CPU).any())
+            known = np.maximum(records["comp_cpu"], records["comp_ready"])
+            measured |= bool((known != NOT_MEASURED).any())
         return waited if measured else None
 
     return _once(run, "waiting_ns", compute)
 
 
 def elapsed_s(run: Run) -> float:
-    """Return the seconds from the start of the first superstep to the end of the last one."""
-    records = run.records
-    return float(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
+    """Return the seconds that the caller of a run waited for it; see :func:`span_of`."""
+    began, ended = span_of(run)
+    return (ended - began) / 1e9
+
+
+def span_of(run: Run) -> tuple[int, int]:
+    """Return when a run began and ended, in nanoseconds on the clock of its records.
+
+    This is the time that its caller waited, where the trace knows it; otherwise from the
+    beginning of the first superstep to the end of the last one.
+    """
+    records = run.records[run.records["group"] == 0]
+    first = int(records["start"].min(initial=MAX_NUMBER)) if len(records) else 0
+    last = int(run.records["end"].max(initial=0))
+    life = run.lifetime
+    if life is None or run.meta.get("backend") == "sim":  # whose caller has no virtual time
+        return min(first, last), last
+    times = (life.collected, life.returned, last)
+    return min(life.called, first), max(time for time in times if time is not None)
 
 
 def spent_ns(run: Run) -> NDArray[np.float64]:

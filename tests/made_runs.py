@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bsplib.recording.records import (
-    NO_CPU,
+    FROM_SYSTEM,
+    NOT_MEASURED,
     RECORD,
     TRAFFIC,
     Direction,
@@ -47,7 +48,8 @@ class RunMaker:
         rows = np.zeros(self.nprocs, dtype=RECORD)
         rows["pid"] = np.arange(self.nprocs)
         rows["superstep"] = self.superstep
-        rows["cpu"] = NO_CPU
+        for name in FROM_SYSTEM:
+            rows[name] = NOT_MEASURED
         rows["kind"] = kind
         rows["stack"] = self.stacks.setdefault(stack, len(self.stacks))
         rows["comm_calls"] = np.round(np.asarray(calls_s) * NS)

@@ -11,9 +11,10 @@ import numpy as np
 from bsplib.backends.members import as_members
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import (
-    NO_CPU,
+    NOT_MEASURED,
     RECORD,
     TRAFFIC,
+    UNMEASURED,
     Direction,
     Frame,
     GroupInfo,
@@ -71,7 +72,7 @@ class Script:
             stacks: one for all, or one a process; None: it broke off before.
             w: computation, for all or by process of the group.
             calls: time in put, get, send.
-            cpu: CPU time by process; not measured if None.
+            cpu: CPU time of the computation by process; not measured if None.
             waits: idle time by process; what a global sync makes of it if None.
             transfer: from the release to the end.
             puts: (from, to, bytes), asked for by the sender.
@@ -84,7 +85,7 @@ class Script:
         stacks = [stacks] * size if isinstance(stacks, str) else stacks
         w, calls = (by if not isinstance(by, int) else [by] * size for by in (w, calls))
         arrive = [self.clock[pid] + w[i] + calls[i] for i, pid in enumerate(pids)]
-        cpu = cpu or [NO_CPU] * size
+        cpu = cpu or [NOT_MEASURED] * size
         waits = waits or [0 if kind == Kind.END else max(arrive) - time for time in arrive]
         asked = {}
         for i, (pid, stack) in enumerate(zip(pids, stacks, strict=True)):
@@ -96,7 +97,7 @@ class Script:
             asked[pid] = len(self.rows)
             times = (start, arrive[i], released, end, calls[i], self.sub.pop((group, pid), 0))
             place = pid, group, self.superstep[group], kind, site
-            self.rows.append((*place, *times, cpu[i], 0, 0))
+            self.rows.append((*place, *times, 0, 0, cpu[i], *UNMEASURED[1:]))
             self.clock[pid] = self.begun[group, pid] = end
         for source, target, size_bytes in puts:
             self.traffic.append((asked[source], target, Direction.OUT, size_bytes, 1))

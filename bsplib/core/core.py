@@ -336,7 +336,7 @@ class Core(Delivering):
         """End the superstep, and write its record."""
         log: Any = self._log
         arrive = self._time_ns()
-        log.arrive()
+        log.arrive(arrive, self._comm_ns)
         superstep = self._superstep
         self._end_by_meeting(_SYNC, arrive)
         end = self._time_ns()
@@ -348,7 +348,7 @@ class Core(Delivering):
             superstep, _SYNC, stack, arrive, released if released < end else end, end, self._comm_ns
         )
         self._comm_ns = 0
-        log.begin_cpu_time()
+        log.rest(self._time_ns())
         log.begin(self._time_ns())
 
     def _write_counts(self) -> None:

@@ -15,7 +15,9 @@ cdef extern from *:
         int64_t superstep;
         uint8_t kind;
         int32_t stack;
-        int64_t start, arrive, released, end, comm_calls, sub, cpu, self_bytes, self_messages;
+        int64_t start, arrive, released, end, comm_calls, sub, self_bytes, self_messages;
+        int64_t comp_cpu, comp_ready, comm_cpu, comm_ready;
+        int64_t comp_minor, comp_major, comm_minor, comm_major, recording;
     } bsp_superstep;
     typedef struct {
         int64_t record;
@@ -30,7 +32,9 @@ cdef extern from *:
         long long superstep
         unsigned char kind
         int stack
-        long long start, arrive, released, end, comm_calls, sub, cpu, self_bytes, self_messages
+        long long start, arrive, released, end, comm_calls, sub, self_bytes, self_messages
+        long long comp_cpu, comp_ready, comm_cpu, comm_ready
+        long long comp_minor, comp_major, comm_minor, comm_major, recording
 
     ctypedef struct Traffic "bsp_traffic":
         long long record
@@ -54,14 +58,29 @@ cdef inline word start_of(object memory) except? 0:
 cdef inline void pack_superstep(
     word start, Py_ssize_t offset, int pid, int group, long long superstep,
     unsigned char kind, int stack, long long start_ns, long long arrive, long long released,
-    long long end, long long comm_calls, long long sub, long long cpu, long long self_bytes,
-    long long self_messages,
+    long long end, long long comm_calls, long long sub, long long self_bytes,
+    long long self_messages, long long comp_cpu, long long comp_ready, long long comm_cpu,
+    long long comm_ready, long long comp_minor, long long comp_major, long long comm_minor,
+    long long comm_major, long long recording,
 ) noexcept:
     cdef Superstep *row = <Superstep *> <size_t> (start + <word> offset)
     row.pid, row.group, row.superstep, row.kind, row.stack = pid, group, superstep, kind, stack
     row.start, row.arrive, row.released, row.end = start_ns, arrive, released, end
-    row.comm_calls, row.sub, row.cpu = comm_calls, sub, cpu
+    row.comm_calls, row.sub = comm_calls, sub
     row.self_bytes, row.self_messages = self_bytes, self_messages
+    row.comp_cpu, row.comp_ready = comp_cpu, comp_ready
+    row.comm_cpu, row.comm_ready = comm_cpu, comm_ready
+    row.comp_minor, row.comp_major = comp_minor, comp_major
+    row.comm_minor, row.comm_major = comm_minor, comm_major
+    row.recording = recording
+
+cdef inline void add_to_superstep(
+    word start, Py_ssize_t offset, long long comp_cpu, long long comp_ready, long long comm_cpu,
+    long long comm_ready,
+) noexcept:
+    cdef Superstep *row = <Superstep *> <size_t> (start + <word> offset)
+    row.comp_cpu, row.comp_ready = row.comp_cpu + comp_cpu, row.comp_ready + comp_ready
+    row.comm_cpu, row.comm_ready = row.comm_cpu + comm_cpu, row.comm_ready + comm_ready
 
 cdef inline void pack_traffic(
     word start, Py_ssize_t offset, long long record, int partner, unsigned char direction,
@@ -87,8 +106,16 @@ cdef class Rows:
     cpdef int append_superstep(
         self, int pid, int group, long long superstep, unsigned char kind, int stack,
         long long start, long long arrive, long long released, long long end,
-        long long comm_calls, long long sub, long long cpu, long long self_bytes,
-        long long self_messages,
+        long long comm_calls, long long sub, long long self_bytes,
+        long long self_messages, long long comp_cpu, long long comp_ready, long long comm_cpu,
+        long long comm_ready, long long comp_minor, long long comp_major, long long comm_minor,
+        long long comm_major, long long recording,
+    ) except -1
+    cpdef bint is_nearly_full(self) noexcept
+    @cython.locals(at=Py_ssize_t)
+    cpdef int amend(
+        self, Py_ssize_t row, long long comp_cpu, long long comp_ready, long long comm_cpu,
+        long long comm_ready,
     ) except -1
     @cython.locals(at=Py_ssize_t)
     cpdef int append_traffic(

@@ -127,20 +127,45 @@ RECORD = np.dtype(
         ("end", np.int64),  # ns: sync returned
         ("comm_calls", np.int64),  # ns inside put, get, send and similar primitives
         ("sub", np.int64),  # ns spent in sub-groups
-        ("cpu", np.int64),  # ns of CPU time from start to arrive without sub-groups; see below
         ("self_bytes", np.int64),  # payload to itself, not counted in h
         ("self_messages", np.int64),
+        # Of the computing part: from start to arrive, without comm_calls and sub.
+        ("comp_cpu", np.int64),  # ns of CPU time
+        ("comp_ready", np.int64),  # ns in which the thread could run and had no core
+        # Of the communicating part: comm_calls, and from arrive to end.
+        ("comm_cpu", np.int64),
+        ("comm_ready", np.int64),
+        ("comp_minor", np.int64),  # page faults without input
+        ("comp_major", np.int64),  # page faults that waited for input
+        ("comm_minor", np.int64),
+        ("comm_major", np.int64),
+        ("recording", np.int64),  # ns before start that the recorder took; see below
     ]
 )
 """A superstep of a process. For kind END ``arrive``, ``released`` and ``end`` are equal.
-``cpu`` is ``NO_CPU`` where CPU time was not measured: it is measured only where the run
-has more processes than cores."""
+
+CPU time, time ready without a core and page faults are ``NOT_MEASURED`` where the system has no
+source of them (``Run.measured`` says why). Where CPU time and time ready are both measured, what
+is left of a part's elapsed time is the time in which the process was blocked.
+
+``recording`` is the time from the end of the superstep before, in whichever group, to ``start``,
+in which the recorder wrote, and now and then compressed, the records. It lies in no superstep of
+its group; where the superstep before was in a sub-group, it is part of ``sub`` of the parent."""
 
 MAX_NUMBER = 2**53
 """Greatest time, size or number in a record: floats represent all integers up to it."""
 
-NO_CPU = -1
-"""Value of the field ``cpu`` where CPU time was not measured."""
+NOT_MEASURED = -1
+"""Value of the fields of ``FROM_SYSTEM`` where the system has no source of them."""
+
+FROM_SYSTEM = (
+    *("comp_cpu", "comp_ready", "comm_cpu", "comm_ready"),
+    *("comp_minor", "comp_major", "comm_minor", "comm_major"),
+)
+"""The fields of a record that come from the operating system."""
+
+UNMEASURED = (*(NOT_MEASURED for _ in FROM_SYSTEM), 0)
+"""The last fields of a record of which nothing of this is known: ``FROM_SYSTEM`` and recording."""
 
 TRAFFIC = np.dtype(
     [
@@ -154,12 +179,67 @@ TRAFFIC = np.dtype(
 """What one process transferred by its calls, to or from one partner, in one superstep."""
 
 
+SAMPLE = np.dtype(
+    [
+        ("pid", np.int32),
+        ("time", np.int64),  # ns
+        ("stack", np.int32),  # position in Run.stacks
+        ("doing", np.uint8),  # a Doing
+    ]
+)
+"""A look at what a process was executing. The samples of one process are in order of time."""
+
+
+class Doing(IntEnum):
+    """What a process did when it was sampled."""
+
+    COMPUTING = 0
+    CALL = 1
+    """It was inside put, get, send or a similar primitive."""
+    WAITING = 2
+    """It was inside a sync."""
+
+
+class Lifetime(NamedTuple):
+    """When a run began and ended, as its caller and its processes saw it.
+
+    Nanoseconds on the clock of the records, whose time 0 is the barrier before ``main``: what was
+    before it is negative. None: the caller, or the process, did not get there.
+    """
+
+    called: int
+    """The caller called run."""
+    started: tuple[int | None, ...]
+    """By pid: the process could begin to set up."""
+    ready: tuple[int | None, ...]
+    """By pid: it arrived at the barrier before ``main``."""
+    finished: tuple[int | None, ...]
+    """By pid: ``main`` returned."""
+    collected: int | None
+    """The results of all processes were with the caller."""
+    returned: int | None
+    """The records were written; what follows is to name the file and to return."""
+
+
 class RunHead(NamedTuple):
     """What a trace says of a run, apart from its records; the fields are those of ``Run``."""
 
     nprocs: int
     complete: bool
     meta: dict[str, Any]
+    lifetime: Lifetime | None = None
+    steal_ns: int = NOT_MEASURED
+    measured: Mapping[str, str] = {}  # never changed
+
+    @property
+    def repeat(self) -> tuple[int, int] | None:
+        """Which repeat it is, from 0 on, and of how many; None: the run was not repeated."""
+        return _repeat_of(self.meta)
+
+
+def _repeat_of(meta: dict[str, Any]) -> tuple[int, int] | None:
+    repeat = meta.get("repeat")
+    return None if repeat is None else (repeat[0], repeat[1])
 
 
 @dataclass(frozen=True)
@@ -181,13 +261,24 @@ class Run:
     those that are numbers, and of arrays the number of elements), folder (the working
     directory), backend, host, cores, versions, core (``bsplib.core.BUILD``), started
     (ISO 8601), error, machine; machine_given: whether the program named the machine;
-    cpu_measured: whether records have CPU time; absent: see :attr:`absent`.
+    cpu_measured: whether records have CPU time; absent: see :attr:`absent`;
+    repeat: see :attr:`repeat`.
     Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
     together) and clock_bounds_s (by host: the greatest possible error of its times against
     those of process 0, in seconds)."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """The digests of source files, by their names in the stacks (``bsplib.recording.sources``);
     traces of earlier versions have none."""
+    lifetime: Lifetime | None = None
+    """When the run began and ended; traces of earlier versions do not know."""
+    steal_ns: int = NOT_MEASURED
+    """For how long the cores of the caller's host were taken by other virtual machines, summed
+    over the cores, during the run; ``NOT_MEASURED`` where the system does not tell."""
+    measured: Mapping[str, str] = field(default_factory=dict)
+    """Why ``cpu``, ``ready`` or ``faults`` was not measured; empty text where it was. Traces of
+    earlier versions have no entries."""
+    samples: NDArray[np.void] | None = None
+    """dtype SAMPLE; None where the run was not sampled."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""
 
@@ -195,6 +286,11 @@ class Run:
     def absent(self) -> tuple[int, ...]:
         """Pids of processes whose records are missing: their host was lost with them."""
         return tuple(self.meta.get("absent", ()))
+
+    @property
+    def repeat(self) -> tuple[int, int] | None:
+        """Which repeat it is, from 0 on, and of how many; None: the run was not repeated."""
+        return _repeat_of(self.meta)
 
 
 @dataclass(frozen=True)

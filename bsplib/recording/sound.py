@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
 from bsplib.errors import TraceError
-from bsplib.recording.records import MAX_NUMBER, NO_CPU, Direction, Run
+from bsplib.recording.records import FROM_SYSTEM, MAX_NUMBER, NOT_MEASURED, Direction, Doing, Run
 from bsplib.sync_kinds import Kind
 
 _BLOCK = 2**14
@@ -38,7 +38,7 @@ class _Block(NamedTuple):
     def check_ranges(self, ends: dict[str, int]) -> None:
         """Check that values are at least 0 and less than an end, by field."""
         for name, values in self.columns.items():
-            least = NO_CPU if name == "cpu" else 0
+            least = NOT_MEASURED if name in FROM_SYSTEM else 0
             end = ends.get(name, MAX_NUMBER + 1)
             if values.min() < least or values.max() >= end:
                 fault = f"a {name} outside {least} .. {end - 1}"
@@ -90,8 +90,14 @@ def _check_times(block: _Block) -> None:
     start, arrive, end = columns["start"], columns["arrive"], columns["end"]
     disorder = (start > arrive) | (arrive > columns["released"]) | (columns["released"] > end)
     block.refuse(disorder, "times that are not in order")
-    excess = columns["comm_calls"] + columns["sub"] > arrive - start
-    block.refuse(excess, "more time in calls and sub-groups than it lasts")
+    computed = arrive - start - columns["comm_calls"] - columns["sub"]
+    block.refuse(computed < 0, "more time in calls and sub-groups than it lasts")
+    communicated = columns["comm_calls"] + (end - arrive)
+    for part, elapsed in (("comp", computed), ("comm", communicated)):
+        cpu, ready = columns[f"{part}_cpu"], columns[f"{part}_ready"]
+        excess = np.maximum(cpu, 0) + np.maximum(ready, 0) > elapsed
+        block.refuse(excess, f"more {part}_cpu and {part}_ready than the time of that part")
+    block.refuse(columns["recording"] > start, "more recording than there was time before it")
     waiting = (columns["kind"] == Kind.END) & (arrive != end)
     block.refuse(waiting, "an end of main that waits")
 
@@ -114,6 +120,27 @@ def check_traffic(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         caller, partner = block.columns["record"], block.columns["partner"]
         wrong = ~membership.contains(group[caller], partner) | (partner == pid[caller])
         block.refuse(wrong, "a partner that is not another process of its group")
+        advance(block.rows.nbytes)
+
+
+def check_samples(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
+    """Check that samples have a stack, and are in order for each process.
+
+    Args:
+        run: the run.
+        advance: called for each block with the number of bytes that have been checked.
+
+    Raises:
+        TraceError: a sample cannot be true.
+    """
+    if run.samples is None:
+        return
+    ends = {"pid": run.nprocs, "stack": len(run.stacks), "doing": len(Doing)}
+    time = _Rising(run.nprocs, 0)
+    for block in _blocks("sample", run.samples):
+        block.check_ranges(ends)
+        columns = block.columns
+        block.refuse(time.wrong(columns["pid"], columns["time"]), "a time out of order")
         advance(block.rows.nbytes)
 
 

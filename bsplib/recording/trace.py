@@ -9,16 +9,17 @@ A trace is a zip archive of uncompressed members, which are exactly these:
     numpy's npy format 1.0, one-dimensional, of dtypes ``bsplib.recording.records.RECORD`` and
     ``TRAFFIC`` in little-endian order. The header is exactly the text that ``_npy_header``
     returns; a reader compares it and does not parse it. Times, sizes and numbers are at
-    most 2**53, so that floats represent them exactly. ``cpu`` is -1 where CPU time was
-    not measured.
+    most 2**53, so that floats represent them exactly. What was not measured is -1.
+
+``run-0/samples.npy``, ...
+    The same of dtype ``SAMPLE``, only of runs that were sampled.
 
 ``bsplib.recording.records`` describes the fields. A reader checks ranges, positions and
 order, so that the profiler need not check a Trace that was read. Since nothing is
 compressed, reading takes memory in proportion to the size of the file.
 
-A change of the format changes the version; a reader accepts only its own version.
-Version 2 stores the list of members of a group, marks the frames of bsplib itself, and
-has CPU time.
+A change of the format changes the version; a reader accepts the earlier ones, too
+(``bsplib.recording.old_formats``).
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.output_file import TRACE, special_kind, written_whole
-from bsplib.recording.records import RECORD, TRAFFIC, Run, RunHead, Trace
-from bsplib.recording.sound import check_records, check_traffic
+from bsplib.recording.old_formats import RECORDS, renewed_records
+from bsplib.recording.records import RECORD, SAMPLE, TRAFFIC, Run, RunHead, Trace
+from bsplib.recording.sound import check_records, check_samples, check_traffic
 from bsplib.recording.trace_document import (
     MAX_JSON_BYTES,
     TraceTooLongError,
@@ -109,8 +111,10 @@ def write_archive(path: Path, trace: Trace) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("trace.json"), document)
         for number, run in enumerate(trace.runs):
-            for name, array in (("records", run.records), ("traffic", run.traffic)):
-                _write_array(archive, f"run-{number}/{name}.npy", array)
+            arrays = {"records": run.records, "traffic": run.traffic, "samples": run.samples}
+            for name, array in arrays.items():
+                if array is not None:
+                    _write_array(archive, f"run-{number}/{name}.npy", array)
 
 
 def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[np.void]) -> None:
@@ -207,6 +211,7 @@ class _Reader:
     ) -> None:
         self._archive = archive
         self._progress = progress
+        self._version = 0
         self._done = 0
         self._members = {info.filename: info for info in archive.infolist()}
         if len(self._members) != len(archive.infolist()):
@@ -227,12 +232,19 @@ class _Reader:
         """Return what the trace says of its runs."""
         return tuple(self._each_run(lambda _, entry: head_of(entry)))
 
+    def _check_members(self, entries: list[Any]) -> None:
+        """Check that the archive has the members that its document declares, and no others."""
+        every = [entry for entry in entries if isinstance(entry, dict)]
+        sampled = sum(entry.get("samples") is not None for entry in every)
+        declared = 1 + 2 * len(entries) + sampled
+        if len(every) == len(entries) and len(self._members) != declared:
+            raise TraceError(f"has {len(self._members)} members for {len(entries)} runs")
+
     def _each_run(self, read: Callable[[str, dict[str, Any]], _Part]) -> Iterator[_Part]:
         """Yield what is read of each run, from the name of its folder and its entry."""
-        entries = parse(self._content("trace.json", MAX_JSON_BYTES))
+        self._version, entries = parse(self._content("trace.json", MAX_JSON_BYTES))
         self._advance(2 * self._member("trace.json").file_size)
-        if len(self._members) != 1 + 2 * len(entries):
-            raise TraceError(f"has {len(self._members)} members for {len(entries)} runs")
+        self._check_members(entries)
         for number, entry in enumerate(entries):
             try:
                 yield read(f"run-{number}", entry_of(entry))
@@ -241,20 +253,32 @@ class _Reader:
 
     def _run(self, folder: str, entry: dict[str, Any]) -> Run:
         """Return one run after all checks."""
-        nprocs, complete, meta = head_of(entry)
+        head = head_of(entry)
         run = Run(
-            nprocs=nprocs,
-            groups=groups_of(entry, nprocs),
+            **head._asdict(),
+            groups=groups_of(entry, head.nprocs),
             stacks=stacks_of(entry),
-            records=self._array(folder, "records", RECORD, entry),
+            records=self._records(folder, entry),
             traffic=self._array(folder, "traffic", TRAFFIC, entry),
-            complete=complete,
-            meta=meta,
             sources=sources_of(entry),
+            samples=self._samples(folder, entry),
         )
         check_records(run, self._advance)
         check_traffic(run, self._advance)
+        check_samples(run, self._advance)
         return run
+
+    def _records(self, folder: str, entry: dict[str, Any]) -> NDArray[np.void]:
+        """Return the records of a run, in the form of this version."""
+        if self._version in RECORDS:
+            return renewed_records(self._array(folder, "records", RECORDS[self._version], entry))
+        return self._array(folder, "records", RECORD, entry)
+
+    def _samples(self, folder: str, entry: dict[str, Any]) -> NDArray[np.void] | None:
+        """Return the samples of a run, if it was sampled."""
+        if entry.get("samples") is None:
+            return None
+        return self._array(folder, "samples", SAMPLE, entry)
 
     def _advance(self, size_bytes: int) -> None:
         """Tell that so many bytes more have been read, or checked."""

@@ -2,19 +2,27 @@
 
 ``trace.json`` is::
 
-    {"format": "bsplib trace", "version": 2, "runs": [RUN, ...]}
+    {"format": "bsplib trace", "version": 3, "runs": [RUN, ...]}
 
     RUN = {"nprocs": P,              1 .. 65536
            "complete": true/false,   false where the run ended in an error
            "meta": {...},            any JSON object, nested at most 32 deep; its "absent", if
                                      there, lists some, but not all processes: their records
-                                     are missing, and each superstep has those of the others
+                                     are missing, and each superstep has those of the others;
+                                     its "repeat", if there, is [i, N]: repeat i of N
+           "lifetime": LIFETIME | null,
+           "steal_ns": number,       -1 where it is not known
+           "measured": {"cpu": "", "ready": "why not", "faults": ""},
            "groups": [[parent, superstep, ordinal, index, MEMBERS], ...],
            "frames": [[file, function, first_line, line, library], ...],
            "stacks": [[position in frames, ...], ...],
            "sources": {file: "digest", ...},
            "records": N,             length of the arrays
-           "traffic": M}
+           "traffic": M,
+           "samples": S | null}      null where the run was not sampled
+
+    LIFETIME = {"called": ns, "started": [ns | null, ...], "ready": [...], "finished": [...],
+                "collected": ns | null, "returned": ns | null}      the lists are by pid
 
     MEMBERS = [pid, ...]             in root numbering, each process once
             | {"first": pid, "count": N, "step": number other than 0}
@@ -24,6 +32,8 @@ was not known, the file is missing; traces of earlier versions have no ``sources
 
 Numbers are finite. Texts outside meta have at most 4096 characters, and stacks have
 at most 1000 frames. Nothing here does I/O.
+
+Documents of versions 1 and 2 are read, too: ``bsplib.recording.old_formats`` says how they differ.
 """
 
 from __future__ import annotations
@@ -37,18 +47,31 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.backends.members import Members, as_members
 from bsplib.errors import TraceError
-from bsplib.recording.records import MAX_NUMBER, Frame, GroupInfo, RunHead, Stack, Trace
+from bsplib.recording.old_formats import OLDEST, renewed
+from bsplib.recording.records import (
+    MAX_NUMBER,
+    NOT_MEASURED,
+    Frame,
+    GroupInfo,
+    Lifetime,
+    Run,
+    RunHead,
+    Stack,
+    Trace,
+)
 from bsplib.recording.stacks import MAX_STACK, MAX_TEXT, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 FORMAT = "bsplib trace"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 MAX_JSON_BYTES = 64 * 2**20
 MAX_META_NESTING = 32
 MAX_NPROCS = 2**16
+SOURCES_OF_TIME = frozenset({"cpu", "ready", "faults"})
+"""What may be measured, or not, in the records of a run."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -78,30 +101,37 @@ def to_json(trace: Trace) -> str:
 def _document(trace: Trace, most: int) -> dict[str, Any]:
     """Return a trace without its arrays, for JSON, with stacks of at most ``most`` frames."""
     runs = []
-    for run in trace.runs:
-        frames: dict[Frame, int] = {}
-        stacks = [
-            [frames.setdefault(frame, len(frames)) for frame in shortened(stack, most)]
-            for stack in run.stacks
-        ]
-        runs.append(
-            {
-                "nprocs": run.nprocs,
-                "complete": run.complete,
-                "meta": run.meta,
-                "groups": [group.to_json() for group in run.groups],
-                "frames": list(frames),
-                "stacks": stacks,
-                "sources": dict(run.sources),
-                "records": len(run.records),
-                "traffic": len(run.traffic),
-            }
-        )
+    runs = [_entry(run, most) for run in trace.runs]
     return {"format": FORMAT, "version": FORMAT_VERSION, "runs": runs}
 
 
-def parse(content: bytes) -> list[Any]:
-    """Return the entries of the runs, after a check of format and version only.
+def _entry(run: Run, most: int) -> dict[str, Any]:
+    frames: dict[Frame, int] = {}
+    stacks = [
+        [frames.setdefault(frame, len(frames)) for frame in shortened(stack, most)]
+        for stack in run.stacks
+    ]
+    return {
+        "nprocs": run.nprocs,
+        "complete": run.complete,
+        "meta": run.meta,
+        "lifetime": None if run.lifetime is None else run.lifetime._asdict(),
+        "steal_ns": run.steal_ns,
+        "measured": dict(run.measured),
+        "groups": [group.to_json() for group in run.groups],
+        "frames": list(frames),
+        "stacks": stacks,
+        "sources": dict(run.sources),
+        "records": len(run.records),
+        "traffic": len(run.traffic),
+        "samples": None if run.samples is None else len(run.samples),
+    }
+
+
+def parse(content: bytes) -> tuple[int, list[Any]]:
+    """Return the version and the entries of the runs, in the form of this version.
+
+    Nothing but format and version is checked.
 
     Raises:
         TraceError: the document declares another format or version, or has no list of runs.
@@ -117,10 +147,12 @@ def parse(content: bytes) -> list[Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise TraceError(f"trace.json does not declare the format {FORMAT!r}")
     version = document.get("version")
-    if type(version) is not int or version != FORMAT_VERSION:
+    if type(version) is not int or not OLDEST <= version <= FORMAT_VERSION:
         shown = reprlib.repr(version)
-        raise TraceError(f"has version {shown}, and this bsplib reads version {FORMAT_VERSION}")
-    return _list(document.get("runs"), "runs")
+        raise TraceError(
+            f"has version {shown}, and this bsplib reads versions {OLDEST} to {FORMAT_VERSION}"
+        )
+    return version, [renewed(entry, version) for entry in _list(document.get("runs"), "runs")]
 
 
 def entry_of(value: object) -> dict[str, Any]:
@@ -139,7 +171,59 @@ def head_of(entry: dict[str, Any]) -> RunHead:
         raise TraceError(f"meta is {reprlib.repr(meta)}, not an object or nested too deeply")
     nprocs = _int(entry.get("nprocs"), "nprocs", 1, MAX_NPROCS)
     _check_absent(meta.get("absent", []), nprocs, complete=complete)
-    return RunHead(nprocs, complete, meta)
+    _check_repeat(meta.get("repeat"))
+    lifetime = _lifetime(entry.get("lifetime"), nprocs)
+    steal_ns = _int(entry.get("steal_ns", NOT_MEASURED), "steal_ns", NOT_MEASURED, MAX_NUMBER)
+    return RunHead(
+        nprocs, complete, meta, lifetime, steal_ns, checked_reasons(entry.get("measured", {}))
+    )
+
+
+def _check_repeat(value: object) -> None:
+    """Check which repeat of how many a run is."""
+    if value is not None:
+        repeat, repeats = _list(value, "repeat", 2)
+        _int(repeat, "repeat", 0, _int(repeats, "repeat", 1, MAX_NUMBER) - 1)
+
+
+def _lifetime(value: object, nprocs: int) -> Lifetime | None:
+    """Return when a run began and ended; its moments are in order."""
+    if value is None:
+        return None
+    if not isinstance(value, dict) or value.keys() != set(Lifetime._fields):
+        raise TraceError(f"lifetime is {reprlib.repr(value)}, not its moments by name")
+    of_caller = [_moment(value[name], name) for name in ("called", "collected", "returned")]
+    of_processes = [
+        [_moment(moment, name) for moment in _list(value[name], name, nprocs)]
+        for name in ("started", "ready", "finished")
+    ]
+    for moments in (of_caller, *zip(*of_processes, strict=True)):
+        known = [moment for moment in moments if moment is not None]
+        if known != sorted(known):
+            raise TraceError(f"lifetime has the moments {known}, which are not in order")
+    called, collected, returned = of_caller
+    if called is None:
+        raise TraceError("lifetime does not say when the run was called")
+    started, ready, finished = map(tuple, of_processes)
+    return Lifetime(called, started, ready, finished, collected, returned)
+
+
+def _moment(value: object, what: str) -> int | None:
+    return None if value is None else _int(value, what, -MAX_NUMBER, MAX_NUMBER)
+
+
+def checked_reasons(value: object) -> dict[str, str]:
+    """Check why something was not measured, by what it is; return it.
+
+    Raises:
+        TraceError: it names what is never measured, or is no text.
+    """
+    if not isinstance(value, dict) or not value.keys() <= SOURCES_OF_TIME:
+        raise TraceError(f"measured is {reprlib.repr(value)}, not {sorted(SOURCES_OF_TIME)}")
+    for what, why in value.items():
+        if not isinstance(why, str) or len(why) > MAX_TEXT:
+            raise TraceError(f"measured has {reprlib.repr(why)} for {what}, no text or too long")
+    return value
 
 
 def _check_absent(value: object, nprocs: int, *, complete: bool) -> None:

@@ -55,6 +55,8 @@ class Overrides(NamedTuple):
     """Counters that are read at both ends of each block."""
     cll: bool = False
     """Comments of the form ``#cll`` make blocks in what processes import."""
+    repeat: tuple[int, int] | None = None
+    """Which repeat of the script its runs belong to, from 0 on, and of how many."""
     arguments: Mapping[str, Any] = MappingProxyType({})
     """Values for parameters of ``main``, by name."""
     called: Callable[[set[str]], object] | None = None

@@ -16,7 +16,7 @@ from bsplib.profiler.costs import computation_ns
 from bsplib.profiler.models.prediction import MEASURED, Prediction, predict
 from bsplib.profiler.models.prices import choose_prices, recorded_machine
 from bsplib.profiler.tune.app import check_trace
-from bsplib.recording.records import NO_CPU
+from bsplib.recording.records import FROM_SYSTEM, NOT_MEASURED
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -144,7 +144,8 @@ def quietest(runs: Sequence[Run]) -> Run:
     records = best.records.copy()
     computed = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
     records["comm_calls"] += computed - least.astype(np.int64)
-    records["cpu"] = NO_CPU  # the remaining time is the computation
+    for name in FROM_SYSTEM:
+        records[name] = NOT_MEASURED  # the remaining time is the computation
     return replace(best, records=records)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsplib.recording.collect import _sound
-from bsplib.recording.records import MAX_NUMBER, NO_CPU, RECORD
+from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED, RECORD
 
 GROUPS, STACKS = 2, 3
 
@@ -24,7 +24,7 @@ def number_kept(name, value):
         ("group", 0, GROUPS - 1),
         ("stack", 0, STACKS - 1),
         ("start", 0, MAX_NUMBER),
-        ("cpu", NO_CPU, None),
+        ("comp_cpu", NOT_MEASURED, None),
     ],
 )
 def test_records_are_kept_before_the_first_number_out_of_range(name, least, most):

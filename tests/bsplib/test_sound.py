@@ -9,7 +9,17 @@ import pytest
 
 from bsplib.errors import TraceError
 from bsplib.recording import sound
-from bsplib.recording.records import NO_CPU, RECORD, TRAFFIC, Frame, GroupInfo, Run, root_group
+from bsplib.recording.records import (
+    FROM_SYSTEM,
+    NOT_MEASURED,
+    RECORD,
+    TRAFFIC,
+    UNMEASURED,
+    Frame,
+    GroupInfo,
+    Run,
+    root_group,
+)
 from bsplib.sync_kinds import Kind
 
 NPROCS, SUPERSTEPS = 6, 20
@@ -34,7 +44,7 @@ def sound_run(rng):
             spent = times[1] - times[0]
             calls = rng.integers(0, spent + 1)
             place = pid, group, number, Kind.SYNC, rng.integers(2)
-            rows.append((*place, *times, calls, spent - calls, NO_CPU, 0, 0))
+            rows.append((*place, *times, calls, spent - calls, 0, 0, *UNMEASURED))
     main = Frame("a.py", "main", 1, 2)
     records = np.array(rows, RECORD)
     return Run(NPROCS, GROUPS, ((main,), (main, main)), records, np.array(traffic, TRAFFIC))
@@ -53,21 +63,39 @@ def is_sound(run):
     ends, supersteps = defaultdict(int), defaultdict(lambda: -1)
     for record in run.records:
         pid, group, kind = (int(record[name]) for name in ("pid", "group", "kind"))
-        numbers = [int(record[name]) for name in RECORD.names if name != "cpu"]
+        numbers = [int(record[name]) for name in RECORD.names if name not in FROM_SYSTEM]
         limits = (pid, run.nprocs), (group, len(run.groups)), (record["stack"], len(run.stacks))
-        if min(numbers) < 0 or max(numbers) > 2**53 or kind >= len(Kind) or record["cpu"] < NO_CPU:
+        if min(numbers) < 0 or max(numbers) > 2**53 or kind >= len(Kind):
             return False
         if any(number >= end for number, end in limits) or pid not in run.groups[group].members:
             return False
         start, arrive, released, end = (record[name] for name in RECORD.names[5:9])
         if not start <= arrive <= released <= end or (kind == Kind.END and arrive != end):
             return False
-        if record["comm_calls"] + record["sub"] > arrive - start:
+        if record["comm_calls"] + record["sub"] > arrive - start or not sound_parts(record):
             return False
         if end < ends[pid] or record["superstep"] <= supersteps[pid, group]:
             return False
         ends[pid], supersteps[pid, group] = end, record["superstep"]
     return all(sound_row(run, *row.item()) for row in run.traffic)
+
+
+def sound_parts(record):
+    measured = [int(record[name]) for name in FROM_SYSTEM]
+    if (
+        min(measured) < NOT_MEASURED
+        or max(measured) > 2**53
+        or record["recording"] > record["start"]
+    ):
+        return False
+    start, arrive, _, end, calls, sub = (int(record[name]) for name in RECORD.names[5:11])
+    return all(
+        max(record[f"{part}_cpu"], 0) + max(record[f"{part}_ready"], 0) <= elapsed
+        for part, elapsed in (
+            ("comp", arrive - start - calls - sub),
+            ("comm", calls + end - arrive),
+        )
+    )
 
 
 def sound_row(run, record, partner, direction, size_bytes, messages):
@@ -113,7 +141,8 @@ def test_of_many_groups_of_many_processes_only_those_with_records_take_memory(mo
     groups = (root_group(2**16), *[GroupInfo(0, 0, 0, 0, range(2**16))] * 2**16)
     records = np.zeros(3, RECORD)
     records["pid"], records["group"] = [5, 5, 9], [2**16, 7, 2**16]
-    records["cpu"] = NO_CPU
+    for name in FROM_SYSTEM:
+        records[name] = NOT_MEASURED
     run = Run(2**16, groups, ((Frame("a.py", "main", 1, 2),),), records, np.empty(0, TRAFFIC))
     sound.check_records(run)
     records["pid"][1:] = 5

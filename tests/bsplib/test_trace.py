@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import io
 import json
 import os
@@ -15,11 +16,16 @@ import pytest
 from bsplib.backends.members import as_members
 from bsplib.errors import TraceError
 from bsplib.recording.records import (
+    FROM_SYSTEM,
     RECORD,
+    SAMPLE,
     TRAFFIC,
+    UNMEASURED,
     Direction,
+    Doing,
     Frame,
     GroupInfo,
+    Lifetime,
     Run,
     Trace,
     root_group,
@@ -39,13 +45,13 @@ def run():
     """Two processes, a superstep each in a sub-group of their own, one together, the end."""
     records = np.array(
         [
-            # pid, group, superstep, kind, stack, start..end, calls, sub, cpu, to self
-            (0, 1, 0, Kind.SYNC, 1, 10, 20, 20, 25, 3, 0, 5, 8, 1),
-            (1, 2, 0, Kind.SYNC, 1, 12, 30, 30, 31, 0, 0, -1, 0, 0),
-            (0, 0, 0, Kind.SYNC, 0, 0, 40, 50, 60, 4, 15, -1, 0, 0),
-            (1, 0, 0, Kind.OBLSYNC, 0, 0, 50, 50, 60, 0, 19, -1, 0, 0),
-            (0, 0, 1, Kind.END, 0, 60, 70, 70, 70, 0, 0, -1, 0, 0),
-            (1, 0, 1, Kind.END, 0, 60, 80, 80, 80, 0, 0, -1, 0, 0),
+            # pid, group, superstep, kind, stack, start..end, calls, sub, to self, from the system
+            (0, 1, 0, Kind.SYNC, 1, 10, 20, 20, 25, 3, 0, 8, 1, 5, 2, 3, 5, 0, 1, 2, 3, 4),
+            (1, 2, 0, Kind.SYNC, 1, 12, 30, 30, 31, 0, 0, 0, 0, *UNMEASURED),
+            (0, 0, 0, Kind.SYNC, 0, 0, 40, 50, 60, 4, 15, 0, 0, *UNMEASURED),
+            (1, 0, 0, Kind.OBLSYNC, 0, 0, 50, 50, 60, 0, 19, 0, 0, *UNMEASURED),
+            (0, 0, 1, Kind.END, 0, 60, 70, 70, 70, 0, 0, 0, 0, *UNMEASURED),
+            (1, 0, 1, Kind.END, 0, 60, 80, 80, 80, 0, 0, 0, 0, *UNMEASURED),
         ],
         RECORD,
     )
@@ -57,7 +63,12 @@ def run():
     )
     meta = {"program": "sort.py", "arguments": [1, 2.5, None, {"deep": ["er"]}], "host": "\x1b[0m"}
     sources = {"sort.py": "0a" * 32}
-    return Run(2, groups, ((MAIN,), (MAIN, SORT)), records, traffic, False, meta, sources)
+    lifetime = Lifetime(-90, (-80, -70), (-10, -20), (75, None), 90, None)
+    measured = {"cpu": "", "ready": "", "faults": "this system does not count them"}
+    samples = np.array([(0, 15, 1, Doing.CALL), (1, 3, 0, Doing.WAITING)], SAMPLE)
+    more = {"lifetime": lifetime, "steal_ns": 7, "measured": measured, "samples": samples}
+    stacks = (MAIN,), (MAIN, SORT)
+    return Run(2, groups, stacks, records, traffic, False, meta, sources, **more)
 
 
 @pytest.fixture
@@ -69,13 +80,21 @@ def path(tmp_path, run):
     return path
 
 
+PLAIN = [
+    field.name
+    for field in dataclasses.fields(Run)
+    if field.name not in ("records", "traffic", "samples", "derived")
+]
+"""Fields that ``==`` compares."""
+
+
 def same(one, other):
     """Whether two traces say the same."""
     return len(one.runs) == len(other.runs) and all(
-        (a.nprocs, a.groups, a.stacks, a.complete, a.meta, a.sources)
-        == (b.nprocs, b.groups, b.stacks, b.complete, b.meta, b.sources)
+        [getattr(a, name) for name in PLAIN] == [getattr(b, name) for name in PLAIN]
         and np.array_equal(a.records, b.records)
         and np.array_equal(a.traffic, b.traffic)
+        and (a.samples is b.samples is None or np.array_equal(a.samples, b.samples))
         for a, b in zip(one.runs, other.runs, strict=True)
     )
 
@@ -113,8 +132,8 @@ def test_what_was_written_is_read(path, run):
 
 def test_the_heads_of_the_runs_are_read_without_the_records(path, run):
     first, second = read_heads(path)
-    assert first == (run.nprocs, run.complete, run.meta)
-    assert second == (3, True, {})
+    assert first == (run.nprocs, run.complete, run.meta, run.lifetime, run.steal_ns, run.measured)
+    assert second == (3, True, {}, None, -1, {})
     rewrite(path, contents(path) | {"run-0/records.npy": b"damaged"})
     assert read_heads(path) == (first, second)
     with pytest.raises(TraceError):
@@ -124,7 +143,7 @@ def test_the_heads_of_the_runs_are_read_without_the_records(path, run):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda document: document["runs"].append(7), "for 3 runs"),
+        (lambda document: document["runs"].append({}), "for 3 runs"),
         (lambda document: document["runs"][1].update(nprocs=0), "run 1: nprocs"),
         (lambda document: document["runs"][0].update(complete=1), "run 0: complete is 1"),
         (lambda document: document["runs"].__setitem__(0, []), r"run 0: its entry is \[\]"),
@@ -245,7 +264,8 @@ def test_bytes_inserted_and_left_out_are_refused_or_change_nothing(path):
 @pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, -1, "1", 1.0, True, None, [1], 10**40])
 def test_another_version_is_refused_and_named(path, version):
     change_document(path, lambda document: document.update(version=version))
-    with pytest.raises(TraceError, match=f"this bsplib reads version {FORMAT_VERSION}") as caught:
+    readable = f"this bsplib reads versions 1 to {FORMAT_VERSION}"
+    with pytest.raises(TraceError, match=readable) as caught:
         read_trace(path)
     assert str(version)[:5] in str(caught.value)
 
@@ -326,9 +346,13 @@ def test_any_part_of_the_document_may_be_junk_and_what_is_read_is_sound(path):
                 assert all(run.stacks[stack] for stack in run.records["stack"])
 
 
+MAY_BE_MISSING = {"sources", "lifetime", "steal_ns", "measured", "samples"}
+"""Documents of earlier versions do not have them."""
+
+
 def test_any_part_of_the_document_left_out_is_refused(path):
     members = contents(path)
-    for key in json.loads(members["trace.json"])["runs"][0].keys() - {"sources"}:
+    for key in json.loads(members["trace.json"])["runs"][0].keys() - MAY_BE_MISSING:
         document = json.loads(members["trace.json"])
         del document["runs"][0][key]
         rewrite(path, members | {"trace.json": json.dumps(document)})
@@ -491,7 +515,7 @@ def test_absurd_numbers_of_processes_are_refused(path, number):
         read_trace(path)
 
 
-SIGNED = [name for name in RECORD.names if name not in ("kind", "cpu")]
+SIGNED = [name for name in RECORD.names if name not in ("kind", *FROM_SYSTEM)]
 
 
 @pytest.mark.parametrize(
@@ -604,7 +628,7 @@ def test_absurd_lengths_in_the_document_are_refused_without_memory(path):
 def test_members_of_other_names_are_refused(path, name):
     rewrite(path, contents(path) | {name: b"x"})
     before = set(path.parent.rglob("*"))
-    with pytest.raises(TraceError, match="has 6 members for 2 runs"):
+    with pytest.raises(TraceError, match="has 7 members for 2 runs"):
         read_trace(path)
     assert set(path.parent.rglob("*")) == before
 
@@ -613,7 +637,7 @@ def test_members_left_out_are_refused(path):
     members = contents(path)
     for name in members:
         rewrite(path, {other: content for other, content in members.items() if other != name})
-        with pytest.raises(TraceError, match=f"has no member {name}|has 4 members for 2 runs"):
+        with pytest.raises(TraceError, match=f"has no member {name}|has 5 members for 2 runs"):
             read_trace(path)
 
 
@@ -714,3 +738,64 @@ def test_an_error_is_one_sentence_with_the_path(path):
     assert str(caught.value) == (
         f"{path}: run 0: nprocs has 'many', no whole number in 1 .. 65536."
     )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fault"),
+    [
+        ("comp_cpu", 6, "more comp_cpu and comp_ready than the time of that part"),
+        ("comp_ready", 3, "more comp_cpu and comp_ready than the time of that part"),
+        ("comm_cpu", 4, "more comm_cpu and comm_ready than the time of that part"),
+        ("comm_ready", 6, "more comm_cpu and comm_ready than the time of that part"),
+        ("recording", 11, "more recording than there was time before it"),
+        *((name, -2, f"a {name} outside -1") for name in FROM_SYSTEM),
+    ],
+)
+def test_what_the_system_cannot_have_measured_is_refused(path, run, field, value, fault):
+    run.records[0][field] = value
+    write_archive(path, Trace((run,)))
+    with pytest.raises(TraceError, match=f"record 0 has {fault}"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"called": None}, "does not say when the run was called"),
+        ({"called": 91}, "which are not in order"),
+        ({"started": [-9, 0]}, r"\[-9, -10, 75\], which are not in order"),
+        ({"started": [-80]}, "started is .*, not an array of 2"),
+        ({"returned": 2**53 + 1}, "returned has"),
+        ({"finished": [1.5, None]}, "finished has 1.5"),
+        ({"more": 1}, "not its moments by name"),
+    ],
+)
+def test_a_lifetime_that_cannot_be_is_refused(path, change, fault):
+    change_document(path, lambda document: document["runs"][0]["lifetime"].update(change))
+    with pytest.raises(TraceError, match=f"run 0: .*{fault}"):
+        read_heads(path)
+
+
+@pytest.mark.parametrize("repeat", [[0, 0], [2, 2], [-1, 2], [0], 1, "12", [0, 1.0]])
+def test_a_repeat_that_cannot_be_is_refused(path, repeat):
+    change_document(path, lambda document: document["runs"][1]["meta"].update(repeat=repeat))
+    with pytest.raises(TraceError, match="run 1: repeat "):
+        read_heads(path)
+
+
+@pytest.mark.parametrize("measured", [[], {"time": ""}, {"cpu": None}, {"cpu": "x" * 5000}])
+def test_reasons_that_cannot_be_are_refused(path, measured):
+    change_document(path, lambda document: document["runs"][0].update(measured=measured))
+    with pytest.raises(TraceError, match="run 0: measured "):
+        read_heads(path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fault"),
+    [("pid", 2, "a pid"), ("stack", 2, "a stack"), ("doing", 3, "a doing"), ("time", -1, "a time")],
+)
+def test_samples_that_cannot_be_are_refused(path, run, field, value, fault):
+    run.samples[0][field] = value
+    write_archive(path, Trace((run,)))
+    with pytest.raises(TraceError, match=f"sample 0 has {fault} outside 0"):
+        read_trace(path)

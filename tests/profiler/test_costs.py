@@ -118,19 +118,13 @@ def test_waiting_for_a_core_is_no_computation(script):
     assert waiting_ns(run) == 60 + 0
 
 
-def test_cpu_time_is_shared_between_computation_and_calls(script):
+def test_cpu_time_of_the_computation_has_no_part_in_calls(script):
     program = script(2)
-    program.step("main", w=[60, 60], calls=[20, 0], cpu=[40, 40])
+    program.step("main", w=[60, 60], calls=[20, 0], cpu=[30, 40])
     run = program.run()
-    assert costs_of(run)["comp"] == [40 * 60 / 80, 40]
+    assert costs_of(run)["comp"] == [30, 40]
     assert costs_of(run)["comm"] == [20, 0]
     assert waiting_ns(run) == 30 + 20
-
-
-def test_computation_from_cpu_time_is_in_whole_nanoseconds(script):
-    program = script(1)
-    program.step("main", w=2, calls=1, cpu=[2])
-    assert costs_of(program.run())["comp"] == [1]
 
 
 def test_a_superstep_of_no_time_has_no_computation(script):

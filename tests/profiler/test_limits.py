@@ -9,7 +9,16 @@ import pytest
 
 from bsplib.profiler import limits
 from bsplib.profiler.callgraph import build
-from bsplib.recording.records import NO_CPU, RECORD, TRAFFIC, Frame, Run, Trace, root_group
+from bsplib.recording.records import (
+    FROM_SYSTEM,
+    NOT_MEASURED,
+    RECORD,
+    TRAFFIC,
+    Frame,
+    Run,
+    Trace,
+    root_group,
+)
 from bsplib.recording.trace import read_trace, write_trace
 
 
@@ -26,7 +35,8 @@ def lonely(nprocs, stacks):
     records["stack"] = records["superstep"] = numbers
     records["start"] = 1000 * numbers
     records["arrive"] = records["released"] = records["end"] = 1000 * (numbers + 1)
-    records["cpu"] = NO_CPU
+    for name in FROM_SYSTEM:
+        records[name] = NOT_MEASURED
     nothing = np.zeros(0, TRAFFIC)
     return Run(nprocs, (root_group(nprocs),), stacks, records, nothing, complete=False)
 

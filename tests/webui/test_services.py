@@ -110,7 +110,7 @@ def test_the_facts_say_where_and_how_the_program_ran(run_maker, frame):
         "machine": "cray-t3e",
         "hosts": None,
     }
-    run.records["cpu"] = 250_000
+    run.records["comp_cpu"] = 250_000
     assert services.describe_facts(run)["waiting_s"] == pytest.approx(3e-3)
 
 

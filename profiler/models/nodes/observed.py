@@ -18,7 +18,7 @@ import numpy as np
 
 from bsplib.profiler._numbering import ranked
 from bsplib.profiler.callgraph import CallGraph, Node, build
-from bsplib.profiler.costs import computation_ns, h_relation, spent_ns, superstep_numbers
+from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
 from bsplib.profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.models.prices import recognise
@@ -128,19 +128,9 @@ def _observation(
 def _least_work(arranged: Sequence[_Arranged]) -> NDArray[np.float64]:
     """Return the computation of each record, from all repeats.
 
-    The least time of a record is the one that other programs disturbed least. Where CPU time
-    was measured, it includes that of primitives. Their least time over the repeats was hardly
-    disturbed, so that the rest of the CPU time is computation. The share of one run alone would
-    be too small where the process lost its core in a primitive.
+    The least time of a record is the one that other programs disturbed least.
     """
-    if len(arranged) == 1:
-        return arranged[0].w
-    calls = np.minimum.reduce([each.calls for each in arranged])
-    every = [
-        np.where(each.cpu < 0, each.w, np.minimum(each.spent, np.maximum(each.cpu - calls, each.w)))
-        for each in arranged
-    ]
-    least: NDArray[np.float64] = np.minimum.reduce(every)
+    least: NDArray[np.float64] = np.minimum.reduce([each.w for each in arranged])
     return least
 
 
@@ -173,10 +163,6 @@ class _Arranged:
         self._ended = (records["kind"][order] != Kind.END).astype(float)
         self._group = records["group"][order].astype(np.intp)
         self.w: NDArray[np.float64] = computation_ns(run)[order] / 1e9
-        self.spent: NDArray[np.float64] = spent_ns(run)[order] / 1e9
-        self.calls: NDArray[np.float64] = records["comm_calls"][order] / 1e9
-        self.cpu: NDArray[np.float64] = records["cpu"][order] / 1e9
-        """Less than 0 where it was not measured."""
 
     def is_like(self, other: _Arranged) -> bool:
         """Whether the runs have the same records, apart from times."""
