@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bsplib.backends.members import named
 from bsplib.errors import TraceError
 from bsplib.recording.lifetimes import Caller, Noted, lifetime_of
+from bsplib.recording.packing import heads, unpacked, whole_chunks
 from bsplib.recording.records import (
     FROM_SYSTEM,
     MAX_NUMBER,
@@ -32,7 +33,7 @@ from bsplib.recording.records import (
     Stack,
     root_group,
 )
-from bsplib.recording.spool import HEADER
+from bsplib.recording.spool import CHUNKS, HEADER
 from bsplib.recording.trace_document import checked_reasons
 from bsplib.sync_kinds import Kind
 
@@ -210,10 +211,24 @@ def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str
     raw = path.read_bytes() if path.exists() else b""
     if len(raw) < HEADER.size:
         return np.zeros(0, dtype), "there was no room for a first record" if path.exists() else ""
-    count, reason = HEADER.unpack_from(raw)
+    count, word = HEADER.unpack_from(raw)
+    written, reason = word >> 32, word & (2**32 - 1)
     there = (len(raw) - HEADER.size) // dtype.itemsize
     rows = np.frombuffer(raw, dtype, min(count, there), HEADER.size)
-    return rows, os.strerror(reason) if 0 < reason < 2**31 else ""
+    chunks = _read_chunks(path.with_name(path.name + CHUNKS), dtype)
+    if len(chunks) < written:
+        raise ValueError(f"{len(chunks)} chunks of {written} are there")
+    if len(chunks) > written:  # the process was killed before it could use the memory anew
+        rows = rows[:0]
+    return np.concatenate([*chunks, rows]), os.strerror(reason) if 0 < reason < 2**31 else ""
+
+
+def _read_chunks(path: Path, dtype: np.dtype[Any]) -> list[NDArray[np.void]]:
+    """Return the rows of the whole chunks in a file; a last one that is not whole is left out."""
+    if not path.exists():
+        return []
+    whole = whole_chunks(memoryview(path.read_bytes()))
+    return [unpacked(payload, head.rows, dtype) for head, payload in heads(whole)]
 
 
 def _read_definitions(

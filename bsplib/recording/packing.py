@@ -128,6 +128,19 @@ def heads(content: memoryview) -> Iterator[tuple[ChunkHead, memoryview]]:
         at += nbytes
 
 
+def whole_chunks(content: memoryview) -> memoryview:
+    """Return a file without its end, where that is a chunk in part."""
+    at = 0
+    while len(content) - at >= HEADER.size:
+        magic, _, _, nbytes, _ = HEADER.unpack_from(content, at)
+        if magic != MAGIC:
+            return content  # damaged
+        if HEADER.size + nbytes > len(content) - at:
+            break
+        at += HEADER.size + nbytes
+    return content[:at]
+
+
 def _content(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> memoryview:
     """Return the content of the frame, no longer than so many rows can be."""
     most = len(dtype.names or ()) * (2 + _WORD * max(count, 1))
