@@ -6,6 +6,7 @@ then ends with the last superstep that all its processes have recorded.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Sequence
@@ -108,7 +109,7 @@ def collect(
         meta=meta,
         lifetime=lifetime_of([part.told.noted for part in parts], hosts, caller),
         steal_ns=NOT_MEASURED if caller is None else caller.steal_ns,
-        measured=_reasons([part.told.measured for part in parts]),
+        measured=reasons_of([part.told.measured for part in parts]),
     )
     missing = tuple(pid for pid, part in enumerate(parts) if not part.begun)
     return Collected(_keep_whole(run), lost, len(missing) < nprocs, missing)
@@ -130,7 +131,7 @@ def _hosts(found: Sequence[Host | None]) -> dict[str, Any]:
     return {"hosts": names, "clock_bounds_s": bounds, "cores": cores}
 
 
-def _reasons(told: Sequence[dict[str, str]]) -> dict[str, str]:
+def reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
     """Return why something was not measured in some process; empty text where it was in all."""
     reasons: dict[str, str] = {}
     for of_process in told:
@@ -172,8 +173,8 @@ def _read_part(
 ) -> _Part:
     records, reason = _read_table(folder / f"{pid}.records", RECORD)
     traffic, _ = _read_table(folder / f"{pid}.traffic", TRAFFIC)
-    group_of, stack_of, told = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
-    sound = _sound(records, len(group_of), len(stack_of))
+    group_of, stack_of, told = read_definitions(folder / f"{pid}.definitions", groups, stacks)
+    sound = sound_rows(records, len(group_of), len(stack_of))
     if len(sound) < len(records):
         reason = reason or "a number is out of range"
     sound["pid"] = pid
@@ -185,7 +186,7 @@ def _read_part(
     return _Part(sound, traffic[within], reason, begun, told)
 
 
-def _sound(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
+def sound_rows(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
     """Copy the records before the first one whose numbers are out of range."""
     wrong = np.zeros(len(records), bool)
     for name in RECORD.names or ():
@@ -211,11 +212,9 @@ def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str
     raw = path.read_bytes() if path.exists() else b""
     if len(raw) < HEADER.size:
         return np.zeros(0, dtype), "there was no room for a first record" if path.exists() else ""
-    count, word = HEADER.unpack_from(raw)
-    written, reason = word >> 32, word & (2**32 - 1)
-    there = (len(raw) - HEADER.size) // dtype.itemsize
-    rows = np.frombuffer(raw, dtype, min(count, there), HEADER.size)
-    chunks = _read_chunks(path.with_name(path.name + CHUNKS), dtype)
+    rows, written, reason = read_rows(raw, dtype)
+    every = heads(unread_chunks(path))
+    chunks = [unpacked(payload, head.rows, dtype) for head, payload in every]
     if len(chunks) < written:
         raise ValueError(f"{len(chunks)} chunks of {written} are there")
     if len(chunks) > written:  # the process was killed before it could use the memory anew
@@ -223,15 +222,26 @@ def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str
     return np.concatenate([*chunks, rows]), os.strerror(reason) if 0 < reason < 2**31 else ""
 
 
-def _read_chunks(path: Path, dtype: np.dtype[Any]) -> list[NDArray[np.void]]:
-    """Return the rows of the whole chunks in a file; a last one that is not whole is left out."""
-    if not path.exists():
-        return []
-    whole = whole_chunks(memoryview(path.read_bytes()))
-    return [unpacked(payload, head.rows, dtype) for head, payload in heads(whole)]
+def read_rows(raw: bytes, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], int, int]:
+    """Return the rows of a mapped file, the number of chunks before them, and an ``errno``."""
+    count, word = HEADER.unpack_from(raw) if len(raw) >= HEADER.size else (0, errno.ENOSPC)
+    there = max(len(raw) - HEADER.size, 0) // dtype.itemsize
+    count = min(count, there)
+    rows = np.frombuffer(raw, dtype, count, HEADER.size) if count else np.zeros(0, dtype)
+    return rows, word >> 32, word & (2**32 - 1)
 
 
-def _read_definitions(
+def unread_chunks(path: Path) -> memoryview:
+    """Return the whole chunks of a table; a last one that is not whole is left out.
+
+    Args:
+        path: the mapped file of the table.
+    """
+    chunks = path.with_name(path.name + CHUNKS)
+    return whole_chunks(memoryview(chunks.read_bytes() if chunks.exists() else b""))
+
+
+def read_definitions(
     path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], _Told]:
     """Return the numbers that the groups and stacks of a process have in the run, and the rest.

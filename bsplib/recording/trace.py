@@ -31,8 +31,9 @@ import reprlib
 import struct
 import zipfile
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -57,7 +58,7 @@ from bsplib.recording.trace_document import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -78,6 +79,56 @@ _DAMAGE = (
 
 
 _Part = TypeVar("_Part")
+
+
+@dataclass
+class PackedTable:
+    """The rows of a table as chunks."""
+
+    rows: int = 0
+    content: list[bytes | memoryview] = field(default_factory=list)
+
+    def add(self, rows: int, content: Sequence[bytes | memoryview]) -> None:
+        """Add a chunk of so many rows, in pieces."""
+        self.rows += rows
+        self.content += content
+
+
+class PackedRun(NamedTuple):
+    """A run whose records are chunks, and are not in its arrays."""
+
+    run: Run
+    records: PackedTable
+    traffic: PackedTable
+    numberings: list[tuple[list[int], list[int]]]
+    """The numberings of the chunks, from 1 on; see the document of a trace."""
+
+
+def write_packed(
+    path: str | os.PathLike[str],
+    earlier: tuple[Run, ...],
+    last: PackedRun,
+    scratch: Path | None = None,
+) -> None:
+    """Write a trace as :func:`write_trace` does, whose last run is packed.
+
+    What the trace says of its runs is read again; the chunks of the last run are not.
+
+    Args:
+        path: file to write.
+        earlier: the runs before.
+        last: the last one.
+        scratch: as for :func:`write_trace`.
+
+    Raises:
+        TooLongError: the trace has too many groups, stacks or runs to be read.
+        TraceError: the metadata has no form in JSON.
+        OSError: the file cannot be written.
+    """
+    with written_whole(path, TRACE, scratch=scratch) as temporary:
+        write_archive(temporary, Trace((*earlier, last.run)), last)
+        with _reader(temporary) as reader:
+            reader.heads()
 
 
 def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | None = None) -> None:
@@ -106,21 +157,44 @@ def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | N
             raise kind(f"{path}: was not written: {error}.") from error
 
 
-def write_archive(path: Path, trace: Trace) -> None:
+def write_archive(path: Path, trace: Trace, last: PackedRun | None = None) -> None:
     """Write a trace without any check of its content.
+
+    Args:
+        path: the file.
+        trace: the runs.
+        last: the last run of it, where that is packed.
 
     Raises:
         TraceError: the document has no form in JSON, or is longer than allowed.
         OSError: the file cannot be written.
     """
-    document = to_json(trace)
+    document = to_json(trace, None if last is None else _packed_entry(last))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("trace.json"), document)
         for number, run in enumerate(trace.runs):
+            if last is not None and run is last.run:
+                for table, chunks in (("records", last.records), ("traffic", last.traffic)):
+                    _write_chunks(archive, f"run-{number}/{table}", chunks)
+                continue
             arrays = {"records": run.records, "traffic": run.traffic, "samples": run.samples}
             for name, array in arrays.items():
                 if array is not None:
                     _write_rows(archive, f"run-{number}/{name}", array)
+
+
+def _packed_entry(last: PackedRun) -> dict[str, Any]:
+    """Return what the entry of a packed run has in place of what its arrays say."""
+    rows = {"records": last.records.rows, "traffic": last.traffic.rows}
+    return rows | {"numberings": last.numberings}
+
+
+def _write_chunks(archive: zipfile.ZipFile, name: str, table: PackedTable) -> None:
+    member = zipfile.ZipInfo(name)
+    member.file_size = sum(map(len, table.content))
+    with archive.open(member, "w") as file:
+        for piece in table.content:
+            file.write(piece)
 
 
 def _write_rows(archive: zipfile.ZipFile, name: str, rows: NDArray[np.void]) -> None:

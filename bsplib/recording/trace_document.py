@@ -82,8 +82,12 @@ class TraceTooLongError(TraceError):
     """A trace has too many groups, stacks or runs to be read."""
 
 
-def to_json(trace: Trace) -> str:
+def to_json(trace: Trace, last: dict[str, Any] | None = None) -> str:
     """Return the document in JSON, with shorter stacks if it would be too long.
+
+    Args:
+        trace: the runs.
+        last: what the entry of the last run has in place of what its arrays say.
 
     Raises:
         TooLongError: it would be too long even so.
@@ -91,7 +95,10 @@ def to_json(trace: Trace) -> str:
     """
     for most in (MAX_STACK, 100, 10, 3):
         try:
-            document = json.dumps(_document(trace, most), allow_nan=False)
+            whole = _document(trace, most)
+            if last is not None:
+                whole["runs"][-1].update(last)
+            document = json.dumps(whole, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise TraceError(f"cannot be written as JSON: {error}") from error
         if len(document) <= MAX_JSON_BYTES:
