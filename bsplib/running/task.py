@@ -90,6 +90,8 @@ def run_task(
     """
     conditions = task.conditions
     machine, check, records = conditions.machine, conditions.check, conditions.records
+    if records is not None:
+        _load_recording()  # before time 0, so that it is no part of the first superstep
     alignment = port.align_clocks(again=records is not None)
     ready_ns = port.now()
     port.exchange({}, 0, stamp=ready_ns)  # time 0: all processes have arrived
@@ -136,6 +138,13 @@ def _run_on_terms(
     if records is None:
         return _run_main(task, _kind(Group, port)(port, terms))
     return _run_with_records(task, port, terms, records, alignment, moments)
+
+
+def _load_recording() -> None:
+    """Import what a run with records needs."""
+    import bsplib.recording.parts  # noqa: PLC0415  # most runs record nothing
+    import bsplib.recording.recorded_group  # noqa: PLC0415
+    import bsplib.recording.recorder  # noqa: F401, PLC0415
 
 
 def _run_with_records(
