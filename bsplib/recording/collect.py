@@ -26,7 +26,9 @@ from bsplib.recording.records import (
     MAX_NUMBER,
     NOT_MEASURED,
     RECORD,
+    SAMPLE,
     TRAFFIC,
+    Doing,
     Frame,
     GroupInfo,
     Host,
@@ -34,7 +36,7 @@ from bsplib.recording.records import (
     Stack,
     root_group,
 )
-from bsplib.recording.spool import CHUNKS, HEADER
+from bsplib.recording.spool import CHUNKS, HEADER, SAMPLES
 from bsplib.recording.trace_document import checked_reasons
 from bsplib.sync_kinds import Kind
 
@@ -109,6 +111,7 @@ def collect(
         meta=meta,
         lifetime=lifetime_of([part.told.noted for part in parts], hosts, caller),
         steal_ns=NOT_MEASURED if caller is None else caller.steal_ns,
+        samples=joined_samples([part.samples for part in parts]),
         measured=reasons_of([part.told.measured for part in parts]),
     )
     missing = tuple(pid for pid, part in enumerate(parts) if not part.begun)
@@ -166,6 +169,7 @@ class _Part:
     lost: str
     begun: bool
     told: _Told
+    samples: NDArray[np.void] | None
 
 
 def _read_part(
@@ -182,8 +186,31 @@ def _read_part(
     sound["stack"] = stack_of[sound["stack"]]
     # A process writes traffic before its record: rows beyond the records were left unfinished.
     within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))
+    samples = read_samples(folder / f"{pid}.{SAMPLES}", pid, stack_of)
     begun = (folder / f"{pid}.records").exists()
-    return _Part(sound, traffic[within], reason, begun, told)
+    return _Part(sound, traffic[within], reason, begun, told, samples)
+
+
+def read_samples(path: Path, pid: int, stack_of: NDArray[np.int32]) -> NDArray[np.void] | None:
+    """Return the samples of a process that can be true; None where it was not sampled."""
+    if not path.exists():
+        return None
+    content = whole_chunks(memoryview(path.read_bytes()))
+    parts = [unpacked(payload, head.rows, SAMPLE) for head, payload in heads(content)]
+    samples = np.concatenate([np.empty(0, SAMPLE), *parts])
+    time, stack = samples["time"], samples["stack"]
+    kept = (time >= 0) & (time <= MAX_NUMBER) & (stack >= 0) & (stack < len(stack_of))
+    kept &= samples["doing"] < len(Doing)
+    samples = samples[kept]
+    samples["pid"] = pid
+    samples["stack"] = stack_of[samples["stack"]]
+    return samples[np.argsort(samples["time"], kind="stable")]
+
+
+def joined_samples(parts: Sequence[NDArray[np.void] | None]) -> NDArray[np.void] | None:
+    """Return the samples of all processes; None where none was sampled."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
 
 
 def sound_rows(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:

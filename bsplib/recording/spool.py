@@ -28,9 +28,10 @@ from struct import Struct
 from typing import Any, BinaryIO, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsplib.core.rows import HEADER_BYTES, Rows
-from bsplib.recording.packing import packed
+from bsplib.recording.packing import MOST_ROWS, packed
 from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Host, Stack
 from bsplib.recording.stacks import shortened
 
@@ -42,10 +43,24 @@ _WORD = Struct("<Q")
 assert HEADER.size == HEADER_BYTES
 ROWS_AT_FIRST = 1024
 CHUNK_ROWS = 8192
+SAMPLES = "samples"
+"""Last part of the name of a file of samples, which are chunks."""
 CHUNKS = ".chunks"
 """Is added to the name of a table for the file of its chunks."""
 
 _Stop = Callable[[BaseException], None]
+
+
+def append(file: BinaryIO, chunk: bytes) -> None:
+    """Append a chunk to a file without a buffer, or nothing.
+
+    Raises:
+        OSError: there is no space for it.
+    """
+    at = file.tell()
+    if file.write(chunk) != len(chunk):  # the disk is full
+        file.truncate(at)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 class MappedTable:
@@ -127,10 +142,7 @@ class MappedTable:
             self._chunks = chunks.open("xb", buffering=0)
         # A copy: the map could not be closed while an array refers to it.
         rows = np.frombuffer(bytes(self._map), self._dtype, count, HEADER_BYTES)
-        chunk, at = packed(rows), self._chunks.tell()
-        if self._chunks.write(chunk) != len(chunk):  # the disk is full
-            self._chunks.truncate(at)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        append(self._chunks, packed(rows))
         self._written += 1
         _WORD.pack_into(self._map, 0, 0)
         _WORD.pack_into(self._map, _WORD.size, self._written << 32)
@@ -153,6 +165,8 @@ class Spool:
         self.records = MappedTable(RECORD, self.stop)
         self.traffic = MappedTable(TRAFFIC, self.stop)
         self._definitions: TextIO | None = None
+        self._samples: BinaryIO | None = None
+        self._folder, self._pid = folder, pid
         try:
             self.records.open(folder / f"{pid}.records")
             self.traffic.open(folder / f"{pid}.traffic")
@@ -165,6 +179,23 @@ class Spool:
         self.records.close()
         self.traffic.close()
         self._close_definitions()
+
+    def add_samples(self, rows: NDArray[np.void]) -> None:
+        """Write samples of this process, which are later than those before.
+
+        Args:
+            rows: dtype SAMPLE; a stack is a number that :meth:`define_stack` has defined.
+        """
+        if self._definitions is None:  # recording has stopped
+            return
+        try:
+            if self._samples is None:
+                path = self._folder / f"{self._pid}.{SAMPLES}"
+                self._samples = path.open("xb", buffering=0)
+            for first in range(0, len(rows), MOST_ROWS):
+                append(self._samples, packed(rows[first : first + MOST_ROWS]))
+        except (OSError, MemoryError) as error:
+            self.stop(error)
 
     def define_stack(self, stack: Stack) -> None:
         """Define a call stack; its number is the count of stacks defined before."""
@@ -208,6 +239,8 @@ class Spool:
         self._close_definitions()
 
     def _close_definitions(self) -> None:
+        if self._samples is not None:
+            self._samples.close()
         definitions, self._definitions = self._definitions, None
         if definitions is not None:
             with contextlib.suppress(OSError):  # close tries again to write what write could not

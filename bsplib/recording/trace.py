@@ -176,6 +176,8 @@ def write_archive(path: Path, trace: Trace, last: PackedRun | None = None) -> No
             if last is not None and run is last.run:
                 for table, chunks in (("records", last.records), ("traffic", last.traffic)):
                     _write_chunks(archive, f"run-{number}/{table}", chunks)
+                if run.samples is not None:  # these are in the array
+                    _write_rows(archive, f"run-{number}/samples", run.samples)
                 continue
             arrays = {"records": run.records, "traffic": run.traffic, "samples": run.samples}
             for name, array in arrays.items():

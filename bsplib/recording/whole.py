@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from bsplib.errors import TraceError
 from bsplib.recording.collect import (
+    joined_samples,
     read_definitions,
     read_rows,
+    read_samples,
     reasons_of,
     sound_rows,
     unread_chunks,
@@ -25,6 +27,7 @@ from bsplib.recording.collect import (
 from bsplib.recording.lifetimes import Caller, lifetime_of
 from bsplib.recording.packing import HEADER, MAGIC, heads, packed
 from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Run, Stack, root_group
+from bsplib.recording.spool import SAMPLES
 from bsplib.recording.trace import PackedRun, PackedTable
 
 _Positions = tuple[tuple[int, ...], tuple[int, ...]]
@@ -47,6 +50,7 @@ def collect_whole(
     stacks: dict[Stack, int] = {}
     numberings: dict[_Positions, int] = {}
     records, traffic, told = PackedTable(), PackedTable(), []
+    samples: list[NDArray[np.void] | None] = []
     for pid in range(nprocs):
         try:
             group_of, stack_of, of_process = read_definitions(
@@ -62,6 +66,7 @@ def collect_whole(
         if not whole:
             return None
         told.append(of_process)
+        samples.append(read_samples(folder / f"{pid}.{SAMPLES}", pid, stack_of))
     run = Run(
         nprocs=nprocs,
         groups=tuple(groups),
@@ -71,6 +76,7 @@ def collect_whole(
         meta=meta,
         lifetime=lifetime_of([each.noted for each in told], [None] * nprocs, caller),
         steal_ns=caller.steal_ns,
+        samples=joined_samples(samples),
         measured=reasons_of([each.measured for each in told]),
     )
     positions = [(list(of_group), list(of_stack)) for of_group, of_stack in numberings]

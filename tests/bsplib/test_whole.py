@@ -12,7 +12,8 @@ from bsplib.errors import TraceError
 from bsplib.recording import spool as spooling
 from bsplib.recording.collect import collect
 from bsplib.recording.lifetimes import Caller
-from bsplib.recording.records import UNMEASURED, Frame, GroupInfo, Run, Trace, root_group
+from bsplib.recording.packing import packed
+from bsplib.recording.records import SAMPLE, UNMEASURED, Frame, GroupInfo, Run, Trace, root_group
 from bsplib.recording.spool import Spool
 from bsplib.recording.trace import read_trace, write_archive, write_packed
 from bsplib.recording.whole import collect_whole
@@ -37,6 +38,8 @@ def write(folder, pid, count):
         spool.define_stack((FRAMES[(at + pid) % 3],))
     spool.note(began=1000, started=100, ready=900, finished=5000)
     spool.define_measured({"cpu": "", "ready": "no file"})
+    samples = [(0, 20 + at, at % 3, at % 3) for at in range(count)]
+    spool.add_samples(np.array(samples, SAMPLE))
     rows = spool.records.rows
     for number in range(count):
         if number % 4 == 0:
@@ -63,6 +66,25 @@ def test_a_packed_run_reads_as_one_of_which_every_record_was_looked_at(tmp_path,
             assert np.array_equal(expected, getattr(first, field.name))
         elif field.name != "derived":
             assert expected == found, field.name
+
+
+def test_samples_name_the_stacks_of_the_run(tmp_path):
+    for pid in range(2):
+        write(tmp_path, pid, 3)
+    whole = collect_whole(tmp_path, 2, {}, Caller(is_virtual=False))
+    names = [whole.run.stacks[stack][0].function for stack in whole.run.samples["stack"]]
+    assert names == ["f0", "f1", "f2", "f1", "f2", "f0"]
+    assert whole.run.samples["pid"].tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_samples_that_cannot_be_are_left_out(tmp_path):
+    write(tmp_path, 0, 3)
+    write(tmp_path, 1, 0)
+    wrong = [(0, -1, 0, 0), (0, 2**60, 0, 0), (0, 5, 3, 0), (0, 5, -1, 0), (0, 5, 0, 3)]
+    with (tmp_path / "0.samples").open("ab") as file:
+        file.write(packed(np.array([*wrong, (9, 5, 1, 1)], SAMPLE)))
+    run = collect([tmp_path] * 2, complete=True, meta={}).run
+    assert run.samples.tolist() == [(0, 5, 1, 1), (0, 20, 0, 0), (0, 21, 1, 1), (0, 22, 2, 2)]
 
 
 def test_a_process_that_stopped_recording_needs_a_look(tmp_path):
