@@ -6,6 +6,7 @@ then ends with the last superstep that all its processes have recorded.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Sequence
@@ -19,12 +20,15 @@ from numpy.typing import NDArray
 from bsplib.backends.members import named
 from bsplib.errors import TraceError
 from bsplib.recording.lifetimes import Caller, Noted, lifetime_of
+from bsplib.recording.packing import heads, unpacked, whole_chunks
 from bsplib.recording.records import (
     FROM_SYSTEM,
     MAX_NUMBER,
     NOT_MEASURED,
     RECORD,
+    SAMPLE,
     TRAFFIC,
+    Doing,
     Frame,
     GroupInfo,
     Host,
@@ -32,7 +36,7 @@ from bsplib.recording.records import (
     Stack,
     root_group,
 )
-from bsplib.recording.spool import HEADER
+from bsplib.recording.spool import CHUNKS, HEADER, SAMPLES
 from bsplib.recording.trace_document import checked_reasons
 from bsplib.sync_kinds import Kind
 
@@ -107,7 +111,8 @@ def collect(
         meta=meta,
         lifetime=lifetime_of([part.told.noted for part in parts], hosts, caller),
         steal_ns=NOT_MEASURED if caller is None else caller.steal_ns,
-        measured=_reasons([part.told.measured for part in parts]),
+        samples=joined_samples([part.samples for part in parts]),
+        measured=reasons_of([part.told.measured for part in parts]),
     )
     missing = tuple(pid for pid, part in enumerate(parts) if not part.begun)
     return Collected(_keep_whole(run), lost, len(missing) < nprocs, missing)
@@ -129,7 +134,7 @@ def _hosts(found: Sequence[Host | None]) -> dict[str, Any]:
     return {"hosts": names, "clock_bounds_s": bounds, "cores": cores}
 
 
-def _reasons(told: Sequence[dict[str, str]]) -> dict[str, str]:
+def reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
     """Return why something was not measured in some process; empty text where it was in all."""
     reasons: dict[str, str] = {}
     for of_process in told:
@@ -164,6 +169,7 @@ class _Part:
     lost: str
     begun: bool
     told: _Told
+    samples: NDArray[np.void] | None
 
 
 def _read_part(
@@ -171,8 +177,8 @@ def _read_part(
 ) -> _Part:
     records, reason = _read_table(folder / f"{pid}.records", RECORD)
     traffic, _ = _read_table(folder / f"{pid}.traffic", TRAFFIC)
-    group_of, stack_of, told = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
-    sound = _sound(records, len(group_of), len(stack_of))
+    group_of, stack_of, told = read_definitions(folder / f"{pid}.definitions", groups, stacks)
+    sound = sound_rows(records, len(group_of), len(stack_of))
     if len(sound) < len(records):
         reason = reason or "a number is out of range"
     sound["pid"] = pid
@@ -180,11 +186,34 @@ def _read_part(
     sound["stack"] = stack_of[sound["stack"]]
     # A process writes traffic before its record: rows beyond the records were left unfinished.
     within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))
+    samples = read_samples(folder / f"{pid}.{SAMPLES}", pid, stack_of)
     begun = (folder / f"{pid}.records").exists()
-    return _Part(sound, traffic[within], reason, begun, told)
+    return _Part(sound, traffic[within], reason, begun, told, samples)
 
 
-def _sound(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
+def read_samples(path: Path, pid: int, stack_of: NDArray[np.int32]) -> NDArray[np.void] | None:
+    """Return the samples of a process that can be true; None where it was not sampled."""
+    if not path.exists():
+        return None
+    content = whole_chunks(memoryview(path.read_bytes()))
+    parts = [unpacked(payload, head.rows, SAMPLE) for head, payload in heads(content)]
+    samples = np.concatenate([np.empty(0, SAMPLE), *parts])
+    time, stack = samples["time"], samples["stack"]
+    kept = (time >= 0) & (time <= MAX_NUMBER) & (stack >= 0) & (stack < len(stack_of))
+    kept &= samples["doing"] < len(Doing)
+    samples = samples[kept]
+    samples["pid"] = pid
+    samples["stack"] = stack_of[samples["stack"]]
+    return samples[np.argsort(samples["time"], kind="stable")]
+
+
+def joined_samples(parts: Sequence[NDArray[np.void] | None]) -> NDArray[np.void] | None:
+    """Return the samples of all processes; None where none was sampled."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
+
+
+def sound_rows(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
     """Copy the records before the first one whose numbers are out of range."""
     wrong = np.zeros(len(records), bool)
     for name in RECORD.names or ():
@@ -210,13 +239,36 @@ def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str
     raw = path.read_bytes() if path.exists() else b""
     if len(raw) < HEADER.size:
         return np.zeros(0, dtype), "there was no room for a first record" if path.exists() else ""
-    count, reason = HEADER.unpack_from(raw)
-    there = (len(raw) - HEADER.size) // dtype.itemsize
-    rows = np.frombuffer(raw, dtype, min(count, there), HEADER.size)
-    return rows, os.strerror(reason) if 0 < reason < 2**31 else ""
+    rows, written, reason = read_rows(raw, dtype)
+    every = heads(unread_chunks(path))
+    chunks = [unpacked(payload, head.rows, dtype) for head, payload in every]
+    if len(chunks) < written:
+        raise ValueError(f"{len(chunks)} chunks of {written} are there")
+    if len(chunks) > written:  # the process was killed before it could use the memory anew
+        rows = rows[:0]
+    return np.concatenate([*chunks, rows]), os.strerror(reason) if 0 < reason < 2**31 else ""
 
 
-def _read_definitions(
+def read_rows(raw: bytes, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], int, int]:
+    """Return the rows of a mapped file, the number of chunks before them, and an ``errno``."""
+    count, word = HEADER.unpack_from(raw) if len(raw) >= HEADER.size else (0, errno.ENOSPC)
+    there = max(len(raw) - HEADER.size, 0) // dtype.itemsize
+    count = min(count, there)
+    rows = np.frombuffer(raw, dtype, count, HEADER.size) if count else np.zeros(0, dtype)
+    return rows, word >> 32, word & (2**32 - 1)
+
+
+def unread_chunks(path: Path) -> memoryview:
+    """Return the whole chunks of a table; a last one that is not whole is left out.
+
+    Args:
+        path: the mapped file of the table.
+    """
+    chunks = path.with_name(path.name + CHUNKS)
+    return whole_chunks(memoryview(chunks.read_bytes() if chunks.exists() else b""))
+
+
+def read_definitions(
     path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], _Told]:
     """Return the numbers that the groups and stacks of a process have in the run, and the rest.

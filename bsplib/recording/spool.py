@@ -1,7 +1,14 @@
 """The files to which a process writes its records while the program runs.
 
 Rows are written directly into mapped files, so that they are kept if the process is
-killed; ``bsplib.recording.collect`` reads them when the run has ended in any way.
+killed; ``bsplib.recording.collect`` reads them when the run has ended in any way. When a mapped
+file has ``CHUNK_ROWS`` rows, they become a chunk (:mod:`bsplib.recording.packing`) at the end
+of another file, and the mapped file is used anew: so the files of a long run are short.
+
+A process may be killed at any moment of that. The chunk is written first, then the number of
+rows becomes 0, then the number of chunks in the mapped file is raised. So where there is one whole
+chunk more than that number, the mapped rows are either in that chunk or none; a last chunk that is
+not whole is left out, and the rows are still mapped.
 
 Disk space is allocated before a file is mapped: so a full disk is an error at that moment,
 and no SIGBUS later. After such an error, or if a file cannot be created, the process stops
@@ -21,18 +28,39 @@ from struct import Struct
 from typing import Any, BinaryIO, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsplib.core.rows import HEADER_BYTES, Rows
+from bsplib.recording.packing import MOST_ROWS, packed
 from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Host, Stack
 from bsplib.recording.stacks import shortened
 
 HEADER = Struct("<QQ")
-"""Beginning of a table: the number of complete rows, and the ``errno`` of the error that
-ended the recording (0 for none)."""
+"""Beginning of a table: the number of complete rows; and, in the lower half, the ``errno`` of the
+error that ended the recording (0 for none), in the upper half the number of chunks before the
+rows."""
+_WORD = Struct("<Q")
 assert HEADER.size == HEADER_BYTES
 ROWS_AT_FIRST = 1024
+CHUNK_ROWS = 8192
+SAMPLES = "samples"
+"""Last part of the name of a file of samples, which are chunks."""
+CHUNKS = ".chunks"
+"""Is added to the name of a table for the file of its chunks."""
 
 _Stop = Callable[[BaseException], None]
+
+
+def append(file: BinaryIO, chunk: bytes) -> None:
+    """Append a chunk to a file without a buffer, or nothing.
+
+    Raises:
+        OSError: there is no space for it.
+    """
+    at = file.tell()
+    if file.write(chunk) != len(chunk):  # the disk is full
+        file.truncate(at)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 class MappedTable:
@@ -47,9 +75,13 @@ class MappedTable:
     def __init__(self, dtype: np.dtype[Any], stop: _Stop) -> None:
         self.rows = Rows(dtype.itemsize, self._make_room)
         """Appends rows; the count in the file is raised after a row is complete."""
+        self._dtype = dtype
         self._row_bytes = dtype.itemsize
         self._stop = stop
+        self._path = Path()
         self._file: BinaryIO | None = None
+        self._chunks: BinaryIO | None = None
+        self._written = 0  # chunks
         self._map: mmap.mmap | None = None
         self._capacity = 0
 
@@ -65,7 +97,7 @@ class MappedTable:
         except BaseException:
             file.close()
             raise
-        self._file = file
+        self._file, self._path = file, path
 
     def discard(self, reason: int) -> None:
         """Keep the rows in the file, store the reason there, and discard all later rows.
@@ -74,7 +106,7 @@ class MappedTable:
             reason: the ``errno`` of the error that ended the recording.
         """
         if self._map is not None:
-            HEADER.pack_into(self._map, 0, self.rows.count, reason)
+            HEADER.pack_into(self._map, 0, self.rows.count, reason | self._written << 32)
         self.close()
 
     def close(self) -> None:
@@ -82,20 +114,40 @@ class MappedTable:
         self.rows.use(None, 0)
         if self._map is not None:
             self._map.close()
-        if self._file is not None:
-            self._file.close()
-        self._map = self._file = None
+        for file in (self._file, self._chunks):
+            if file is not None:
+                file.close()
+        self._map = self._file = self._chunks = None
 
     def _make_room(self) -> None:
-        """Enlarge the file if possible."""
+        """Enlarge the file, or make a chunk of its rows."""
         if self._file is not None:
             try:
-                self._grow(self._file)
+                if self._capacity < CHUNK_ROWS:
+                    self._grow(self._file)
+                else:
+                    self._turn()
             except (OSError, MemoryError) as error:
                 self._stop(error)
         if self._file is None:
             # Memory that is used again and again: so no row is a special case.
             self.rows.use(mmap.mmap(-1, mmap.PAGESIZE), 0)
+
+    def _turn(self) -> None:
+        """Make a chunk of the rows, and use their memory anew."""
+        assert self._map is not None
+        count = self.rows.count
+        if self._chunks is None:
+            chunks = self._path.with_name(self._path.name + CHUNKS)
+            self._chunks = chunks.open("xb", buffering=0)
+        # A copy: the map could not be closed while an array refers to it.
+        rows = np.frombuffer(bytes(self._map), self._dtype, count, HEADER_BYTES)
+        append(self._chunks, packed(rows))
+        self._written += 1
+        _WORD.pack_into(self._map, 0, 0)
+        _WORD.pack_into(self._map, _WORD.size, self._written << 32)
+        self.rows.before += count
+        self.rows.use(self._map, 0)
 
     def _grow(self, file: BinaryIO) -> None:
         capacity = max(2 * self._capacity, ROWS_AT_FIRST)
@@ -113,6 +165,8 @@ class Spool:
         self.records = MappedTable(RECORD, self.stop)
         self.traffic = MappedTable(TRAFFIC, self.stop)
         self._definitions: TextIO | None = None
+        self._samples: BinaryIO | None = None
+        self._folder, self._pid = folder, pid
         try:
             self.records.open(folder / f"{pid}.records")
             self.traffic.open(folder / f"{pid}.traffic")
@@ -125,6 +179,23 @@ class Spool:
         self.records.close()
         self.traffic.close()
         self._close_definitions()
+
+    def add_samples(self, rows: NDArray[np.void]) -> None:
+        """Write samples of this process, which are later than those before.
+
+        Args:
+            rows: dtype SAMPLE; a stack is a number that :meth:`define_stack` has defined.
+        """
+        if self._definitions is None:  # recording has stopped
+            return
+        try:
+            if self._samples is None:
+                path = self._folder / f"{self._pid}.{SAMPLES}"
+                self._samples = path.open("xb", buffering=0)
+            for first in range(0, len(rows), MOST_ROWS):
+                append(self._samples, packed(rows[first : first + MOST_ROWS]))
+        except (OSError, MemoryError) as error:
+            self.stop(error)
 
     def define_stack(self, stack: Stack) -> None:
         """Define a call stack; its number is the count of stacks defined before."""
@@ -168,6 +239,8 @@ class Spool:
         self._close_definitions()
 
     def _close_definitions(self) -> None:
+        if self._samples is not None:
+            self._samples.close()
         definitions, self._definitions = self._definitions, None
         if definitions is not None:
             with contextlib.suppress(OSError):  # close tries again to write what write could not
