@@ -170,9 +170,7 @@ def _run_with_records(
         if is_virtual:  # the virtual clock begins anew after the barrier
             moments = _Moments(began_ns, began_ns)
         spool.note(began=began_ns, started=moments.started_ns, ready=moments.ready_ns)
-        recorder = Recorder(
-            spool, _call_main.__code__, task.main, began_ns, is_virtual=is_virtual
-        )
+        recorder = Recorder(spool, _call_main.__code__, task.main, began_ns, is_virtual=is_virtual)
         with closing(recorder):
             kind = _kind(RecordedGroup, port)
             result = _run_main(task, kind(port, terms, None, recorder, root_group(port.nprocs)))
