@@ -69,6 +69,7 @@ class GroupState(Values):
         self._watch = self._new_watch() if terms.check else None
         """What ``check=True`` observes; None without it. Changed by every transfer."""
         self._checked = terms.check
+        """The run is checked: each record says where its call stands."""
         self._declare_values()
         self._declare_collected()
         self._declare_lasting()
