@@ -94,7 +94,7 @@ _PART_OF = {
 """Under which part idle time is booked, by cause; for LATE see :meth:`Account._book_late`."""
 
 
-class Block(NamedTuple):
+class BookedRows(NamedTuple):
     """What is booked for successive records of a run."""
 
     rows: slice
@@ -178,7 +178,7 @@ class Account:
         others = spent["recording"] + spent["ends"] + spent["core"]
         return self.elapsed_ns * self.run.nprocs - others
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[BookedRows]:
         """Return what is booked for each record, for one block of records after another."""
         for rows in blocks(len(self.step)):
             parts = self._own(rows)
@@ -187,7 +187,7 @@ class Account:
                 parts[part] += waits[cause]
             self._book_late(rows, waits[LATE], parts)
             parts[UNEXPLAINED] += self._idle(rows) - waits.sum(axis=0)
-            yield Block(rows, parts, waits)
+            yield BookedRows(rows, parts, waits)
 
     def by_process(self) -> Ints:
         """Return the account of each process: shape (parts, processes), with start and end."""

@@ -61,7 +61,7 @@ BOUND_SHARE = 0.3
 _FAR_MORE = 1.5
 
 
-class Site(NamedTuple):
+class LossSite(NamedTuple):
     """A call that leads to a loss."""
 
     function: str
@@ -86,7 +86,7 @@ class Finding:
     """Ids of the nodes from ``main`` to the cost centre that loses most."""
     pids: tuple[int, ...] = ()
     """The process, or the processes of the sub-group; empty where no one stands out."""
-    sites: tuple[Site, ...] = ()
+    sites: tuple[LossSite, ...] = ()
     """The calls of the function that contains the cost centre, the greatest loss first."""
     superstep: int | None = None
     """Number of the superstep that bears most of it, for ``one-off``."""
@@ -154,6 +154,15 @@ class _Finder:
         )
         self._passed = passed.reshape(-1, nprocs).max(axis=1)
         """How often each call stack is passed."""
+        leaves = [origin.chain[-1] for origin in callgraph.origins]
+        passes = dict.fromkeys(leaves, 0)
+        for leaf, count in zip(leaves, self._passed.tolist(), strict=True):
+            passes[leaf] += count
+        self._repeated = [
+            count > 1 and passes[leaf] >= _REPEATED
+            for leaf, count in zip(leaves, self._passed.tolist(), strict=True)
+        ]
+        """Whether each call stack is passed again, and its cost centre often, by any stack."""
         size = np.array([group.size for group in self._run.groups])
         self._size: Ints = size[self._run.records["group"]]
         self._lost, self._sums = self._booked()
@@ -211,7 +220,7 @@ class _Finder:
         which = ranked(self._account.step[rows])[1]
         by_step = np.bincount(which, lost[rows])
         worst = int(by_step.argmax())
-        if self._passed[origin] >= _REPEATED and by_step[worst] > _HALF * by_step.sum():
+        if self._repeated[origin] and by_step[worst] > _HALF * by_step.sum():
             once = rows[which == worst]
             yield self._cluster(ONE_OFF, origin, once, lost, once[lost[once].argmax()])
             rows = rows[which != worst]
@@ -288,14 +297,14 @@ class _Finder:
             return cluster.pids
         return tuple(self._run.groups[int(np.bincount(groups, lasted).argmax())].members)
 
-    def _sites(self, clusters: list[_Cluster]) -> tuple[Site, ...]:
+    def _sites(self, clusters: list[_Cluster]) -> tuple[LossSite, ...]:
         """Return the calls of the function that contains the cost centre of clusters."""
-        sites: dict[Site, None] = {}
+        sites: dict[LossSite, None] = {}
         for cluster in clusters:
             chain = self._callgraph.origins[cluster.origin].chain
             if len(chain) > 2:
                 line = self._callgraph.call_lines(cluster.origin)[-2]
-                sites[Site(chain[-3], line)] = None
+                sites[LossSite(chain[-3], line)] = None
         return tuple(sites)
 
     def _steps_of(self, rows: Ints) -> Ints:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.verdict import Sentence
 
 
-class Interval(NamedTuple):
+class RepeatInterval(NamedTuple):
     """A sentence of the run of median time, in all repeats."""
 
     sentence: Sentence
@@ -48,9 +48,11 @@ class Repeats(NamedTuple):
     """The one of median time."""
     runs: tuple[RunProfile, ...]
 
-    def intervals(self) -> list[Interval]:
+    def intervals(self) -> list[RepeatInterval]:
         """Return the sentences of the run of median time, those that hold in most runs first."""
-        told = [Interval(each, *self._among(each)) for each in self.median.verdict().sentences]
+        told = [
+            RepeatInterval(each, *self._among(each)) for each in self.median.verdict().sentences
+        ]
         return sorted(told, key=lambda each: not each.is_sure)
 
     def elapsed(self) -> str:

@@ -93,7 +93,11 @@ def judge(ledger: Ledger) -> Verdict:
     worth = [each for each in ledger.findings if each.ns >= least]
     told = sorted(
         (pair for pair in _told(ledger, worth) if not _is_noise(pair[0], ledger.elapsed_s)),
-        key=lambda pair: (pair[0].kind == CORE, pair[0].without_s or 0.0, -pair[0].seconds),
+        key=lambda pair: (
+            pair[0].kind == CORE,
+            -_gain_s(pair[0], ledger.elapsed_s),
+            -pair[0].seconds,
+        ),
     )[:MOST_SENTENCES]
     sentences = [each for each, _ in told] or [_about_the_run(ledger)]
     spent = Counter(ledger.account.whole())
@@ -105,6 +109,14 @@ def judge(ledger: Ledger) -> Verdict:
 
 def _told(ledger: Ledger, findings: list[Finding]) -> list[tuple[Sentence, Finding]]:
     return [(sentence(ledger, each, mended=True), each) for each in findings]
+
+
+def _gain_s(sentence: Sentence, elapsed_s: float) -> float:
+    """Return the seconds that a remedy saves, at most those that the sentence speaks of.
+
+    Where transfers are evened, a replay shifts others as well, and may save more by chance.
+    """
+    return min(elapsed_s - (sentence.without_s or 0.0), sentence.seconds)
 
 
 def _is_noise(sentence: Sentence, elapsed_s: float) -> bool:

@@ -29,8 +29,12 @@ def test_the_first_sentence_names_the_cause(tmp_path, name):
         (run,) = read_trace(path).runs
         ledger = book(build(run))
         assert sum(ledger.account.whole().values()) == 2 * ledger.account.elapsed_ns
-        first = ledger.verdict().sentences[0]
-        if first.kind == cause.kind and all(word in first.text for word in cause.words):
+        # Two causes that hide each other are of one size: either may be named first.
+        first = ledger.verdict().sentences[: 2 if name == "hidden" else 1]
+        if any(
+            each.kind == cause.kind and all(word in each.text for word in cause.words)
+            for each in first
+        ):
             return
         verdicts.append(str(ledger.verdict()))
     pytest.fail("\n\n".join(verdicts))
