@@ -1,7 +1,8 @@
 """A verdict names first what was planted in a program on two real processes.
 
 A computer that is busy disturbs a recording by more than what was planted. So a program is recorded
-up to three times, and one verdict has to name it.
+up to three times, and one verdict has to name it. Where other tests run beside them on the same two
+cores even that says little, so that they run with all cases only.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from bsplib.recording.trace import read_trace
 
 from .causes import CAUSES
 
-pytestmark = pytest.mark.lengthy
+pytestmark = pytest.mark.slow
 
 RECORDINGS = 3
 
