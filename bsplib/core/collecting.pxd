@@ -67,16 +67,18 @@ cdef class Collecting(QuickState):
     @cython.locals(to=Py_ssize_t, nbytes=word)
     cdef bint _send_quickly(self, object pid, object payload, object tag) except -1
     cdef bint _takes_payload(self, word nbytes, object tag) except -1
-    @cython.locals(size=word, padded=word, at=word)
+    @cython.locals(at=word)
     cdef word _message_room(self, int to, bytes head, word nbytes) except 0
-    @cython.locals(size=word, padded=word, at=word)
     cpdef void _add_message(self, int to, bytes head, object content, word nbytes) except *
-    @cython.locals(nbytes=word, size=word, padded=word, first=word, at=word)
+    @cython.locals(nbytes=word, at=word)
     cpdef void _describe(
         self, Box box, int to, word kind, bytes description, word indices, object data
     ) except *
-    @cython.locals(size=word, padded=word, first=word, at=word)
     cpdef void _describe_staged(
         self, Box box, int to, word kind, bytes description, word indices, word where, word nbytes
     ) except *
+    @cython.locals(size=word, padded=word, first=word, at=word)
+    cdef word _describe_room(
+        self, Box box, int to, word kind, bytes description, word indices, word nbytes, word behind
+    ) except 0
     cpdef void _add_ask(self, int sender, word nbytes, object pending) except *

@@ -418,13 +418,10 @@ class Collecting(QuickState):
 
     def _message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """Begin a record of a message; return the address of its payload."""
-        size = len(head)
-        padded = size + 7 & ~7
-        at = self._box.room(to, MESSAGE << KIND_SHIFT | nbytes, size, padded + nbytes)
-        write_bytes(at, head)
+        at = self._describe_room(self._box, to, MESSAGE, head, 0, nbytes, nbytes)
         if self._counts:
             self._count(to, nbytes)
-        return at + padded
+        return at
 
     def _add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
         """Add a message that the mailbox has encoded.
@@ -457,12 +454,9 @@ class Collecting(QuickState):
             indices: how many indices the data begin with.
             data: the array.
         """
-        nbytes, size = nbytes_of(data), len(description)
-        padded = size + 7 & ~7
-        first = indices << INDICES_SHIFT | size
-        at = box.room(to, kind << KIND_SHIFT | nbytes, first, padded + nbytes)
-        write_bytes(at, description)
-        copy(at + padded, address_of(data), nbytes)
+        nbytes = nbytes_of(data)
+        at = self._describe_room(box, to, kind, description, indices, nbytes, nbytes)
+        copy(at, address_of(data), nbytes)
 
     def _describe_staged(
         self,
@@ -485,12 +479,35 @@ class Collecting(QuickState):
             where: the number that says where the data are.
             nbytes: of the data.
         """
+        poke(self._describe_room(box, to, kind, description, indices, nbytes, 8), where)
+
+    def _describe_room(
+        self,
+        box: Box,
+        to: int,
+        kind: int,
+        description: bytes,
+        indices: int,
+        nbytes: int,
+        behind: int,
+    ) -> int:
+        """Begin a record with a description; return the address at which its data are written.
+
+        Args:
+            box: takes the record.
+            to: the receiver.
+            kind: of the record.
+            description: says what it is.
+            indices: how many indices the data begin with.
+            nbytes: of the data.
+            behind: bytes that the record has behind the description.
+        """
         size = len(description)
         padded = size + 7 & ~7
         first = indices << INDICES_SHIFT | size
-        at = box.room(to, kind << KIND_SHIFT | nbytes, first, padded + 8)
+        at = box.room(to, kind << KIND_SHIFT | nbytes, first, padded + behind)
         write_bytes(at, description)
-        poke(at + padded, where)
+        return at + padded
 
     def _add_ask(self, sender: int, nbytes: int, pending: Any) -> None:
         """Note a get that another process has to answer; its record has been added.

@@ -43,10 +43,8 @@ cdef class Delivering(Collecting):
     @cython.locals(size=word)
     cpdef void _define(self, word slot, word address) except *
     cpdef list _records_of(self, int source)
-    @cython.locals(meeting=Meeting, head=word, kind=word, table=word, at=word)
-    cpdef list _notices_of(self, int source)
-    @cython.locals(meeting=Meeting, head=word, kind=word, table=word, at=word)
-    cpdef list _replies_of(self, int source)
+    @cython.locals(meeting=Meeting, head=word, kind=word, table=word, at=word, size=word)
+    cpdef list _posted_for(self, int source, int receiver)
     cpdef list _own_records(self, int to)
     cpdef void _apply_sent(self, int source, word at, word stop) except *
 

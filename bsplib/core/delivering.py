@@ -297,34 +297,25 @@ class Delivering(Collecting):
             return records_between(self._first[source], self._stop[source])
         return records_at(self._meeting, self._first[source])
 
-    def _notices_of(self, source: int) -> list[Record]:
-        """Return the records of a process for all that the last meeting has brought."""
-        meeting = self._meeting
-        head = meeting.head_of(source)
-        kind = head >> KIND_SHIFT
-        if kind == ON_CARD and (head & BYTE_MASK) >> RECEIVER_SHIFT == self._nprocs:
-            at = meeting.card_of(source)
-            return records_between(at, at + (head & CARD_SIZE_MASK))
-        if kind == IN_BOX:
-            table = meeting.address_of(head & BYTE_MASK)
-            return records_at(meeting, peek(table + 8 * self._nprocs))
-        return self._records_of(source) if kind else []
+    def _posted_for(self, source: int, receiver: int) -> list[Record]:
+        """Return the records in the post of a process at the last meeting.
 
-    def _replies_of(self, source: int) -> list[Record]:
-        """Return the answers of a process to gets of this one, after the meeting that has them."""
+        Args:
+            source: that process.
+            receiver: this process, or the number of processes for what is for all. Where records
+                are sent, those for this process and for all are not told apart.
+        """
         meeting = self._meeting
         head = meeting.head_of(source)
         kind = head >> KIND_SHIFT
-        if kind == ON_CARD and (head & BYTE_MASK) >> RECEIVER_SHIFT == self._pid:
-            at = meeting.card_of(source)
-            return records_between(at, at + (head & CARD_SIZE_MASK))
         if kind == IN_BOX:
             table = meeting.address_of(head & BYTE_MASK)
-            return records_at(meeting, peek(table + 8 * self._pid))
-        if kind > IN_BOX:
-            at = meeting.card_of(source)
-            return records_between(at, at + meeting.size_of(source))
-        return []
+            return records_at(meeting, peek(table + 8 * receiver))
+        if kind == 0 or (kind == ON_CARD and (head & BYTE_MASK) >> RECEIVER_SHIFT != receiver):
+            return []
+        at = meeting.card_of(source)
+        size = head & CARD_SIZE_MASK if kind == ON_CARD else meeting.size_of(source)
+        return records_between(at, at + size)
 
     def _own_records(self, to: int) -> list[Record]:
         """Return the records of this process for another one, before the end of the superstep."""

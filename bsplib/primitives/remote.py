@@ -89,7 +89,7 @@ class RemoteAccess(Arrays):
     def _put_again(
         self, operation: str, pid: Any, to: int, src: Any, dst: Any, offset: Offset, at: Any
     ) -> bool:
-        """Let the core try once more, where the call may only have another form."""
+        """Convert the pid, or a list of numbers, and let the core try once more."""
         if at is not None or not self._lanes:
             return False
         listed = as_plain_array(src)

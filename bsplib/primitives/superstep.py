@@ -146,7 +146,7 @@ class Supersteps(GroupState):
 
     def _notice_of(self, source: int) -> Any:
         """Return what a process has announced to all; None if it has announced nothing."""
-        for record in self._notices_of(source):
+        for record in self._posted_for(source, self._nprocs):
             if record[0] == NOTICE:
                 return marshal.loads(self._data_of(source, record))
         return None
@@ -188,7 +188,7 @@ class Supersteps(GroupState):
     def _take_answers(self) -> None:
         """Find the answers to the gets of this process, which has met the others once more."""
         gets = [(get, pid) for get, there, _, pid, _ in self._gets if not there]
-        answers = {pid: iter(self._replies_of(pid)) for pid in {pid for _, pid in gets}}
+        answers = {pid: iter(self._posted_for(pid, self._pid)) for pid in {pid for _, pid in gets}}
         found = [(get, next(answers[pid])) for get, pid in gets]
         self._answers = iter([record for _, record in found])
         if self._port.receives_in_place:
@@ -226,7 +226,7 @@ class Supersteps(GroupState):
             self._port.land(ticket, registration.bytes[first : first + nbytes])
 
     def _write_gaps(self, slot: int, first: int, values: Any) -> None:
-        """Write a put into an array that is not contiguous, or was made in this superstep."""
+        """Write a put into an array that is not contiguous here."""
         registration = self._registry.at(slot)
         write_gaps(registration, first // registration.itemsize, values)
 

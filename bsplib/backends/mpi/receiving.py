@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import marshal
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -228,8 +228,3 @@ class Inflow:
 def flat(memory: Any) -> Room:
     """Return contiguous memory as bytes."""
     return np.frombuffer(memory, np.uint8)
-
-
-def all_here(payloads: Iterable[Payload]) -> bool:
-    """Tell whether all payloads have come."""
-    return all(payload.is_here() for payload in payloads)
