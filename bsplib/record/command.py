@@ -13,31 +13,27 @@ from bsplib.record.libraries import NoShimError
 from bsplib.record.program import run_program
 from bsplib.record.recorder import Job, ShimRecorder, rank_of_environment, say
 
-HELP = """\
-Usage: mpiexec -n N bsp record OUT PROGRAM [ARGUMENTS]...
-       mpiexec -n N bsp record OUT -m MODULE [ARGUMENTS]...
+ABOUT = """\
+Run a program that uses mpi4py, and record it as supersteps in a trace.
 
-  Run a program that uses mpi4py, and record it as supersteps in the trace OUT.
+OUT is the trace to write. What follows it is the command of the program as after
+"python": a script and its arguments, or -m, a module and its arguments. The program
+is not changed, and computes what it computes without being recorded. Its supersteps end
+at its collective calls.
 
-  The program is not changed, and computes what it computes without being
-  recorded. Its supersteps end at its collective calls. Each rank writes a file in
-  the folder OUT.ranks; at the end rank 0 makes the trace of them and removes the
-  folder. If ranks are killed, the folder remains, with all that they had recorded.
+Each rank writes a file in the folder OUT.ranks while it runs. At the end rank 0 makes the
+trace of them and removes the folder. If ranks are killed, the folder remains, with all
+that they had recorded.
 
-  The recorder sees all calls of MPI of a rank, also those of libraries in C, such as
-  h5py. For this it compiles a small library in C when an MPI is used for the first
-  time. Without a C compiler it sees the calls of mpi4py's communicators, and says
-  which others it does not.
-
-  Examples:
-    mpiexec -n 4 bsp record jacobi.bsp jacobi.py 1000
-    mpiexec -n 4 python -m bsplib.record jacobi.bsp -m package.jacobi 1000
-    bsp report jacobi.bsp
-
-Options:
-  -m          PROGRAM is the name of a module, as for python -m.
-  -h, --help  Show this message and exit.
+The recorder sees all calls of MPI of a rank, also those of libraries in C, such as
+h5py. For this it compiles a small library in C when an MPI is used for the first time.
 """
+EXAMPLES = """\
+Examples, each after "mpiexec -n 4":
+  bsp record jacobi.bsp jacobi.py 1000
+  bsp record jacobi.bsp -m package.jacobi 1000
+"""
+_USAGE = "Usage: mpiexec -n N python -m bsplib.record OUT [-m] PROGRAM [ARGUMENTS]..."
 
 JOIN = "bsplib.record.join"
 """Module that makes a trace of the files of the ranks."""
@@ -53,7 +49,7 @@ def main(arguments: list[str]) -> None:
         SystemExit: a mistake in the arguments, or the end of the program.
     """
     if arguments and arguments[0] in {"-h", "--help"}:
-        sys.stdout.write(HELP)
+        sys.stdout.write(f"{_USAGE}\n\n{ABOUT}\n{EXAMPLES}")
         return
     out, is_module, program, rest = _understood(arguments)
     if reason := obstacle(out, TRACE):

@@ -53,15 +53,16 @@ def _run_script(program: str, main: ModuleType) -> None:
 def _show_only_the_program() -> None:
     """Let the report of an exception begin with the frames of the program."""
     hook = sys.excepthook
-    own = {__file__, runpy.__file__, os.path.join(os.path.dirname(__file__), "__main__.py")}
-    own |= {os.path.join(os.path.dirname(__file__), "command.py"), "<frozen runpy>"}
+    own = {__file__, runpy.__file__, "<frozen runpy>"}
 
     def shown(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
         sys.excepthook = hook
         first = trace
+        while first is not None and first.tb_frame.f_code.co_filename != __file__:
+            first = first.tb_next
         while first is not None and first.tb_frame.f_code.co_filename in own:
             first = first.tb_next
-        value.__traceback__ = first
-        hook(kind, value, first)
+        value.__traceback__ = first or trace
+        hook(kind, value, value.__traceback__)
 
     sys.excepthook = shown
