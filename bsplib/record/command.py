@@ -77,8 +77,6 @@ def _understood(arguments: list[str]) -> tuple[Path, bool, str, list[str]]:
     program = rest[0]
     if not is_module and not os.path.exists(program):
         _refuse(f"there is no program {program}; a module is named by -m")
-    if not is_module and out.exists() and os.path.samefile(out, program):
-        _refuse(f"{out} is the program, not a trace; bsp record OUT PROGRAM [ARGUMENTS]...")
     return out, is_module, program, rest[1:]
 
 

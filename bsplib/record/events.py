@@ -160,7 +160,8 @@ NOT_READ = -1
 """Value of ``cpu`` and ``ready`` where they were not read."""
 
 READ_AFTER_NS = 30_000
-"""The CPU time is read where the stretch or the call took longer."""
+"""The CPU time is read where the stretch since it was read or the call took longer; at the end of
+polls that are one row, not always."""
 
 EVENT = np.dtype(
     [

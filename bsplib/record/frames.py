@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
 
+from bsplib.record.program import run_program
+
 _WORD = 8
 _OF_FRAME = 24
 """Where a frame object has the address of its frame, in all versions that bsplib supports."""
@@ -113,7 +115,7 @@ class Stacks:
 
     def _number(self, frame: FrameType | None) -> int:
         found: list[FrameType] = []
-        while frame is not None:
+        while frame is not None and frame.f_code.co_filename != _START:
             if not self._is_hidden(frame.f_code.co_filename):
                 found.append(frame)
             frame = frame.f_back
@@ -148,6 +150,8 @@ class Stacks:
         return hidden
 
 
+_START = run_program.__code__.co_filename
+"""What lies outside of this module is no part of the program."""
 _OWN = os.path.dirname(os.path.abspath(__file__))
 _LIBRARIES = tuple(
     {
