@@ -325,8 +325,15 @@ class RankWriter:
 
     def close(self) -> None:
         """Mark the file as complete, and close it."""
+        self._close(ENDED)
+
+    def stop(self) -> None:
+        """Mark the file as one that could not be continued, and close it."""
+        self._close(STOPPED)
+
+    def _close(self, state: int) -> None:
         self._file.seek(len(MAGIC))
-        self._file.write(bytes([ENDED]))
+        self._file.write(bytes([state]))
         self._file.close()
 
     def _chunk(self, kind: int, data: bytes) -> None:

@@ -10,6 +10,7 @@ Python itself tells.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -168,3 +169,15 @@ def is_library(file: str) -> bool:
         or f"{os.sep}site-packages{os.sep}" in file
         or f"{os.sep}dist-packages{os.sep}" in file
     )
+
+
+def hashes(files: set[str]) -> dict[str, str]:
+    """Return the SHA-256 of the files of the program that can be read."""
+    found = {}
+    for path in sorted(files):
+        try:
+            with open(path, "rb") as file:
+                found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        except (OSError, ValueError):
+            continue
+    return found
