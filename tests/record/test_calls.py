@@ -24,7 +24,11 @@ from bsplib.record.events import (
 from .conftest import Rows, record, run
 
 PROGRAM = str(Path(__file__).with_name("every_kind.py"))
-COUNTS = [1, 2, pytest.param(4, marks=pytest.mark.slow)]
+COUNTS = [
+    pytest.param(1, marks=pytest.mark.lengthy),
+    pytest.param(2, marks=pytest.mark.lengthy),
+    pytest.param(4, marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture(params=COUNTS, scope="module", ids=lambda count: f"p{count}")
