@@ -250,6 +250,17 @@ def test_communicators_have_parent_ordinal_and_members(ran):
         assert rows.names().count("Comm_free") == len(made)
 
 
+def test_a_copy_that_is_made_without_blocking_has_the_same_members(ran):
+    for _, size, rows in each(ran, "copies"):
+        first, second = rows.column("Barrier", "comm")
+        comms = rows.rank.comms
+        assert comms[first].members == comms[second].members == tuple(range(size))
+        assert (comms[first].parent, comms[first].kind) == (0, "intra")
+        assert (comms[second].parent, comms[second].ordinal) == (first, 0)
+        (request,) = rows.column("Comm_idup", "object")
+        assert rows.dones("Wait") == [[(request, NOBODY, -1, 0)]]
+
+
 def test_an_intercommunicator_has_two_groups(ran):
     size = len(ran.ranks)
     for rank, recorded in enumerate(ran.ranks):
