@@ -260,7 +260,7 @@ class RankFile:
     """What a file of a rank holds."""
 
     header: dict[str, Any]
-    """Keys: format, run (the same text for all ranks of a job), rank, size, host, pid, mpi (name),
+    """Keys: format, rank, size, host, pid, mpi (name),
     library (its version), thread_level, program, arguments, python, mpi4py, begin (ns), recorder
     ("shim" or "proxies"), not_covered (list of names); and, unless the rank was killed, sources
     (file -> SHA-256, of files that are no libraries)."""

@@ -28,7 +28,7 @@ def rank_of_environment() -> int:
 
 
 @dataclass
-class Job:
+class RecordedProgram:
     """What is recorded, and where."""
 
     folder: str
