@@ -1,0 +1,225 @@
+"""Looks at regular times at what the thread of ``main`` executes: its Python stack, with lines.
+
+A timer of the kernel (CLOCK_MONOTONIC) sends a real-time signal, which nothing else uses, to this
+thread. Its handler in C writes down the time and the addresses of the stack's code objects and
+instructions, and asks the interpreter, by ``PyErr_SetInterruptEx``, to call the sampler as soon as
+it can: at once in Python code, else when the call of a function in C has returned. Then the
+addresses become code objects and lines. So a tick inside numpy, which may have released the
+interpreter lock, counts for the line that called numpy, and so does one between threads.
+
+The handler reads frames of the interpreter as they are at that instant. It changes nothing,
+allocates nothing, and asks the kernel before it reads a page. What it found is compared with code
+objects that are alive, and never used as an object itself. ``Py_AddPendingCall`` would ask the
+interpreter, too; but it takes a lock, which the interrupted thread may hold.
+
+Why no sampler that exists already:
+
+- **py-spy** and **austin** read the memory of a process from another one. That takes a core of
+  its own, or stops the process meanwhile, and a permission (ptrace) that containers and login
+  nodes often refuse; their times are not on the clock of the records.
+- **Scalene** takes over SIGVTALRM and the functions of the module signal, and reports sums of
+  lines, not times: they cannot be booked to supersteps.
+- **pyinstrument** and **statprof** look from a hook of the interpreter or a CPU-time timer: these
+  miss a call of numpy, or time that passes without CPU time. Kernels fire CPU-time timers at
+  their own ticks only, often 250 times a second.
+- **memray** follows allocations.
+- A thread that samples waits for the interpreter lock, and takes a core of the program.
+
+Only the compiled core can do this: the interpreted one has no handler in C.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
+
+if not cython.compiled:
+
+    def can_sample() -> bool:
+        """Return False: there is no handler in C."""
+        return False
+
+    def before_fork() -> None:
+        """Do nothing."""
+
+    def after_fork(is_child: bool) -> None:
+        """Do nothing."""
+
+    def free_signal() -> int:
+        """Return 0: there is no signal."""
+        return 0
+
+    def start_timer(number: int, interval_ns: int) -> int:
+        """Return that there is no timer."""
+        return 1
+
+    def stop_timer() -> None:
+        """Do nothing."""
+
+    def answer() -> None:
+        """Do nothing."""
+
+    def next_ticks() -> tuple[int, int, int, bytes] | None:
+        """Return None: there are no ticks."""
+        return None
+
+    def offset_and_line(code: CodeType, instruction: int) -> tuple[int, int]:
+        """Return the first line."""
+        return -1, code.co_firstlineno
+
+
+Place = tuple[CodeType, int, int]
+"""One call of a stack: code, the offset of the instruction in it (-1: not known), and line."""
+
+_MOST_KEYS = 2**14
+"""So many different stacks are known at a time; then all are forgotten, and looked up anew."""
+_MOST_ROWS = 4096
+"""So many numbers are kept before they are saved: four for each row."""
+
+_signal = 0
+"""The signal that is used from the first start on."""
+
+
+def why_not() -> str:
+    """Return a sentence that says why nothing can be sampled here; empty if it can be."""
+    if not cython.compiled:
+        return "lines are sampled by the compiled core, and the interpreted one runs"
+    if not can_sample():
+        return "lines are sampled on Linux, by CPython 3.11 to 3.13"
+    return ""
+
+
+class Sampler:
+    """Samples the thread that starts it, which is the main one.
+
+    Args:
+        interval_ns: time from one tick to the next.
+        define: returns the number of a stack, the innermost call first.
+        save: keeps rows: bytes of four integers each, which are the times of the first and the
+            last of some ticks (on the clock of ``time.perf_counter_ns``), how many these are, and
+            the number of their stack. The ticks between the two are evenly spaced.
+    """
+
+    def __init__(
+        self,
+        interval_ns: int,
+        define: Callable[[list[Place]], int],
+        save: Callable[[list[int]], None],
+    ) -> None:
+        self._interval_ns = interval_ns
+        self._define = define
+        self._save = save
+        self._numbers: dict[bytes, int] = {}
+        self._codes: dict[int, CodeType] = {}  # kept alive: their addresses are part of the keys
+        self._rows: list[int] = []
+        self._first = self._last = self._count = 0  # of the row that is not complete
+        self._number = -1
+        self._reads = False
+
+    def start(self) -> None:
+        """Start the timer.
+
+        Raises:
+            OSError: the system has no signal, or no timer, left.
+            ValueError: this is not the main thread.
+        """
+        global _signal  # noqa: PLW0603  # signals belong to the process
+        if threading.current_thread() is not threading.main_thread():
+            raise ValueError("main does not run in the main thread of its process")
+        _signal = _signal or free_signal()
+        if not _signal:
+            raise OSError("the program handles all real-time signals")
+        signal.signal(_signal, self._tell)
+        if reason := start_timer(_signal, self._interval_ns):
+            raise OSError(reason, os.strerror(reason))
+
+    def stop(self) -> None:
+        """Stop the timer, and save what was not saved yet."""
+        stop_timer()
+        if _signal and threading.current_thread() is threading.main_thread():
+            signal.signal(_signal, _ignore)  # one may still be on its way
+        self._read(None)
+        self._end_row()
+        self._save(self._rows)
+        self._rows = []
+
+    def _tell(self, number: int, frame: FrameType | None) -> None:
+        """Read what the handler has found; the interpreter calls this between two instructions."""
+        answer()
+        if self._reads:  # it is called while it runs: the one that runs reads all
+            return
+        self._reads = True
+        try:
+            self._read(frame)
+        finally:
+            self._reads = False
+
+    def _read(self, frame: FrameType | None) -> None:
+        while (ticks := next_ticks()) is not None:
+            first, last, count, key = ticks
+            number = self._numbers.get(key, -1)
+            if number < 0:
+                number = self._number_new(key, frame)
+            self._add(first, last, count, number)
+        if len(self._rows) >= _MOST_ROWS:
+            rows, self._rows = self._rows, []
+            self._save(rows)
+
+    def _add(self, first: int, last: int, count: int, number: int) -> None:
+        """Add ticks to the row that is not complete, if they are its next ones."""
+        if number == self._number and first - self._last < 2 * self._interval_ns:
+            self._last = last
+            self._count += count
+            return
+        self._end_row()
+        self._first, self._last, self._count, self._number = first, last, count, number
+
+    def _end_row(self) -> None:
+        if self._count:
+            self._rows += self._first, self._last, self._count, self._number
+        self._count = 0
+
+    def _number_new(self, key: bytes, frame: FrameType | None) -> int:
+        """Return the number of a stack that is not known yet.
+
+        Code objects that are neither known nor on the stack now may no longer exist: their calls
+        are left out, and count for the line that called them.
+        """
+        if len(self._numbers) >= _MOST_KEYS:
+            self._numbers.clear()
+            self._codes.clear()
+        current: list[Place] = []
+        while frame is not None:
+            code = frame.f_code
+            current.append((code, frame.f_lasti, frame.f_lineno or code.co_firstlineno))
+            frame = frame.f_back
+        alive = self._codes | {id(code): code for code, *_ in current}
+        addresses = memoryview(key).cast("N").tolist()
+        pairs = list(zip(addresses[::2], addresses[1::2], strict=True))
+        found = [(alive[code], place) for code, place in pairs if code in alive]
+        number = self._define(
+            [(code, *offset_and_line(code, place)) for code, place in found] or current
+        )
+        if found and len(found) == len(pairs):
+            self._codes.update((id(code), code) for code, _ in found)
+            self._numbers[key] = number
+        return number
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Do nothing for a signal that was on its way when the timer was stopped."""
+
+
+os.register_at_fork(
+    before=lambda: before_fork(),
+    after_in_child=lambda: after_fork(True),
+    after_in_parent=lambda: after_fork(False),
+)
