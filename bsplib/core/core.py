@@ -334,7 +334,7 @@ class Core(Delivering):
         """End the superstep, and write its record."""
         log: Any = self._log
         arrive = self._time_ns()
-        log.arrive()
+        log.arrive(arrive, self._comm_ns)
         superstep = self._superstep
         if not self._sync_quickly(arrive):
             self._sync_recorded_slowly(arrive)
@@ -345,7 +345,7 @@ class Core(Delivering):
         stack = self._stack_keys.number(_OWN_FRAMES)
         log.add_superstep(superstep, 0, stack, arrive, self._meeting.released, end, self._comm_ns)
         self._comm_ns = 0
-        log.begin_cpu_time()
+        log.rest(self._time_ns())
         log.begin(self._time_ns())
 
     def _log_counts(self) -> None:

@@ -1,31 +1,52 @@
 # The types of log.py when it is compiled.
 cimport cython
 
-from bsplib.core.atomics cimport cpu_ns
 from bsplib.core.rows cimport Rows
+from bsplib.core.usage cimport Usage
 
+cdef long long _NO
+cdef int END
 
 @cython.final
 cdef class Log:
     cdef Rows _supersteps, _traffic
+    cdef Usage _usage
     cdef int _number, _pid, _member
     cdef object _members
-    cdef bint _measures_cpu
-    cdef long long _began_ns, _start_ns, _opened_ns, _sub_ns
-    cdef long long _cpu_start_ns, _cpu_opened_ns, _cpu_sub_ns, _cpu_ns
+    cdef long long _began_ns, _start_ns, _opened_ns, _end_ns, _sub_ns
+    cdef long long _piece_ns, _calls_ns, _comp_open_ns, _comm_open_ns
+    cdef long long _comp_cpu, _comp_ready, _comm_cpu, _comm_ready
+    cdef long long _comp_minor, _comp_major, _comm_minor, _comm_major
     cdef long long _own_bytes, _own_messages
 
-    @cython.locals(used=cython.longlong)
-    cpdef void arrive(self) noexcept
+    @cython.locals(usage=Usage, faults=cython.longlong)
+    cdef void _begin_usage(self) noexcept
+    @cython.locals(usage=Usage)
+    cpdef int arrive(self, long long arrive_ns, long long comm_ns) except -1
+    @cython.locals(usage=Usage)
+    cpdef int suspend(self, long long now_ns, long long comm_ns) except -1
+    @cython.locals(calls=cython.longlong, elapsed=cython.longlong)
+    cdef int _end_piece(
+        self, Usage usage, long long now_ns, long long comm_ns, bint is_due
+    ) except -1
+    cdef int _end_sync(
+        self, Usage usage, long long elapsed, long long end_ns, bint is_due
+    ) except -1
+    @cython.locals(on_core=cython.longlong)
+    cdef void _close(self, Usage usage) noexcept
     cpdef int add_traffic(
         self, int partner, int direction, long long nbytes, long long messages
     ) except -1
-    @cython.locals(began=cython.longlong, computed=cython.longlong)
+    @cython.locals(
+        began=cython.longlong, usage=Usage, is_due=bint, computed=cython.longlong,
+    )
     cpdef int add_superstep(
         self, long long superstep, int kind, int stack, long long arrive_ns,
         long long released_ns, long long end_ns, long long comm_ns,
     ) except -1
-    cpdef void begin_cpu_time(self) noexcept
-    cpdef void begin(self, long long start_ns) noexcept
+    @cython.locals(usage=Usage)
+    cpdef int rest(self, long long now_ns) except -1
+    @cython.locals(usage=Usage)
+    cpdef int begin(self, long long start_ns) except -1
     @cython.locals(parent=Log)
     cpdef int leave(self, Log parent, long long now_ns) except -1

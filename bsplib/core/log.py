@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-try:
-    import cython
-except ImportError:
-    from bsplib.core import _no_cython as cython
 from bsplib.core.rows import Rows
-
-if not cython.compiled:
-    from bsplib.core.atomics import cpu_ns
+from bsplib.core.usage import Usage
 
 OUT, IN = 0, 1
 """Directions of traffic: to the partner, and from it. See ``records.Direction``."""
-NO_CPU = -1
-"""CPU time where it is not measured."""
+END = 2
+"""The kind of the last superstep in a group. See ``sync_kinds.Kind``."""
+_NO = -1
+"""What is not measured."""
 
 
 class Log:
     """Writes the rows of one group; a superstep's traffic is written before the superstep.
 
-    All times are in ns on one clock. CPU time is that of the calling thread.
+    All times are in ns on one clock. ``bsplib.core.usage`` describes what is measured of the
+    calling thread, and when. A stretch of computation is the time from ``begin`` to ``arrive``,
+    without calls, or a piece of it, before or after a sub-group.
 
     Args:
         supersteps: rows for supersteps.
@@ -32,7 +30,7 @@ class Log:
         members: pids in the root group of all processes of the group.
         began_ns: time 0 of the records.
         opened_ns: when the group was made, and its first superstep began.
-        measures_cpu: measure the CPU time of each superstep.
+        usage: measures what the process uses, in all its groups; None: nothing is measured.
     """
 
     def __init__(
@@ -44,7 +42,7 @@ class Log:
         members: Sequence[int],
         began_ns: int,
         opened_ns: int,
-        measures_cpu: bool,
+        usage: Usage | None,
     ) -> None:
         self._supersteps = supersteps
         self._traffic = traffic
@@ -56,19 +54,90 @@ class Log:
         self._began_ns = began_ns
         self._start_ns = self._opened_ns = opened_ns
         self._sub_ns = 0
-        self._measures_cpu = measures_cpu
-        self._cpu_start_ns = self._cpu_opened_ns = cpu_ns() if measures_cpu else 0
-        self._cpu_sub_ns = 0
-        self._cpu_ns = NO_CPU
         self._own_bytes = 0
         self._own_messages = 0
+        self._end_ns = opened_ns
+        """End of the superstep before."""
+        self._usage = usage
+        self._piece_ns = opened_ns
+        """When the present piece of computation began."""
+        self._calls_ns = 0
+        """Time in calls of this superstep, before that piece."""
+        self._comp_open_ns = self._comm_open_ns = 0
+        """Elapsed time of what is not shared out yet."""
+        self._begin_usage()
 
-    def arrive(self) -> None:
-        """End the CPU time of the superstep."""
-        if self._measures_cpu:
-            # Each thread has a clock of its own: the superstep may have begun in another one.
-            used = cpu_ns() - self._cpu_start_ns - self._cpu_sub_ns
-            self._cpu_ns = used if used > 0 else 0
+    def _begin_usage(self) -> None:
+        """Begin to add up what a superstep uses."""
+        usage = self._usage
+        self._comp_cpu = self._comm_cpu = _NO if usage is None else 0
+        self._comp_ready = self._comm_ready = 0 if usage is not None and usage.has_waits else _NO
+        faults = 0 if usage is not None and usage.has_faults else _NO
+        self._comp_minor = self._comp_major = self._comm_minor = self._comm_major = faults
+
+    def arrive(self, arrive_ns: int, comm_ns: int) -> None:
+        """End the computation of the superstep, or a piece of it.
+
+        Args:
+            arrive_ns: the present time.
+            comm_ns: time in calls of this superstep so far.
+        """
+        usage = self._usage
+        if usage is not None:
+            self._end_piece(usage, arrive_ns, comm_ns, usage.is_due(arrive_ns))
+
+    def suspend(self, now_ns: int, comm_ns: int) -> None:
+        """End a piece of computation, since a sub-group begins; see :meth:`arrive`."""
+        usage = self._usage
+        if usage is not None:
+            self._end_piece(usage, now_ns, comm_ns, True)
+
+    def _end_piece(self, usage: Usage, now_ns: int, comm_ns: int, is_due: bool) -> None:
+        calls = comm_ns - self._calls_ns
+        elapsed = max(now_ns - self._piece_ns - calls, 0)
+        self._calls_ns = comm_ns
+        self._comm_open_ns += calls
+        usage.open_ns += calls
+        if is_due:
+            usage.settle(elapsed, now_ns)
+            self._close(usage)
+            used = usage.used
+            self._comp_cpu += used[0]
+            if usage.has_waits:
+                self._comp_ready += used[1]
+            if usage.has_faults:
+                self._comp_minor += used[2]
+                self._comp_major += used[3]
+        else:
+            self._comp_open_ns += elapsed
+            usage.open_ns += elapsed
+
+    def _end_sync(self, usage: Usage, elapsed: int, end_ns: int, is_due: bool) -> None:
+        if is_due:
+            usage.settle(elapsed, end_ns)
+            self._close(usage)
+            used = usage.used
+            self._comm_cpu += used[0]
+            if usage.has_waits:
+                self._comm_ready += used[1]
+            if usage.has_faults:
+                self._comm_minor += used[2]
+                self._comm_major += used[3]
+        else:
+            self._comm_open_ns += elapsed
+            usage.open_ns += elapsed
+
+    def _close(self, usage: Usage) -> None:
+        """Take the shares of what was open in this superstep."""
+        on_core = usage.on_core(self._comp_open_ns)
+        self._comp_cpu += on_core
+        if usage.has_waits:
+            self._comp_ready += usage.off_core(self._comp_open_ns - on_core)
+        on_core = usage.on_core(self._comm_open_ns)
+        self._comm_cpu += on_core
+        if usage.has_waits:
+            self._comm_ready += usage.off_core(self._comm_open_ns - on_core)
+        self._comp_open_ns = self._comm_open_ns = 0
 
     def add_traffic(self, partner: int, direction: int, nbytes: int, messages: int) -> None:
         """Write what was exchanged with a process of the group in this superstep.
@@ -107,8 +176,15 @@ class Log:
         Raises:
             OverflowError: a number has more than 63 bits; nothing was written.
         """
-        began = self._began_ns
-        computed = arrive_ns - self._start_ns - comm_ns - self._sub_ns
+        began, usage = self._began_ns, self._usage
+        if usage is not None:
+            is_due = kind == END or usage.is_due(end_ns)
+            self._end_sync(usage, end_ns - arrive_ns, end_ns, is_due)
+            # Clocks of different kinds may differ by some ns.
+            computed = arrive_ns - self._start_ns - comm_ns - self._sub_ns
+            self._comp_cpu = min(self._comp_cpu, max(computed, 0))
+            if usage.has_waits:
+                self._comp_ready = min(self._comp_ready, max(computed - self._comp_cpu, 0))
         self._supersteps.append_superstep(
             self._member,
             self._number,
@@ -123,30 +199,39 @@ class Log:
             self._sub_ns,
             self._own_bytes,
             self._own_messages,
-            min(self._cpu_ns, computed),
-            NO_CPU,
-            NO_CPU,
-            NO_CPU,
-            NO_CPU,
-            NO_CPU,
-            NO_CPU,
-            NO_CPU,
-            0,
+            self._comp_cpu,
+            self._comp_ready,
+            self._comm_cpu,
+            self._comm_ready,
+            self._comp_minor,
+            self._comp_major,
+            self._comm_minor,
+            self._comm_major,
+            self._start_ns - self._end_ns,
         )
+        self._end_ns = end_ns
+        if usage is not None:
+            # Where rows were compressed, this one is the first of the next ones.
+            usage.keep_open(self._supersteps.count - 1, self._comp_open_ns, self._comm_open_ns)
 
-    def begin_cpu_time(self) -> None:
-        """Begin the CPU time of the next superstep; call :meth:`begin` afterwards."""
-        if self._measures_cpu:
-            self._cpu_start_ns = cpu_ns()
+    def rest(self, now_ns: int) -> None:
+        """Leave out what the recorder has used, if it took long; call :meth:`begin` afterwards."""
+        usage = self._usage
+        if usage is not None and usage.is_late(self._end_ns, now_ns):
+            usage.begin(now_ns)
 
     def begin(self, start_ns: int) -> None:
         """Begin the next superstep."""
+        usage = self._usage
+        if usage is not None:
+            self._comp_open_ns = self._comm_open_ns = self._calls_ns = 0
+            self._piece_ns = start_ns
+            self._begin_usage()
         self._start_ns = start_ns
-        self._sub_ns = self._cpu_sub_ns = 0
+        self._sub_ns = 0
         self._own_bytes = self._own_messages = 0
 
     def leave(self, parent: Log, now_ns: int) -> None:
         """Add the time since the group was made to the sums of its parent's superstep."""
         parent._sub_ns += now_ns - self._opened_ns
-        if self._measures_cpu:
-            parent._cpu_sub_ns += cpu_ns() - self._cpu_opened_ns
+        parent._piece_ns = now_ns

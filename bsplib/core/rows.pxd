@@ -74,6 +74,14 @@ cdef inline void pack_superstep(
     row.comm_minor, row.comm_major = comm_minor, comm_major
     row.recording = recording
 
+cdef inline void add_to_superstep(
+    word start, Py_ssize_t offset, long long comp_cpu, long long comp_ready, long long comm_cpu,
+    long long comm_ready,
+) noexcept:
+    cdef Superstep *row = <Superstep *> <size_t> (start + <word> offset)
+    row.comp_cpu, row.comp_ready = row.comp_cpu + comp_cpu, row.comp_ready + comp_ready
+    row.comm_cpu, row.comm_ready = row.comm_cpu + comm_cpu, row.comm_ready + comm_ready
+
 cdef inline void pack_traffic(
     word start, Py_ssize_t offset, long long record, int partner, unsigned char direction,
     long long nbytes, long long messages,
@@ -102,6 +110,12 @@ cdef class Rows:
         long long self_messages, long long comp_cpu, long long comp_ready, long long comm_cpu,
         long long comm_ready, long long comp_minor, long long comp_major, long long comm_minor,
         long long comm_major, long long recording,
+    ) except -1
+    cpdef bint is_nearly_full(self) noexcept
+    @cython.locals(at=Py_ssize_t)
+    cpdef int amend(
+        self, Py_ssize_t row, long long comp_cpu, long long comp_ready, long long comm_cpu,
+        long long comm_ready,
     ) except -1
     @cython.locals(at=Py_ssize_t)
     cpdef int append_traffic(

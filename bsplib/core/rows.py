@@ -8,6 +8,7 @@ after the row is complete.
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Callable
 from mmap import mmap
@@ -25,11 +26,23 @@ SUPERSTEP = Struct("<iiqBi17q")
 """Layout of a superstep: the fields of ``bsplib.recording.records.RECORD``."""
 TRAFFIC = Struct("<qiBqq")
 """Layout of the traffic with one partner: the fields of ``records.TRAFFIC``."""
+_BYTES_BEFORE_USAGE = Struct("<iiqBi8q").size
+_USAGE = Struct("<4q")
+"""Layout of the fields of a superstep that may be filled in after it was appended."""
 
 if not cython.compiled:
     pack_superstep = SUPERSTEP.pack_into
     pack_traffic = TRAFFIC.pack_into
     publish = Struct("<Q").pack_into
+
+    def add_to_superstep(
+        memory: mmap, at: int, comp_cpu: int, comp_ready: int, comm_cpu: int, comm_ready: int
+    ) -> None:
+        """Add to the fields of a row that begins at this byte."""
+        at += _BYTES_BEFORE_USAGE
+        before = _USAGE.unpack_from(memory, at)
+        more = comp_cpu, comp_ready, comm_cpu, comm_ready
+        _USAGE.pack_into(memory, at, *map(operator.add, before, more))
 
     def start_of(memory: mmap) -> Any:
         """Return what the functions above take for the memory; the compiled ones: an address."""
@@ -136,6 +149,18 @@ class Rows:
             raise OverflowError(str(error)) from None
         self.count += 1
         publish(self._start, 0, self.count)
+
+    def is_nearly_full(self) -> bool:
+        """Tell whether the memory has room for one more row at most."""
+        return self.count + 1 >= self._capacity
+
+    def amend(
+        self, row: int, comp_cpu: int, comp_ready: int, comm_cpu: int, comm_ready: int
+    ) -> None:
+        """Add to fields of a superstep that was appended; those that are gone are left out."""
+        if row < self.count:
+            at = HEADER_BYTES + row * self._row_bytes
+            add_to_superstep(self._start, at, comp_cpu, comp_ready, comm_cpu, comm_ready)
 
     def append_traffic(
         self, record: int, partner: int, direction: int, nbytes: int, messages: int

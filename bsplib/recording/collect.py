@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bsplib.backends.members import named
 from bsplib.errors import TraceError
+from bsplib.recording.lifetimes import Caller, Noted, lifetime_of
 from bsplib.recording.records import (
     FROM_SYSTEM,
     MAX_NUMBER,
@@ -32,6 +33,7 @@ from bsplib.recording.records import (
     root_group,
 )
 from bsplib.recording.spool import HEADER
+from bsplib.recording.trace_document import checked_reasons
 from bsplib.sync_kinds import Kind
 
 _NOWHERE = Path(os.devnull)
@@ -60,13 +62,20 @@ class Collected:
         )
 
 
-def collect(folders: Sequence[Path | None], *, complete: bool, meta: dict[str, Any]) -> Collected:
+def collect(
+    folders: Sequence[Path | None],
+    *,
+    complete: bool,
+    meta: dict[str, Any],
+    caller: Caller | None = None,
+) -> Collected:
     """Read the spools of all processes and combine them into one run.
 
     Args:
         folders: where each process kept its spool, by pid; None where that is lost.
         complete: whether the run ended without error.
         meta: metadata for the run, as in ``Run.meta``; the hosts are added to it.
+        caller: what the caller of the run noted, if it is known.
 
     Raises:
         TraceError: a file is damaged.
@@ -86,7 +95,8 @@ def collect(folders: Sequence[Path | None], *, complete: bool, meta: dict[str, A
         parts.append(part)
         if part.lost or (complete and not part.begun):
             lost[pid] = part.lost or "it has no file of records"
-    meta.update(_hosts([part.host for part in parts]))
+    hosts = [part.told.host for part in parts]
+    meta.update(_hosts(hosts))
     run = Run(
         nprocs=nprocs,
         groups=tuple(groups),
@@ -95,6 +105,9 @@ def collect(folders: Sequence[Path | None], *, complete: bool, meta: dict[str, A
         traffic=_joined_traffic(parts),
         complete=complete and not lost,
         meta=meta,
+        lifetime=lifetime_of([part.told.noted for part in parts], hosts, caller),
+        steal_ns=NOT_MEASURED if caller is None else caller.steal_ns,
+        measured=_reasons([part.told.measured for part in parts]),
     )
     missing = tuple(pid for pid, part in enumerate(parts) if not part.begun)
     return Collected(_keep_whole(run), lost, len(missing) < nprocs, missing)
@@ -116,11 +129,29 @@ def _hosts(found: Sequence[Host | None]) -> dict[str, Any]:
     return {"hosts": names, "clock_bounds_s": bounds, "cores": cores}
 
 
+def _reasons(told: Sequence[dict[str, str]]) -> dict[str, str]:
+    """Return why something was not measured in some process; empty text where it was in all."""
+    reasons: dict[str, str] = {}
+    for of_process in told:
+        for what, why in of_process.items():
+            reasons[what] = reasons.get(what) or why
+    return reasons
+
+
 def has_ended(run: Run) -> bool:
     """Tell whether every process has reached the end of ``main``."""
     records = run.records
     ended = (records["group"] == 0) & (records["kind"] == Kind.END)
     return len(np.unique(records["pid"][ended])) == run.nprocs
+
+
+@dataclass
+class _Told:
+    """What a process has told of itself."""
+
+    host: Host | None = None
+    noted: Noted = field(default_factory=Noted)
+    measured: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,7 +163,7 @@ class _Part:
     """The field ``record`` is a position among the records of this process."""
     lost: str
     begun: bool
-    host: Host | None
+    told: _Told
 
 
 def _read_part(
@@ -140,7 +171,7 @@ def _read_part(
 ) -> _Part:
     records, reason = _read_table(folder / f"{pid}.records", RECORD)
     traffic, _ = _read_table(folder / f"{pid}.traffic", TRAFFIC)
-    group_of, stack_of, host = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
+    group_of, stack_of, told = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
     sound = _sound(records, len(group_of), len(stack_of))
     if len(sound) < len(records):
         reason = reason or "a number is out of range"
@@ -150,7 +181,7 @@ def _read_part(
     # A process writes traffic before its record: rows beyond the records were left unfinished.
     within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))
     begun = (folder / f"{pid}.records").exists()
-    return _Part(sound, traffic[within], reason, begun, host)
+    return _Part(sound, traffic[within], reason, begun, told)
 
 
 def _sound(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
@@ -187,14 +218,14 @@ def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str
 
 def _read_definitions(
     path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], Host | None]:
-    """Return the numbers that the groups and stacks of a process have in the run, and its host.
+) -> tuple[NDArray[np.int32], NDArray[np.int32], _Told]:
+    """Return the numbers that the groups and stacks of a process have in the run, and the rest.
 
     Groups and stacks that the run does not have yet are added to it.
     """
     group_of: list[int] = []
     stack_of: list[int] = []
-    host = None
+    told = _Told()
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for line in text.split("\n")[:-1]:  # a last line without its end is incomplete
         what, value = json.loads(line)
@@ -202,13 +233,20 @@ def _read_definitions(
             stack = tuple(Frame(*frame) for frame in value)
             stack_of.append(stacks.setdefault(stack, len(stacks)))
         elif what == "host":
-            host = Host.of_json(value)  # the last one counts
+            told.host = Host.of_json(value)  # the last one counts
+        elif what == "measured":
+            told.measured = checked_reasons(value)
+        elif what == "noted":
+            for name, moment in value.items():
+                if name not in told.noted.__dict__ or type(moment) is not int:
+                    raise ValueError(f"it noted {name} {moment}")
+                setattr(told.noted, name, moment)
         else:
             group = GroupInfo.of_json(value)
             if group.parent >= 0:
                 group = group._replace(parent=group_of[group.parent])
             group_of.append(groups.setdefault(group, len(groups)))
-    return np.array(group_of, np.int32), np.array(stack_of, np.int32), host
+    return np.array(group_of, np.int32), np.array(stack_of, np.int32), told
 
 
 def first_half(run: Run) -> Run:

@@ -70,6 +70,8 @@ class RecordedGroup(Group):
         self._comm_ns = 0
         """Time spent in communication calls of this superstep. Every primitive adds to it."""
         opened_ns = max(terms.began_ns, port.now())
+        if parent is not None:
+            parent._log.suspend(opened_ns, parent._comm_ns)
         self._log = recorder.log(self._number, self._pid, port.members, opened_ns)
         self._stack_keys = recorder.stack_keys
         self._begin_counts()
@@ -107,7 +109,7 @@ class RecordedGroup(Group):
 
     def _stamp_arrival(self) -> int:
         arrive = self._now()
-        self._log.arrive()
+        self._log.arrive(arrive, self._comm_ns)
         return arrive
 
     def _traffic(self) -> _Traffic:
@@ -134,7 +136,7 @@ class RecordedGroup(Group):
         except OverflowError:  # a virtual time beyond 2**63 ns
             self._recorder.stop(OSError(errno.ERANGE, os.strerror(errno.ERANGE)))
         self._comm_ns = 0
-        log.begin_cpu_time()
+        log.rest(self._now())
         log.begin(self._now())
 
     def _open(self, index: int, pids: Sequence[int]) -> Self:

@@ -8,8 +8,11 @@ from types import CodeType, FrameType
 from bsplib import call_site
 from bsplib.core.log import Log
 from bsplib.core.stack_keys import StackKeys
+from bsplib.core.usage import Usage
 from bsplib.recording.records import Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
+
+_VIRTUAL = "virtual processors share one thread, and their time is virtual"
 
 
 class Recorder:
@@ -20,8 +23,7 @@ class Recorder:
         outermost: code of the function that calls ``main``; stacks begin above it.
         main: the function; where it is none, the first sync finds what stands in its place.
         began_ns: time 0 of the records.
-        measures_cpu: measure the CPU time of each superstep. Chosen when the run starts, since
-            reading that clock takes ten times as long as reading the time.
+        is_virtual: the process has virtual time, so that nothing is measured of the system.
     """
 
     def __init__(
@@ -30,7 +32,8 @@ class Recorder:
         outermost: CodeType,
         main: object,
         began_ns: int,
-        measures_cpu: bool,
+        *,
+        is_virtual: bool,
     ) -> None:
         self._spool = spool
         self._outermost = outermost
@@ -40,8 +43,18 @@ class Recorder:
         self._main: CodeType | None = getattr(main, "__code__", None)
         self._name = getattr(main, "__qualname__", "main")
         self._began_ns = began_ns
-        self._measures_cpu = measures_cpu
+        self._usage = None if is_virtual else Usage(spool.records.rows, began_ns)
+        spool.define_measured(
+            dict.fromkeys(("cpu", "ready", "faults"), _VIRTUAL)
+            if self._usage is None
+            else self._usage.reasons()
+        )
         self._groups = 0
+
+    def close(self) -> None:
+        """End the measurements."""
+        if self._usage is not None:
+            self._usage.close()
 
     def define_group(self, info: GroupInfo) -> int:
         """Return the number that stands for a group in this process's records."""
@@ -60,7 +73,7 @@ class Recorder:
             members,
             self._began_ns,
             opened_ns,
-            self._measures_cpu,
+            self._usage,
         )
 
     def stop(self, error: BaseException) -> None:

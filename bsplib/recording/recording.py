@@ -27,6 +27,7 @@ from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.collect import collect
 from bsplib.recording.fitting import write_fitting
 from bsplib.recording.folder_lock import lock_if_possible
+from bsplib.recording.lifetimes import Caller
 from bsplib.recording.parts import Destination
 from bsplib.recording.record_folder import PREFIX, About, remove, write_about
 from bsplib.recording.records import RECORD, TRAFFIC, Run
@@ -54,6 +55,7 @@ class Recording:
         nprocs: number of processes.
         meta: metadata for the run, as in ``Run.meta``.
         spread: processes may be on other hosts.
+        caller: has noted when the run was called; None: it is called now, in real time.
 
     Raises:
         UsageError: the trace, or the records beside it, cannot be written.
@@ -62,7 +64,13 @@ class Recording:
     """
 
     def __init__(
-        self, path: Path, nprocs: int, meta: dict[str, Any], *, spread: bool = False
+        self,
+        path: Path,
+        nprocs: int,
+        meta: dict[str, Any],
+        *,
+        spread: bool = False,
+        caller: Caller | None = None,
     ) -> None:
         if reason := obstacle(path, TRACE):
             raise UsageError(f"profile: {reason}")
@@ -70,6 +78,7 @@ class Recording:
         self._nprocs = nprocs
         self._meta = meta
         self._started_s = time.time()
+        self._caller = caller or Caller(is_virtual=False)
         self._added = is_begun(self.target)
         if self._added and _signature(self.target) != _written[self.target]:
             _check_earlier(self.target)
@@ -116,6 +125,7 @@ class Recording:
         """
         if error is not None:
             self._meta["error"] = _error_text(error)
+        self._caller.end(is_complete=error is None)
         try:
             losses = self._make_trace(complete=error is None)
         except BaseException as interruption:
@@ -143,7 +153,8 @@ class Recording:
             return f"{self.folder} was removed while the program ran; no trace was written"
         try:
             folders = [self.folder] * self._nprocs
-            found = collect(folders, complete=complete, meta=self._meta)
+            self._caller.write()
+            found = collect(folders, complete=complete, meta=self._meta, caller=self._caller)
             if found.begun and found.missing and self._about["spread"]:
                 return f"no trace was written: {elsewhere(self.folder, self._about)}"
             losses = found.losses()

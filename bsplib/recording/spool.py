@@ -142,6 +142,14 @@ class Spool:
         """Name the host of this process; a later call replaces what an earlier one said."""
         self._define("host", list(host))
 
+    def define_measured(self, reasons: dict[str, str]) -> None:
+        """Say why something is not measured; see ``Run.measured``."""
+        self._define("measured", reasons)
+
+    def note(self, **moments: int) -> None:
+        """Note moments on the clock of this process; see ``bsplib.recording.lifetimes.Noted``."""
+        self._define("noted", moments)
+
     def _define(self, what: str, value: Any) -> None:
         if self._definitions is None:
             return

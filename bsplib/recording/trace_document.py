@@ -174,7 +174,9 @@ def head_of(entry: dict[str, Any]) -> RunHead:
     _check_repeat(meta.get("repeat"))
     lifetime = _lifetime(entry.get("lifetime"), nprocs)
     steal_ns = _int(entry.get("steal_ns", NOT_MEASURED), "steal_ns", NOT_MEASURED, MAX_NUMBER)
-    return RunHead(nprocs, complete, meta, lifetime, steal_ns, _measured(entry.get("measured", {})))
+    return RunHead(
+        nprocs, complete, meta, lifetime, steal_ns, checked_reasons(entry.get("measured", {}))
+    )
 
 
 def _check_repeat(value: object) -> None:
@@ -210,8 +212,12 @@ def _moment(value: object, what: str) -> int | None:
     return None if value is None else _int(value, what, -MAX_NUMBER, MAX_NUMBER)
 
 
-def _measured(value: object) -> dict[str, str]:
-    """Return why something was not measured, by what it is."""
+def checked_reasons(value: object) -> dict[str, str]:
+    """Check why something was not measured, by what it is; return it.
+
+    Raises:
+        TraceError: it names what is never measured, or is no text.
+    """
     if not isinstance(value, dict) or not value.keys() <= SOURCES_OF_TIME:
         raise TraceError(f"measured is {reprlib.repr(value)}, not {sorted(SOURCES_OF_TIME)}")
     for what, why in value.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -272,6 +273,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
         TraceWarning: records were lost, because the disk is full for example; the
             results are returned all the same.
     """
+    called_ns = time.perf_counter_ns()
     try:
         args, kwargs = overridden(main, args, kwargs)
         check_program(main, args, kwargs)
@@ -290,7 +292,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
         def do() -> list[Any]:
             with logged(task, setting):
                 return run_perhaps_recorded(
-                    task, setting, profile, lambda task: _launch(task, setting)
+                    task, setting, profile, lambda task: _launch(task, setting), called_ns
                 )
 
         return backends.together(do)
@@ -416,6 +418,7 @@ def run_perhaps_recorded(
     setting: Setting,
     profile: str | os.PathLike[str] | None,
     launch: Callable[[Task], Report],
+    called_ns: int | None = None,
 ) -> list[Any]:
     """Run, with records and measured experiments where the program or ``bsp run`` wants them.
 
@@ -424,28 +427,33 @@ def run_perhaps_recorded(
         setting: options of the run.
         profile: file that the program names.
         launch: runs a task in which no process fails.
+        called_ns: when the program called; now if None.
 
     Returns:
         What ``main`` returned, by pid.
     """
+    called_ns = time.perf_counter_ns() if called_ns is None else called_ns
     overrides = current()
     target = overrides.profile or profile or overrides.profile_else
     path = None if target is None or not overrides.records else Path(target).absolute()
-    report = launch(task) if path is None else _recorded(task, setting, path, launch)
+    report = launch(task) if path is None else _recorded(task, setting, path, launch, called_ns)
     if overrides.measured is not None and task.conditions.measures:
         overrides.measured(MeasuredRun(samples(report), setting, _program(), path))
     return values(report)
 
 
-def _recorded(task: Task, setting: Setting, path: Path, launch: Callable[[Task], Report]) -> Report:
+def _recorded(
+    task: Task, setting: Setting, path: Path, launch: Callable[[Task], Report], called_ns: int
+) -> Report:
     """Run with records, and write the trace however the run ends."""
-    from bsplib.recording.recording import Recording  # noqa: PLC0415  # most runs record nothing
+    from bsplib.recording.lifetimes import Caller  # noqa: PLC0415  # most runs record nothing
+    from bsplib.recording.recording import Recording  # noqa: PLC0415
 
-    meta = _meta(task, setting)
-    spread = backends.find(setting.backend).is_spread
-    recording = Recording(path, setting.nprocs, meta, spread=spread)
+    meta, backend = _meta(task, setting), backends.find(setting.backend)
+    caller = Caller(backend.is_virtual, called_ns)
+    recording = Recording(path, setting.nprocs, meta, spread=backend.is_spread, caller=caller)
     try:
-        recorded = task.conditions._replace(records=recording.destination, cpu=meta["cpu_measured"])
+        recorded = task.conditions._replace(records=recording.destination)
         report = launch(task._replace(conditions=recorded))
     except BaseException as error:
         recording.end(error)
@@ -470,18 +478,13 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "cores": cores,
-        "cpu_measured": not is_virtual and (setting.nprocs > cores or _wants_cpu_time()),
+        "cpu_measured": not is_virtual,
         "system": platform.platform(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "bsplib": __version__,
         "core": core.BUILD,
     }
-
-
-def _wants_cpu_time() -> bool:
-    """Tell whether the user says that other programs use the cores, too."""
-    return os.environ.get("BSP_CPU_TIME", "0") not in ("", "0")
 
 
 def _program() -> str:

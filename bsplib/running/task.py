@@ -32,8 +32,6 @@ class Conditions(NamedTuple):
     """Lines that a process prints begin with its pid."""
     records: Destination | None = None
     """Where the records go; None where nothing is recorded."""
-    cpu: bool = False
-    """Record CPU time too."""
     debugged: int | None = None
     """The real process whose ``breakpoint()`` has the terminal; None where all refuse it."""
     measures: bool = False
@@ -79,29 +77,41 @@ def make_group(conditions: Conditions, port: Port) -> Group | None:
     return Group(port, Terms(0, conditions.machine, conditions.check))
 
 
-def run_task(task: Task, port: Port, made: Group | None = None) -> Returned:
+def run_task(
+    task: Task, port: Port, made: Group | None = None, started_ns: int | None = None
+) -> Returned:
     """Run ``main`` in this process; return its result, and what was measured.
 
     Args:
         task: the program.
         port: of this process.
         made: what :func:`make_group` has made for this port; it is used for one task.
+        started_ns: when this process could begin to set up; None in virtual time.
     """
     conditions = task.conditions
     machine, check, records = conditions.machine, conditions.check, conditions.records
     alignment = port.align_clocks(again=records is not None)
-    port.exchange({}, 0, stamp=port.now())  # time 0: all processes have arrived
+    ready_ns = port.now()
+    port.exchange({}, 0, stamp=ready_ns)  # time 0: all processes have arrived
     port.end_superstep()
     if port.clock is None:
         while port.now() < port.released:  # where clocks differ, by their error at most
             pass
     samples = _samples(conditions) if conditions.measures else None
     terms = Terms(port.released, machine, check, samples)
+    moments = _Moments(ready_ns if started_ns is None else started_ns, ready_ns)
     try:
-        return Returned(_run_on_terms(task, port, terms, made, alignment), samples)
+        return Returned(_run_on_terms(task, port, terms, made, alignment, moments), samples)
     finally:
         if samples is not None:
             samples.close()
+
+
+class _Moments(NamedTuple):
+    """When a process began; see ``bsplib.recording.records.Lifetime``."""
+
+    started_ns: int
+    ready_ns: int
 
 
 def _samples(conditions: Conditions) -> Samples:
@@ -111,7 +121,12 @@ def _samples(conditions: Conditions) -> Samples:
 
 
 def _run_on_terms(
-    task: Task, port: Port, terms: Terms, made: Group | None, alignment: Alignment | None
+    task: Task,
+    port: Port,
+    terms: Terms,
+    made: Group | None,
+    alignment: Alignment | None,
+    moments: _Moments,
 ) -> Any:
     """Run ``main`` in a group of its own, with records or without, and return its result."""
     records = task.conditions.records
@@ -120,11 +135,16 @@ def _run_on_terms(
         return _run_main(task, made)
     if records is None:
         return _run_main(task, _kind(Group, port)(port, terms))
-    return _run_with_records(task, port, terms, records, alignment)
+    return _run_with_records(task, port, terms, records, alignment, moments)
 
 
 def _run_with_records(
-    task: Task, port: Port, terms: Terms, records: Destination, alignment: Alignment | None
+    task: Task,
+    port: Port,
+    terms: Terms,
+    records: Destination,
+    alignment: Alignment | None,
+    moments: _Moments,
 ) -> Any:
     # Imported here, since most runs record nothing.
     from bsplib.recording.parts import opened  # noqa: PLC0415
@@ -133,13 +153,20 @@ def _run_with_records(
     from bsplib.recording.records import Host, root_group  # noqa: PLC0415
     from bsplib.recording.spool import Spool  # noqa: PLC0415
 
-    conditions = task.conditions
+    is_virtual = port.clock is not None
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
             spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
-        recorder = Recorder(spool, _call_main.__code__, task.main, port.released, conditions.cpu)
-        kind = _kind(RecordedGroup, port)
-        result = _run_main(task, kind(port, terms, None, recorder, root_group(port.nprocs)))
+        if is_virtual:  # the virtual clock begins anew after the barrier
+            moments = _Moments(port.released, port.released)
+        spool.note(began=port.released, started=moments.started_ns, ready=moments.ready_ns)
+        recorder = Recorder(
+            spool, _call_main.__code__, task.main, port.released, is_virtual=is_virtual
+        )
+        with closing(recorder):
+            kind = _kind(RecordedGroup, port)
+            result = _run_main(task, kind(port, terms, None, recorder, root_group(port.nprocs)))
+            spool.note(finished=port.now())
         if alignment is not None:
             spool.define_host(Host(*_host_at_end(port, alignment), own_cores()))
         return result

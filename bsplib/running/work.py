@@ -6,6 +6,7 @@ import contextlib
 import functools
 import pickle
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -157,11 +158,12 @@ def _pickled_outcome(
     """
     outcome: Any
     has_failed = False
+    started_ns = time.perf_counter_ns()
     try:
         task = find_task()
         seed_generators(task.seeds, pid)
         with lines, breakpoints(task.conditions.debugged, pid):
-            outcome = tuple(run_task(task, open_port(), made))
+            outcome = tuple(run_task(task, open_port(), made, started_ns))
     except BaseException as error:  # noqa: BLE001  # the caller of run raises it
         outcome, has_failed = _describe(error, pid), True
     try:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ BEGAN = 5 * SECOND
 class Logged:
     """The log of process ``pid`` of a group, and what was written."""
 
-    def __init__(self, module, pid=1, members=range(4), number=0, measures_cpu=False):
+    def __init__(self, module, pid=1, members=range(4), number=0, usage=None):
         self.memory = [mmap.mmap(-1, mmap.PAGESIZE) for _ in range(2)]
         self.tables = []
         for dtype, memory in zip((RECORD, TRAFFIC), self.memory, strict=True):
@@ -29,15 +27,15 @@ class Logged:
             rows.use(memory, 0)
             self.tables.append(rows)
         self.started = BEGAN + SECOND
-        self.log = module.Log(*self.tables, number, pid, members, BEGAN, self.started, measures_cpu)
+        self.log = module.Log(*self.tables, number, pid, members, BEGAN, self.started, usage)
 
     def end(self, superstep=0, comm_ns=0):
         """End a superstep that began one second before, and begin the next one."""
         arrive = self.started + SECOND
-        self.log.arrive()
+        self.log.arrive(arrive, comm_ns)
         self.log.add_superstep(superstep, Kind.SYNC, 7, arrive, arrive + 1, arrive + 2, comm_ns)
         self.started = arrive + 3
-        self.log.begin_cpu_time()
+        self.log.rest(self.started)
         self.log.begin(self.started)
 
     def read(self, number, dtype):
@@ -70,6 +68,7 @@ def test_times_are_counted_from_the_beginning_of_the_records(module):
         *(11, 0, 0, 0, *UNMEASURED),
     )
     assert second[5:7] == (2 * SECOND + 3, 3 * SECOND + 3)
+    assert second[-1] == 1  # from the end of the first to the start of the second
 
 
 def test_the_time_in_a_sub_group_belongs_to_one_superstep_of_its_parent(module):
@@ -79,36 +78,6 @@ def test_the_time_in_a_sub_group_belongs_to_one_superstep_of_its_parent(module):
     for _ in range(2):
         logged.end()
     assert logged.supersteps["sub"].tolist() == [10, 0]
-
-
-def compute(work_ns):
-    """Use so much CPU time."""
-    end = time.thread_time_ns() + work_ns
-    while time.thread_time_ns() < end:
-        pass
-
-
-def test_cpu_time_is_counted_without_that_of_sub_groups(module):
-    logged = Logged(module, measures_cpu=True)
-    compute(10_000_000)
-    logged.end()
-    inside = Logged(module, measures_cpu=True)
-    compute(10_000_000)
-    inside.log.leave(logged.log, inside.started)
-    logged.end()
-    first, second = logged.supersteps["comp_cpu"]
-    assert first >= 10_000_000
-    assert 0 <= second < 10_000_000
-
-
-def test_cpu_time_is_never_below_zero(module):
-    logged = Logged(module, measures_cpu=True)
-    compute(10_000_000)
-    logged.log.begin_cpu_time()  # and another thread, whose clock says less, ends it
-    other = threading.Thread(target=logged.end)
-    other.start()
-    other.join()
-    assert logged.supersteps["comp_cpu"].tolist() == [0]
 
 
 def test_traffic_belongs_to_the_superstep_that_is_written_next(module):
