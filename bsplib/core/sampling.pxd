@@ -7,6 +7,7 @@ cdef extern from *:
     #include <stdint.h>
     #include <string.h>
 
+    enum { BSP_ON_CORE, BSP_BLOCKED, BSP_NO_CORE };
     enum { BSP_CALLS = 128, BSP_RUNS = 64, BSP_MOST_MISSED = 100000 };
 
     typedef struct {
@@ -18,11 +19,13 @@ cdef extern from *:
     typedef struct {
         int64_t first, last, count; /* times in ns; how many ticks */
         int32_t depth;
+        int32_t state; /* what the thread mostly did before each of them */
         bsp_place calls[BSP_CALLS]; /* the innermost first */
     } bsp_ticks;
 
     #if defined(__linux__) && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
     #include <errno.h>
+    #include <fcntl.h>
     #include <pthread.h>
     #include <signal.h>
     #include <stdatomic.h>
@@ -56,6 +59,8 @@ cdef extern from *:
         PyThreadState *thread;
         /* The handler runs in the thread that reads what it writes, between two instructions of
            it: the order of the reader's stores is all that counts. */
+        int waits; /* file with the time that the thread was ready without a core; -1: none */
+        int64_t time, cpu, ready; /* at the tick before: time, and what the thread had of it */
         volatile int asked; /* the interpreter was asked to call the reader */
         volatile uint32_t written, claimed, read;
         bsp_ticks runs[BSP_RUNS];
@@ -94,9 +99,38 @@ cdef extern from *:
         return depth;
     }
 
+    static int64_t bsp_clock(clockid_t clock) {
+        struct timespec moment;
+        clock_gettime(clock, &moment);
+        return moment.tv_sec * INT64_C(1000000000) + moment.tv_nsec;
+    }
+
+    /* Return for how long the thread was ready without a core: the second number of the file. */
+    static int64_t bsp_ready(void) {
+        char text[64];
+        ssize_t size = bsp_sampler.waits < 0 ? 0 : pread(bsp_sampler.waits, text, sizeof text, 0);
+        ssize_t i = 0;
+        int64_t ready = 0;
+        while (i < size && text[i] != ' ') i++;
+        for (i++; i < size && text[i] >= '0' && text[i] <= '9'; i++)
+            ready = 10 * ready + (text[i] - '0');
+        return ready;
+    }
+
+    /* Return what the thread mostly did since the last tick. */
+    static int32_t bsp_state(int64_t now) {
+        int64_t cpu = bsp_clock(CLOCK_THREAD_CPUTIME_ID), ready = bsp_ready();
+        int64_t on = cpu - bsp_sampler.cpu, without = ready - bsp_sampler.ready;
+        int64_t blocked = now - bsp_sampler.time - on - without;
+        bsp_sampler.time = now;
+        bsp_sampler.cpu = cpu;
+        bsp_sampler.ready = ready;
+        if (on >= blocked && on >= without) return BSP_ON_CORE;
+        return without > blocked ? BSP_NO_CORE : BSP_BLOCKED;
+    }
+
     static void bsp_tick(int number, siginfo_t *info, void *context) {
         int saved = errno;
-        struct timespec moment;
         bsp_ticks *now = &bsp_sampler.now, *last;
         int64_t missed = info->si_code == SI_TIMER ? info->si_overrun : 0;
         uint32_t written = bsp_sampler.written;
@@ -104,15 +138,16 @@ cdef extern from *:
         (void) context;
         if (!bsp_sampler.is_on) return; /* in a forked process, or after the end */
         if (missed > BSP_MOST_MISSED) missed = BSP_MOST_MISSED;
-        clock_gettime(CLOCK_MONOTONIC, &moment);
-        now->last = moment.tv_sec * INT64_C(1000000000) + moment.tv_nsec;
+        now->last = bsp_clock(CLOCK_MONOTONIC);
+        now->state = bsp_state(now->last);
         now->first = now->last - missed * bsp_sampler.interval;
         now->count = 1 + missed;
         now->depth = bsp_walk(now->calls);
         size = now->depth * sizeof(bsp_place);
         last = &bsp_sampler.runs[(written - 1) % BSP_RUNS];
         if (written != bsp_sampler.claimed && (written - bsp_sampler.read >= BSP_RUNS
-                || (last->depth == now->depth && memcmp(last->calls, now->calls, size) == 0))) {
+                || (last->depth == now->depth && last->state == now->state
+                    && memcmp(last->calls, now->calls, size) == 0))) {
             last->last = now->last;
             last->count += now->count;
         } else {
@@ -133,6 +168,11 @@ cdef extern from *:
         return pthread_sigmask(how, &set, NULL);
     }
 
+    static void bsp_close_waits(void) {
+        if (bsp_sampler.waits >= 0) close(bsp_sampler.waits);
+        bsp_sampler.waits = -1;
+    }
+
     /* A system call can be restarted again and again by a signal if it takes longer than the time
        between two of them; so it is with fork on older kernels. */
     static void bsp_before_fork(void) {
@@ -140,7 +180,10 @@ cdef extern from *:
     }
     static void bsp_after_fork(int is_child) {
         if (!bsp_sampler.is_on) return;
-        if (is_child) bsp_sampler.is_on = 0; /* it has no timer */
+        if (is_child) { /* it has no timer */
+            bsp_sampler.is_on = 0;
+            bsp_close_waits();
+        }
         bsp_mask(SIG_UNBLOCK);
     }
 
@@ -152,6 +195,13 @@ cdef extern from *:
                 && action.sa_handler == SIG_DFL) return number;
         }
         return 0;
+    }
+
+    static void bsp_stop(void) {
+        if (!bsp_sampler.is_on) return;
+        syscall(SYS_timer_delete, bsp_sampler.timer);
+        bsp_sampler.is_on = 0;
+        bsp_close_waits();
     }
 
     /* Start the timer of this thread; the interpreter knows already what the signal calls. */
@@ -172,27 +222,25 @@ cdef extern from *:
         bsp_sampler.thread = PyThreadState_Get();
         bsp_sampler.written = bsp_sampler.claimed = bsp_sampler.read = 0;
         bsp_sampler.asked = 0;
+        bsp_sampler.waits = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+        bsp_state(bsp_clock(CLOCK_MONOTONIC));
         if (sigaction(number, &action, NULL) != 0) return errno;
         /* The C library has the same call in a library of its own. */
-        if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &bsp_sampler.timer) != 0)
-            return errno;
+        if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &bsp_sampler.timer) != 0) {
+            int reason = errno;
+            bsp_close_waits();
+            return reason;
+        }
         bsp_sampler.is_on = 1;
         bsp_mask(SIG_UNBLOCK);
         times.it_value.tv_sec = times.it_interval.tv_sec = interval / 1000000000;
         times.it_value.tv_nsec = times.it_interval.tv_nsec = interval % 1000000000;
         if (syscall(SYS_timer_settime, bsp_sampler.timer, 0, &times, NULL) != 0) {
             int reason = errno;
-            syscall(SYS_timer_delete, bsp_sampler.timer);
-            bsp_sampler.is_on = 0;
+            bsp_stop();
             return reason;
         }
         return 0;
-    }
-
-    static void bsp_stop(void) {
-        if (!bsp_sampler.is_on) return;
-        syscall(SYS_timer_delete, bsp_sampler.timer);
-        bsp_sampler.is_on = 0;
     }
 
     /* Return the oldest ticks that were not read yet, or NULL; they stay until the next call. */
@@ -233,7 +281,7 @@ cdef extern from *:
         size_t instruction
     ctypedef struct Ticks "bsp_ticks":
         long long first, last, count
-        int depth
+        int depth, state
         RawPlace *calls
     bint BSP_CAN_SAMPLE
     void bsp_before_fork() noexcept
@@ -268,14 +316,15 @@ cdef inline void stop_timer() noexcept:
 cdef inline void answer() noexcept:
     bsp_answer()
 
-# The times and number of the next ticks, and the places of their stack as bytes; None: no more.
+# The times and number of the next ticks, what the thread mostly did, and the places of
+# their stack as bytes; None: there are no more.
 cdef inline object next_ticks():
     cdef const Ticks *ticks = bsp_next()
     if ticks == NULL:
         return None
     cdef const char *places = <const char *> ticks.calls
     key = places[: ticks.depth * <Py_ssize_t> sizeof(RawPlace)]
-    return ticks.first, ticks.last, ticks.count, key
+    return ticks.first, ticks.last, ticks.count, ticks.state, key
 
 # The code, instruction and line of one place, for a code that is alive.
 cdef inline object offset_and_line(object code, size_t instruction):
@@ -293,7 +342,7 @@ cdef class Sampler:
     cdef bint _reads
 
     @cython.locals(first=cython.longlong, last=cython.longlong, count=cython.longlong,
-                   number=cython.longlong)
+                   state=cython.longlong, number=cython.longlong)
     cdef void _read(self, object frame) except *
     cdef void _add(self, long long first, long long last, long long count, long long number) \
         except *

@@ -50,14 +50,14 @@ if not cython.compiled:
     def before_fork() -> None:
         """Do nothing."""
 
-    def after_fork(is_child: bool) -> None:
+    def after_fork(_is_child: bool) -> None:
         """Do nothing."""
 
     def free_signal() -> int:
         """Return 0: there is no signal."""
         return 0
 
-    def start_timer(number: int, interval_ns: int) -> int:
+    def start_timer(_number: int, _interval_ns: int) -> int:
         """Return that there is no timer."""
         return 1
 
@@ -67,11 +67,11 @@ if not cython.compiled:
     def answer() -> None:
         """Do nothing."""
 
-    def next_ticks() -> tuple[int, int, int, bytes] | None:
+    def next_ticks() -> tuple[int, int, int, int, bytes] | None:
         """Return None: there are no ticks."""
         return None
 
-    def offset_and_line(code: CodeType, instruction: int) -> tuple[int, int]:
+    def offset_and_line(code: CodeType, _instruction: int) -> tuple[int, int]:
         """Return the first line."""
         return -1, code.co_firstlineno
 
@@ -79,6 +79,11 @@ if not cython.compiled:
 Place = tuple[CodeType, int, int]
 """One call of a stack: code, the offset of the instruction in it (-1: not known), and line."""
 
+ON_CORE, BLOCKED, NO_CORE, STATES = range(4)
+"""What a thread does: it has a core, it waits for something, or it is ready without a core. The
+last is counted as blocked where the system does not tell it. ``STATES``: how many these are."""
+MOST_CALLS = 128
+"""So many calls of a stack are seen, the innermost ones."""
 _MOST_KEYS = 2**14
 """So many different stacks are known at a time; then all are forgotten, and looked up anew."""
 _MOST_ROWS = 4096
@@ -103,9 +108,10 @@ class Sampler:
     Args:
         interval_ns: time from one tick to the next.
         define: returns the number of a stack, the innermost call first.
-        save: keeps rows: bytes of four integers each, which are the times of the first and the
+        save: keeps rows: four integers for each, which are the times of the first and the
             last of some ticks (on the clock of ``time.perf_counter_ns``), how many these are, and
-            the number of their stack. The ticks between the two are evenly spaced.
+            ``STATES`` times the number of their stack plus what the thread mostly did before
+            each of them. The ticks between the two are evenly spaced.
     """
 
     def __init__(
@@ -129,17 +135,19 @@ class Sampler:
 
         Raises:
             OSError: the system has no signal, or no timer, left.
-            ValueError: this is not the main thread.
+            ValueError: this is not the main thread, or the system is another one.
         """
         global _signal  # noqa: PLW0603  # signals belong to the process
+        if reason := why_not():
+            raise ValueError(reason)
         if threading.current_thread() is not threading.main_thread():
             raise ValueError("main does not run in the main thread of its process")
         _signal = _signal or free_signal()
         if not _signal:
             raise OSError("the program handles all real-time signals")
         signal.signal(_signal, self._tell)
-        if reason := start_timer(_signal, self._interval_ns):
-            raise OSError(reason, os.strerror(reason))
+        if error := start_timer(_signal, self._interval_ns):
+            raise OSError(error, os.strerror(error))
 
     def stop(self) -> None:
         """Stop the timer, and save what was not saved yet."""
@@ -151,7 +159,7 @@ class Sampler:
         self._save(self._rows)
         self._rows = []
 
-    def _tell(self, number: int, frame: FrameType | None) -> None:
+    def _tell(self, _number: int, frame: FrameType | None) -> None:
         """Read what the handler has found; the interpreter calls this between two instructions."""
         answer()
         if self._reads:  # it is called while it runs: the one that runs reads all
@@ -164,11 +172,11 @@ class Sampler:
 
     def _read(self, frame: FrameType | None) -> None:
         while (ticks := next_ticks()) is not None:
-            first, last, count, key = ticks
+            first, last, count, state, key = ticks
             number = self._numbers.get(key, -1)
             if number < 0:
                 number = self._number_new(key, frame)
-            self._add(first, last, count, number)
+            self._add(first, last, count, STATES * number + state)
         if len(self._rows) >= _MOST_ROWS:
             rows, self._rows = self._rows, []
             self._save(rows)
@@ -202,7 +210,7 @@ class Sampler:
             current.append((code, frame.f_lasti, frame.f_lineno or code.co_firstlineno))
             frame = frame.f_back
         alive = self._codes | {id(code): code for code, *_ in current}
-        addresses = memoryview(key).cast("N").tolist()
+        addresses = memoryview(key).cast("P").tolist()
         pairs = list(zip(addresses[::2], addresses[1::2], strict=True))
         found = [(alive[code], place) for code, place in pairs if code in alive]
         number = self._define(
@@ -214,12 +222,12 @@ class Sampler:
         return number
 
 
-def _ignore(number: int, frame: FrameType | None) -> None:
+def _ignore(_number: int, _frame: FrameType | None) -> None:
     """Do nothing for a signal that was on its way when the timer was stopped."""
 
 
 os.register_at_fork(
-    before=lambda: before_fork(),
+    before=lambda: before_fork(),  # noqa: PLW0108  # a C function is no object
     after_in_child=lambda: after_fork(True),
     after_in_parent=lambda: after_fork(False),
 )

@@ -32,6 +32,7 @@ from bsplib.recording.records import (
     Stack,
     root_group,
 )
+from bsplib.recording.samples import joined_samples, read_samples
 from bsplib.recording.spool import HEADER
 from bsplib.recording.trace_document import checked_reasons
 from bsplib.sync_kinds import Kind
@@ -108,6 +109,7 @@ def collect(
         lifetime=lifetime_of([part.told.noted for part in parts], hosts, caller),
         steal_ns=NOT_MEASURED if caller is None else caller.steal_ns,
         measured=_reasons([part.told.measured for part in parts]),
+        samples=joined_samples([part.samples for part in parts]),
     )
     missing = tuple(pid for pid, part in enumerate(parts) if not part.begun)
     return Collected(_keep_whole(run), lost, len(missing) < nprocs, missing)
@@ -164,6 +166,7 @@ class _Part:
     lost: str
     begun: bool
     told: _Told
+    samples: NDArray[np.void] | None
 
 
 def _read_part(
@@ -181,7 +184,8 @@ def _read_part(
     # A process writes traffic before its record: rows beyond the records were left unfinished.
     within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))
     begun = (folder / f"{pid}.records").exists()
-    return _Part(sound, traffic[within], reason, begun, told)
+    samples = read_samples(folder, pid, stacks, sound)
+    return _Part(sound, traffic[within], reason, begun, told, samples)
 
 
 def _sound(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:

@@ -198,6 +198,11 @@ class Doing(IntEnum):
     """It was inside put, get, send or a similar primitive."""
     WAITING = 2
     """It was inside a sync."""
+    BLOCKED = 3
+    """It was computing by its place, but its thread slept, or waited for a disk, a lock or another
+    program; also without a core, where the system does not tell that time."""
+    NO_CORE = 4
+    """It was computing by its place, but its thread was ready without a core."""
 
 
 class Lifetime(NamedTuple):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from warnings import warn_explicit
 
+from bsplib import call_site
 from bsplib.backends.base import Alignment, Port
 from bsplib.backends.table import own_cores
+from bsplib.errors import TraceWarning
 from bsplib.group import Group
 from bsplib.primitives.state import Terms
 from bsplib.running.failures import Failure, failure_of
@@ -32,6 +36,8 @@ class Conditions(NamedTuple):
     """Lines that a process prints begin with its pid."""
     records: Destination | None = None
     """Where the records go; None where nothing is recorded."""
+    lines: bool = False
+    """Sample the lines that are executed; only where something is recorded."""
     debugged: int | None = None
     """The real process whose ``breakpoint()`` has the terminal; None where all refuse it."""
     measures: bool = False
@@ -153,7 +159,7 @@ def _run_with_records(
     from bsplib.recording.records import Host, root_group  # noqa: PLC0415
     from bsplib.recording.spool import Spool  # noqa: PLC0415
 
-    is_virtual = port.clock is not None
+    conditions, is_virtual = task.conditions, port.clock is not None
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
             spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
@@ -163,13 +169,25 @@ def _run_with_records(
         recorder = Recorder(
             spool, _call_main.__code__, task.main, port.released, is_virtual=is_virtual
         )
-        with closing(recorder):
+        sampled = _sampling(port, folder) if conditions.lines else nullcontext()
+        with closing(recorder), sampled:
             kind = _kind(RecordedGroup, port)
             result = _run_main(task, kind(port, terms, None, recorder, root_group(port.nprocs)))
             spool.note(finished=port.now())
         if alignment is not None:
             spool.define_host(Host(*_host_at_end(port, alignment), own_cores()))
         return result
+
+
+def _sampling(port: Port, folder: Path) -> AbstractContextManager[Any]:
+    """Sample the lines that this process executes, while the block is executed."""
+    from bsplib.recording.line_sampler import LineSampler  # noqa: PLC0415  # few runs want it
+
+    sampler = LineSampler(folder, port.pid, _call_main.__code__, port.released, port.now)
+    if reason := sampler.start():
+        text = f"lines: process {port.pid} is not sampled: {reason}"
+        warn_explicit(text, TraceWarning, call_site.BEFORE, 0)
+    return closing(sampler)
 
 
 def _host_at_end(port: Port, before: Alignment) -> tuple[str, int]:
