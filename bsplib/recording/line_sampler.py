@@ -11,7 +11,6 @@ Memory is bounded: beyond ``MAX_STACKS`` stacks, a new one is recorded as its in
 
 from __future__ import annotations
 
-import contextlib
 import dis
 import functools
 import json
@@ -45,6 +44,8 @@ _PRIMITIVES = frozenset(
 )
 """Names of primitives whose time is that of communication calls, and of their long ways."""
 _CALL = "CALL"
+_CALL_BYTES = 8
+"""An instruction that calls, with what the interpreter keeps behind it: a tick may stand there."""
 _LOADS = frozenset({"LOAD_METHOD", "LOAD_ATTR"})
 
 
@@ -178,7 +179,7 @@ def _is_call(places: list[Place]) -> bool:
     A primitive of the compiled core has no frame: there, the instruction shows it.
     """
     code, offset, _ = places[0]
-    if _calls_primitive(code, offset):
+    if offset in _calls_of_primitives(code):
         return True
     for code, _, _ in places:
         if not call_site.is_own(code):
@@ -188,25 +189,23 @@ def _is_call(places: list[Place]) -> bool:
     return False
 
 
-@functools.lru_cache(4096)
-def _calls_primitive(code: CodeType, offset: int) -> bool:
-    """Tell whether an instruction calls a method with the name of a primitive.
+@functools.lru_cache(1024)
+def _calls_of_primitives(code: CodeType) -> frozenset[int]:
+    """Return the offsets of the instructions that call a method with the name of a primitive.
 
     The method was looked up by an instruction before it, which begins at the same place of the
-    source.
+    source. Most functions have no such name: then nothing is disassembled.
     """
-    begin = None
-    if offset < 0:
-        return False
-    with contextlib.suppress(Exception):  # of code that no compiler made
-        for each in reversed([*dis.get_instructions(code)]):
-            if each.offset > offset or each.positions is None:
-                continue
-            at = each.positions.lineno, each.positions.col_offset
-            if begin is None:
-                if not each.opname.startswith(_CALL):
-                    return False
-                begin = at
-            elif each.opname in _LOADS and at == begin:
-                return each.argval in _PRIMITIVES
-    return False
+    found: set[int] = set()
+    if _PRIMITIVES.isdisjoint(code.co_names):
+        return frozenset()
+    looked_up: dict[tuple[int | None, int | None], str] = {}
+    for each in dis.get_instructions(code):
+        if each.positions is None:
+            continue
+        place = each.positions.lineno, each.positions.col_offset
+        if each.opname in _LOADS:
+            looked_up[place] = each.argval
+        elif each.opname.startswith(_CALL) and looked_up.get(place) in _PRIMITIVES:
+            found.update(range(each.offset, each.offset + _CALL_BYTES, 2))
+    return frozenset(found)
