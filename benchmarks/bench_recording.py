@@ -54,6 +54,23 @@ def _a_millisecond(nprocs: int, count: int, stack: ExitStack) -> Sequence[Case]:
     return _on_and_off(nprocs, programs.work, (count, rounds), Goal.times(1.01, _OFF), stack)
 
 
+def _with_lines(stack: ExitStack) -> Sequence[Case]:
+    """Compare recording with and without samples of the lines, in supersteps of some 10 ms."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+
+    def sample(*, lines: bool) -> float:
+        path = folder / "trace.bsp"
+        try:
+            options = {"profile": path, "lines": lines}
+            seconds: float = bsplib.run(programs.work, 100, 1000, nprocs=2, **options)[0]
+            return seconds
+        finally:
+            path.unlink()  # otherwise the next run would be added to it
+
+    on = Case("lines", partial(sample, lines=True), goals=(Goal.times(1.02, _OFF),))
+    return [Case(_OFF, partial(sample, lines=False)), on]
+
+
 _SUPERSTEP_S, _CALL_S = 0.7e-6, 0.1e-6
 _A_SUPERSTEP = Goal.more_than(_OFF, by_s=_SUPERSTEP_S)
 _A_CALL = Goal.more_than(_OFF, by_s=_CALL_S)
@@ -85,6 +102,7 @@ SECTIONS = (
             ("sends", programs.small_messages),
         )
     ),
+    Section("Sampling of lines, p = 2", "superstep", _with_lines),
     Section("Recording of supersteps of 1 ms, p = 2", "superstep", partial(_a_millisecond, 2, 100)),
 )
 
