@@ -199,6 +199,29 @@ def _many_puts(number: int, stack: ExitStack) -> Sequence[Case]:
     ]
 
 
+def _forms(count: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare small puts of other forms with one of 8 B."""
+    ours = _Sampler(stack, 2)
+    first = "array of 8 B"
+    return [
+        Case(first, partial(ours.sample, programs.puts_of_forms, count, "array")),
+        *(
+            Case(
+                title,
+                partial(ours.sample, programs.puts_of_forms, count, form),
+                (first,),
+                (Goal.times(1.3, first),),
+            )
+            for title, form in (
+                ("list of four numbers", "list"),
+                ("column of 8 numbers", "column"),
+                ("the same column by at=", "at"),
+                ("array of 1 KiB", "1 KiB"),
+            )
+        ),
+    ]
+
+
 def _random_puts(number: int, stack: ExitStack) -> Sequence[Case]:
     """Compare one call for many words with np.put of as many words."""
     limit = "np.put"
@@ -326,6 +349,7 @@ SECTIONS = (
     ),
     Section("Get or message of 8 B, p = 2", "superstep", partial(_get_and_message, 2000)),
     Section("1000 puts of 8 B from process 0 to 1", "put", partial(_many_puts, 1000)),
+    Section("Small puts of several forms, p = 2", "superstep", partial(_forms, 1000)),
     Section("10^6 puts to random places by each of 2", "word", partial(_random_puts, 10**6)),
     Section("1000 messages of 8 B from process 0 to 1", "message", partial(_messages, 1000)),
     Section("Empty superstep of a virtual processor", "superstep", _virtual, 5),

@@ -235,6 +235,40 @@ def _small_puts(
     return seconds
 
 
+def puts_of_forms(bsp: bsplib.Group, count: int, form: str) -> float:
+    """Return the seconds for a superstep in which each process puts to the next one.
+
+    Args:
+        bsp: the group.
+        count: number of supersteps.
+        form: ``array`` of 8 B; ``list`` of four numbers; ``column`` into a column of 8 numbers;
+            ``at`` for such a column by an index; or ``1 KiB``.
+    """
+    x, row = bsp.zeros((8, 8)), bsp.zeros(4)
+    one, large = bsp.zeros(1), bsp.zeros(128)
+    column, words = np.ones(8), np.ones(128)
+    there = (bsp.pid + 1) % bsp.nprocs
+    place = x[:, 5]
+    call: dict[str, Callable[[], None]] = {
+        "array": lambda: bsp.put(there, words[:1], one),
+        "list": lambda: bsp.put(there, [1.0, 1.0, 1.0, 1.0], row),
+        "column": lambda: bsp.put(there, column, place),
+        "at": lambda: bsp.put(there, column, x, at=np.s_[:, 5]),
+        "1 KiB": lambda: bsp.put(there, words, large),
+    }
+    put = call[form]
+    bsp.sync()
+
+    def superstep() -> None:
+        put()
+        bsp.sync()
+
+    seconds = seconds_each(count, superstep)
+    found = {"array": one, "list": row, "1 KiB": large}.get(form, place)
+    _check(found, np.ones_like(found))
+    return seconds
+
+
 def random_puts(bsp: bsplib.Group, count: int, number: int) -> float:
     """End supersteps in which every process puts many words to random places.
 

@@ -25,15 +25,30 @@ _WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine
 _BELOW_CORE = {
     "_end_superstep": "sync",
     "_sync_recorded": "sync",
-    "_sync_recorded_slowly": "sync",
+    "_before_meeting": "sync",
+    "_check_kinds": "sync",
+    "meet": "sync",
     "check_current": "sync",
-    "_deliver_with_parcels": "sync",
+    "_prepare_delivery": "sync",
+    "_answer": "sync",
+    "_take_answers": "sync",
+    "_write_answer": "sync",
+    "_land_early": "sync",
+    "_land": "sync",
+    "_write_gaps": "sync",
+    "_write_placed": "sync",
+    "_fetch": "sync",
+    "_after_delivery": "sync",
+    "_after_superstep": "sync",
+    "_port_end_superstep": "sync",
+    "_fail_for_good": "sync",
+    "_put_slowly": "put",
     "_send_slowly": "send",
     "_get_slowly": "get",
     "_decode": "messages",
 }
-"""The primitive whose long way a function is: where the core is compiled, the primitive itself has
-no frame."""
+"""The primitive from which the core calls a function: where the core is compiled, the primitive
+itself has no frame."""
 _SYNCS = ("sync", "oblsync", "done", "__exit__")
 """Primitives that end a superstep by themselves; a collective calls one of them."""
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep

@@ -7,22 +7,23 @@ theme, may use all that stands above it, and nothing that stands below:
 class                file in primitives/                      what a program calls
 ==================== ======================================== ================================
 ``QuickState``       quick_state.py in core/: attributes of   (none)
-                     the quick way
+                     the core
 ``Collecting``       collecting.py in core/: from a call to   (none)
                      its record
 ``Delivering``       delivering.py in core/: from records to  (none)
                      arrays and messages
-``Core``             core.py in core/: the primitives that    put, hpput, get, send, messages,
-                     have a quick way                         sync
-``Values``           values.py in core/: what            (none)
+``Core``             core.py in core/: calls that need no     put, hpput, get, send, messages,
+                     further check, and the end of a          sync
+                     superstep
+``Values``           values.py in core/: what                 (none)
                      collectives send and take
 ``GroupState``       state.py: all private attributes, errors pid, nprocs, machine
 ``Supersteps``       superstep.py: what the end of one does   oblsync
 ``Arrays``           arrays.py                                push_reg, pop_reg, zeros,
                                                               zeros_like, full, empty, array,
                                                               scope
-``RemoteAccess``     remote.py: the long way of transfers     hpget, on, put_at, get_at
-``Mailbox``          mailbox.py: the long way of messages     qsize, get_tag, move, hpmove,
+``RemoteAccess``     remote.py: the checks of puts and gets   hpget, on, put_at, get_at
+``Mailbox``          mailbox.py: the checks of messages       qsize, get_tag, move, hpmove,
                                                               set_tagsize
 ``CollectiveMail``   collective_mail.py                       (what the next two share)
 ``Exchanges``        exchanges.py                             broadcast, gather, allgather,

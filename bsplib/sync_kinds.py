@@ -21,5 +21,7 @@ HAS_GET = 4
 """In a note: the process gets something."""
 UNRESOLVED = 8
 """In a note: the process has transfers that can be checked only now."""
-HAS_MESSAGES = 16
-"""In a note: the process has sent messages."""
+HAS_ASKS = 16
+"""In a note: another process has to answer one of these gets."""
+HAS_NOTICE = 32
+"""In a note: the process announces something to all."""

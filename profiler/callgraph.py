@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from bsplib.recording.records import Run, Stack
+    from bsplib.recording.records import Frame, Run, Stack
     from bsplib.sync_kinds import Kind
 
 __all__ = ["CallGraph", "Cost", "Node", "Summary", "build"]
@@ -90,6 +90,17 @@ class CallGraph:
     def origin_of_records(self) -> NDArray[np.intp]:
         """Return for each record of the run the position in ``origins`` of its origin."""
         return self._sums.origin
+
+    def call_lines(self, origin: int) -> list[int]:
+        """Return the lines of the calls on the stack of an origin that are shown, downwards.
+
+        The last one is the line of the cost centre, and the one before it that on which the
+        function that contains the cost centre was called.
+        """
+        stack, _ = self._sums.origins[origin]
+        shown = _of_program(self.run.stacks[stack])
+        named = [frame.line for frame in shown if not _is_comprehension(frame)]
+        return [shown[0].line, *named] if len(named) < 2 else named
 
     def onward(self, chain: Sequence[str]) -> dict[str, Cost]:
         """Return the costs that passed through a call chain, by the next node below it.
@@ -187,12 +198,16 @@ def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:
     callers: _Callers = {}
     caller = None
     for frame in shown:
-        if frame.function.rpartition(".")[2] not in COMPREHENSIONS:
+        if not _is_comprehension(frame):
             key = _Key("function", frame.function, frame.file, frame.first_line, "")
             callers.setdefault(key, caller)
             caller = key
     callers[_cost_centre(stack, shown, kind)] = caller
     return callers
+
+
+def _is_comprehension(frame: Frame) -> bool:
+    return frame.function.rpartition(".")[2] in COMPREHENSIONS
 
 
 def _of_program(stack: Stack) -> Stack:

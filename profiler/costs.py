@@ -8,7 +8,7 @@ import numpy as np
 
 from bsplib.profiler._numbering import blocks, by_blocks, finder, is_small, rank_in_place
 from bsplib.profiler._segments import changes
-from bsplib.recording.records import NOT_MEASURED, Direction, Run
+from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED, Direction, Run
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -121,9 +121,25 @@ def waiting_ns(run: Run) -> float | None:
 
 
 def elapsed_s(run: Run) -> float:
-    """Return the seconds from the start of the first superstep to the end of the last one."""
-    records = run.records
-    return float(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
+    """Return the seconds that the caller of a run waited for it; see :func:`span_of`."""
+    began, ended = span_of(run)
+    return (ended - began) / 1e9
+
+
+def span_of(run: Run) -> tuple[int, int]:
+    """Return when a run began and ended, in nanoseconds on the clock of its records.
+
+    This is the time that its caller waited, where the trace knows it; otherwise from the
+    beginning of the first superstep to the end of the last one.
+    """
+    records = run.records[run.records["group"] == 0]
+    first = int(records["start"].min(initial=MAX_NUMBER)) if len(records) else 0
+    last = int(run.records["end"].max(initial=0))
+    life = run.lifetime
+    if life is None or run.meta.get("backend") == "sim":  # whose caller has no virtual time
+        return min(first, last), last
+    times = (life.collected, life.returned, last)
+    return min(life.called, first), max(time for time in times if time is not None)
 
 
 def spent_ns(run: Run) -> NDArray[np.float64]:

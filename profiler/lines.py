@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.recording.records import Doing
+from bsplib.recording.records import MAX_NUMBER, Doing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ class BookedSamples(NamedTuple):
 def interval_s(run: Run) -> float:
     """Return the time from one sample of a process to the next, in seconds."""
     found = run.meta.get("sample_ns")
-    return (found if isinstance(found, int) and found > 0 else USUAL_NS) / 1e9
+    return (found if type(found) is int and 0 < found <= MAX_NUMBER else USUAL_NS) / 1e9
 
 
 def book_samples(run: Run) -> BookedSamples:

@@ -11,18 +11,22 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.account import Account
 from bsplib.profiler.booking import Books, keep_books
 from bsplib.profiler.costs import waiting_ns
+from bsplib.profiler.findings import Finding, find
 from bsplib.profiler.hosts import ProcessNames
-from bsplib.profiler.kinds import COMM, COMP, CORE, FIXED, SUB_GROUPS, SYNC, find_entries, spots_of
+from bsplib.profiler.mending import Mending
 from bsplib.profiler.pricing import Priced, price
-from bsplib.profiler.rates import Rates, rates_of_run
-from bsplib.profiler.verdict import MANY_STEPS, Verdict, judge, template, waiting_template
+from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
+from bsplib.profiler.retimed import retimed
+from bsplib.profiler.verdict import Verdict, judge, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +67,6 @@ class Booked:
 
 
 _PARTS = len(fields(Booked))
-_COMP_S, _COMM_S, _SYNC_S, _LOST_COMP_S, _LOST_COMM_S, _LOST_GROUPS_S = range(_PARTS)
-_PART_OF = {COMP: _LOST_COMP_S, COMM: _LOST_COMM_S, SUB_GROUPS: _LOST_GROUPS_S, SYNC: _SYNC_S}
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,17 @@ class Loss:
     """A loss at one place of the program."""
 
     seconds: float
+    """Of the elapsed time, on average over the processes."""
     kind: str
     """One of ``bsplib.profiler.kinds.KINDS``."""
     habit: str
     """``fixed``, ``rotating`` or ``one-off``: whether it is always the same process."""
+    part: str
+    """The part of the account that it is a part of."""
     chain: tuple[str, ...]
     """Ids of the nodes from ``main`` to the cost centre; empty for the whole run."""
+    callers: tuple[str, ...]
+    """Ids of the functions that called the one with the cost centre."""
     pids: tuple[int, ...]
     """The process, or the processes of the sub-group, that the others wait for."""
     superstep: int | None
@@ -89,7 +96,7 @@ class Loss:
     who: str
     """Their names, with their hosts where there are several; empty for the whole run."""
     text: str = field(repr=False)
-    """A sentence, in which ``{lost}``, ``{cost}`` and ``{share}`` stand for the figures."""
+    """A sentence."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,14 +108,41 @@ class Ledger:
     """By node id. A function is the sum of the cost centres below it."""
     edges: dict[tuple[str, str], Booked]
     """By caller and callee: the part of the callee that came through the caller."""
-    losses: tuple[Loss, ...]
-    """The greatest first."""
     waiting_s: float | None
     """Time for which processes waited for a core, summed over processes and no part of the
     cost; None if it was not measured."""
     callgraph: CallGraph
     _by_origin: NDArray[np.float64]
     """Shape (origins, parts of a Booked)."""
+    _books: Books
+    _measured: bool
+    """Whether these are the rates of the run itself, so that its times hold."""
+
+    @cached_property
+    def account(self) -> Account:
+        """What the elapsed time of the run was used for; at other rates what it would be."""
+        run = self.callgraph.run
+        return Account(run if self._measured else retimed(run, self.rates), self.rates)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The losses in nanoseconds, the greatest first."""
+        return tuple(find(self.callgraph, self.account, self._books))
+
+    @cached_property
+    def mending(self) -> Mending:
+        """What the run would take without one of them."""
+        return Mending(self.account)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Elapsed time of the run; at other rates what it would be."""
+        return self.account.elapsed_ns / 1e9
+
+    @cached_property
+    def losses(self) -> tuple[Loss, ...]:
+        """The losses of the run, the greatest first, each with its sentence."""
+        return tuple(_loss(self, finding) for finding in self.findings)
 
     def __repr__(self) -> str:
         lost, cost = fmt.seconds(self.lost_s), fmt.seconds(self.cost_s)
@@ -158,7 +192,7 @@ class Ledger:
         return chain
 
     def verdict(self) -> Verdict:
-        """Return what is wrong with the balance of the run, in at most five sentences."""
+        """Return what the elapsed time was lost for, in at most five sentences and a last one."""
         return judge(self)
 
     def shades(self) -> dict[str, float]:
@@ -181,7 +215,8 @@ def book(callgraph: CallGraph, rates: Rates | None = None) -> Ledger:
         callgraph: the call graph.
         rates: what computation, bytes and supersteps cost; default: :func:`rates_of_run`.
     """
-    rates = rates or rates_of_run(callgraph.run)
+    own = rates_of_run(callgraph.run)
+    rates = rates or own
     books = keep_books(callgraph)
     priced = price(books, rates)
     by_origin = _by_origin(books, priced, rates, len(callgraph.origins))
@@ -197,10 +232,13 @@ def book(callgraph: CallGraph, rates: Rates | None = None) -> Ledger:
         rates,
         {node: _booked(by_origin[through_nodes[node]]) for node in callgraph.graph},
         {edge: _booked(by_origin[through_edges[edge]]) for edge in callgraph.graph.edges},
-        _losses(callgraph, books, priced, by_origin, rates),
         None if waiting is None else waiting / 1e9,
         callgraph,
         by_origin,
+        books,
+        # Rates that were fitted to the whole run hold for a part of it, too.
+        rates.source in {FITTED, NO_SOURCE}
+        or (rates.g, rates.l, rates.rule, rates.ratio) == (own.g, own.l, own.rule, own.ratio),
     )
 
 
@@ -246,46 +284,24 @@ def _by_origin(books: Books, priced: Priced, rates: Rates, origins: int) -> NDAr
     return sums
 
 
-def _losses(
-    callgraph: CallGraph, books: Books, priced: Priced, by_origin: NDArray[np.float64], rates: Rates
-) -> tuple[Loss, ...]:
-    """Price the losses, and sort them; supersteps count where l outweighs w and g h."""
-    spots, of_origin = spots_of(callgraph)
-    by_spot = np.zeros((len(spots), _PARTS))
-    np.add.at(by_spot, of_origin, by_origin)
-    chosen = books.cells.steps * priced.booked[books.cells.group]
-    steps = np.bincount(of_origin[books.cells.origin], chosen, len(spots)).astype(int).tolist()
-    names = ProcessNames(callgraph.run)
-    losses = []
-    for entry in find_entries(callgraph, books, priced):
-        parts = by_spot[entry.spot]
-        seconds = float(parts[_PART_OF[entry.source]])
-        if seconds == 0 or entry.rule not in ("", rates.rule):
-            continue
-        if entry.source == SYNC and not _too_many(parts, steps[entry.spot]):
-            continue
-        text = template(entry, callgraph)
-        count = steps[entry.spot] if entry.source == SYNC else entry.count
-        place = entry.chain, entry.pids, entry.superstep, entry.group, count
-        who = names(entry.pids) if entry.pids else ""
-        losses.append(Loss(seconds, entry.kind, entry.habit, *place, who, text))
-    losses += _waiting(callgraph)
-    return tuple(sorted(losses, key=lambda loss: -loss.seconds))
-
-
-def _too_many(parts: NDArray[np.float64], steps: int) -> bool:
-    """Tell whether the supersteps of a place cost more than what is done in them."""
-    return bool(steps >= MANY_STEPS and parts[_SYNC_S] > parts[_COMP_S] + parts[_COMM_S])
-
-
-def _waiting(callgraph: CallGraph) -> list[Loss]:
-    """Return the time for which each process waited for a core, on average."""
-    run = callgraph.run
-    waited_ns = waiting_ns(run)
-    if not waited_ns:
-        return []
-    text = waiting_template(run.nprocs, run.meta.get("cores"))
-    return [Loss(waited_ns / 1e9 / run.nprocs, CORE, FIXED, (), (), None, 0, 0, "", text)]
+def _loss(ledger: Ledger, finding: Finding) -> Loss:
+    """Return a finding with its seconds and its sentence."""
+    names = ProcessNames(ledger.callgraph.run)
+    told = sentence(ledger, finding)
+    return Loss(
+        told.seconds,
+        finding.kind,
+        finding.habit,
+        finding.part,
+        finding.chain,
+        tuple(dict.fromkeys(site.function for site in finding.sites)),
+        finding.pids,
+        finding.superstep,
+        finding.group,
+        finding.count,
+        names(finding.pids) if finding.pids else "",
+        told.text,
+    )
 
 
 def _booked(parts: NDArray[np.float64]) -> Booked:

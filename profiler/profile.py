@@ -18,7 +18,6 @@ from bsplib.extras import need
 from bsplib.machine import Machine, load_machine
 from bsplib.profiler import format as fmt
 from bsplib.profiler import tables
-from bsplib.profiler.booking import keep_books
 from bsplib.profiler.callgraph import CallGraph, build
 from bsplib.profiler.costs import METRICS, elapsed_s
 from bsplib.profiler.critical import LOSS, METRIC_TITLES, critical_path
@@ -279,13 +278,7 @@ def supersteps(callgraph: CallGraph, rates: Rates) -> pandas.DataFrame:
         MissingExtraError: pandas is not installed.
     """
     pd = need("pandas")
-    steps = keep_books(callgraph).supersteps
-    w, h = steps.w, steps.h[rates.rule]
-    prices = {
-        "loss_s": rates.ratio * w.lost / 1e9 + rates.g * h.lost,
-        "cost_s": rates.ratio * w.greatest / 1e9 + rates.g * h.greatest + rates.l * steps.ended,
-    }
-    table: pandas.DataFrame = pd.DataFrame(tables.supersteps(callgraph) | prices)
+    table: pandas.DataFrame = pd.DataFrame(tables.supersteps(callgraph, rates))
     return table
 
 

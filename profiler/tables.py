@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.booking import keep_books
 from bsplib.profiler.costs import METRICS, elapsed_s, record_costs, superstep_numbers
 from bsplib.profiler.hosts import host_names, hosts_of
 from bsplib.sync_kinds import Kind
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.callgraph import CallGraph, Cost, Node
     from bsplib.profiler.losses import Booked, Ledger
+    from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
 
 Columns = dict[str, Any]
@@ -99,7 +101,7 @@ def processes(callgraph: CallGraph) -> Columns:
     return table
 
 
-def supersteps(callgraph: CallGraph) -> Columns:
+def supersteps(callgraph: CallGraph, rates: Rates) -> Columns:
     """Return the supersteps of all groups, one row each, by group and number.
 
     Columns: group (position in the run's list, 0 for all processes), superstep (from 0 in its
@@ -107,7 +109,8 @@ def supersteps(callgraph: CallGraph) -> Columns:
     sync, processes (how many of the group have a record), start_s and end_s (of the first and
     the last process), and for each metric maximum, average and minimum over the processes of
     the group, such as comp_max_s, with the least pid of the greatest computation
-    (comp_max_pid) and the greatest h (h_max_pid).
+    (comp_max_pid) and the greatest h (h_max_pid); at the end loss_s and cost_s at these rates,
+    without those of sub-groups.
     """
     run = callgraph.run
     numbers = superstep_numbers(run)
@@ -136,7 +139,17 @@ def supersteps(callgraph: CallGraph) -> Columns:
         if metric in WHO:
             greatest = np.lexsort((records["pid"], -values, numbers))[starts]
             table[f"{metric}_max_pid"] = records["pid"][greatest].astype(np.int64)
-    return table
+    return table | _priced(callgraph, rates)
+
+
+def _priced(callgraph: CallGraph, rates: Rates) -> Columns:
+    """Return what each superstep loses and costs."""
+    steps = keep_books(callgraph).supersteps
+    w, h = steps.w, steps.h[rates.rule]
+    return {
+        "loss_s": rates.ratio * w.lost / 1e9 + rates.g * h.lost,
+        "cost_s": rates.ratio * w.greatest / 1e9 + rates.g * h.greatest + rates.l * steps.ended,
+    }
 
 
 def costs(values: Sequence[Cost]) -> Columns:

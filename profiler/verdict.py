@@ -1,15 +1,21 @@
-"""The verdict on a run: at most five sentences that name what is lost, and who loses it."""
+"""The verdict on a run: at most five sentences that name what is lost, and who loses it.
+
+The sentences speak of the elapsed time, and a last one of what is left of it, by the parts of
+the account: together they account for all of it. Their order is by what the run would save.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.account import PARTS, TITLES
+from bsplib.profiler.findings import BYTES, COMM, COMP, CORES, SUB_GROUPS, SYNC, WAIT
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.kinds import (
-    COMM,
-    COMP,
+    BLOCKED,
+    COMMUNICATION,
     CORE,
     FAN_IN,
     FAN_OUT,
@@ -21,36 +27,27 @@ from bsplib.profiler.kinds import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.kinds import LossEntry
-    from bsplib.profiler.losses import Ledger, Loss
+    from bsplib.profiler.findings import Finding
+    from bsplib.profiler.losses import Ledger
 
-MANY_STEPS = 5
-"""A place that is passed fewer times does not have too many supersteps."""
 LEAST_SHARE = 0.05
-"""A loss that is a smaller share of the cost of the run has no sentence."""
+"""A loss that is a smaller share of the time in supersteps on a core has no sentence."""
 MOST_SENTENCES = 5
 BALANCED_SHARE = 0.1
 """A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
 MOST_OF_IT = 0.5
 """Share of the losses that lie below a function which is named for them."""
-BALANCED, SPREAD = "balanced", "spread"
-"""Kinds of the sentence of a run in which no place loses ``LEAST_SHARE``."""
-
-BALANCED_TEXT = (
-    "Balanced: {lost} of {cost} ({share}) are lost in waiting for other processes, and no place "
-    "in the program loses 5% or more."
-)
-"""Sentence about a run that loses little."""
-SPREAD_TEXT = (
-    "{lost} of {cost} ({share}) are lost in waiting for other processes, spread over many places "
-    "of which none loses 5%; half of it or more is lost below {who}."
-)
-"""Sentence about a run that loses much, but nowhere much of it."""
+_LEAST_SAVED = 0.01
+"""A loss is hidden by others if to mend it alone saves a smaller share of the elapsed time."""
+_LEAST_LISTED = 0.005
+"""A part of the account that is a smaller share of the elapsed time is not listed."""
+BALANCED, SPREAD, REST = "balanced", "spread", "rest"
+"""Kinds of the sentence of a run in which no place loses ``LEAST_SHARE``, and of the last one."""
 NOTHING = "Nothing was recorded that takes time."
-"""Sentence about a run without costs."""
+"""Sentence about a run without elapsed time."""
 
 
 class Sentence(NamedTuple):
@@ -58,187 +55,291 @@ class Sentence(NamedTuple):
 
     text: str
     seconds: float
-    """What the sentence is about, in seconds."""
+    """What the sentence is about, in seconds of the elapsed time."""
     kind: str
-    """One of ``bsplib.profiler.kinds.KINDS``, ``BALANCED`` or ``SPREAD``."""
+    """One of ``bsplib.profiler.kinds.KINDS``, ``BALANCED``, ``SPREAD`` or ``REST``."""
     node: str | None = None
     """Id of the cost centre; None if the sentence is about the whole run."""
     superstep: int | None = None
     """Its number in the root group, where the sentence is about one superstep."""
+    part: str | None = None
+    """The part of the account that it is about."""
+    without_s: float | None = None
+    """What the run would take if this alone were mended; None if that is not known."""
+    who: tuple[int, ...] = ()
+    """The processes that are waited for, or blocked; empty where no one stands out."""
 
 
 class Verdict(NamedTuple):
-    """What is wrong with the balance of a run."""
+    """What the elapsed time of a run was lost for."""
 
     balanced: bool
     sentences: tuple[Sentence, ...]
-    """The greatest loss first; waiting for a core is last, since it is no imbalance."""
+    """What would save most first; waiting for a core last, since it is not the program's."""
+    rest: Sentence | None = None
+    """What all other time was used for, by the parts of the account."""
 
     def __str__(self) -> str:
-        return "\n".join(sentence.text for sentence in self.sentences)
+        told = (*self.sentences, *([self.rest] if self.rest else []))
+        return "\n".join(sentence.text for sentence in told)
 
 
 def judge(ledger: Ledger) -> Verdict:
     """Return the verdict on the run of a ledger."""
-    cost_s = ledger.cost_s
-    if cost_s == 0:
+    whole = ledger.account.elapsed_ns * ledger.callgraph.run.nprocs
+    if whole == 0:
         return Verdict(True, (Sentence(NOTHING, 0.0, BALANCED),))
-    steps = [loss for loss in ledger.losses if loss.kind == STEPS]
-    core = [loss for loss in ledger.losses if loss.kind == CORE]
-    rest = [loss for loss in ledger.losses if loss.kind not in (STEPS, CORE)]
-    about = [sentence(loss, cost_s) for loss in rest]
-    about += [_about_steps(steps, cost_s)] if steps else []
-    about.sort(key=lambda each: -each.seconds)
-    last = _worth([sentence(loss, cost_s) for loss in core], cost_s)
-    first = _worth(about, cost_s)[: MOST_SENTENCES - len(last)] or [_about_the_run(ledger)]
-    return Verdict(first[0].kind == BALANCED, (*first, *last))
+    least = LEAST_SHARE * ledger.account.in_supersteps_ns()
+    worth = [each for each in ledger.findings if each.ns >= least]
+    told = sorted(
+        (pair for pair in _told(ledger, worth) if not _is_noise(pair[0], ledger.elapsed_s)),
+        key=lambda pair: (
+            pair[0].kind == CORE,
+            -_gain_s(pair[0], ledger.elapsed_s),
+            -pair[0].seconds,
+        ),
+    )[:MOST_SENTENCES]
+    sentences = [each for each, _ in told] or [_about_the_run(ledger)]
+    spent = Counter(ledger.account.whole())
+    for _, finding in told:
+        spent[finding.part] -= finding.ns
+    rest = _rest(spent, whole, ledger.elapsed_s, bool(told))
+    return Verdict(sentences[0].kind == BALANCED, tuple(sentences), rest)
 
 
-def _worth(sentences: Sequence[Sentence], cost_s: float) -> list[Sentence]:
-    return [each for each in sentences if each.seconds >= LEAST_SHARE * cost_s]
+def _told(ledger: Ledger, findings: list[Finding]) -> list[tuple[Sentence, Finding]]:
+    return [(sentence(ledger, each, mended=True), each) for each in findings]
 
 
-def _about_steps(steps: Sequence[Loss], cost_s: float) -> Sentence:
-    """Return one sentence for all places with too many supersteps: they have one cause."""
-    seconds, count = sum(loss.seconds for loss in steps), sum(loss.count for loss in steps)
-    return sentence(replace(steps[0], seconds=seconds, count=count), cost_s, places=len(steps))
+def _gain_s(sentence: Sentence, elapsed_s: float) -> float:
+    """Return the seconds that a remedy saves, at most those that the sentence speaks of.
+
+    Where transfers are evened, a replay shifts others as well, and may save more by chance.
+    """
+    return min(elapsed_s - (sentence.without_s or 0.0), sentence.seconds)
+
+
+def _is_noise(sentence: Sentence, elapsed_s: float) -> bool:
+    """Tell whether transfers differ now and then, so that to even them saves nothing."""
+    saved_s = elapsed_s - (sentence.without_s or 0.0)
+    return sentence.part == "transfer_imbalance" and saved_s < _LEAST_SAVED * elapsed_s
+
+
+def _rest(spent: Counter[str], whole: int, elapsed_s: float, others: bool) -> Sentence:
+    """Return the last sentence: what is left of each part of the account."""
+    left = sum(spent.values())
+    listed = [
+        f"{TITLES[part]} {_percent(spent[part] / whole)}"
+        for part in sorted(PARTS, key=lambda part: -spent[part])
+        if spent[part] >= _LEAST_LISTED * whole
+    ]
+    begin = f"The other {_percent(left / whole)}" if others else "All of it"
+    text = f"{begin}: {', '.join(listed)}." if listed else f"{begin}: many small parts."
+    return Sentence(text, left / whole * elapsed_s, REST)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%" if share >= 0.005 or share == 0 else "under 1%"
 
 
 def _about_the_run(ledger: Ledger) -> Sentence:
     """Return the sentence about a run in which no place loses much."""
-    cost_s, lost_s = ledger.cost_s, ledger.lost_s
-    if lost_s < BALANCED_SHARE * cost_s:
-        return Sentence(filled(BALANCED_TEXT, lost_s, cost_s), lost_s, BALANCED)
-    chain = ledger.path()
+    spent, elapsed_s = ledger.account.whole(), ledger.elapsed_s
+    whole = ledger.account.elapsed_ns * ledger.callgraph.run.nprocs
+    lost_ns = spent["imbalance"] + spent["transfer_imbalance"]
+    figures = _figures(lost_ns / whole * elapsed_s, elapsed_s)
+    if lost_ns < BALANCED_SHARE * ledger.account.in_supersteps_ns():
+        text = (
+            f"Balanced: {figures} are lost in waiting for other processes, and no place in the "
+            "program loses 5% or more."
+        )
+        return Sentence(text, lost_ns / whole * elapsed_s, BALANCED)
+    node = _above_most_of_it(ledger)
+    name = fmt.visible(ledger.callgraph.graph.nodes[node]["node"].name)
+    text = (
+        f"{figures} are lost in waiting for other processes, spread over many places of which "
+        f"none loses 5%; half of it or more is lost below {name}."
+    )
+    return Sentence(text, lost_ns / whole * elapsed_s, SPREAD, node)
+
+
+def _above_most_of_it(ledger: Ledger) -> str:
+    """Return the lowest node of the path below which most of what is lost is lost."""
+    chain = ledger.path() or [ledger.callgraph.root]
     lowest = chain[0]
     for depth in range(1, len(chain)):
-        if ledger.onward(chain[:depth])[chain[depth]].lost_s < MOST_OF_IT * lost_s:
+        if ledger.onward(chain[:depth])[chain[depth]].lost_s < MOST_OF_IT * ledger.lost_s:
             break
         lowest = chain[depth]
-    name = fmt.visible(ledger.callgraph.graph.nodes[lowest]["node"].name)
-    return Sentence(filled(SPREAD_TEXT, lost_s, cost_s, name), lost_s, SPREAD, lowest)
+    return lowest
 
 
-def sentence(loss: Loss, cost_s: float, *, places: int = 1) -> Sentence:
-    """Return the sentence about a loss of a run of this cost.
-
-    Args:
-        loss: the loss; where it is summed over several places, its chain leads to the first.
-        cost_s: the cost of the run.
-        places: number of these places.
-    """
-    node = loss.chain[-1] if loss.chain else None
-    superstep = loss.superstep if loss.group == 0 else None
-    text = filled(loss.text, loss.seconds, cost_s, loss.who, loss.count, places)
-    return Sentence(text, loss.seconds, loss.kind, node, superstep)
+# -- sentences ------------------------------------------------------------------------------------
 
 
-def filled(  # what a sentence consists of
-    template: str, seconds: float, cost_s: float, who: str = "", count: int = 0, places: int = 1
-) -> str:
-    """Fill the figures into the template of a sentence, by ``str.format``.
+def sentence(ledger: Ledger, finding: Finding, *, mended: bool = False) -> Sentence:
+    """Return the sentence about a loss.
 
     Args:
-        template: a text with some of ``{lost}``, ``{amount}`` (the same, always with its
-            unit), ``{cost}``, ``{share}``, ``{who}``, ``{count}`` and ``{most}``.
-        seconds: for ``{lost}`` and ``{amount}``.
-        cost_s: the whole cost of the run.
-        who: the processes of a sub-group.
-        count: a number of supersteps.
-        places: at how many places they end.
+        ledger: the ledger of its run.
+        finding: the loss.
+        mended: also compute what the run would take without it.
     """
-    amount, cost = fmt.seconds(seconds), fmt.seconds(cost_s)
-    number, _, unit = amount.partition(" ")
-    return template.format(
-        lost=number if unit == cost.partition(" ")[2] else amount,
-        amount=amount,
-        cost=cost,
-        share=f"{100 * seconds / cost_s:.0f}%",
-        who=who,
-        count="1 superstep" if count == 1 else f"{count} supersteps",
-        most=", most of them" if places > 1 else "",
+    elapsed_s = ledger.elapsed_s
+    seconds = finding.ns / 1e9 / ledger.callgraph.run.nprocs
+    without_s = ledger.mending.without_ns(finding) / 1e9 if mended else None
+    text = f"{_figures(seconds, elapsed_s)} {_ABOUT[finding.cause](finding, ledger)}"
+    if without_s is not None:
+        text += f"; {_mended(finding, without_s, elapsed_s)}"
+    return Sentence(
+        f"{text}.",
+        seconds,
+        finding.kind,
+        finding.chain[-1] if finding.chain else None,
+        finding.superstep if finding.group == 0 else None,
+        finding.part,
+        without_s,
+        finding.pids if finding.kind != COMMUNICATION else (),
     )
 
 
-# -- templates ------------------------------------------------------------------------------------
+def _mended(finding: Finding, without_s: float, elapsed_s: float) -> str:
+    """Return what the run would take without a loss; other losses may hide it."""
+    if elapsed_s - without_s < _LEAST_SAVED * elapsed_s:
+        return "to mend this alone would save little, since other processes take as long"
+    remedy = _fewer(finding) if finding.cause == SYNC else _REMEDIES[finding.cause]
+    return f"{remedy} the run would take {fmt.seconds(without_s)}"
 
 
-def template(entry: LossEntry, callgraph: CallGraph) -> str:
-    """Return the sentence about a loss, in which words in braces stand for figures.
-
-    These are the words of :func:`filled`; braces in names from the trace are doubled.
-    """
-    where = _where(entry.chain, callgraph)
-    name = _escaped(ProcessNames(callgraph.run)(entry.pids)) if entry.pids else ""
-    if entry.source == COMP:
-        return _of_computation(entry, where, name)
-    if entry.source == COMM:
-        return _of_bytes(entry, where, name)
-    if entry.kind == GROUPS:
-        text = f"waiting for the sub-group of {{who}}, which costs most, {where} ({GROUPS})"
-        return f"{_LOST} ({{share}}) are lost {text}; equal sub-groups would save it."
-    text = f"for the end of {{count}}{{most}} {where}, more than for their work ({STEPS})"
-    return f"{{lost}} of {{cost}} ({{share}}) are spent {text}; half as many would save half of it."
+def _fewer(finding: Finding) -> str:
+    if finding.needless == 0:
+        return "with half as many"
+    if finding.needless == finding.count:
+        return "without them"
+    return "without these, and with half of the others,"
 
 
-_LOST = "{lost} of {cost}"
-_EVEN = "an even share would save it"
-"""What balance would save: the loss is measured against an even share of the same work."""
+def _figures(seconds: float, elapsed_s: float) -> str:
+    """Return an amount as a part of the elapsed time; figures of one unit name it once."""
+    amount, whole = fmt.seconds(seconds), fmt.seconds(elapsed_s)
+    number, _, unit = amount.partition(" ")
+    lost = number if unit == whole.partition(" ")[2] else amount
+    return f"{lost} of {whole} ({100 * seconds / elapsed_s if elapsed_s else 0:.0f}%)"
 
 
-def _of_computation(entry: LossEntry, where: str, name: str) -> str:
-    if entry.habit == ROTATING:
-        text = f"waiting for another process each time {where} (rotating straggler)"
-    elif entry.habit == ONE_OFF:
-        once = f"most of it in {_superstep(entry)} for {name}"
-        text = f"waiting {where}, {once} (one-off straggler)"
-    else:
-        text = f"waiting for {name} {where} (fixed straggler{_branch(entry)})"
-    return f"{_LOST} ({{share}}) are lost {text}; {_EVEN}."
+_REMEDIES = {
+    COMP: "with an even share",
+    SUB_GROUPS: "with equal sub-groups",
+    COMM: "with even transfers",
+    WAIT: "without it",
+    BYTES: "with half as many bytes",
+    CORES: "with a core for each process",
+}
+"""What is done about a cause, before "the run would take"."""
 
 
-def _of_bytes(entry: LossEntry, where: str, name: str) -> str:
-    way = {FAN_IN: "to", FAN_OUT: "from"}.get(entry.kind, "to and from")
-    who = "another process each time" if entry.habit == ROTATING else name
-    kind = entry.kind if entry.habit == FIXED else f"{entry.habit} {entry.kind}"
-    once = f", most of it in {_superstep(entry)}" if entry.habit == ONE_OFF else ""
-    text = f"waiting for the transfers {way} {who} {where}{once} ({kind})"
-    return f"{_LOST} ({{share}}) are lost {text}; even transfers would save it."
+def _of_computation(finding: Finding, ledger: Ledger) -> str:
+    where = _where(finding, ledger.callgraph)
+    if finding.habit == ROTATING:
+        return f"are lost waiting for another process each time {where} (rotating straggler)"
+    name = ProcessNames(ledger.callgraph.run)(finding.pids)
+    if finding.habit == ONE_OFF:
+        once = f"most of it in {_superstep(finding)} for {name}"
+        return f"are lost waiting {where}, {once} (one-off straggler)"
+    return f"are lost waiting for {name} {where} (fixed straggler{_branch(finding)})"
 
 
-def _branch(entry: LossEntry) -> str:
-    if not entry.sharing:
+def _of_bytes(finding: Finding, ledger: Ledger) -> str:
+    where = _where(finding, ledger.callgraph)
+    way = {FAN_IN: "to", FAN_OUT: "from"}.get(finding.kind, "to and from")
+    names = ProcessNames(ledger.callgraph.run)
+    who = "another process each time" if finding.habit == ROTATING else names(finding.pids)
+    kind = finding.kind if finding.habit == FIXED else f"{finding.habit} {finding.kind}"
+    once = f", most of it in {_superstep(finding)}" if finding.habit == ONE_OFF else ""
+    return f"are lost waiting for the transfers {way} {who} {where}{once} ({kind})"
+
+
+def _of_sub_groups(finding: Finding, ledger: Ledger) -> str:
+    name = ProcessNames(ledger.callgraph.run)(finding.pids)
+    where = _where(finding, ledger.callgraph)
+    return f"are lost waiting for the sub-group of {name}, which costs most, {where} ({GROUPS})"
+
+
+def _of_blocked(finding: Finding, ledger: Ledger) -> str:
+    names = ProcessNames(ledger.callgraph.run)
+    who = "processes are" if finding.habit == ROTATING else f"{names(finding.pids)} is"
+    once = f", most of it in {_superstep(finding)}" if finding.habit == ONE_OFF else ""
+    why = "asleep, or waiting for a disk, a lock or another program"
+    return f"pass while {who} blocked {_where(finding, ledger.callgraph)}{once} ({BLOCKED}: {why})"
+
+
+def _of_supersteps(finding: Finding, ledger: Ledger) -> str:
+    most = ", most of them" if finding.places > 1 else ""
+    none = f", {finding.needless} of which move no bytes" if finding.needless else ""
+    where = _where(finding, ledger.callgraph)
+    count = fmt.counted(finding.count, "superstep")
+    return (
+        f"are spent for the end of {count}{most} {where}, more than for their work ({STEPS}{none})"
+    )
+
+
+def _of_transfers(finding: Finding, ledger: Ledger) -> str:
+    where = _where(finding, ledger.callgraph)
+    name = ProcessNames(ledger.callgraph.run)(finding.pids)
+    sizes = (
+        f"{fmt.size(finding.total_bytes)} in {fmt.counted(finding.count, 'superstep')}, at most "
+        f"h = {fmt.size(finding.most_bytes)} for {name}"
+    )
+    return f"are spent in transfers {where}: {sizes} ({COMMUNICATION})"
+
+
+def _of_cores(_: Finding, ledger: Ledger) -> str:
+    run = ledger.callgraph.run
+    cores = run.meta.get("cores")
+    where = f"one of {cores} cores" if isinstance(cores, int) and cores > 1 else "the core"
+    why = f"{run.nprocs} processes are more than the cores"
+    if isinstance(cores, int) and run.nprocs <= cores:  # those of all hosts together
+        why = "others use the cores, too, or one host has more processes than cores"
+    return f"are spent waiting for {where}, since {why}: this is no imbalance of the program"
+
+
+_ABOUT: dict[str, Callable[[Finding, Ledger], str]] = {
+    COMP: _of_computation,
+    SUB_GROUPS: _of_sub_groups,
+    COMM: _of_bytes,
+    WAIT: _of_blocked,
+    SYNC: _of_supersteps,
+    BYTES: _of_transfers,
+    CORES: _of_cores,
+}
+
+
+def _branch(finding: Finding) -> str:
+    if not finding.sharing:
         return ""
-    who = "it takes" if entry.sharing == 1 else f"{entry.sharing} of the processes take"
+    who = "it takes" if finding.sharing == 1 else f"{finding.sharing} of the processes take"
     return f" in a branch that only {who}"
 
 
-def _superstep(entry: LossEntry) -> str:
-    return f"superstep {entry.superstep}" + (" of a sub-group" if entry.group else "")
+def _superstep(finding: Finding) -> str:
+    return f"superstep {finding.superstep}" + (" of a sub-group" if finding.group else "")
 
 
-def _where(chain: tuple[str, ...], callgraph: CallGraph) -> str:
-    """Return the function, line and caller of a cost centre."""
+def _where(finding: Finding, callgraph: CallGraph) -> str:
+    """Return the function, line and callers of a cost centre."""
     nodes = callgraph.graph.nodes
-    names = [_escaped(fmt.visible(nodes[node]["node"].name)) for node in chain[-3:]]
+    names = [fmt.visible(nodes[node]["node"].name) for node in finding.chain[-2:]]
     if len(names) == 1:
         return f"in {names[0]}"
-    *callers, function, leaf = names
-    called = f", called by {callers[0]}" if callers else ""
-    return f"in {function} ({leaf}){called}"
+    function, leaf = names
+    return f"in {function} ({leaf}){_called(finding, callgraph)}"
 
 
-def _escaped(name: str) -> str:
-    return name.replace("{", "{{").replace("}", "}}")
-
-
-def waiting_template(nprocs: int, cores: object) -> str:
-    """Return the sentence about waiting for a core."""
-    where = f"one of {cores} cores" if isinstance(cores, int) and cores > 1 else "the core"
-    why = f"{nprocs} processes are more than the cores"
-    if isinstance(cores, int) and nprocs <= cores:  # those of all hosts together
-        why = "others use the cores, too, or one host has more processes than cores"
-    return (
-        f"Each process waited {{amount}} on average for {where}, beside the cost of "
-        f"{{cost}}, since {why}; this is no imbalance of the program."
-    )
+def _called(finding: Finding, callgraph: CallGraph) -> str:
+    """Return by whom the function that contains a cost centre was called."""
+    if not finding.sites:
+        return ""
+    first, *others = finding.sites
+    name = fmt.visible(callgraph.graph.nodes[first.function]["node"].name)
+    more = f" and from {fmt.counted(len(others), 'other line')}" if others else ""
+    return f", called by {name} at line {first.line}{more}"

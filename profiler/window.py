@@ -52,4 +52,4 @@ def restricted(run: Run, first: int, last: int) -> Run:
     of_kept = kept[run.traffic["record"]]
     traffic = run.traffic[of_kept]
     traffic["record"] = (np.cumsum(kept) - 1)[traffic["record"]]
-    return replace(run, records=run.records[kept], traffic=traffic)
+    return replace(run, records=run.records[kept], traffic=traffic, lifetime=None)

@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bsplib.profiler.rates import rates_of_run
+from bsplib.profiler.booking import RULES
+from bsplib.profiler.losses import book
+from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.webui import services, timeline, traffic
 from bsplib.webui.opened import AddressError, OpenRun
 from bsplib.webui.source import describe_sources
@@ -43,6 +46,28 @@ def _run(opened: OpenRun, query: Query) -> Json:
     return services.describe_graph(opened.callgraph(opened.part(query)), rates)
 
 
+def _verdict(opened: OpenRun, query: Query) -> Json:
+    """Return verdict and account of a run, or of a part of it, at the rates of the query."""
+    ledger = book(opened.callgraph(opened.part(query)), _rates_in(query))
+    return {
+        "verdict": services.describe_verdict(ledger),
+        "account": services.describe_account(ledger),
+    }
+
+
+def _rates_in(query: Query) -> Rates:
+    rule = query.get("rule", RULES[0])
+    if rule not in RULES:
+        raise AddressError(f"rule is {rule[:40]!r}: give {' or '.join(RULES)}.")
+    try:
+        g, latency, ratio = (float(query[name]) for name in ("g", "l", "ratio"))
+    except (KeyError, ValueError):
+        raise AddressError("Give g, l and ratio, each a number that is not negative.") from None
+    if not all(0 <= value < math.inf for value in (g, latency, ratio)):
+        raise AddressError("Give g, l and ratio, each a number that is not negative.")
+    return Rates(g, latency, rule, ratio)
+
+
 def _layout(opened: OpenRun, query: Query) -> Json:
     """Lay out the nodes whose positions in the call graph the query lists."""
     callgraph = opened.callgraph(opened.part(query))
@@ -71,6 +96,7 @@ def _source(opened: OpenRun, query: Query) -> Json:
 
 ANSWERS: dict[str, PageAnswer] = {
     "run": PageAnswer(_run),
+    "verdict": PageAnswer(_verdict, saved=_never),
     "layout": PageAnswer(_layout, saved=_never),
     "timeline": PageAnswer(timeline.timeline, saved=timeline.saved, kept=False),
     "marks": PageAnswer(timeline.marks, saved=_never),

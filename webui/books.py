@@ -12,29 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bsplib.profiler.booking import RULES, keep_books
-from bsplib.profiler.costs import waiting_ns
-from bsplib.profiler.hosts import ProcessNames
-from bsplib.profiler.kinds import find_entries, spots_of
 from bsplib.profiler.pricing import price
-from bsplib.profiler.verdict import (
-    BALANCED_SHARE,
-    BALANCED_TEXT,
-    LEAST_SHARE,
-    MANY_STEPS,
-    MOST_OF_IT,
-    MOST_SENTENCES,
-    NOTHING,
-    SPREAD_TEXT,
-    template,
-    waiting_template,
-)
 
 if TYPE_CHECKING:
     from bsplib.profiler.booking import Books, Floats
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.pricing import Priced
     from bsplib.profiler.rates import Rates
-    from bsplib.recording.records import Run
 
 Json = dict[str, Any]
 
@@ -43,65 +27,26 @@ MOST_CELLS = 20_000
 
 
 def describe_books(callgraph: CallGraph, rates: Rates) -> Json:
-    """Return the books of a run, its losses without seconds, and the texts of a verdict.
+    """Return the books of a run.
 
     Args:
         callgraph: the call graph of the run.
         rates: the default rates.
     """
     books = keep_books(callgraph)
-    priced = price(books, rates)
-    whole = len(books.cells.origin) <= MOST_CELLS
-    number = {node: position for position, node in enumerate(callgraph.graph)}
-    entries = find_entries(callgraph, books, priced)
-    _, spot_of_origin = spots_of(callgraph)
-    return (_groups(books, callgraph.run) if whole else _chosen(books, priced, callgraph.run)) | {
-        "spots": spot_of_origin.tolist(),
-        "entries": [
-            {
-                "source": entry.source,
-                "rule": entry.rule,
-                "spot": entry.spot,
-                "kind": entry.kind,
-                "node": number[entry.chain[-1]],
-                "superstep": entry.superstep if entry.group == 0 else None,
-                "text": template(entry, callgraph),
-            }
-            for entry in entries
-        ],
-        "waiting": _waiting(callgraph),
-        "verdict": {
-            "balanced": BALANCED_TEXT,
-            "spread": SPREAD_TEXT,
-            "nothing": NOTHING,
-            "balancedShare": BALANCED_SHARE,
-            "mostOfIt": MOST_OF_IT,
-            "leastShare": LEAST_SHARE,
-            "manySteps": MANY_STEPS,
-            "mostSentences": MOST_SENTENCES,
-        },
-    }
+    if len(books.cells.origin) <= MOST_CELLS:
+        return _groups(books)
+    return _chosen(books, price(books, rates))
 
 
-def _waiting(callgraph: CallGraph) -> Json | None:
-    run = callgraph.run
-    waited_ns = waiting_ns(run)
-    if not waited_ns:
-        return None
-    text = waiting_template(run.nprocs, run.meta.get("cores"))
-    return {"seconds": waited_ns / 1e9 / run.nprocs, "text": text}
-
-
-def _groups(books: Books, run: Run) -> Json:
+def _groups(books: Books) -> Json:
     """Return all groups, with what is booked for each of them."""
-    name = ProcessNames(run)
     cells = books.cells
     return {
         "groups": {
             "parent": books.parent.tolist(),
             "size": books.size.tolist(),
             "partition": books.partition_of.tolist(),
-            "who": [name(group.members) for group in run.groups],
         },
         "partitions": {
             "parent": books.partitions.parent.tolist(),
@@ -120,7 +65,7 @@ def _groups(books: Books, run: Run) -> Json:
     }
 
 
-def _chosen(books: Books, priced: Priced, run: Run) -> Json:
+def _chosen(books: Books, priced: Priced) -> Json:
     """Return the groups that are booked as if they were one, and what others wait for them."""
     cells = books.cells
     booked = priced.booked[cells.group]
@@ -131,7 +76,7 @@ def _chosen(books: Books, priced: Priced, run: Run) -> Json:
         return sums
 
     return {
-        "groups": {"parent": [-1], "size": [int(books.size[0])], "partition": [-1], "who": [""]},
+        "groups": {"parent": [-1], "size": [int(books.size[0])], "partition": [-1]},
         "partitions": {"parent": [], "origin": []},
         "cells": {
             "group": [0] * origins,
@@ -142,11 +87,11 @@ def _chosen(books: Books, priced: Priced, run: Run) -> Json:
             "h": {rule: total(cells.h[rule]) for rule in RULES},
             "hLost": {rule: total(cells.h_lost[rule]) for rule in RULES},
         },
-        "waits": _waits(books, priced, run),
+        "waits": _waits(books, priced),
     }
 
 
-def _waits(books: Books, priced: Priced, run: Run) -> list[Json]:
+def _waits(books: Books, priced: Priced) -> list[Json]:
     """Return what is waited for booked sub-groups: the quantities in seconds at any rates."""
     totals = _totals(books, priced)
     inside = np.flatnonzero(books.partition_of >= 0)
@@ -157,19 +102,16 @@ def _waits(books: Books, priced: Priced, run: Run) -> list[Json]:
     waited *= priced.booked[books.partitions.parent][:, None]
     at = books.partitions.origin
     known = np.unique(at[at >= 0])
-    name = ProcessNames(run)
     waits = []
     for origin in known:
         mine = np.flatnonzero(at == origin)
         w, steps, *h = waited[mine].sum(axis=0).tolist()
-        worst = run.groups[priced.costliest[mine[np.argmax(priced.lost_s[mine])]]]
         waits.append(
             {
                 "origin": int(origin),
                 "w": w,
                 "steps": steps,
                 "h": dict(zip(RULES, h, strict=True)),
-                "who": name(worst.members),
             }
         )
     return waits

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.profiler import critical, shown
 from bsplib.profiler import format as fmt
+from bsplib.profiler.account import PARTS, TITLES
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.costs import METRICS, root_count, waiting_ns
+from bsplib.profiler.costs import METRICS, elapsed_s, root_count, waiting_ns
 from bsplib.profiler.critical import PATHS, critical_path
 from bsplib.profiler.dot import LayoutError
+from bsplib.profiler.efficiency import efficiencies
 from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates, rates_of_run
@@ -38,6 +40,8 @@ Json = dict[str, Any]
 MAX_SLICES = 2**17
 """Greatest number of slices in all pies of a run; where there are more, the page asks for
 those of one node or edge (see ``describe_pies``)."""
+MOST_LISTED_PROCESSES = 4096
+"""Greatest number of processes of which each part of the account is given."""
 MOST_LAID_OUT = 300
 """Greatest number of nodes for which dot is used; the page lays out larger graphs itself."""
 MOST_LINES = 600
@@ -74,9 +78,51 @@ def describe_graph(callgraph: CallGraph, rates: Rates | None = None) -> Json:
         "paths": _paths(callgraph),
         "origins": _origins(callgraph),
         "books": describe_books(callgraph, rates),
+        "account": describe_account(ledger),
+        "verdict": describe_verdict(ledger),
         "shown": _positions(graph, names),
         "dropped": dropped(ledger, names),
         "layouts": lay_out(callgraph, names),
+    }
+
+
+def describe_account(ledger: Ledger) -> Json:
+    """Return what the elapsed time was used for, in seconds on average over the processes.
+
+    Each part has its seconds in the whole run, at each origin, and by process.
+    """
+    account, run = ledger.account, ledger.callgraph.run
+    scale = 1e9 * run.nprocs
+    by_process = account.by_process()
+    at_origins = account.sums(ledger.callgraph.origin_of_records(), len(ledger.callgraph.origins))
+    return {
+        "elapsed_s": ledger.elapsed_s,
+        "parts": [
+            {
+                "name": name,
+                "title": TITLES[name],
+                "seconds": int(mine.sum()) / scale,
+                "origins": (there / scale).tolist(),
+                "processes": (mine / 1e9).tolist() if run.nprocs <= MOST_LISTED_PROCESSES else [],
+            }
+            for name, mine, there in zip(PARTS, by_process, at_origins, strict=True)
+        ],
+        "efficiency": efficiencies(account, ledger.mending.replay)._asdict(),
+    }
+
+
+def describe_verdict(ledger: Ledger) -> Json:
+    """Return the sentences of a verdict, with the positions of their nodes."""
+    number = {node: position for position, node in enumerate(ledger.callgraph.graph)}
+    balanced, sentences, rest = ledger.verdict()
+    return {
+        "balanced": balanced,
+        "sentences": [
+            each._asdict()
+            | {"node": None if each.node is None else number[each.node], "who": list(each.who)}
+            for each in sentences
+        ],
+        "rest": None if rest is None else rest.text,
     }
 
 
@@ -112,12 +158,6 @@ def describe_head(run: Run | RunHead) -> Json:
         "nprocs": run.nprocs,
         "complete": run.complete,
     }
-
-
-def elapsed_s(run: Run) -> float:
-    """Return the time from the start of the first process to the end of the last, in seconds."""
-    records = run.records
-    return int(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
 
 
 def lay_out(callgraph: CallGraph, names: Sequence[str]) -> Json:

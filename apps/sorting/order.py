@@ -14,6 +14,8 @@ import numpy as np
 from numpy.lib.recfunctions import repack_fields
 from numpy.typing import NDArray
 
+from bsplib.apps.sorting.numbers import sort_numbers
+
 Records = NDArray[Any]
 Kind = Literal["stable"] | None
 
@@ -50,6 +52,9 @@ class Order:
         Cost: w = O(m log m); O(m log runs) where there are runs.
         """
         kind: Kind = "stable" if self.stable or merges(records.dtype, runs) else None
+        if records.dtype.names is None and kind is None:
+            sort_numbers(records, out)
+            return
         if records.dtype.names is None:
             if out is not records:
                 out[...] = records

@@ -5,13 +5,13 @@ backends and stand above them. A backend provides
 
 * a function that runs some work in ``nprocs`` processes and reports how each of them
   ended (:mod:`bsplib.backends.launching`), and
-* a :class:`Port` for each process in each group, through which parcels travel.
+* a :class:`Port` for each process in each group, by which records travel
+  (:mod:`bsplib.core.box`).
 
-The module :mod:`bsplib.backends.parcels` has the types of what processes exchange. A small
-payload is part of its parcel, as bytes. A large one is **staged** for its receiver:
-:meth:`Port.stage` returns memory for it (its **room**) and a ticket, and the receiver
-exchanges the ticket for the payload with :meth:`Port.fetch` or :meth:`Port.land`. A backend
-without shared memory sends the payload in between.
+A small payload is part of its record. A large one is **staged** for its receiver:
+:meth:`Port.stage` returns memory for it (its **room**) and a ticket, and the receiver exchanges
+the ticket for the payload with :meth:`Port.fetch` or :meth:`Port.land`. A backend without shared
+memory sends the payload in between.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
-from bsplib.backends.parcels import Parcel, Ticket
 from bsplib.core.box import Block, PrivateMemory
 from bsplib.core.clock import Clock
 from bsplib.core.meeting import Meeting
@@ -33,36 +32,21 @@ from bsplib.core.meeting import Meeting
 Room = NDArray[np.uint8]
 """Memory for a payload, as bytes."""
 
-Arrived = tuple[int, Parcel]
-"""The pid of the source of a parcel, and the parcel."""
+Ticket = tuple[int, int, int]
+"""Stands for a payload that was staged: the pid of the process that staged it, the number that says
+where it lies, which only the backend understands, and its size in bytes."""
 
-Arrivals = tuple[list[int], list[Arrived], list[Any] | None]
-"""What an exchange brought: the note of every process, by pid; parcels for this process,
-in order of source; what each process announced to all, by pid, or None where no process
-announced anything."""
+Payload = bytes | Ticket
+"""Values that are transferred: the bytes themselves, or the ticket of the staged values."""
 
+Sent = bytes | memoryview
+"""The records of one process for another one, one after the other."""
 
-class Carrier(Protocol):
-    """The methods of a :class:`Port` that move payloads between processes."""
+Arrived = tuple[int, Sent]
+"""The pid of a process, and its records for this one."""
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
-        """Return memory for a payload of this superstep; see :meth:`Port.stage`."""
-
-    def lend(self, values: NDArray[Any], to: int) -> Ticket | None:
-        """Stage values without a copy; see :meth:`Port.lend`."""
-
-    def fetch(self, ticket: Ticket) -> memoryview:
-        """Return a payload; see :meth:`Port.fetch`."""
-
-    def land(self, ticket: Ticket, room: memoryview) -> None:
-        """Write a payload into memory of this process; see :meth:`Port.land`."""
-
-    @property
-    def receives_in_place(self) -> bool:
-        """Whether the next method saves copies."""
-
-    def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:
-        """Begin to receive payloads where they will land; see :meth:`Port.receive`."""
+Arrivals = tuple[list[int], list[Arrived]]
+"""What an exchange brought: the note of every process, by pid, and records for this process."""
 
 
 class Stopped(BaseException):
@@ -105,9 +89,6 @@ class Port(ABC):
     nprocs: int
     members: Members
     """Pids in the root group of the group's processes, by pid."""
-    released: int
-    """Time in ns at which the last process came to the last :meth:`exchange` that had a stamp,
-    on the clock of this process."""
     clock: Clock | None = None
     """The clock of this process where its time is virtual."""
 
@@ -143,23 +124,16 @@ class Port(ABC):
     def in_turn(self) -> None:  # noqa: B027  # not abstract: real processes come when they come
         """Wait, in virtual time, until no other process can do anything at an earlier time."""
 
+    @abstractmethod
     def meeting(self) -> Meeting:
-        """Return the meetings of the group for its quick supersteps; here there are none.
-
-        Called once.
-        """
-        return Meeting()
+        """Return the meetings of the group, by which supersteps end; always the same object."""
 
     def box_memory(self) -> Callable[[int], Block]:
-        """Return the function that allocates memory for the box of this process.
+        """Return the function that allocates memory for boxes of this process.
 
-        Where :meth:`meeting` is quick, all processes of the group can read that memory.
+        Where the processes of the group share memory, all can read it.
         """
         return PrivateMemory().allocate
-
-    def collect(self) -> Arrivals:
-        """Return what the last quick meeting brought, but for the records in boxes."""
-        raise NotImplementedError
 
     @abstractmethod
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
@@ -218,23 +192,12 @@ class Port(ABC):
         """
         return None
 
-    def name_staged(self, ticket: Ticket) -> int:
-        """Return the number by which records of a quick superstep name a staged payload."""
-        raise NotImplementedError
-
-    def ticket_of(self, name: int, nbytes: int) -> Ticket:
-        """Return a ticket for a payload of this superstep that this process has named.
-
-        A ticket for a payload that another process has named is (its pid, name, nbytes).
-        """
-        return self.pid, name, nbytes
-
     @abstractmethod
     def fetch(self, ticket: Ticket) -> memoryview:
-        """Return the payload of a parcel; valid until this process's next sync."""
+        """Return a staged payload; valid until this process's next sync."""
 
     def land(self, ticket: Ticket, room: memoryview) -> None:
-        """Write the payload of a parcel into contiguous memory of this process.
+        """Write a staged payload into contiguous memory of this process.
 
         A backend without shared memory can receive the payload there, which saves a copy.
 
@@ -258,49 +221,15 @@ class Port(ABC):
         """
 
     @abstractmethod
-    def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
-    ) -> Arrivals | None:
-        """Post this process's parcels, and wait for the posts of all processes of the group.
-
-        Args:
-            parcels: by receiving pid; none for this process itself.
-            note: number below 128 that every process receives from every other one.
-            common: announcement for all processes, in plain values; None if there is none.
-            stamp: time of arrival in ns, 0 where the run is not recorded.
-
-        Returns:
-            What came; None where all notes were the same and no process posted anything else.
-
-        A superstep may take several exchanges; :meth:`end_superstep` ends it.
-        """
-
-    def sync_empty(self, note: int, stamp: int = 0) -> Arrivals | None:
-        """End a superstep in which this process transfers nothing.
-
-        Args:
-            note: as for :meth:`exchange`.
-            stamp: as for :meth:`exchange`.
-
-        Returns:
-            What came. None where nothing came and all notes were the same: then
-            :meth:`end_superstep` has been done, too.
-        """
-        arrivals = self.exchange({}, note, None, stamp)
-        if arrivals is None:
-            self.end_superstep()
-        return arrivals
-
-    @abstractmethod
     def exchange_oblivious(
-        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
+        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
-        """Post parcels, and wait until ``expected`` messages have come for this process.
+        """Post records, and wait until ``expected`` messages have come for this process.
 
         Args:
-            parcels: by receiving pid, with the number of messages in each.
+            records: by receiving pid, with the number of messages that they count for.
             expected: messages to wait for from other processes.
-            stamp: as for :meth:`exchange`.
+            stamp: time of arrival in ns, 0 where the run is not recorded.
 
         Raises:
             SyncMismatchError: more have come, or fewer have come and no more can come.

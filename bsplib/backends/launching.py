@@ -18,7 +18,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from bsplib.backends.base import Port
@@ -166,8 +165,7 @@ class Prices(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """The options of a run; a backend ignores those that mean nothing there."""
 
     nprocs: int
@@ -325,8 +323,7 @@ class KeptProcesses(Protocol):
         """End processes that wait for work, and free all resources."""
 
 
-@dataclass(frozen=True)
-class Backend:
+class Backend(NamedTuple):
     """What the runtime knows of a backend.
 
     A backend can be used after it is registered in :mod:`bsplib.backends.table`.

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
-from bsplib.backends.base import Arrived
+from bsplib.backends.base import Arrived, Sent
 from bsplib.backends.members import Members
-from bsplib.backends.parcels import Parcel
 from bsplib.errors import SyncMismatchError
 
 
@@ -19,13 +18,13 @@ class Post(NamedTuple):
     """What another process sends to this one at the end of an oblivious superstep."""
 
     messages: int
-    """Number of messages; 0 where there is no parcel."""
-    parcel: Parcel
+    """Number of messages; 0 where there are no records."""
+    records: Sent
     stamp: int
     """Time at which that process came to the end of the superstep, in ns, or 0."""
 
 
-NOTHING = Post(0, Parcel(), 0)
+NOTHING = Post(0, b"", 0)
 """The post of a process that sends nothing to this one."""
 
 
@@ -77,7 +76,7 @@ class Collector:
         """Wait for messages of the superstep that has just been ended.
 
         Returns:
-            Parcels in order of their source.
+            Records in order of their source.
 
         Raises:
             SyncMismatchError: more have come, or fewer have come and no more can come.
@@ -137,7 +136,7 @@ class Collector:
         for pid, post in posts.items():
             if post.messages:
                 total += post.messages
-                arrived.append((pid, post.parcel))
+                arrived.append((pid, post.records))
                 self.released = max(self.released, post.stamp)
         unseen[:] = [pid for pid in unseen if pid not in posts]
         return total

@@ -17,7 +17,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import Any, Self
 
@@ -106,14 +106,14 @@ class held_back:  # noqa: N801  # used like a function, in a with statement
 _current: held_back | None = None
 
 
-@contextmanager
-def let_through() -> Iterator[None]:
-    """Handle signals inside the block, also where they are held back around it."""
+_IN_FORCE = nullcontext()
+
+
+def let_through() -> AbstractContextManager[None]:
+    """Handle signals inside a block, also where they are held back around it."""
     if _current is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    with _current.let_through():
-        yield
+        return _IN_FORCE
+    return _current.let_through()
 
 
 def keep_own_handlers() -> None:

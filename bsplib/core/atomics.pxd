@@ -213,6 +213,8 @@ cdef inline int ndim_of(cnp.ndarray array) noexcept:
     return cnp.PyArray_NDIM(array)
 cdef inline word length_of(cnp.ndarray array, int axis) noexcept:
     return <word> cnp.PyArray_DIM(array, axis)
+cdef inline Py_ssize_t stride_of(cnp.ndarray array, int axis) noexcept:
+    return <Py_ssize_t> cnp.PyArray_STRIDE(array, axis)
 cdef inline bint is_packed(cnp.ndarray array) noexcept:
     return cnp.PyArray_IS_C_CONTIGUOUS(array)
 cdef inline bint is_writable(cnp.ndarray array) noexcept:

@@ -212,6 +212,11 @@ def length_of(array: Any, axis: int) -> int:
     return cast(int, array.shape[axis])
 
 
+def stride_of(array: Any, axis: int) -> int:
+    """Return the bytes from one element to the next along an axis."""
+    return cast(int, array.strides[axis])
+
+
 def is_packed(array: Any) -> bool:
     """Tell whether the elements are contiguous, in C order."""
     return cast(bool, array.flags.c_contiguous)

@@ -1,18 +1,20 @@
 cimport cython
 from bsplib.core.atomics cimport address_of, copy, peek, poke, prepare, word, wrapped
 
-cdef word PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
+cdef word DESCRIPTION_MASK
 cdef word KIND_SHIFT, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, CARD_BYTES, BYTE_MASK
-cdef word AT_INDEX, ON_CARD, IN_BOX, INLINE, RECEIVER_SHIFT, CARD_ROOM, CARD_SIZE_MASK
+cdef word ON_CARD, IN_BOX, RECEIVER_SHIFT, CARD_ROOM, CARD_SIZE_MASK
 cdef word _MOST_LARGE, _MOST_OF_LARGE, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
 
 cdef class PrivateMemory:
     cdef list _arrays
     cpdef tuple allocate(self, word nbytes)
 
+@cython.final
 cdef class Box:
     cdef readonly word pid
     cdef readonly word nprocs
+    cdef readonly word all
     cdef readonly bint holds_card
     cdef readonly bint holds_more
     cdef object _allocate
@@ -36,7 +38,7 @@ cdef class Box:
     cdef word _delta
 
     @cython.locals(size=word, record=word)
-    cdef word room(self, word to, word head, word first, word nbytes) except 0
+    cpdef word room(self, word to, word head, word first, word nbytes) except 0
     cdef bint takes(self, word nbytes) noexcept
     @cython.locals(pid=word, record=word, blocks=list)
     cdef void _open(self) except *
@@ -47,9 +49,9 @@ cdef class Box:
     @cython.locals(blocks=list, block=tuple)
     cdef void _next_block(self, word nbytes) except *
     @cython.locals(number=word, to=word)
-    cdef word complete(self, word slot) noexcept
-    cdef void unfold(self) except *
+    cpdef word complete(self, word slot) noexcept
+    cpdef void unfold(self) except *
     cdef void turn(self) noexcept
     @cython.locals(number=word, to=word)
-    cdef void clear(self) noexcept
-    cdef word first_byte(self, word to) noexcept
+    cpdef void clear(self) noexcept
+    cpdef word first_byte(self, word to) noexcept

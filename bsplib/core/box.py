@@ -1,21 +1,26 @@
-"""The box: memory in which a process collects its quick transfers of a superstep.
+"""The box: memory in which a process collects its transfers of a superstep.
 
-A **record** describes a put or a message, with its data behind it::
+A **record** describes one transfer, with its data behind it::
 
     word 0    kind << 60 | slot << 40 | bytes of the data
-    word 1    put: first byte in the array there; message: bytes of its head
-    then      the data, up to a multiple of eight bytes; a message has its head before them
+    word 1    of a plain put: first byte in the array there; of all others: bytes of the
+              description, and above bit 32 the number of indices that begin the data
+    then      the description, up to a multiple of eight bytes; a plain put has none
+    then      the data, up to a multiple of eight bytes
 
-The data of a *staged* record lie elsewhere: in their place the record has the byte at
-which they begin. The records for one receiver follow each other in **chunks**, each twice
-as large as the one before::
+Most kinds exist twice. The data of a *staged* record lie elsewhere: in their place the record
+has the number that says where, which only the backend understands; where processes share memory
+it is the byte at which they begin.
+
+The records for one receiver follow each other in **chunks**, each twice as large as the one
+before::
 
     word 0    the byte at which the next chunk begins; 0 in the last one
     word 1    bytes of this chunk that are used, these two words included
 
-A box begins with a table of the first chunk of each receiver, by pid. If a superstep
-has only one record, and that one is small, it is kept apart: it is the **card**, and is
-copied into the slot of the post.
+A box begins with a table of the first chunk of each receiver, by pid; behind the last one is
+that of the records for all. If a superstep has only one record, and that one is small, it is
+kept apart: it is the **card**, and is copied into the slot of the post.
 
 Processes name memory to each other by a **byte**: the number of the byte in the memory that all
 of them share. Where they share no memory, the byte is an address.
@@ -35,27 +40,22 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
+from bsplib.core.kinds import CARD_BYTES, IN_BOX, KIND_SHIFT, ON_CARD
+
 if not cython.compiled:
     from bsplib.core.atomics import address_of, copy, peek, poke, prepare, wrapped
 prepare()
 
-PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE = 1, 2, 3, 4
-"""Kinds of records."""
-KIND_SHIFT = 60
+DESCRIPTION_MASK = (1 << 32) - 1
 SLOT_SHIFT = 40
 SIZE_MASK = (1 << 40) - 1
 MOST_SLOTS = 1 << 20
 HEAD_BYTES = 16
 """The two words at the beginning of a record, and of a chunk."""
-CARD_BYTES = 216
-"""Most bytes of the card: what a slot has room for."""
 CARD_ROOM = 256
 """Bytes that are set aside for a copy of a card."""
 BYTE_MASK = (1 << 60) - 1
 
-AT_INDEX, ON_CARD, IN_BOX, INLINE = 0, 1, 2, 8
-"""The upper bits of the head word of a post: they say where its transfers are. The parcels of the
-long way have an index, or lie in the slot itself (inline)."""
 RECEIVER_SHIFT = 32
 CARD_SIZE_MASK = (1 << 32) - 1
 """The bits of the head word that have the size of a card. The receiver is in the bits above."""
@@ -98,6 +98,8 @@ class Box:
     def __init__(self, pid: int, nprocs: int, allocate: Callable[[int], Block]) -> None:
         self.pid = pid
         self.nprocs = nprocs
+        self.all = nprocs
+        """Stands in place of a receiver for all processes, this one too."""
         self.holds_card = False
         self.holds_more = False
         self._allocate = allocate
@@ -122,7 +124,7 @@ class Box:
         """Begin a record; return the address at which its data are to be written.
 
         Args:
-            to: the receiver.
+            to: the receiver, or ``all``.
             head: kind and slot of the record, shifted, and its bytes of data.
             first: word 1 of the record.
             nbytes: bytes behind the two words.
@@ -151,8 +153,8 @@ class Box:
     def takes(self, nbytes: int) -> bool:
         """Tell whether the box takes a large value of this superstep, and count it if it does.
 
-        It takes a few. What it does not take is staged in an outbox, which costs more at each
-        superstep, but gives memory back that is used no longer.
+        It takes a few. What it does not take is staged, which costs more at each superstep, but
+        gives memory back that is used no longer.
         """
         if nbytes > _MOST_LARGE or self._large_bytes + nbytes > _MOST_OF_LARGE:
             return False
@@ -163,17 +165,17 @@ class Box:
         """Begin to use the box of this superstep; the card becomes its first record."""
         blocks = self._blocks[self._turn]
         if not blocks:
-            blocks.append(self._allocate(max(_LEAST_BLOCK, 16 * self.nprocs)))
+            blocks.append(self._allocate(max(_LEAST_BLOCK, 16 * (self.nprocs + 1))))
             if not self._blocks[1 - self._turn]:
-                none = bytes(8 * self.nprocs)
+                none = bytes(8 * (self.nprocs + 1))
                 self._next, self._stop = numbers("Q", none), numbers("Q", none)
                 self._chunk, self._touched = numbers("Q", none), numbers("Q", none)
         self._used_blocks = 1
         self._enter(blocks[0])
         self._table, self._table_byte = self._top, wrapped(self._top - self._delta)
-        for pid in range(self.nprocs):
+        for pid in range(self.nprocs + 1):
             poke(self._table + 8 * pid, 0)
-        self._top = self._table + 8 * self.nprocs
+        self._top = self._table + 8 * (self.nprocs + 1)
         self.holds_more = True
         if self.holds_card:
             self.holds_card = False
@@ -243,7 +245,7 @@ class Box:
         return IN_BOX << KIND_SHIFT | self._table_byte
 
     def unfold(self) -> None:
-        """Make the card a record like any other, and complete the records for this process."""
+        """Make the card a record like any other, and complete all records."""
         if self.holds_card:
             self._open()
         self.complete(0)
@@ -266,5 +268,8 @@ class Box:
             self._count = 0
 
     def first_byte(self, to: int) -> int:
-        """Return the byte of the first chunk for a receiver; 0 if there is none."""
+        """Return the byte of the first chunk for a receiver; 0 if there is none.
+
+        The records are complete; see :meth:`unfold`.
+        """
         return peek(self._table + 8 * to) if self.holds_more else 0

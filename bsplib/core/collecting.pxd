@@ -5,10 +5,13 @@ from bsplib.core.atomics cimport (
     write_bytes, write_number,
 )
 from bsplib.core.box cimport (
-    KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT,
+    Box, KIND_SHIFT, MOST_SLOTS, SLOT_SHIFT,
 )
+from bsplib.core.grids cimport GridWords
 from bsplib.core.lanes cimport Lane
 from bsplib.core.quick_state cimport QuickState
+
+cdef word INDICES_SHIFT, GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
 
 cdef word _MANY_PAGES
 cdef Py_ssize_t _MOST_OFFSET
@@ -23,10 +26,23 @@ cdef class Collecting(QuickState):
     cdef Py_ssize_t _first_of_whole(self, Py_ssize_t to, object values) except? -1
     @cython.locals(lane=Lane)
     cdef Py_ssize_t _first_of_view(self, object view, object values, object offset) except? -1
-    @cython.locals(first=Py_ssize_t, lane=Lane, to=int, start=word)
+    @cython.locals(first=Py_ssize_t, lane=Lane, to=int, start=word, is_known=bint)
     cdef word _address_there(
         self, object pid, object array, object values, object offset, bint writes
     ) except? 0
+    @cython.locals(start=word)
+    cdef word _start_there(self, int to) except? 0
+    @cython.locals(to=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, lane=Lane, nbytes=word, at=word)
+    cdef bint _put_list(self, object pid, list src, object dst, object offset) except -1
+    @cython.locals(first=Py_ssize_t, lane=Lane)
+    cdef Py_ssize_t _first_of_list(
+        self, Py_ssize_t to, Py_ssize_t count, object dst, object offset
+    ) except? -1
+    @cython.locals(to=int, size=word, lane=Lane, nbytes=word, head=word, at=word)
+    cdef bint _put_grid(self, object pid, object src, object dst, object offset) except -1
+    @cython.locals(to=Py_ssize_t, lane=Lane, size=word)
+    cdef word _grid_on(self, object pid, object view, object values, object offset) except? 0
+    cdef object _view_at(self, object array, object at)
     @cython.locals(first=Py_ssize_t)
     cdef bint _put_quickly(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(first=word, nbytes=word, to=int, there=word)
@@ -43,7 +59,7 @@ cdef class Collecting(QuickState):
     cdef object _get_into(
         self, object pid, object src, object dst, object offset, bint at_any_time
     )
-    @cython.locals(nbytes=word, sender=int, there=word)
+    @cython.locals(nbytes=word, sender=int, there=word, size=word)
     cdef bint _get_quickly(
         self, object pid, object src, object dst, object offset, bint at_any_time
     ) except -1
@@ -51,7 +67,18 @@ cdef class Collecting(QuickState):
     @cython.locals(to=Py_ssize_t, nbytes=word)
     cdef bint _send_quickly(self, object pid, object payload, object tag) except -1
     cdef bint _takes_payload(self, word nbytes, object tag) except -1
-    @cython.locals(size=word, padded=word, at=word)
+    @cython.locals(at=word)
     cdef word _message_room(self, int to, bytes head, word nbytes) except 0
-    @cython.locals(size=word, padded=word, at=word)
     cpdef void _add_message(self, int to, bytes head, object content, word nbytes) except *
+    @cython.locals(nbytes=word, at=word)
+    cpdef void _describe(
+        self, Box box, int to, word kind, bytes description, word indices, object data
+    ) except *
+    cpdef void _describe_staged(
+        self, Box box, int to, word kind, bytes description, word indices, word where, word nbytes
+    ) except *
+    @cython.locals(size=word, padded=word, first=word, at=word)
+    cdef word _describe_room(
+        self, Box box, int to, word kind, bytes description, word indices, word nbytes, word behind
+    ) except 0
+    cpdef void _add_ask(self, int sender, word nbytes, object pending) except *

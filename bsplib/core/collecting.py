@@ -1,7 +1,8 @@
-"""The quick way of a transfer from its call to its record in the box.
+"""From the call of a transfer to its record in the box.
 
-The methods named ``_..._quickly`` return whether they have taken a transfer. If not, they have
-collected nothing, and the transfer takes the long way.
+The methods named ``_..._quickly`` return whether they have taken a transfer. They do so where what
+is known of the array says that nothing can be wrong with it. If not, they have collected nothing:
+the primitives check the call, and add the same kind of record.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
+from bsplib.core.box import Box
+from bsplib.core.grids import GridWords
+from bsplib.core.kinds import GRID, INDICES_SHIFT, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
 from bsplib.core.lanes import Lane
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.quick_state import QuickState
@@ -43,21 +47,17 @@ if not cython.compiled:
         write_number,
     )
     from bsplib.core.box import (
-        KIND_SHIFT,
-        MESSAGE,
         MOST_SLOTS,
-        PUT,
         SLOT_SHIFT,
-        STAGED_MESSAGE,
-        STAGED_PUT,
     )
+    from bsplib.core.kinds import KIND_SHIFT
 prepare()
 
 _MANY_PAGES = 1 << 16
 """An hpput of at least so many bytes maps all pages that it writes at once, if it is the first
 transfer to that array. This is faster than one page fault for each of them."""
 _MOST_OFFSET = 1 << 40
-"""The greatest offset that the quick way takes: its byte is sure to have less than 63 bits."""
+"""The greatest offset that is taken here: its byte is sure to have less than 63 bits."""
 
 
 class Collecting(QuickState):
@@ -76,12 +76,12 @@ class Collecting(QuickState):
         return True
 
     def _forget_lanes(self) -> None:
-        """Close all lanes: the next transfer of each array takes the long way, with all checks."""
+        """Close all lanes: the next transfer of each array is checked in every way."""
         self._lanes.clear()
         self._last_array = self._lane = None
 
     def _first_byte(self, pid: Any, array: Any, values: Any, offset: Any) -> int:
-        """Return the byte of the array at which a transfer begins; -1 if it has to go the long way.
+        """Return the byte of the array at which a transfer begins; -1 if it has to be checked.
 
         As a side effect ``_lane`` and ``_to`` are those of the transfer.
 
@@ -148,8 +148,8 @@ class Collecting(QuickState):
     ) -> int:
         """Return the address at which a transfer begins in the memory of the other process.
 
-        The result is 0 if this process cannot reach that memory, or if the transfer has to go the
-        long way. As a side effect ``_lane`` and ``_to`` are those of the transfer.
+        The result is 0 if this process cannot reach that memory, or if the transfer has to be
+        checked. As a side effect ``_lane`` and ``_to`` are those of the transfer.
 
         Args:
             pid: the other process.
@@ -162,22 +162,30 @@ class Collecting(QuickState):
         if first < 0:
             return 0
         lane, to = self._lane, self._to
-        start: int = lane.addresses[to]
-        if start < 2:
-            start = self._find_there(lane, to)
-            if start < 2:
-                return 0
-            if writes and nbytes_of(values) >= _MANY_PAGES:
-                self._map_there(start + first, nbytes_of(values))
+        is_known = lane.addresses[to] > 1
+        start = self._start_there(to)
+        if start == 0:
+            return 0
+        if writes and not is_known and nbytes_of(values) >= _MANY_PAGES:
+            self._map_there(start + first, nbytes_of(values))
         return start + first
+
+    def _start_there(self, to: int) -> int:
+        """Return the address of the array of another process; 0 if this one cannot reach it."""
+        start: int = self._lane.addresses[to]
+        if start < 2:
+            start = self._find_there(self._lane, to)
+        return start if start > 1 else 0
 
     # -- puts ---------------------------------------------------------------------------------
 
     def _put_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
         """Try to add a put to the records."""
+        if type(src) is list:
+            return self._put_list(pid, src, dst, offset)
         first = self._first_byte(pid, dst, src, offset)
         if first < 0:
-            return False
+            return self._put_grid(pid, src, dst, offset)
         if not is_array(src):
             write_number(self._room(self._to, self._lane.slot, first, 8), self._lane.number, src)
             return True
@@ -189,11 +197,11 @@ class Collecting(QuickState):
             return False
         there = self._address_there(pid, dst, src, offset, writes=True)
         if there == 0:
-            return False
+            return self._put_grid(pid, src, dst, offset)
         nbytes, to = nbytes_of(src), self._to
         if not self._meeting.settles(to, nbytes):
             first = there - self._lane.addresses[to]
-            return self._meeting.is_quick and self._put_bytes(first, src)
+            return self._meeting.shares_memory and self._put_bytes(first, src)
         copy(there, address_of(src), nbytes)
         self._count_early(to, nbytes)
         return True
@@ -204,8 +212,8 @@ class Collecting(QuickState):
         if nbytes <= self._most_in_box or self._box_takes(nbytes):
             copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
             return True
-        if self._meeting.is_quick:
-            staged = self._room_staged(nbytes, to)
+        if self._meeting.shares_memory:
+            staged = self._stage_room(nbytes, to, False)
             if staged >= 0:
                 copy(self._meeting.address_of(staged), address_of(values), nbytes)
         else:
@@ -218,11 +226,9 @@ class Collecting(QuickState):
     def _box_takes(self, nbytes: int) -> bool:
         """Tell whether the box takes a value that is not small, and count it if it does.
 
-        It does not where the long way may have to copy the value out of the box again.
+        It does not where the records are sent, and would be copied once more.
         """
-        if not self._meeting.is_quick or self._has_spilled or self._out:
-            return False
-        return self._box.takes(nbytes)
+        return self._meeting.shares_memory and self._box.takes(nbytes)
 
     def _room(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """Begin a record of a put; return the address of its values."""
@@ -243,10 +249,102 @@ class Collecting(QuickState):
         nbytes = nbytes_of(values)
         copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
 
+    def _put_list(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to add a put of a list of numbers, all of the type of the elements there."""
+        to, count = small_integer(pid), len(src)
+        if to < 0 or to >= self._nprocs or this_thread() != self._thread or count == 0:
+            return False
+        first = self._first_of_list(to, count, dst, offset)
+        lane, nbytes = self._lane, 8 * count
+        if first < 0 or lane.number == 0 or first + nbytes > lane.sizes[to]:
+            return False
+        if nbytes > self._most_in_box:
+            return False
+        for value in src:
+            if not fits(lane.number, value):
+                return False
+        at = self._room(to, lane.slot, first, nbytes)
+        for value in src:
+            write_number(at, lane.number, value)
+            at += 8
+        return True
+
+    def _first_of_list(self, to: int, count: int, dst: Any, offset: Any) -> int:
+        """Return the byte at which a list of numbers begins; -1 if it has to be checked."""
+        if self._lane_of(dst):
+            if offset is not None:
+                first = small_integer(offset)
+                return first * self._lane.itemsize if 0 <= first <= _MOST_OFFSET else -1
+            lane: Lane = self._lane
+            if not is_array(dst) or ndim_of(dst) != 1 or length_of(dst, 0) != count:
+                return -1
+            return 0 if lane.alike or lane.sizes[to] == nbytes_of(dst) else -1
+        if offset is not None or not is_array(dst) or not self._lane_of(base_of(dst)):
+            return -1
+        if ndim_of(dst) != 1 or length_of(dst, 0) != count:
+            return -1
+        found: int = self._lane.first_of(dst)
+        return found
+
+    def _put_grid(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to add a put to a view with gaps."""
+        size = self._grid_on(pid, dst, src, offset)
+        if size == 0:
+            return False
+        lane, to, nbytes = self._lane, self._to, nbytes_of(src)
+        if nbytes > self._most_in_box and not self._box_takes(nbytes):
+            return False
+        values = src if is_packed(src) else packed(src)
+        head = GRID << KIND_SHIFT | lane.slot << SLOT_SHIFT | nbytes
+        at = self._box.room(to, head, size, size + nbytes)
+        copy(at, lane.grid, size)
+        copy(at + size, address_of(values), nbytes)
+        if self._counts:
+            self._count(to, nbytes)
+        return True
+
+    def _grid_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
+        """Describe a view of a registered array as a grid; return the bytes of the description.
+
+        The result is 0 where the transfer has to be checked. As a side effect ``_lane`` and ``_to``
+        are those of the transfer.
+
+        Args:
+            pid: the other process.
+            view: names the place.
+            values: the array that is transferred.
+            offset: of the first element, or None.
+        """
+        to = small_integer(pid)
+        if to < 0 or to >= self._nprocs or this_thread() != self._thread or offset is not None:
+            return 0
+        if not (is_array(view) and is_array(values)) or not self._lane_of(base_of(view)):
+            return 0
+        lane: Lane = self._lane
+        if not (same_shape(values, view) and is_of(values, lane.dtype)) or not nbytes_of(values):
+            return 0
+        size = lane.grid_of(view)
+        if size == 0 or lane.grid_end > lane.sizes[to]:
+            return 0
+        self._to = to
+        return size
+
+    def _view_at(self, array: Any, at: Any) -> Any:
+        """Return what an index names of an array that is alike on all processes, or None."""
+        if not (type(at) is slice or type(at) is tuple or type(at) is int):
+            return None
+        if not self._lane_of(array) or not self._lane.alike or not ndim_of(array):
+            return None
+        try:
+            view = array[at]
+        except IndexError:  # the call is checked, which names it
+            return None
+        return view if is_array(view) else None
+
     # -- gets ---------------------------------------------------------------------------------
 
     def _get_into(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> Any:
-        """Try the quick way of a get or hpget; return its destination, or None if it declines.
+        """Try to add a get or hpget; return its destination, or None if it has to be checked.
 
         Args:
             pid: process to read from.
@@ -265,13 +363,18 @@ class Collecting(QuickState):
 
     def _get_quickly(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> bool:
         """Try to add a get or hpget to those that read the memory of others at the sync."""
-        if self._long_gets or not is_array(dst) or not is_packed(dst) or not is_writable(dst):
+        if not is_array(dst) or not is_packed(dst) or not is_writable(dst):
             return False
         there = self._address_there(pid, src, dst, offset, writes=False)
+        grid = None
         if there == 0:
-            return False
+            size = self._grid_on(pid, src, dst, offset)
+            there = self._start_there(self._to) if size else 0
+            if there == 0:
+                return False
+            grid = GridWords(self._lane.grid, size)
         sender, nbytes = self._to, nbytes_of(dst)
-        self._quick_gets.append((dst, there, nbytes, sender, self._lane))
+        self._gets.append((dst, there, nbytes, sender, grid))
         if not at_any_time and not owns_memory(dst):
             self._gets_are_direct = False
         if self._counts:
@@ -282,7 +385,7 @@ class Collecting(QuickState):
 
     def _send_quickly(self, pid: Any, payload: Any, tag: Any) -> bool:
         """Try to add a message whose form and tag were sent before to the records."""
-        if self._unusable is not None or self._tag_size is not None or self._long:
+        if self._unusable is not None or self._tag_size is not None or self._checked:
             return False
         to = small_integer(pid)
         if to < 0 or to >= self._nprocs or this_thread() != self._thread:
@@ -315,17 +418,13 @@ class Collecting(QuickState):
 
     def _message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """Begin a record of a message; return the address of its payload."""
-        size = len(head)
-        padded = size + 7 & ~7
-        at = self._box.room(to, MESSAGE << KIND_SHIFT | nbytes, size, padded + nbytes)
-        write_bytes(at, head)
-        self._sends_messages = True
+        at = self._describe_room(self._box, to, MESSAGE, head, 0, nbytes, nbytes)
         if self._counts:
             self._count(to, nbytes)
-        return at + padded
+        return at
 
     def _add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
-        """Add a message that the long way has encoded.
+        """Add a message that the mailbox has encoded.
 
         Args:
             to: the receiver.
@@ -336,35 +435,128 @@ class Collecting(QuickState):
         if type(content) is bytes:
             write_bytes(self._message_room(to, head, nbytes), content)
             return
-        size = len(head)
-        padded = size + 7 & ~7
-        at = self._box.room(to, STAGED_MESSAGE << KIND_SHIFT | nbytes, size, padded + 8)
-        write_bytes(at, head)
-        poke(at + padded, content)
-        self._sends_messages = True
+        self._describe_staged(self._box, to, STAGED_MESSAGE, head, 0, content, nbytes)
         if self._counts:
             self._count(to, nbytes)
 
-    # -- what the long way asks ---------------------------------------------------------------
+    # -- records with a description -----------------------------------------------------------
+
+    def _describe(
+        self, box: Box, to: int, kind: int, description: bytes, indices: int, data: Any
+    ) -> None:
+        """Add a record with a description; its data are those of a contiguous array.
+
+        Args:
+            box: takes the record.
+            to: the receiver.
+            kind: of the record, an odd number.
+            description: says what it is.
+            indices: how many indices the data begin with.
+            data: the array.
+        """
+        nbytes = nbytes_of(data)
+        at = self._describe_room(box, to, kind, description, indices, nbytes, nbytes)
+        copy(at, address_of(data), nbytes)
+
+    def _describe_staged(
+        self,
+        box: Box,
+        to: int,
+        kind: int,
+        description: bytes,
+        indices: int,
+        where: int,
+        nbytes: int,
+    ) -> None:
+        """Do as :meth:`_describe` for staged data.
+
+        Args:
+            box: takes the record.
+            to: the receiver.
+            kind: of the record, an even number.
+            description: says what it is.
+            indices: how many indices the data begin with.
+            where: the number that says where the data are.
+            nbytes: of the data.
+        """
+        poke(self._describe_room(box, to, kind, description, indices, nbytes, 8), where)
+
+    def _describe_room(
+        self,
+        box: Box,
+        to: int,
+        kind: int,
+        description: bytes,
+        indices: int,
+        nbytes: int,
+        behind: int,
+    ) -> int:
+        """Begin a record with a description; return the address at which its data are written.
+
+        Args:
+            box: takes the record.
+            to: the receiver.
+            kind: of the record.
+            description: says what it is.
+            indices: how many indices the data begin with.
+            nbytes: of the data.
+            behind: bytes that the record has behind the description.
+        """
+        size = len(description)
+        padded = size + 7 & ~7
+        first = indices << INDICES_SHIFT | size
+        at = box.room(to, kind << KIND_SHIFT | nbytes, first, padded + behind)
+        write_bytes(at, description)
+        return at + padded
+
+    def _add_ask(self, sender: int, nbytes: int, pending: Any) -> None:
+        """Note a get that another process has to answer; its record has been added.
+
+        Args:
+            sender: that process.
+            nbytes: of the values.
+            pending: says how to write the values.
+        """
+        self._gets.append((pending, 0, nbytes, sender, None))
+        self._asks = True
+        self._gets_are_direct = False
+        if self._counts:
+            self._count_get(sender, nbytes)
+
+    # -- what the primitives ask --------------------------------------------------------------
+
+    def _note_put(self, to: int, nbytes: int) -> None:
+        """Count a put that a primitive has added, where transfers are counted."""
+        if self._counts:
+            self._count(to, nbytes)
+
+    def _note_get(self, sender: int, nbytes: int) -> None:
+        """Count a get that a primitive has done, where transfers are counted."""
+        if self._counts:
+            self._count_get(sender, nbytes)
 
     def _fill_new(self, array: Any) -> None:
         """Fill both ends of the new destination of a get; compiled where the core is."""
         fill_new(array)
 
     def _try_put(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try the quick way of a put or hpput once more, with another pid."""
+        """Try to add a put or hpput once more, with another pid."""
         if operation == "put":
             return self._put_quickly(pid, src, dst, offset)
         return self._hpput_quickly(pid, src, dst, offset)
 
-    def _try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try the quick way of a get or hpget once more, with another pid or a new destination."""
+    def _try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> bool:
+        """Try to add a get or hpget once more, with another pid or a new destination."""
+        if at is not None:
+            src = self._view_at(src, at) if offset is None else None
+            if src is None:
+                return False
         if operation == "get":
             return self._get_quickly(pid, src, dst, offset, at_any_time=False)
         return self._hpgets_at_sync() and self._get_quickly(pid, src, dst, offset, at_any_time=True)
 
     def _try_hpget(self, pid: Any, src: Any, dst: Any, offset: Any) -> Any:
-        """Try the quick way of an hpget; return its destination, or None if it declines."""
+        """Try to add an hpget; return its destination, or None if it has to be checked."""
         if not self._hpgets_at_sync():
             return None
         return self._get_into(pid, src, dst, offset, at_any_time=True)
@@ -372,10 +564,10 @@ class Collecting(QuickState):
     def _hpgets_at_sync(self) -> bool:
         """Tell whether an hpget is read at the sync, as a get is.
 
-        Where no superstep ends the quick way, the owner would send the values. So what lies in
-        memory that is shared all the same is read at the call.
+        Where records are sent, the owner would send the values, too. So what lies in memory that is
+        shared all the same is read at the call.
         """
-        return self._meeting.is_quick
+        return self._meeting.shares_memory
 
     def _takes(self, slot: int) -> bool:
         """Tell whether a record can name a registration."""
@@ -384,12 +576,3 @@ class Collecting(QuickState):
     def _is_small(self, nbytes: int) -> bool:
         """Tell whether values are copied into the box, and not staged."""
         return nbytes <= self._most_in_box
-
-    def _has_records(self) -> bool:
-        """Tell whether this process has records that are not posted."""
-        return self._box.holds_card or self._box.holds_more
-
-    def _drop_records(self) -> None:
-        """Drop the records that are not posted."""
-        self._box.clear()
-        self._sends_messages = False

@@ -1,25 +1,23 @@
-"""The primitives that have a quick way: put, hpput, get, send, sync and messages.
+"""The primitives that the core has: put, hpput, get, send, sync and messages.
 
 A group inherits them from :class:`Core`, the last of a chain of classes:
 
 ============== ==================================================================================
-QuickState     has all attributes, and names what the long way has to do
-Collecting     collects puts, gets and messages at their calls
+QuickState     has all attributes, and names what the primitives have to do
+Collecting     makes records of puts, gets and messages at their calls
 Delivering     delivers at the end of a superstep
 Core           has the methods that a program calls, and ends a superstep
 ============== ==================================================================================
 
-Each primitive tries the quick way first. It takes what is frequent and simple, such as
-contiguous values of the right dtype, and declines everything else by returning False. Then the
-long way (:mod:`bsplib.primitives`) decides and explains: it has all checks, and raises all
-errors.
+Every transfer becomes a record in a :class:`~bsplib.core.box.Box`. Where it is simple, such as
+contiguous values of the right dtype for an array that has been named before, the core makes the
+record. It declines everything else by returning False: then :mod:`bsplib.primitives` checks the
+call, raises all errors, and makes the record.
 
-The quick transfers of a superstep are collected in a :class:`~bsplib.core.box.Box`. A superstep
-with quick transfers alone ends by a :class:`~bsplib.core.meeting.Meeting`, after which each
-process reads its records in the boxes of the others. As soon as anything takes the long way,
-``GroupState._spill`` moves the records of this process there, in program order. What one process
-does needs no agreement: a process that ends the superstep by the long way reads records of
-others, and one that takes the quick way finds parcels, and then delivers by the long way.
+A superstep ends by a :class:`~bsplib.core.meeting.Meeting`, after which each process reads the
+records that others have for it, and delivers them in one order: gets, then puts and messages by
+source and program. A get whose source this process can reach is read there; any other one is a
+record, too, which asks its receiver for the values, and a second meeting brings the answers.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from bsplib.core.delivering import Delivering
 from bsplib.core.log import IN, OUT
 from bsplib.core.reading import Reading
 from bsplib.errors import BspError
-from bsplib.sync_kinds import HAS_GET, HAS_MESSAGES, Kind
+from bsplib.sync_kinds import HAS_ASKS, HAS_GET, Kind
 
 if not cython.compiled:
     from bsplib.core.atomics import prepare, this_thread
@@ -47,7 +45,7 @@ program's stack."""
 
 
 class Core(Delivering):
-    """The primitives of a group that have a quick way."""
+    """The primitives of a group that the core has."""
 
     def put(self, pid: int, src: Any, dst: Any, *, offset: Any = None, at: Any = None) -> None:
         """Write ``src`` into ``dst`` on process ``pid`` at the end of the superstep.
@@ -84,7 +82,8 @@ class Core(Delivering):
         """
         began = self._begin_call() if self._timed else 0
         try:
-            if at is not None or not self._put_quickly(pid, src, dst, offset):
+            place = dst if at is None else self._view_at(dst, at) if offset is None else None
+            if place is None or not self._put_quickly(pid, src, place, offset):
                 self._put_slowly("put", pid, src, dst, offset, at)
         except BspError as error:
             self._fail(error)
@@ -129,7 +128,8 @@ class Core(Delivering):
         """
         began = self._begin_call() if self._timed else 0
         try:
-            if at is not None or not self._hpput_quickly(pid, src, dst, offset):
+            place = dst if at is None else self._view_at(dst, at) if offset is None else None
+            if place is None or not self._hpput_quickly(pid, src, place, offset):
                 self._put_slowly("hpput", pid, src, dst, offset, at)
         except BspError as error:
             self._fail(error)
@@ -186,8 +186,9 @@ class Core(Delivering):
         """
         began = self._begin_call() if self._timed else 0
         try:
-            if at is None and count is None:
-                into = self._get_into(pid, src, dst, offset, at_any_time=False)
+            if count is None:
+                place = src if at is None else self._view_at(src, at) if offset is None else None
+                into = self._get_into(pid, place, dst, offset, at_any_time=False)
                 if into is not None:
                     return into
             return self._get_slowly("get", pid, src, dst, offset, at, count)
@@ -283,38 +284,33 @@ class Core(Delivering):
         try:
             if self._recorded:
                 self._sync_recorded()
-            elif not self._sync_quickly(0):
-                self._end_superstep(_SYNC, 0)
+            else:
+                self._end_by_meeting(_SYNC, 0)
         finally:
             if clock is not None:
                 clock.leave()
 
     # -- the end of a superstep ---------------------------------------------------------------
 
-    def _sync_quickly(self, stamp: int) -> bool:
-        """End the superstep if this process has only quick transfers; return whether it has ended.
+    def _end_by_meeting(self, kind: int, stamp: int) -> int:
+        """End the superstep together with all processes of the group, whatever it has.
 
         Args:
+            kind: the way in which it ends.
             stamp: time of arrival in ns; 0 where the run is not recorded.
         """
-        if self._long or not self._meeting.is_quick:
-            return False
-        if self._changes or self._out or self._unresolved or self._early:
-            return False
         meeting, box = self._meeting, self._box
         try:
-            note, head = 0, 0
+            note, head = kind, 0
+            if self._changes or self._unresolved or self._checked:
+                note |= self._before_meeting()
+            if self._gets:
+                note |= HAS_GET | HAS_ASKS if self._asks else HAS_GET
             if box.holds_card or box.holds_more:
                 head = box.complete(meeting.room_for_card())
-                if self._sends_messages:
-                    note = HAS_MESSAGES
-                    self._sends_messages = False
-            if self._quick_gets:
-                note |= HAS_GET
             nothing_new = meeting.meet(note, head, stamp)
             if head:
                 box.turn()
-                self._has_spilled = False
             if self._queue.messages:
                 self._queue.clear()
             if not nothing_new or note & HAS_GET:
@@ -328,7 +324,13 @@ class Core(Delivering):
         self._superstep += 1
         if self._has_early and not self._counts:
             self._forget_counts()
-        return True
+        if self._checked or self._early_gets:
+            self._after_superstep()
+        return 0
+
+    def _end_together(self, kind: int, stamp: int) -> None:
+        """Do as :meth:`_end_by_meeting`, for the primitives."""
+        self._end_by_meeting(kind, stamp)
 
     def _sync_recorded(self) -> None:
         """End the superstep, and write its record."""
@@ -336,19 +338,24 @@ class Core(Delivering):
         arrive = self._time_ns()
         log.arrive(arrive, self._comm_ns)
         superstep = self._superstep
-        if not self._sync_quickly(arrive):
-            self._sync_recorded_slowly(arrive)
-            return
+        self._end_by_meeting(_SYNC, arrive)
         end = self._time_ns()
+        released = self._meeting.released
         if self._has_counts or self._has_early:
             self._log_counts()
         stack = self._stack_keys.number(_OWN_FRAMES)
-        log.add_superstep(superstep, 0, stack, arrive, self._meeting.released, end, self._comm_ns)
+        log.add_superstep(
+            superstep, _SYNC, stack, arrive, released if released < end else end, end, self._comm_ns
+        )
         self._comm_ns = 0
         log.rest(self._time_ns())
         log.begin(self._time_ns())
 
-    def _log_counts(self) -> None:
+    def _write_counts(self) -> None:
+        """Do as :meth:`_log_counts`, for a recorder."""
+        self._log_counts()
+
+    def _log_counts(self) -> int:
         """Write the traffic of this superstep, and begin to count anew."""
         log = self._log
         for pid in range(self._nprocs):
@@ -359,3 +366,4 @@ class Core(Delivering):
             log.add_traffic(pid, OUT, nbytes, messages)
             log.add_traffic(pid, IN, self._got_bytes[pid], self._got[pid])
         self._forget_counts()
+        return 0

@@ -1,4 +1,8 @@
-"""The quick way of a transfer from the meeting to its destination: an array, or the queue."""
+"""From a meeting to the destinations of transfers: arrays, and the queue of messages.
+
+Some functions return 0 although nobody reads it: with a result the compiled form finds an error by
+a comparison, and without one it would have to ask the interpreter.
+"""
 
 from __future__ import annotations
 
@@ -13,37 +17,53 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.collecting import Collecting
+from bsplib.core.grids import GridWords
+from bsplib.core.kinds import (
+    GRID,
+    INDICES_SHIFT,
+    MESSAGE,
+    PUT,
+    STAGED_MESSAGE,
+    STAGED_PLACED,
+    STAGED_PUT,
+)
 from bsplib.core.records import Record, records_at, records_between
-from bsplib.sync_kinds import HAS_GET, KIND_BITS, UNRESOLVED
+from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
 
 if not cython.compiled:
-    from bsplib.core.atomics import address_of, bytearray_at, bytes_at, copy, peek, prepare
+    from bsplib.core.atomics import (
+        address_of,
+        array_at,
+        bytearray_at,
+        bytes_at,
+        copy,
+        peek,
+        prepare,
+    )
     from bsplib.core.box import (
         BYTE_MASK,
         CARD_ROOM,
         CARD_SIZE_MASK,
+        DESCRIPTION_MASK,
         HEAD_BYTES,
-        IN_BOX,
-        KIND_SHIFT,
-        MESSAGE,
         MOST_SLOTS,
-        ON_CARD,
-        PUT,
         RECEIVER_SHIFT,
         SIZE_MASK,
         SLOT_SHIFT,
-        STAGED_PUT,
     )
+    from bsplib.core.grids import gather, scatter
+    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 prepare()
 
 _MOST_HEADS = 4096
 """So many decoded heads of messages are kept, since most programs send the same ones again."""
+_BYTE = np.dtype(np.uint8)
 
 
 class Delivering(Collecting):
     """Delivers what a meeting has brought."""
 
-    def _deliver(self, note: int) -> None:
+    def _deliver(self, note: int) -> int:
         """Deliver what the meeting has brought: gets, then puts and messages in order of source.
 
         Args:
@@ -52,49 +72,53 @@ class Delivering(Collecting):
         if not self._delivers:
             self._delivers = True
             self._first, self._stop = self._zeros(), self._zeros()
-        meeting, me = self._meeting, self._pid
-        needs_long_way, held, any_card = False, note, False
+        meeting = self._meeting
+        held, differ, any_card = note, False, False
         for source in range(self._nprocs):
             theirs = meeting.note_of(source)
             held |= theirs
             if (theirs ^ note) & KIND_BITS:
-                needs_long_way = True
+                differ = True
             self._first[source] = self._stop[source] = 0
             head = meeting.head_of(source)
             if head:
-                kind = head >> KIND_SHIFT
-                if kind == ON_CARD:
-                    if (head & BYTE_MASK) >> RECEIVER_SHIFT == me:
-                        self._first[source] = meeting.card_of(source)
-                        self._stop[source] = self._first[source] + (head & CARD_SIZE_MASK)
-                        any_card = True
-                elif kind == IN_BOX:
-                    self._first[source] = peek(meeting.address_of(head & BYTE_MASK) + 8 * me)
-                else:
-                    needs_long_way = True
-        if needs_long_way or held & UNRESOLVED:
-            self._deliver_with_parcels(note)
-            return
+                any_card |= self._find(source, head)
+        if differ:
+            self._check_kinds(note)
+        if any_card and held & (HAS_GET | UNRESOLVED):
+            self._keep_cards()
+        if self._checked or held & (HAS_NOTICE | UNRESOLVED):
+            self._prepare_delivery(held)
         if held & HAS_GET:
-            if any_card:
-                self._keep_cards()
-            self._read_gets()
-            meeting.meet(0, 0, 0)
-            self._write_gets()
+            self._exchange_gets(held)
+        if not meeting.shares_memory:
+            self._land_early()
         for source in range(self._nprocs):
-            first = self._first[source]
-            if self._stop[source]:
-                self._apply(source, first, self._stop[source])
-                continue
-            while first:
-                chunk = meeting.address_of(first)
-                self._apply(source, chunk + HEAD_BYTES, chunk + peek(chunk + 8))
-                first = peek(chunk)
+            if self._first[source]:
+                self._apply_all(source)
+        if held & HAS_NOTICE:
+            self._after_delivery()
+        return 0
+
+    def _find(self, source: int, head: int) -> bool:
+        """Find the records of a process for this one; return whether they are on a card."""
+        meeting, kind = self._meeting, head >> KIND_SHIFT
+        if kind == ON_CARD:
+            if (head & BYTE_MASK) >> RECEIVER_SHIFT == self._pid:
+                self._first[source] = meeting.card_of(source)
+                self._stop[source] = self._first[source] + (head & CARD_SIZE_MASK)
+                return True
+        elif kind == IN_BOX:
+            self._first[source] = peek(meeting.address_of(head & BYTE_MASK) + 8 * self._pid)
+        else:
+            self._first[source] = meeting.card_of(source)
+            self._stop[source] = self._first[source] + meeting.size_of(source)
+        return False
 
     def _keep_cards(self) -> None:
         """Copy the cards for this process.
 
-        They lie in slots, which the others may write again as soon as they have passed the second
+        They lie in slots, which the others may write again as soon as they have passed the next
         meeting of this superstep.
         """
         if self._cards is None:
@@ -102,7 +126,7 @@ class Delivering(Collecting):
         at = address_of(self._cards)
         for source in range(self._nprocs):
             nbytes = self._stop[source] - self._first[source]
-            if self._stop[source]:
+            if self._stop[source] and nbytes <= CARD_ROOM:
                 copy(at, self._first[source], nbytes)
                 self._first[source] = at
                 self._stop[source] = at + nbytes
@@ -110,39 +134,69 @@ class Delivering(Collecting):
 
     # -- gets ---------------------------------------------------------------------------------
 
+    def _exchange_gets(self, held: int) -> int:
+        """Read all gets before any process writes a put, and write their destinations."""
+        # What is read at once is also written at once, perhaps to where others ask for values.
+        head = self._answer() if held & HAS_ASKS else 0
+        self._read_gets()
+        self._meeting.meet(0, head, 0)
+        if self._asks:
+            self._take_answers()
+        self._write_gets()
+        if head:
+            self._replies.clear()
+        return 0
+
     def _read_gets(self) -> None:
-        """Read the values of this process's gets, before any process writes a put.
+        """Read the values of this process's gets, as far as it can reach them.
 
         They are written to their destinations at once if no other process can get from there.
         Otherwise they are kept until all processes have read.
         """
         if self._gets_are_direct:
-            for dst, there, nbytes, _pid, _lane in self._quick_gets:
-                copy(address_of(dst), there, nbytes)
+            for dst, there, nbytes, _pid, grid in self._gets:
+                _read(address_of(dst), there, nbytes, grid)
             return
         size = 0
-        for _dst, _there, nbytes, _pid, _lane in self._quick_gets:
-            size += nbytes
+        for _dst, there, nbytes, _pid, _grid in self._gets:
+            if there:
+                size += nbytes
         if size > len(self._read):
             self._read = np.empty(size, np.uint8)
         at = address_of(self._read)
-        for _dst, there, nbytes, _pid, _lane in self._quick_gets:
-            copy(at, there, nbytes)
-            at += nbytes
+        for _dst, there, nbytes, _pid, grid in self._gets:
+            if there:
+                _read(at, there, nbytes, grid)
+                at += nbytes
 
     def _write_gets(self) -> None:
         """Write the destinations of this process's gets, in program order."""
         if not self._gets_are_direct:
             at = address_of(self._read)
-            for dst, _there, nbytes, _pid, _lane in self._quick_gets:
-                copy(address_of(dst), at, nbytes)
-                at += nbytes
-        self._quick_gets.clear()
+            for dst, there, nbytes, _pid, _grid in self._gets:
+                if there:
+                    copy(address_of(dst), at, nbytes)
+                    at += nbytes
+                else:
+                    self._write_answer(dst)
+        self._gets.clear()
+        self._asks = False
         self._gets_are_direct = True
 
     # -- puts and messages --------------------------------------------------------------------
 
-    def _apply(self, source: int, at: int, stop: int) -> None:
+    def _apply_all(self, source: int) -> int:
+        """Write the puts, and queue the messages, that have been found from a process."""
+        first = self._first[source]
+        if self._stop[source]:
+            return self._apply(source, first, self._stop[source])
+        while first:
+            chunk = self._meeting.address_of(first)
+            self._apply(source, chunk + HEAD_BYTES, chunk + peek(chunk + 8))
+            first = peek(chunk)
+        return 0
+
+    def _apply(self, source: int, at: int, stop: int) -> int:
         """Write the puts, and queue the messages, whose records lie between two addresses."""
         while at < stop:
             head, first = peek(at), peek(at + 8)
@@ -152,7 +206,7 @@ class Delivering(Collecting):
                 slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
                 here = self._here[slot]
                 if here == 0:
-                    self._write_slowly(slot, first, bytes_at(at, nbytes))
+                    self._write_gaps(slot, first, array_at((nbytes,), _BYTE, at, nbytes))
                 elif nbytes == 8:
                     copy(here + first, at, 8)  # the compiler makes this one load and one store
                 else:
@@ -160,16 +214,33 @@ class Delivering(Collecting):
                 at += (nbytes + 7) & ~7
             elif kind == STAGED_PUT:
                 slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
+                self._write_staged(source, slot, first, peek(at), nbytes)
+                at += 8
+            elif kind <= STAGED_MESSAGE:
+                at = self._receive(source, kind, at, first, nbytes)
+            elif kind == GRID:
+                slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
                 here = self._here[slot]
                 if here == 0:
-                    self._write_slowly(
-                        slot, first, bytes_at(self._meeting.address_of(peek(at)), nbytes)
-                    )
+                    values = array_at((nbytes,), _BYTE, at + first, nbytes)
+                    self._write_grid(slot, bytes_at(at, first), values)
                 else:
-                    copy(here + first, self._meeting.address_of(peek(at)), nbytes)
-                at += 8
+                    scatter(at, here, at + first)
+                at += first + ((nbytes + 7) & ~7)
             else:
-                at = self._receive(source, kind, at, first, nbytes)
+                at = self._place(source, kind, at, first, nbytes)
+        return 0
+
+    def _write_staged(self, source: int, slot: int, first: int, where: int, nbytes: int) -> int:
+        """Write a put whose values are staged."""
+        here = self._here[slot]
+        if not self._meeting.shares_memory:
+            self._land(source, slot, first, where, nbytes)
+        elif here == 0:
+            self._write_gaps(slot, first, self._fetch(source, where, nbytes))
+        else:
+            copy(here + first, self._meeting.address_of(where), nbytes)
+        return 0
 
     def _receive(self, source: int, kind: int, at: int, size: int, nbytes: int) -> int:
         """Add a message to the queue; return the address behind its record."""
@@ -184,6 +255,21 @@ class Delivering(Collecting):
         self._queue.messages.append((source, head, (source, peek(at), nbytes)))
         return at + 8
 
+    def _place(self, source: int, kind: int, at: int, first: int, nbytes: int) -> int:
+        """Write a put with a description, or pass what is no put; return what is behind it."""
+        size = first & DESCRIPTION_MASK
+        data = at + ((size + 7) & ~7)
+        stop = data + ((nbytes + 7) & ~7 if kind & 1 else 8)
+        if kind > STAGED_PLACED:
+            return stop
+        values = (
+            array_at((nbytes,), _BYTE, data, nbytes)
+            if kind & 1
+            else self._fetch(source, peek(data), nbytes)
+        )
+        self._write_placed(bytes_at(at, size), first >> INDICES_SHIFT, values)
+        return stop
+
     def _head_in(self, encoded: bytes) -> Any:
         """Return a head of a message decoded."""
         head = self._heads_in.get(encoded)
@@ -194,7 +280,7 @@ class Delivering(Collecting):
             self._heads_in[encoded] = head
         return head
 
-    # -- what the long way asks ---------------------------------------------------------------
+    # -- what the primitives ask --------------------------------------------------------------
 
     def _define(self, slot: int, address: int) -> None:
         """Note the address of a registered array; 0 if it is not contiguous."""
@@ -205,26 +291,54 @@ class Delivering(Collecting):
             self._here = longer
         self._here[slot] = address
 
-    def _serve_own_gets(self, first_half: bool) -> None:
-        """Read the values of this process's gets, or write them to their destinations."""
-        if first_half:
-            self._read_gets()
-        else:
-            self._write_gets()
+    def _records_of(self, source: int) -> list[Record]:
+        """Return the records of a process for this one that the last meeting has brought."""
+        if self._stop[source]:
+            return records_between(self._first[source], self._stop[source])
+        return records_at(self._meeting, self._first[source])
 
-    def _records_from(self, source: int) -> list[Record]:
-        """Read the records of a process for this one, after a meeting."""
-        head = self._meeting.head_of(source)
+    def _posted_for(self, source: int, receiver: int) -> list[Record]:
+        """Return the records in the post of a process at the last meeting.
+
+        Args:
+            source: that process.
+            receiver: this process, or the number of processes for what is for all. Where records
+                are sent, those for this process and for all are not told apart.
+        """
+        meeting = self._meeting
+        head = meeting.head_of(source)
         kind = head >> KIND_SHIFT
         if kind == IN_BOX:
-            table = self._meeting.address_of(head & BYTE_MASK)
-            return records_at(self._meeting, peek(table + 8 * self._pid))
-        if kind == ON_CARD and (head & BYTE_MASK) >> RECEIVER_SHIFT == self._pid:
-            at = self._meeting.card_of(source)
-            return records_between(at, at + (head & CARD_SIZE_MASK))
-        return []
+            table = meeting.address_of(head & BYTE_MASK)
+            return records_at(meeting, peek(table + 8 * receiver))
+        if kind == 0 or (kind == ON_CARD and (head & BYTE_MASK) >> RECEIVER_SHIFT != receiver):
+            return []
+        at = meeting.card_of(source)
+        size = head & CARD_SIZE_MASK if kind == ON_CARD else meeting.size_of(source)
+        return records_between(at, at + size)
 
     def _own_records(self, to: int) -> list[Record]:
-        """Read the records of this process for another one, before the end of the superstep."""
+        """Return the records of this process for another one, before the end of the superstep."""
+        if not (self._box.holds_card or self._box.holds_more):
+            return []
         self._box.unfold()
         return records_at(self._meeting, self._box.first_byte(to))
+
+    def _apply_sent(self, source: int, at: int, stop: int) -> None:
+        """Do as :meth:`_apply` for what an oblivious superstep has brought."""
+        self._apply(source, at, stop)
+
+
+def _read(at: int, there: int, nbytes: int, grid: GridWords | None) -> None:
+    """Copy the values of a get.
+
+    Args:
+        at: address of memory for them.
+        there: address of the values or, with a grid, of the array.
+        nbytes: of the values.
+        grid: the elements of the array; None for those that follow each other.
+    """
+    if grid is None:
+        copy(at, there, nbytes)
+    else:
+        gather(grid.words, there, at)

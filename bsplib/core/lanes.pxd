@@ -2,8 +2,9 @@ cimport cython
 cimport numpy as cnp
 from bsplib.core.atomics cimport (
     FLOAT, INTEGER, address_of, is_of, is_packed, itemsize_of, length_of, nbytes_of, ndim_of,
-    prepare, word,
+    peek, poke, prepare, stride_of, word, wrapped,
 )
+from bsplib.core.grids cimport AXIS_BYTES, HEAD_BYTES
 
 cdef class Lane:
     cdef public object array
@@ -20,3 +21,18 @@ cdef class Lane:
         axes=int, more=int, axis=int, start=word, first=word, row=word, rows=word,
     )
     cpdef Py_ssize_t first_of(self, object view)
+    cdef object _words
+    cdef readonly word grid
+    cdef readonly word grid_end
+    @cython.locals(
+        start=word, first=word, end=word, used=word, words=word, axis=int, length=word,
+        step=Py_ssize_t, along=int,
+    )
+    cpdef word grid_of(self, object view) except? 0
+    @cython.locals(
+        stride=Py_ssize_t, axis=int, size=Py_ssize_t, index=Py_ssize_t, by=Py_ssize_t,
+        last=Py_ssize_t,
+    )
+    cdef int _axis_along(self, Py_ssize_t first, Py_ssize_t step, Py_ssize_t length)
+    @cython.locals(block=word)
+    cdef word _end_grid(self, word first, word words)

@@ -1,8 +1,8 @@
-"""Lanes: what a quick transfer has to know of a registered array.
+"""Lanes: what the core has to know of a registered array.
 
-The first put or get of an array goes the long way, with all checks. The facts that hold
+The first put or get of an array is checked in every way. The facts that hold
 until registrations change are kept as a :class:`Lane`; later transfers check only the dtype
-and the bounds of their values against it. Where a lane declines, the long way decides, and
+and the bounds of their values against it. Where a lane declines, the call is checked, which
 raises the error if there is one.
 """
 
@@ -29,8 +29,13 @@ if not cython.compiled:
         length_of,
         nbytes_of,
         ndim_of,
+        peek,
+        poke,
         prepare,
+        stride_of,
+        wrapped,
     )
+    from bsplib.core.grids import AXIS_BYTES, HEAD_BYTES
 prepare()
 
 
@@ -66,6 +71,11 @@ class Lane:
         self.alike = alike
         self.has_views = alone and is_packed(array) and (alike or ndim_of(array) == 1)
         self.number = kind_of(array.dtype)
+        self._words: Any = np.zeros(3 + 2 * ndim_of(array), np.uint64)
+        self.grid = address_of(self._words)
+        """The address of the description that :meth:`grid_of` has written last."""
+        self.grid_end = 0
+        """The byte of the array behind the last one of that grid."""
 
     def first_of(self, view: Any) -> int:
         """Return the byte of the array at which a contiguous basic slice of it begins.
@@ -95,6 +105,67 @@ class Lane:
         if first // row % rows + length_of(view, 0) > rows:
             return -1
         return first
+
+    def grid_of(self, view: Any) -> int:
+        """Describe a basic slice of the array as a grid; see :mod:`bsplib.core.grids`.
+
+        Returns:
+            The bytes of the description; 0 where the view is no basic slice, has no elements, or
+            its elements have another place in the arrays of other processes.
+        """
+        start = address_of(view)
+        if not (self.has_views and is_of(view, self.dtype)) or start < self.here:
+            return 0
+        first = start - self.here
+        if first >= nbytes_of(self.array) or first % self.itemsize:
+            return 0
+        end, used, words = first + self.itemsize, 0, self.grid + HEAD_BYTES
+        for axis in range(ndim_of(view)):
+            length = length_of(view, axis)
+            if length == 1:
+                continue
+            step = stride_of(view, axis)
+            along = self._axis_along(first, step, length)
+            if along < 0 or used >> along & 1:
+                return 0
+            used |= 1 << along
+            if step > 0:
+                end += step * (length - 1)
+            poke(words, length)
+            poke(words + 8, wrapped(step))
+            words += AXIS_BYTES
+        self.grid_end = end
+        return self._end_grid(first, words)
+
+    def _axis_along(self, first: int, step: int, length: int) -> int:
+        """Return the axis of the array along which an axis of a view runs; -1 if there is none.
+
+        Args:
+            first: byte of the first element of the view.
+            step: bytes from one element to the next along the axis of the view.
+            length: of that axis.
+        """
+        stride = self.itemsize
+        for axis in range(ndim_of(self.array) - 1, -1, -1):
+            size = length_of(self.array, axis)
+            if step % stride == 0:
+                index, by = first // stride % size, step // stride
+                last = index + by * (length - 1)
+                if 0 <= index + by < size and 0 <= last < size:
+                    return axis if by and length else -1
+            stride *= size
+        return -1
+
+    def _end_grid(self, first: int, words: int) -> int:
+        """Join axes whose elements follow each other; return the bytes of the description."""
+        block = self.itemsize
+        while words > self.grid + HEAD_BYTES and peek(words - 8) == block:
+            words -= AXIS_BYTES
+            block *= peek(words)
+        poke(self.grid, first)
+        poke(self.grid + 8, block)
+        poke(self.grid + 16, (words - self.grid - HEAD_BYTES) // AXIS_BYTES)
+        return words - self.grid
 
 
 def kind_of(dtype: Any) -> int:

@@ -158,7 +158,11 @@ class Log:
             if self._members is not None:
                 partner = self._members[partner]
             self._traffic.append_traffic(
-                self._supersteps.count, partner, direction, nbytes, messages
+                self._supersteps.before + self._supersteps.count,
+                partner,
+                direction,
+                nbytes,
+                messages,
             )
 
     def add_superstep(

@@ -8,7 +8,7 @@ cdef word _AREA_SHIFT, _CHUNK_SHIFT, _AREA_MASK, _WINDOWS
 cdef word _BYTES_PER_NS
 
 cdef class Meeting:
-    cdef public bint is_quick
+    cdef public bint shares_memory
     cdef public bint has_outbox
     cdef public word superstep
     cdef public word released
@@ -20,6 +20,7 @@ cdef class Meeting:
     cpdef word room_for_card(self) except? 0
     cpdef word head_of(self, int pid) noexcept
     cpdef word card_of(self, int pid) noexcept
+    cpdef word size_of(self, int pid) noexcept
     cpdef word note_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
 

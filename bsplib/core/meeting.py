@@ -1,8 +1,9 @@
 """The meetings of a group: in each, every process posts, and looks at the posts of all others.
 
-:class:`Meeting` is for groups whose processes share no memory. It does not meet: every superstep
-of such a group ends by the long way. :class:`SharedMeeting` is for processes that share memory;
-PROTOCOL.md argues why it is correct.
+A post has a note and, where the process has collected records, a head word that says where they
+are. :class:`Meeting` is what all meetings have in common. :class:`SharedMeeting` is for processes
+that share memory; PROTOCOL.md argues why it is correct. Where they share none, the backend sends
+the records: :mod:`bsplib.backends.sent`.
 """
 
 from __future__ import annotations
@@ -63,17 +64,19 @@ class Hooks(Protocol):
 
 
 class Meeting:
-    """The meetings of a group whose processes share no memory: there are none."""
+    """The meetings of a group, as one of its processes sees them."""
 
     def __init__(self) -> None:
-        self.is_quick = False
+        self.shares_memory = False
+        """The processes read the records, and the staged values, of each other where they are."""
         self.has_outbox = False
-        """An outbox is open in this superstep: the port has to be told when it ends. Only the owner
-        of the outbox changes it."""
+        """The port has to be told when this superstep ends."""
         self.superstep = 1
         self.released = 0
+        """When the last process came to the last meeting that had a stamp, in ns on the clock of
+        this process."""
         self.gets: list[Any] = []
-        """The quick gets of this process in this superstep; the core changes the list."""
+        """The gets of this process in this superstep; the core changes the list."""
 
     def address_of(self, byte: int) -> int:
         """Return the address of a byte of a box."""
@@ -109,7 +112,11 @@ class Meeting:
         return 0
 
     def card_of(self, pid: int) -> int:  # noqa: ARG002
-        """Return the address behind the head word of the post of a process."""
+        """Return the address of the card of a process, or of the records that it has sent here."""
+        return 0
+
+    def size_of(self, pid: int) -> int:  # noqa: ARG002
+        """Return the bytes of the records that a process has sent here."""
         return 0
 
     def note_of(self, pid: int) -> int:  # noqa: ARG002
@@ -134,7 +141,7 @@ class SharedMeeting(Meeting):
 
     def __init__(self, pid: int, nprocs: int, nareas: int, hooks: Hooks, waiter: Waiter) -> None:
         Meeting.__init__(self)
-        self.is_quick = True
+        self.shares_memory = True
         self.has_to_prepare = True
         self.oblivious = 0
         self.leases: list[Any] = []

@@ -19,10 +19,7 @@ cdef class QuickState:
     cdef word _most_in_box
     cdef public Py_ssize_t _superstep
     cdef public object _unusable
-    cdef public bint _long
-    cdef public object _out
-    cdef public bint _has_spilled
-    cdef public dict _early
+    cdef public bint _checked
     cdef public list _changes
     cdef public list _unresolved
     cdef public bint _timed
@@ -35,12 +32,13 @@ cdef class QuickState:
     cdef object _last_array
     cdef Lane _lane
     cdef int _to
-    cdef public list _quick_gets
+    cdef public list _gets
+    cdef public bint _asks
+    cdef public Box _replies
     cdef public bint _gets_are_direct
-    cdef public bint _long_gets
+    cdef public dict _early_gets
     cdef object _read
     cdef public object _tag_size
-    cdef public bint _sends_messages
     cdef public dict _heads_out
     cdef public bint _counts
     cdef public bint _has_counts

@@ -1,4 +1,4 @@
-"""What the core knows of a group: all its attributes, and what it leaves to the long way."""
+"""What the core knows of a group: all its attributes, and what it leaves to the primitives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ they do not. Larger ones are staged, but for a few that the box takes, see ``Box
 
 
 class QuickState:
-    """The state of one process in one group, as far as the quick way needs it.
+    """The state of one process in one group, as far as the core needs it.
 
     Args:
         pid: this process.
@@ -40,22 +40,19 @@ class QuickState:
         self._nprocs = nprocs
         self._meeting = meeting
         self._box = box
-        self._most_in_box = _MOST_SHARED if meeting.is_quick else _MOST_PRIVATE
+        self._most_in_box = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
         self._superstep = 0
         self._unusable: str | None = None
         """Why the program cannot use the group now; None if it can."""
         self._thread = this_thread()
         """The thread that runs ``main``: no other may use the group."""
-        self._long = False
-        """Every superstep ends by the long way."""
-        # What the long way has collected in this superstep; GroupState says what they are. The
-        # superstep can end by the quick way if all four are empty.
-        self._out: Any = {}
-        self._early: Any = {}
+        self._checked = False
+        """The run is checked: each record says where its call stands."""
         self._changes: list[Any] = []
+        """Registrations of this superstep, which are announced at its end."""
         self._unresolved: list[Any] = []
-        self._has_spilled = False
-        """The last superstep with records has moved them to the long way."""
+        """Transfers that can be checked at the superstep's end only, since they name arrays made
+        in this superstep."""
         self._declare_time()
         self._declare_transfers()
         self._declare_counts()
@@ -86,23 +83,27 @@ class QuickState:
         """This lane: that of the transfer which is being collected."""
         self._to = 0
         """The other process of that transfer."""
-        self._quick_gets: list[Any] = self._meeting.gets
-        """The quick gets of this superstep, each as (destination, address on the other process,
-        bytes, other process, lane)."""
+        self._gets: list[Any] = self._meeting.gets
+        """The gets of this superstep, each as (destination, address on the other process, bytes,
+        other process, grid or None). With a grid the address is that of the array. Where the other
+        process has to answer, it is 0, and in place of the destination there is what says how to
+        write the values."""
+        self._asks = False
+        """Another process has to answer one of these gets."""
+        self._replies: Any = None
+        """A box for the answers to the gets of others; None until this process gives one."""
         self._gets_are_direct = True
-        """No other process reads the destinations of the quick gets in this superstep: they own
-        their memory, which is in no segment, or are those of hpgets."""
-        self._long_gets = False
-        """A get of this superstep has taken the long way; all that follow take it, too."""
+        """The gets may be written as soon as they are read: none is answered, and no other process
+        reads their destinations in this superstep, which own their memory or are of hpgets."""
+        self._early_gets: dict[int, int] = {}
+        """How many hpgets have read at their calls, by process."""
         self._read = np.empty(0, np.uint8)
         """Memory for the values of gets that are not direct, until they are written."""
         self._tag_size: int | None = None
         """Bytes of every tag; None where the program has not called set_tagsize."""
-        self._sends_messages = False
-        """This process has sent a message in this superstep."""
         self._heads_out: dict[Any, bytes] = {}
         """The encoded heads of messages that were sent before, by the form of the payload and the
-        tag. A message whose head is not here takes the long way."""
+        tag. A message whose head is not here is encoded by the mailbox."""
 
     def _declare_counts(self) -> None:
         """Set the attributes for the sums of what this process transfers in a superstep.
@@ -206,7 +207,7 @@ class QuickState:
                 self._sent_bytes[pid] = self._sent[pid] = 0
                 self._got_bytes[pid] = self._got[pid] = 0
 
-    # -- what the long way has to do ----------------------------------------------------------
+    # -- what the primitives do: everything that is rare ----------------------------------------
 
     def _check_usable(self, operation: str | None = None) -> None:
         raise NotImplementedError
@@ -242,10 +243,7 @@ class QuickState:
     def _combine(self, function: Any, *operands: Any) -> Any:
         raise NotImplementedError
 
-    def _room_staged(self, nbytes: int, to: int) -> int:
-        raise NotImplementedError
-
-    def _room_for_message(self, nbytes: int, to: int) -> int:
+    def _stage_room(self, nbytes: int, to: int, is_message: bool) -> int:
         raise NotImplementedError
 
     def _stage(self, values: Any, nbytes: int, to: int) -> int:
@@ -257,19 +255,49 @@ class QuickState:
     def _find_there(self, lane: Lane, pid: int) -> int:
         raise NotImplementedError
 
-    def _sync_recorded_slowly(self, arrive: int) -> None:
+    def _before_meeting(self) -> int:
         raise NotImplementedError
 
-    def _end_superstep(self, kind: Any, stamp: int) -> None:
+    def _prepare_delivery(self, held: int) -> None:
+        raise NotImplementedError
+
+    def _answer(self) -> int:
+        raise NotImplementedError
+
+    def _take_answers(self) -> None:
+        raise NotImplementedError
+
+    def _write_answer(self, pending: Any) -> None:
+        raise NotImplementedError
+
+    def _land_early(self) -> None:
+        raise NotImplementedError
+
+    def _land(self, source: int, slot: int, first: int, where: int, nbytes: int) -> None:
+        raise NotImplementedError
+
+    def _write_gaps(self, slot: int, first: int, values: Any) -> None:
+        raise NotImplementedError
+
+    def _write_grid(self, slot: int, description: bytes, values: Any) -> None:
+        raise NotImplementedError
+
+    def _write_placed(self, description: bytes, indices: int, data: Any) -> None:
+        raise NotImplementedError
+
+    def _fetch(self, source: int, where: int, nbytes: int) -> Any:
+        raise NotImplementedError
+
+    def _after_delivery(self) -> None:
+        raise NotImplementedError
+
+    def _after_superstep(self) -> None:
         raise NotImplementedError
 
     def _port_end_superstep(self) -> None:
         raise NotImplementedError
 
-    def _deliver_with_parcels(self, note: int) -> None:
-        raise NotImplementedError
-
-    def _write_slowly(self, slot: int, first: int, data: bytes) -> None:
+    def _check_kinds(self, note: int) -> None:
         raise NotImplementedError
 
     def _fail(self, error: BspError) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The records in a box or on a card as a list, for the long way."""
+"""Records that have come, one by one; see :mod:`bsplib.core.box` for their form."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
+from bsplib.core.kinds import ASK, INDICES_SHIFT, STAGED_PUT
 from bsplib.core.meeting import Meeting
 
 if not cython.compiled:
     from bsplib.core.atomics import bytes_at, peek
     from bsplib.core.box import (
+        BYTE_MASK,
+        CARD_SIZE_MASK,
+        DESCRIPTION_MASK,
         HEAD_BYTES,
-        KIND_SHIFT,
-        MESSAGE,
         MOST_SLOTS,
-        PUT,
+        RECEIVER_SHIFT,
         SIZE_MASK,
         SLOT_SHIFT,
-        STAGED_MESSAGE,
     )
+    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 
-Record = tuple[bool, int, int, Any, Any]
-"""A record that was read: whether it is a message, the slot and the first byte of a put, the
-encoded head of a message or None, and the data or, as (where, bytes), where they are staged."""
+Record = tuple[int, int, int, bytes, int, int, int]
+"""A record that was read: its kind; the slot and the first byte of a plain put; the description;
+the number of indices; where the data are; and their bytes. A place is the address of the data, or
+the number that says where they are staged."""
 
 
 def records_at(meeting: Meeting, byte: int) -> list[Record]:
@@ -51,16 +54,85 @@ def records_between(at: int, stop: int) -> list[Record]:
         at += HEAD_BYTES
         kind, nbytes = head >> KIND_SHIFT, head & SIZE_MASK
         slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
-        is_message = kind in (MESSAGE, STAGED_MESSAGE)
-        encoded: Any = None
-        if is_message:
-            encoded = bytes_at(at, first)
-            at += (first + 7) & ~7
-        if kind in (PUT, MESSAGE):
-            data: Any = bytes_at(at, nbytes)
+        description, indices = b"", 0
+        if kind > STAGED_PUT:
+            indices, size = first >> INDICES_SHIFT, first & DESCRIPTION_MASK
+            description = bytes_at(at, size)
+            at += (size + 7) & ~7
+        if kind & 1:
+            records.append((kind, slot, first, description, indices, at, nbytes))
             at += (nbytes + 7) & ~7
         else:
-            data = (peek(at), nbytes)
+            records.append((kind, slot, first, description, indices, peek(at), nbytes))
             at += 8
-        records.append((is_message, slot, first, encoded, data))
     return records
+
+
+def joined(meeting: Meeting, byte: int) -> bytes:
+    """Return the bytes of the records in a row of chunks, one record after the other."""
+    parts: Any = []
+    while byte:
+        chunk = meeting.address_of(byte)
+        parts.append(bytes_at(chunk + HEAD_BYTES, peek(chunk + 8) - HEAD_BYTES))
+        byte = peek(chunk)
+    found: bytes = parts[0] if len(parts) == 1 else b"".join(parts)
+    return found
+
+
+def by_receiver(meeting: Meeting, head: int, nprocs: int) -> dict[int, bytes]:
+    """Return the records of a post of this process, by receiver; ``nprocs`` stands for all.
+
+    Args:
+        meeting: knows where the card and the chunks are.
+        head: head word of the post; 0 if it has no records.
+        nprocs: number of processes of the group.
+    """
+    kind, found = head >> KIND_SHIFT, {}
+    if kind == ON_CARD:
+        card = bytes_at(meeting.room_for_card(), head & CARD_SIZE_MASK)
+        found[(head & BYTE_MASK) >> RECEIVER_SHIFT] = card
+    elif kind == IN_BOX:
+        table = meeting.address_of(head & BYTE_MASK)
+        for to in range(nprocs + 1):
+            first = peek(table + 8 * to)
+            if first:
+                found[to] = joined(meeting, first)
+    return found
+
+
+def calls_between(at: int, stop: int) -> int:
+    """Return how many puts and messages have records between two addresses."""
+    count = 0
+    while at < stop:
+        count += peek(at) >> KIND_SHIFT < ASK
+        at = behind(at)
+    return count
+
+
+def payload_between(at: int, stop: int) -> int:
+    """Return the bytes of the values of puts, and of the messages, between two addresses."""
+    total = 0
+    while at < stop:
+        head = peek(at)
+        kind = head >> KIND_SHIFT
+        if kind < ASK:
+            total += head & SIZE_MASK
+            if kind > STAGED_PUT:
+                total -= index_bytes(peek(at + 8) >> INDICES_SHIFT)
+        at = behind(at)
+    return total
+
+
+def behind(at: int) -> int:
+    """Return the address behind the record at an address."""
+    head = peek(at)
+    kind, nbytes = head >> KIND_SHIFT, head & SIZE_MASK
+    description = 0
+    if kind > STAGED_PUT:
+        description = ((peek(at + 8) & DESCRIPTION_MASK) + 7) & ~7
+    return at + HEAD_BYTES + description + ((nbytes + 7) & ~7 if kind & 1 else 8)
+
+
+def index_bytes(indices: int) -> int:
+    """Return how many bytes some indices take: what follows them is aligned for every dtype."""
+    return (8 * indices + 15) & ~15

@@ -98,6 +98,7 @@ cdef inline void publish(word start, Py_ssize_t offset, Py_ssize_t count) noexce
 cdef class Rows:
     cdef Py_ssize_t _row_bytes, _capacity
     cdef readonly Py_ssize_t count
+    cdef public Py_ssize_t before
     cdef word _start
     cdef object _memory, _make_room
 

@@ -64,6 +64,8 @@ class Rows:
         self._start: Any = 0
         self.count = 0
         """Number of rows in the memory."""
+        self.before = 0
+        """Number of rows that the memory had before, and that have been stored elsewhere."""
         self._capacity = 0
 
     def use(self, memory: mmap | None, count: int) -> None:

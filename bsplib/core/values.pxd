@@ -64,6 +64,7 @@ cdef class Values(Core):
     cdef bint _send_all_quickly(self, object receivers, object value, object tag) except -1
     @cython.locals(nbytes=word, staged=Py_ssize_t, to=int)
     cdef bint _send_array(self, object receivers, object value, object tag) except -1
+    cdef bint _is_copied_there(self, object receivers, word nbytes, object tag) except -1
     @cython.locals(length=word)
     cdef object _head_of(self, object array, object tag)
     @cython.locals(queue=Queue, messages=list, count=Py_ssize_t, number=Py_ssize_t)

@@ -2,8 +2,8 @@
 
 A collective (:mod:`bsplib.primitives.exchanges`, :mod:`bsplib.primitives.combinations`) sends
 messages and ends supersteps like any program. This module does what has to be done for each of
-its values. It takes what is frequent and simple, and declines everything else; then the long way
-decides, and raises the error if there is one.
+its values. It takes what is frequent and simple, and declines everything else; then the collective
+checks the value, and raises the error if there is one.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Values(Core):
 
     def _recipe_of(self, operation: str, op: Any, x: Any) -> Any:
         """Return how a value is combined; None if it has to be checked first."""
-        if self._unusable is not None or self._long or this_thread() != self._thread:
+        if self._unusable is not None or self._checked or this_thread() != self._thread:
             return None
         if type(op) is not _UFUNC and type(op) is not str:
             return None
@@ -263,9 +263,9 @@ class Values(Core):
         """Send a number or an array to several processes; return a copy that is the caller's own.
 
         Returns:
-            None where it is neither, and has to go the long way.
+            None where it is neither, and has to be checked.
         """
-        if self._unusable is not None or self._long or this_thread() != self._thread:
+        if self._unusable is not None or self._checked or this_thread() != self._thread:
             return None
         if type(x) is float or type(x) is int:
             self._send_all(receivers, x, _NUMBERS[operation])
@@ -280,9 +280,9 @@ class Values(Core):
         """Send each other process its part, but None; return this process's own part.
 
         Returns:
-            None where a part has to go the long way, with all checks; then nothing was sent.
+            None where a part has to be checked; then nothing was sent.
         """
-        if self._unusable is not None or self._long or this_thread() != self._thread:
+        if self._unusable is not None or self._checked or this_thread() != self._thread:
             return None
         if len(parts) != self._nprocs:
             return None
@@ -320,7 +320,7 @@ class Values(Core):
 
     def _send_all_quickly(self, receivers: Any, value: Any, tag: Any) -> bool:
         """Try to send a number, or a large array, which is staged once for all receivers."""
-        if self._unusable is not None or self._long or this_thread() != self._thread:
+        if self._unusable is not None or self._checked or this_thread() != self._thread:
             return False
         if is_array(value):
             return is_packed(value) and self._send_array(receivers, value, tag)
@@ -340,19 +340,26 @@ class Values(Core):
         if head is None or not receivers:
             return False
         nbytes = nbytes_of(value)
-        if nbytes <= self._most_in_box:
+        if nbytes <= self._most_in_box or self._is_copied_there(receivers, nbytes, tag):
             for to in receivers:
                 copy(self._message_room(to, head, nbytes), address_of(value), nbytes)
             return True
-        if not self._meeting.is_quick:
+        if not self._meeting.shares_memory:
             return False
-        staged = self._room_for_message(nbytes, receivers[0])
+        staged = self._stage_room(nbytes, receivers[0], True)
         if staged < 0:
             return False
         copy(self._meeting.address_of(staged), address_of(value), nbytes)
         for to in receivers:
             self._add_message(to, head, staged, nbytes)
         return True
+
+    def _is_copied_there(self, receivers: Any, nbytes: int, tag: Any) -> bool:
+        """Tell whether a large array goes into the box, which takes less time than to stage it.
+
+        It does where its only receiver would copy it anyway.
+        """
+        return len(receivers) == 1 and tag.header is None and self._box_takes(nbytes)
 
     def _head_of(self, array: Any, tag: Any) -> Any:
         """Return the encoded head of a message with an array; None if none was sent before."""
@@ -457,7 +464,9 @@ class Values(Core):
                     else number_in(content, kind)
                 )
             return new_array(self._known_shape, self._known_dtype, content)
-        if not self._meeting.is_quick or type(content[1]) is not int:
+        if type(content) is bytearray:
+            return np.ndarray(self._known_shape, self._known_dtype, content)
+        if not self._meeting.shares_memory or type(content[1]) is not int:
             return None  # it lies where only the port finds it
         address = self._meeting.address_of(content[1])
         there = array_at(self._known_shape, self._known_dtype, address, content[2])

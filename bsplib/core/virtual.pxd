@@ -4,11 +4,11 @@ cimport cython
 
 from bsplib.core.atomics cimport address_of, peek, prepare, word
 from bsplib.core.box cimport (
-    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, MESSAGE, ON_CARD, PUT,
-    RECEIVER_SHIFT, SIZE_MASK, STAGED_MESSAGE,
+    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, ON_CARD, RECEIVER_SHIFT,
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.meeting cimport Meeting
+from bsplib.core.records cimport calls_between, payload_between
 from bsplib.core.switch cimport Process, Rounds
 
 cdef word HAS_GET, KIND_BITS, _NOTE, _END
@@ -17,8 +17,6 @@ cdef int _NOTE_BITS
 @cython.final
 cdef class Gathering:
     cdef readonly int nprocs
-    cdef public dict posts
-    cdef public object result
     cdef long long _nothing_ns
     cdef int _came
     cdef word _mark
@@ -61,18 +59,10 @@ cdef class VirtualMeeting(Meeting):
     cpdef word note_of(self, int pid) noexcept
     cpdef word superstep_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
-    @cython.locals(source=int, to=int, nbytes=word, kind=word, head=word, card=word, nprocs=int)
+    @cython.locals(
+        source=int, to=int, kind=word, head=word, card=word, stop=word, count=word,
+    )
+    cdef list _sent(self)
     cdef list _amounts(self)
-    @cython.locals(to=int, chunk=word, nbytes=word)
+    @cython.locals(to=int, chunk=word, stop=word, nbytes=word, count=word)
     cdef void _add_box(self, list amounts, int source, word table) except *
-
-    @cython.locals(source=int, kind=word, head=word, nprocs=int)
-    cpdef void add_calls(self, list calls) except *
-    @cython.locals(to=int, chunk=word, count=long)
-    cdef long _records_in_box(self, int source, word table) except -1
-
-@cython.locals(count=long, head=word, kind=word, nbytes=word)
-cdef long _records_between(word at, word stop) noexcept
-
-@cython.locals(total=word, head=word, kind=word, nbytes=word)
-cdef word _bytes_between(word at, word stop) noexcept

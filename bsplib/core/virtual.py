@@ -18,6 +18,7 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
 from bsplib.core.meeting import Meeting
+from bsplib.core.records import calls_between, payload_between
 from bsplib.core.switch import Process, Rounds
 from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
 
@@ -28,15 +29,9 @@ if not cython.compiled:
         CARD_ROOM,
         CARD_SIZE_MASK,
         HEAD_BYTES,
-        IN_BOX,
-        KIND_SHIFT,
-        MESSAGE,
-        ON_CARD,
-        PUT,
         RECEIVER_SHIFT,
-        SIZE_MASK,
-        STAGED_MESSAGE,
     )
+    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 prepare()
 
 _NOTE_BITS = 8
@@ -44,7 +39,7 @@ _NOTE = (1 << _NOTE_BITS) - 1
 _END = Kind.END
 
 Get = tuple[Any, int, int, int, Any]
-"""A quick get: its destination, an address, its bytes, the process it reads from, and its lane."""
+"""A get: its destination, an address, its bytes, the process it reads from, and its lane."""
 
 
 class Hooks(Protocol):
@@ -55,9 +50,6 @@ class Hooks(Protocol):
 
     def prepare(self) -> None:
         """Look at late posts of oblivious supersteps, before a post."""
-
-    def sort_posts(self) -> None:
-        """Sort what the long way has posted, once for all processes of the group."""
 
     def price(self) -> int:
         """Return the price in ns of a superstep in which something is transferred."""
@@ -81,10 +73,6 @@ class Gathering:
 
     def __init__(self, nprocs: int) -> None:
         self.nprocs = nprocs
-        self.posts: dict[int, Any] = {}
-        """What the long way has posted for the next meeting, by pid."""
-        self.result: Any = None
-        """What the backend has made of these posts when the meeting was complete."""
         self._nothing_ns = -1  # price of a superstep in which nothing is transferred
         # The meeting that processes come to.
         self._came = 0
@@ -130,7 +118,7 @@ class VirtualMeeting(Meeting):
         place: str,
     ) -> None:
         Meeting.__init__(self)
-        self.is_quick = True
+        self.shares_memory = True
         self.looks_back = False
         """Posts of oblivious supersteps have still to be looked at."""
         self.is_before_main = False
@@ -201,13 +189,8 @@ class VirtualMeeting(Meeting):
         gathering._nothing_new = gathering._alike
         gathering._was_together = gathering._together
         gathering._released_ns = gathering._end_ns = gathering._latest_ns
-        gathering.result = None
-        if gathering.posts:
-            self._hooks.sort_posts()
         if self._is_first:
             gathering._end_ns += self._price(gathering)
-        if gathering.posts:
-            gathering.posts = {}
         if gathering._gets:
             gathering._gets.clear()
         gathering._came = 0
@@ -261,102 +244,67 @@ class VirtualMeeting(Meeting):
         self.superstep += 1
         self._is_first = True
 
-    # -- what the quick transfers cost -------------------------------------------------------------
+    # -- what the transfers cost -------------------------------------------------------------------
 
     def add_traffic(self, h_in: list[int], h_out: list[int]) -> None:
-        """Add the bytes of the quick transfers of this meeting; only its last process can.
+        """Add the bytes of the transfers of this meeting; only its last process can.
 
         Args:
             h_in: bytes that come to each process, by pid.
             h_out: bytes that leave each process, by pid.
         """
-        for source, to, nbytes in self._amounts():
+        for source, to, nbytes, _ in self._amounts():
             h_out[source] += nbytes
             h_in[to] += nbytes
 
     def add_calls(self, calls: list[int]) -> None:
-        """Add the quick puts, gets and messages of each process, by pid."""
-        nprocs = self._gathering.nprocs
-        for source in range(nprocs):
-            head = self.head_of(source)
-            kind = head >> KIND_SHIFT
-            if kind == ON_CARD:
-                calls[source] += 1
-            elif kind == IN_BOX:
-                calls[source] += self._records_in_box(source, head & BYTE_MASK)
+        """Add the puts, gets and messages of each process, by pid."""
+        for source, _, _, count in self._sent():
+            calls[source] += count
         for receiver, gets in self._gathering._gets.items():
             for get in gets:
                 if get[3] != receiver:
                     calls[receiver] += 1
 
-    def _records_in_box(self, source: int, table: int) -> int:
-        """Return how many records the box of a process has for others."""
-        count = 0
-        for to in range(self._gathering.nprocs):
-            chunk = peek(table + 8 * to)
-            if chunk and to != source:
-                while chunk:
-                    count += _records_between(chunk + HEAD_BYTES, chunk + peek(chunk + 8))
-                    chunk = peek(chunk)
-        return count
-
     def links(self) -> list[tuple[int, int]]:
-        """Return (sender, receiver) pairs of the quick transfers of this meeting."""
-        return [(source, to) for source, to, _ in self._amounts()]
+        """Return (sender, receiver) pairs of this meeting; the owner sends the values of a get."""
+        return [(source, to) for source, to, _, _ in self._amounts()]
 
-    def _amounts(self) -> list[tuple[int, int, int]]:
-        """Return sender, receiver and bytes, for all pairs with quick transfers."""
-        amounts: list[tuple[int, int, int]] = []
-        nprocs = self._gathering.nprocs
-        for source in range(nprocs):
+    def _amounts(self) -> list[tuple[int, int, int, int]]:
+        """Return sender, receiver, bytes, and puts and messages, for all pairs with transfers."""
+        amounts = self._sent()
+        for receiver, gets in self._gathering._gets.items():
+            for get in gets:
+                if get[3] != receiver:
+                    amounts.append((get[3], receiver, get[2], 0))  # no closure in C
+        return amounts
+
+    def _sent(self) -> list[tuple[int, int, int, int]]:
+        """Return the same of all pairs with puts or messages."""
+        amounts: list[tuple[int, int, int, int]] = []
+        for source in range(self._gathering.nprocs):
             head = self.head_of(source)
             kind = head >> KIND_SHIFT
             if kind == ON_CARD:
                 card, to = self.card_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
-                amounts.append((source, to, _bytes_between(card, card + (head & CARD_SIZE_MASK))))
+                stop = card + (head & CARD_SIZE_MASK)
+                count = calls_between(card, stop)
+                if count:
+                    amounts.append((source, to, payload_between(card, stop), count))
             elif kind == IN_BOX:
                 self._add_box(amounts, source, head & BYTE_MASK)
-        for receiver, gets in self._gathering._gets.items():
-            for get in gets:
-                if get[3] != receiver:
-                    amounts.append((get[3], receiver, get[2]))  # noqa: PERF401  # no closure in C
         return amounts
 
-    def _add_box(self, amounts: list[tuple[int, int, int]], source: int, table: int) -> None:
+    def _add_box(self, amounts: list[tuple[int, int, int, int]], source: int, table: int) -> None:
         """Add what the box of a process has for others."""
         for to in range(self._gathering.nprocs):
             chunk = peek(table + 8 * to)
             if chunk and to != source:
-                nbytes = 0
+                nbytes, count = 0, 0
                 while chunk:
-                    nbytes += _bytes_between(chunk + HEAD_BYTES, chunk + peek(chunk + 8))
+                    stop = chunk + peek(chunk + 8)
+                    nbytes += payload_between(chunk + HEAD_BYTES, stop)
+                    count += calls_between(chunk + HEAD_BYTES, stop)
                     chunk = peek(chunk)
-                amounts.append((source, to, nbytes))
-
-
-def _records_between(at: int, stop: int) -> int:
-    """Return how many records there are between two addresses."""
-    count = 0
-    while at < stop:
-        head = peek(at)
-        kind, nbytes = head >> KIND_SHIFT, head & SIZE_MASK
-        count += 1
-        if kind in (MESSAGE, STAGED_MESSAGE):
-            at += (peek(at + 8) + 7) & ~7
-        at += HEAD_BYTES
-        at += (nbytes + 7) & ~7 if kind in (PUT, MESSAGE) else 8
-    return count
-
-
-def _bytes_between(at: int, stop: int) -> int:
-    """Return the bytes of the values and payloads of the records between two addresses."""
-    total = 0
-    while at < stop:
-        head = peek(at)
-        kind, nbytes = head >> KIND_SHIFT, head & SIZE_MASK
-        total += nbytes
-        if kind in (MESSAGE, STAGED_MESSAGE):
-            at += (peek(at + 8) + 7) & ~7
-        at += HEAD_BYTES
-        at += (nbytes + 7) & ~7 if kind in (PUT, MESSAGE) else 8
-    return total
+                if count:
+                    amounts.append((source, to, nbytes, count))

@@ -20,6 +20,7 @@ if not cython.compiled:
         full_fence,
         give_way,
         load,
+        now_ns,
         peek,
         relax,
         store,
@@ -36,6 +37,8 @@ _LAST_TRIAL = 1 << 10
 """After so many waits with fewer looks it tries all of them once more: at first, and at most."""
 MOST_YIELDS = 64
 """The most looks that follow, each of which lets others run (``sched_yield``)."""
+LONG_GAP_NS = 200_000
+"""Looks take so long only where another process had the core between them."""
 
 
 class Waiter:
@@ -47,6 +50,7 @@ class Waiter:
         doorbells: by pid, addresses of the words that change to wake the process.
         spins: looks without a pause, at most; 0 where processes share cores.
         yields: looks that give way, at most.
+        sleeps: this process may sleep in the place of giving way.
         posts_need_fence: this process has to fence after a post for which others may sleep.
         move: moves this process to another core; called when spinning was in vain.
     """
@@ -58,6 +62,7 @@ class Waiter:
         doorbells: Sequence[int],
         spins: int,
         yields: int,
+        sleeps: bool,
         posts_need_fence: bool,
         move: Callable[[], None],
     ) -> None:
@@ -70,6 +75,12 @@ class Waiter:
         self._most_spins = self._spins = spins
         self._most_yields = yields
         self.patience = yields
+        """Looks that give way this time: 0 since another process had the core meanwhile, until
+        giving way was good in a trial."""
+        self.lost_core = False
+        """Another process had the core of this one while it gave way. It is for the reader to
+        set it to False."""
+        self._keeps_core = sleeps and spins > 0
         self._waits_to_trial = self._trial = _FIRST_TRIAL
 
     # -- waiting --------------------------------------------------------------------------
@@ -83,12 +94,22 @@ class Waiter:
                     return True
                 relax()
             self.give_up_spinning()
+        return self.patience > 0 and self._give_way_until(address, floor)
+
+    def _give_way_until(self, address: int, floor: int) -> bool:
+        began = now_ns()
+        found = False
         for _look in range(self.patience):
             if load(address) >= floor:
-                self.be_patient()
-                return True
+                found = True
+                break
             give_way()
-        return False
+        if self._keeps_core and now_ns() - began > LONG_GAP_NS:
+            self.lost_core = True
+            self.patience = 0
+        elif found:
+            self.be_patient()
+        return found
 
     def spins_this_time(self) -> int:
         """Return how often to look: less often each time that it was in vain.
@@ -115,11 +136,15 @@ class Waiter:
 
     def be_patient(self) -> None:
         """Note that giving way was long enough."""
-        self.patience = min(2 * self.patience, self._most_yields)
+        self.patience = min(max(2 * self.patience, 1), self._most_yields)
 
-    def be_impatient(self) -> None:
-        """Note that giving way was in vain: do it less often the next time."""
-        self.patience = min(max(self.patience // 2, 1), self._most_yields)
+    def be_impatient(self, gives_way: bool) -> None:
+        """Note that giving way was in vain: do it less often the next time.
+
+        Args:
+            gives_way: False to do it no more, until :meth:`be_patient` is called.
+        """
+        self.patience = min(max(self.patience // 2, 1), self._most_yields) if gives_way else 0
 
     # -- waking ---------------------------------------------------------------------------
 

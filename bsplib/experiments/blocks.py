@@ -11,11 +11,12 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bsplib.errors import UsageError
-from bsplib.experiments.counters import Counters
-from bsplib.experiments.formula import FormulaError, read_formula
+
+if TYPE_CHECKING:
+    from bsplib.experiments.counters import Counters
 
 MEASURED = ("P", "pid")
 """Names in a formula that the runtime measures: the processes of the group, and this one of
@@ -48,6 +49,13 @@ class BlockSample(NamedTuple):
         return self.ended_s - self.began_s
 
 
+def _opened(counters: Sequence[str]) -> Counters:
+    # Imported here, as below, since few programs are experiments.
+    from bsplib.experiments.counters import Counters  # noqa: PLC0415
+
+    return Counters(counters)
+
+
 class Samples:
     """What one process measures in a run.
 
@@ -56,7 +64,7 @@ class Samples:
     """
 
     def __init__(self, counters: Sequence[str] = ()) -> None:
-        self.counters: Counters | None = Counters(counters) if counters else None
+        self.counters: Counters | None = _opened(counters) if counters else None
         """None once the run has ended."""
         self.kept: list[BlockSample] = []
         self.dropped = 0
@@ -180,6 +188,8 @@ def check(name: Any, formula: Any, given: Mapping[str, Any]) -> None:
         raise UsageError(
             f"experiment {name}: {formula!r} is no formula; write a text such as 'f[0] + f[1]*N'"
         )
+    from bsplib.experiments.formula import FormulaError, read_formula  # noqa: PLC0415  # as above
+
     try:
         read = read_formula(formula)
     except FormulaError as error:
@@ -212,6 +222,8 @@ def values_of(
 @functools.lru_cache
 def _measured_in(formula: str) -> tuple[str, ...]:
     """Return what is measured for a formula: P, and the process where it is named."""
+    from bsplib.experiments.formula import read_formula  # noqa: PLC0415  # as above
+
     named = read_formula(formula).variables
     return tuple(each for each in MEASURED if each == "P" or each in named)
 

@@ -12,16 +12,17 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from bsplib.errors import UsageError
-from bsplib.machine import measured as measuring
 from bsplib.machine import text as machine_text
-from bsplib.machine.measured import Curve, HRelation, Measured
 from bsplib.machine.text import PATTERNS
 from bsplib.visible import visible
+
+if TYPE_CHECKING:
+    from bsplib.machine.measured import HRelation, Measured
 
 __all__ = ["PATTERNS", "Level", "Machine", "Pattern", "known_machines", "load_machine"]
 
@@ -221,7 +222,9 @@ class Machine:
             UsageError: l is a gap, or the Machine does not have the pattern.
         """
         if self.measured:
-            return measuring.price_parts(self.measured, relation, pattern, nprocs)
+            from bsplib.machine.measured import price_parts  # noqa: PLC0415  # few were measured
+
+            return price_parts(self.measured, relation, pattern, nprocs)
         return self.parts(relation.h, pattern)
 
     def slowdown(self, nprocs: int) -> float:
@@ -232,7 +235,9 @@ class Machine:
         """
         if not self.measured:
             return 1.0
-        factor = measuring.slowdown(self.measured, nprocs)
+        from bsplib.machine.measured import slowdown  # noqa: PLC0415  # few were measured
+
+        factor = slowdown(self.measured, nprocs)
         if self.cores is None:
             return factor
         return factor * max(nprocs / max(self.measured[-1].p, self.cores), 1.0)
@@ -265,6 +270,8 @@ class Machine:
 
 def _measured(entry: Mapping[str, Any]) -> Measured:
     """Return what was measured, from checked values."""
+    from bsplib.machine.measured import Curve, Measured  # noqa: PLC0415  # few were measured
+
     curves = {name: Curve(**curve) for name, curve in entry["patterns"].items()}
     cold = None if entry["cold"] is None else Curve(**entry["cold"])
     return Measured(**{**entry, "patterns": curves, "cold": cold})

@@ -84,6 +84,7 @@ class Arrays(Supersteps):
         shared_address = None if array is None else self._port.shared_address_of(array)
         before = self._references(array)
         registration = self._registry.push(array, shared_address)
+        self._define(registration.slot, 0)
         if array is not None and self._watch is not None:
             registration.origin = origin("push_reg", array, before)
         return registration.handle
@@ -174,6 +175,7 @@ class Arrays(Supersteps):
             made = self._watch.allocated(made)
         before = self._references(made)
         registration = self._registry.allocate(made, memory, self._port.shared_address_of(made))
+        self._define(registration.slot, registration.address)
         if self._watch is not None:
             registration.origin = origin(operation, made, before)
         return made

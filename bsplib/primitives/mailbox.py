@@ -17,9 +17,9 @@ from bsplib.primitives.remote import RemoteAccess
 from bsplib.transfers import messages
 
 _QUICK_TAGS = (int, str, CollectiveTag)
-"""Types of tags, besides None, that the quick way takes."""
+"""Types of tags, besides None, that the core takes."""
 _MOST_HEADS = 4096
-"""Heads of messages that are remembered for the quick way."""
+"""Heads of messages that are remembered for the core."""
 
 
 class Mailbox(RemoteAccess):
@@ -36,13 +36,13 @@ class Mailbox(RemoteAccess):
         head, content = messages.encode(payload, tag, self._port.stage_message, to)
         encoded = marshal.dumps(head)
         if isinstance(content, tuple):
-            self._add_message(to, encoded, self._number_of(content), content[2])
+            self._add_message(to, encoded, content[1], content[2])
         else:
             self._add_message(to, encoded, content, len(content))
         self._remember_head(payload, tag, encoded)
 
     def _remember_head(self, payload: Any, tag: Any, encoded: bytes) -> None:
-        """Let the quick way send messages with the same form and tag from now on."""
+        """Let the core send messages with the same form and tag from now on."""
         if self._tag_size is not None or not (tag is None or type(tag) in _QUICK_TAGS):
             return
         if type(payload) is bytes:
@@ -52,7 +52,7 @@ class Mailbox(RemoteAccess):
         else:
             return
         if key in self._heads_out:
-            return  # the message was too large for the quick way
+            return  # the message was too large for the core
         if len(self._heads_out) > _MOST_HEADS:
             self._heads_out.clear()
             self._dtypes_of_heads.clear()

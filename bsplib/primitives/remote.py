@@ -8,19 +8,27 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsplib.backends.parcels import IndexGet, Payload, StretchGet, StretchPut, WordsGet, WordsPut
+from bsplib.core.kinds import ASK, PLACED, STAGED_ASK, STAGED_PLACED
 from bsplib.core.lanes import Lane
+from bsplib.core.records import index_bytes
 from bsplib.errors import (
     BspError,
 )
 from bsplib.primitives.arrays import Arrays
 from bsplib.primitives.contracts import shares
 from bsplib.primitives.remote_array import RemoteArray
-from bsplib.transfers import messages
 from bsplib.transfers.casting import as_plain_array, cast_values, check_out
 from bsplib.transfers.coordinates import check_axes, elements
-from bsplib.transfers.delivery import (
-    PendingGet,
+from bsplib.transfers.delivery import PendingGet
+from bsplib.transfers.descriptions import (
+    IndexGet,
+    Put,
+    Site,
+    StretchGet,
+    StretchPut,
+    WordsGet,
+    WordsPut,
+    packed,
 )
 from bsplib.transfers.guard import plain
 from bsplib.transfers.irregular import (
@@ -33,7 +41,6 @@ from bsplib.transfers.irregular import (
     sort_by_process,
     whole_array,
 )
-from bsplib.transfers.outgoing import Early, Outgoing
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, encode_dtype
 from bsplib.transfers.target import Target, target_of
@@ -44,13 +51,16 @@ Offset = int | None
 otherwise."""
 
 
+_NO_DATA = np.empty(0, np.uint8)
+
+
 class RemoteAccess(Arrays):
     """One process's access to the registered arrays of the others."""
 
     def _put_slowly(
         self, operation: str, pid: Any, src: ArrayLike, dst: Any, offset: Offset, at: Any
     ) -> None:
-        """Accept a put with every check there is, and open a lane for those that follow."""
+        """Add a put, with every check there is, and open a lane for those that follow."""
         if self._unusable is not None or get_ident() != self._thread:
             self._check_usable(operation)
         to = self._check_pid(pid, operation)
@@ -70,49 +80,47 @@ class RemoteAccess(Arrays):
                 return
             self._add_stretch(operation, to, put, arranged)
         else:
-            payload = self._payload(operation, to, arranged)
-            self._outgoing(to).add_put(put, payload)
-            if self._watch is not None:
-                self._out[to].add_site(False, here(operation))
+            if self._watch is None and target.resolved:
+                self._open_lane(dst)
+            self._add_placed(to, put, arranged, None if self._watch is None else here(operation))
         if not target.resolved:
             self._unresolved.append(target)
 
     def _put_again(
         self, operation: str, pid: Any, to: int, src: Any, dst: Any, offset: Offset, at: Any
     ) -> bool:
-        """Try the quick way once more, where it may only have been named in another form."""
-        if at is None:  # perhaps pid is one of numpy's integers, or the values are a list
-            listed = as_plain_array(src) if self._lanes else None
-            other = listed is not None or pid.__class__ is not int
-            values = src if listed is None else listed
-            return other and self._try_put(operation, to, values, dst, offset)
-        if offset is not None:
+        """Convert the pid, or a list of numbers, and let the core try once more."""
+        if at is not None or not self._lanes:
             return False
-        lane = self._lanes.get(id(dst))
-        if lane is None or lane.array is not dst:
-            if self._watch is None:
-                self._open_lane(dst)
+        listed = as_plain_array(src)
+        if listed is None and pid.__class__ is int:
             return False
-        if not lane.alike or dst.ndim == 0:
-            return False
-        if type(at) is slice or (type(at) is int and -len(dst) <= at < len(dst)):
-            return self._try_put(operation, to, src, dst[at], None)
-        return False
-
-    def _payload(self, operation: str, to: int, values: Array) -> Payload:
-        if operation == "hpput":
-            return messages.lend_or_pack(values, self._port, to)
-        return messages.pack(values, self._port.stage, to)
+        return self._try_put(operation, to, src if listed is None else listed, dst, offset)
 
     def _add_stretch(self, operation: str, to: int, put: StretchPut, values: Array) -> None:
-        """Add a put that has been checked to the records of the quick way."""
+        """Add a put of elements that follow each other, which has been checked."""
         first = put.first * values.itemsize
         if self._is_small(values.nbytes):
             self._add_put(to, put.slot, first, np.ascontiguousarray(values))
             return
-        payload = self._payload(operation, to, values)
-        assert isinstance(payload, tuple)  # a ticket, since it is large
-        self._add_staged(to, put.slot, first, self._number_of(payload), values.nbytes)
+        ticket = None
+        if operation == "hpput" and values.flags.c_contiguous:
+            ticket = self._port.lend(values, to)
+        if ticket is None:
+            ticket, room = self._port.stage(values.nbytes, to)
+            np.copyto(room.view(values.dtype).reshape(values.shape), values)
+        self._add_staged(to, put.slot, first, ticket[1], values.nbytes)
+
+    def _add_placed(self, to: int, put: Put, values: Array, site: Site | None) -> None:
+        """Add a put that has been checked, with a description of its place."""
+        nbytes, box, description = values.nbytes, self._box, packed(put, site)
+        if self._is_small(nbytes):
+            self._describe(box, to, PLACED, description, 0, np.ascontiguousarray(values))
+        else:
+            (_, where, _), room = self._port.stage(nbytes, to)
+            np.copyto(room.view(values.dtype).reshape(values.shape), values)
+            self._describe_staged(box, to, STAGED_PLACED, description, 0, where, nbytes)
+        self._note_put(to, nbytes)
 
     def _open_lane(self, dst: Any) -> None:
         """Open a lane to an array, now that a transfer has been checked.
@@ -183,29 +191,23 @@ class RemoteAccess(Arrays):
             self._open_lane(src)
         if dst is None:
             self._fill_new(destination)
-        if at is None and self._try_get(operation, sender, src, destination, offset):
+        if self._try_get(operation, sender, src, destination, offset, at):
             return destination
         if operation == "hpget" and self._read_now(sender, target, get, destination):
             return destination
-        outgoing = self._outgoing_of_get(sender)
-        outgoing.add_get(get)
         site = None
         if self._watch is not None:
             site = here(operation)
-            outgoing.add_site(True, site)
             destination = self._watch.destination(destination, operation, new=dst is None)
         into = destination if type(destination) is np.ndarray else plain(destination)
-        self._gets.append(
-            PendingGet(sender, into, target.rearranged, target.dtype, get.nbytes, site=site)
-        )
+        self._ask(sender, get, PendingGet(sender, into, target.rearranged, target.dtype, site=site))
         return destination
 
-    def _outgoing_of_get(self, pid: int) -> Outgoing:
-        """Return where the long way adds gets; those that follow go the long way, too."""
-        if self._quick_gets:
-            self._spill_gets()
-        self._long_gets = True
-        return self._outgoing(pid)
+    def _ask(self, sender: int, get: StretchGet | IndexGet, pending: PendingGet) -> None:
+        """Ask another process for the values of a get that has been checked."""
+        description = packed(get, pending.site)
+        self._describe(self._box, sender, ASK, description, 0, _NO_DATA)
+        self._add_ask(sender, get.nbytes, pending)
 
     def _read_now(
         self, pid: int, target: Target, get: StretchGet | IndexGet, destination: Array
@@ -221,9 +223,8 @@ class RemoteAccess(Arrays):
         if memory is None:
             return False
         target.read(memory, get, destination)
-        early = self._early.setdefault(pid, Early())
-        early.gets += 1
-        early.bytes_read += get.nbytes
+        self._early_gets[pid] = self._early_gets.get(pid, 0) + 1
+        self._note_get(pid, get.nbytes)
         return True
 
     # -- the array of another process -----------------------------------------------------------
@@ -316,13 +317,57 @@ class RemoteAccess(Arrays):
             what = cast_values("put_at", values, dtype, exact=self._watch is not None)
             to, at, what = broadcast("put_at", *named[:2], what)
             words = self._words("put_at", registration, to, at, named.inner)
-            for pid, where, payload in words.deal(what.reshape(-1), self._port.stage):
-                outgoing = self._outgoing(pid)
-                outgoing.add_words(WordsPut(registration.slot, code, 1), where, payload)
-                if self._watch is not None:
-                    outgoing.add_site(False, here("put_at"))
+            put = packed(WordsPut(registration.slot, code), self._site("put_at"))
+            rooms = self._rooms(
+                {
+                    pid: (index_bytes(number) + number * dtype.itemsize)
+                    for pid, number in words.numbers.items()
+                }
+            )
+            words.deal(what.reshape(-1), {pid: room for pid, (_, room) in rooms.items()})
+            for pid, (where, room) in rooms.items():
+                number = words.numbers[pid]
+                self._add_words(pid, (PLACED, STAGED_PLACED), put, number, where, room)
+                self._note_put(pid, number * dtype.itemsize)
         except BspError as error:
             self._fail(error)
+
+    def _site(self, operation: str) -> Site | None:
+        """Return the place of the present call, where the run is checked."""
+        return None if self._watch is None else here(operation)
+
+    def _rooms(self, sizes: dict[int, int]) -> dict[int, tuple[int | None, Array]]:
+        """Return memory for the data of a record for each process.
+
+        Args:
+            sizes: bytes, by process.
+
+        Returns:
+            By process: where the memory is staged, or None, and the memory.
+        """
+        rooms: dict[int, tuple[int | None, Array]] = {}
+        for pid, nbytes in sizes.items():
+            if self._is_small(nbytes):
+                rooms[pid] = None, np.empty(nbytes, np.uint8)
+            else:
+                (_, where, _), room = self._port.stage(nbytes, pid)
+                rooms[pid] = where, room
+        return rooms
+
+    def _add_words(
+        self,
+        to: int,
+        kinds: tuple[int, int],
+        description: bytes,
+        number: int,
+        where: int | None,
+        room: Array,
+    ) -> None:
+        """Add a record of single words; its kind depends on where its data are."""
+        if where is None:
+            self._describe(self._box, to, kinds[0], description, number, room)
+        else:
+            self._describe_staged(self._box, to, kinds[1], description, number, where, len(room))
 
     def get_at(
         self,
@@ -371,15 +416,15 @@ class RemoteAccess(Arrays):
             if out is None:
                 self._fill_new(destination)
             words = self._words("get_at", registration, of, at, named.inner)
-            site = None if self._watch is None else here("get_at")
-            for pid, where, positions in words.deal_positions(self._port.stage):
-                nbytes = words.numbers[pid] * dtype.itemsize
-                outgoing = self._outgoing_of_get(pid)
-                outgoing.add_words_get(WordsGet(registration.slot, nbytes), where)
-                if site is not None:
-                    outgoing.add_site(True, site)
-                into = plain(destination)
-                self._gets.append(PendingGet(pid, into, None, dtype, nbytes, positions, site))
+            site = self._site("get_at")
+            rooms = self._rooms({pid: 8 * number for pid, number in words.numbers.items()})
+            positions = words.deal_positions({pid: room for pid, (_, room) in rooms.items()})
+            for pid, (where, room) in rooms.items():
+                number = words.numbers[pid]
+                get = WordsGet(registration.slot, number * dtype.itemsize)
+                self._add_words(pid, (ASK, STAGED_ASK), packed(get, site), number, where, room)
+                pending = PendingGet(pid, plain(destination), None, dtype, positions[pid], site)
+                self._add_ask(pid, get.nbytes, pending)
             if self._watch is not None and destination.size:
                 destination = self._watch.destination(destination, "get_at", new=out is None)
         except BspError as error:

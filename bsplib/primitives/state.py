@@ -6,10 +6,9 @@ no attribute of its own. Only a recorder adds some (:mod:`bsplib.recording.recor
 
 from __future__ import annotations
 
-import marshal
 import operator
 import weakref
-from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,21 +17,15 @@ import numpy as np
 
 from bsplib import call_site
 from bsplib.backends.base import Port
-from bsplib.backends.parcels import Payload, Ticket
 from bsplib.core.box import Box
 from bsplib.core.lanes import Lane
-from bsplib.core.meeting import Meeting
+from bsplib.core.records import Record
 from bsplib.core.values import Values
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
-from bsplib.transfers import messages
 from bsplib.transfers.casting import as_array
-from bsplib.transfers.delivery import PendingGet
-from bsplib.transfers.irregular import UncheckedWords
 from bsplib.transfers.order import no_process
-from bsplib.transfers.outgoing import Early, Outgoing
 from bsplib.transfers.place import Array, address
 from bsplib.transfers.registry import Registration, Registry
-from bsplib.transfers.target import Target
 from bsplib.transfers.watch import Quarantine, Watch
 
 if TYPE_CHECKING:
@@ -62,7 +55,7 @@ class GroupState(Values):
     """
 
     def __init__(self, port: Port, terms: Terms, parent: GroupState | None = None) -> None:
-        super().__init__(port.pid, port.nprocs, *_quick_way_of(port))
+        super().__init__(port.pid, port.nprocs, port.meeting(), _box_of(port))
         self._clock = port.clock
         """The clock of this process where its time is virtual; it stands still in primitives."""
         self._timed = port.clock is not None
@@ -75,31 +68,17 @@ class GroupState(Values):
         """The group that was partitioned or split into this one; None for the whole run."""
         self._watch = self._new_watch() if terms.check else None
         """What ``check=True`` observes; None without it. Changed by every transfer."""
-        self._long = terms.check
-        """No superstep may end by the quick way."""
+        self._checked = terms.check
+        """The run is checked: each record says where its call stands."""
         self._declare_values()
         self._declare_collected()
         self._declare_lasting()
         self._declare_use()
 
     def _declare_collected(self) -> None:
-        """Set what primitives collect on the long way, and the end of the superstep empties."""
-        self._out = defaultdict[int, Outgoing](Outgoing)
-        """What waits for the end of the superstep, by receiving pid. Filled by :meth:`_outgoing`
-        and :meth:`_spill`, emptied at the end."""
-        self._early: dict[int, Early] = {}
-        """Counts of what hpput and hpget have done already, by pid. Filled by hpget and
-        :meth:`_spill`; a new dictionary after each superstep that used it."""
-        self._gets: list[PendingGet] = []
-        """Where the values of gets go, in program order. Filled by gets, emptied when the
-        superstep's end has served them."""
-        self._unresolved: list[Target | UncheckedWords] = []
-        """Transfers that can be checked at the superstep's end only, since they name arrays
-        made in this superstep. Filled by puts and gets, emptied at the end."""
-        self._tickets: list[Ticket] = []
-        """Tickets of staged payloads that records name by their position here; only where the
-        processes share no memory. Emptied by :meth:`_spill`."""
-
+        """Set what primitives collect beside the records."""
+        self._answers: Iterator[Record] = iter(())
+        """Records that answer the gets of this superstep, in the order of the gets."""
         self._awaited: dict[int, weakref.ref[Array]] = {}
         """Results of gets by index, by their ``id()``. Filled and emptied by
         :mod:`bsplib.primitives.remote_array`."""
@@ -202,101 +181,29 @@ class GroupState(Values):
             )
         return number
 
-    # -- from the quick way to the long one ------------------------------------------------------
+    # -- staged values ----------------------------------------------------------------------------
 
-    def _outgoing(self, pid: int) -> Outgoing:
-        """Return where the long way adds transfers, behind all records so far."""
-        if self._has_records():
-            self._spill()
-        outgoing: Outgoing = self._out[pid]
-        return outgoing
-
-    def _spill(self) -> None:
-        """Move all that the quick way has collected in this superstep to the long way."""
-        if self._has_records():
-            for pid in range(self._nprocs):
-                for record in self._own_records(pid):
-                    self._move(pid, *record)
-            self._drop_records()
-            self._tickets.clear()
-            self._has_spilled = True
-        if self._quick_gets:
-            self._spill_gets()
-        if self._has_early:
-            for pid, count in enumerate(self._early_puts):
-                if count:
-                    early = self._early.setdefault(pid, Early())
-                    early.puts += count
-                    early.bytes_written += self._early_bytes[pid]
-        self._forget_counts()
-
-    def _move(
-        self, pid: int, is_message: bool, slot: int, first: int, head: bytes | None, data: Any
-    ) -> None:
-        """Move one record to the long way."""
-        payload: Payload = self._packed(data, pid, is_message)
-        if head is not None:
-            self._out[pid].add_message(marshal.loads(head), payload)
-        else:
-            self._out[pid].add_stretch(slot, first // self._registry.itemsize(slot), payload)
-
-    def _packed(self, data: Any, pid: int, is_message: bool) -> Payload:
-        """Return the payload of a record as the long way has it."""
-        if isinstance(data, tuple):
-            return self._ticket(*data)
-        if len(data) <= messages.INLINE:
-            return bytes(data)
+    def _stage_room(self, nbytes: int, to: int, is_message: bool) -> int:
+        """Return the byte at which values can be staged; -1 where there is no memory."""
         stage = self._port.stage_message if is_message else self._port.stage
-        return messages.pack(np.frombuffer(data, np.uint8), stage, pid)
-
-    def _spill_gets(self) -> None:
-        """Move the quick gets to the long way, and let all others of the superstep go it."""
-        for dst, there, nbytes, pid, lane in self._quick_gets:
-            first = (there - lane.addresses[pid]) // dst.itemsize
-            self._out[pid].add_stretch_get(lane.slot, first, nbytes)
-            self._gets.append(PendingGet(pid, dst, None, dst.dtype, nbytes))
-        self._quick_gets.clear()
-        self._gets_are_direct = True
-        self._long_gets = True
-
-    def _number_of(self, ticket: Ticket) -> int:
-        """Return the number by which a record names a staged payload."""
-        if self._meeting.is_quick:
-            return self._port.name_staged(ticket)
-        self._tickets.append(ticket)
-        return len(self._tickets) - 1
-
-    def _ticket(self, number: int, nbytes: int) -> Ticket:
-        """Return the ticket of a payload that a record of this process names by a number."""
-        return (
-            self._port.ticket_of(number, nbytes)
-            if self._meeting.is_quick
-            else self._tickets[number]
-        )
-
-    def _room_staged(self, nbytes: int, to: int) -> int:
-        """Return the byte at which values of a put can be staged; -1 where there is no memory."""
-        return self._byte_of_room(self._port.stage, nbytes, to)
-
-    def _room_for_message(self, nbytes: int, to: int) -> int:
-        """Return the byte at which a payload can be staged; -1 where there is no memory."""
-        return self._byte_of_room(self._port.stage_message, nbytes, to)
-
-    def _byte_of_room(self, stage: messages.Stage, nbytes: int, to: int) -> int:
         try:
-            ticket, _ = stage(nbytes, to)
-        except BspError:  # the long way tries again, and its error names the line
+            (_, where, _), _ = stage(nbytes, to)
+        except BspError:  # the call is checked, and tries again: its error names the line
             return -1
-        return self._number_of(ticket)
+        return where
 
     def _stage(self, values: Any, nbytes: int, to: int) -> int:
-        """Stage the values of a put; return their number, -1 where there is no memory."""
+        """Stage the values of a put; return where they are, -1 where there is no memory."""
         try:
-            ticket, room = self._port.stage(nbytes, to)
-        except BspError:  # the long way tries again, and its error names the line
+            (_, where, _), room = self._port.stage(nbytes, to)
+        except BspError:  # as above
             return -1
         np.copyto(room.view(values.dtype).reshape(values.shape), values)
-        return self._number_of(ticket)
+        return where
+
+    def _fetch(self, source: int, where: int, nbytes: int) -> memoryview:
+        """Return what a process has staged."""
+        return self._port.fetch((source, where, nbytes))
 
     def _find_there(self, lane: Lane, pid: int) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
@@ -373,6 +280,6 @@ class GroupState(Values):
             self._port.release(registration.memory)
 
 
-def _quick_way_of(port: Port) -> tuple[Meeting, Box]:
-    """Return what the core needs: the meetings of a group, and the box of this process."""
-    return port.meeting(), Box(port.pid, port.nprocs, port.box_memory())
+def _box_of(port: Port) -> Box:
+    """Return a box for records of this process."""
+    return Box(port.pid, port.nprocs, port.box_memory())

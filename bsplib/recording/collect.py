@@ -6,6 +6,7 @@ then ends with the last superstep that all its processes have recorded.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from bsplib.backends.members import named
 from bsplib.errors import TraceError
 from bsplib.recording.lifetimes import Caller, Noted, lifetime_of
+from bsplib.recording.packing import heads, unpacked, whole_chunks
 from bsplib.recording.records import (
     FROM_SYSTEM,
     MAX_NUMBER,
@@ -33,7 +35,7 @@ from bsplib.recording.records import (
     root_group,
 )
 from bsplib.recording.samples import joined_samples, read_samples
-from bsplib.recording.spool import HEADER
+from bsplib.recording.spool import CHUNKS, HEADER
 from bsplib.recording.trace_document import checked_reasons
 from bsplib.sync_kinds import Kind
 
@@ -108,8 +110,8 @@ def collect(
         meta=meta,
         lifetime=lifetime_of([part.told.noted for part in parts], hosts, caller),
         steal_ns=NOT_MEASURED if caller is None else caller.steal_ns,
-        measured=_reasons([part.told.measured for part in parts]),
         samples=joined_samples([part.samples for part in parts]),
+        measured=reasons_of([part.told.measured for part in parts]),
     )
     missing = tuple(pid for pid, part in enumerate(parts) if not part.begun)
     return Collected(_keep_whole(run), lost, len(missing) < nprocs, missing)
@@ -131,7 +133,7 @@ def _hosts(found: Sequence[Host | None]) -> dict[str, Any]:
     return {"hosts": names, "clock_bounds_s": bounds, "cores": cores}
 
 
-def _reasons(told: Sequence[dict[str, str]]) -> dict[str, str]:
+def reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
     """Return why something was not measured in some process; empty text where it was in all."""
     reasons: dict[str, str] = {}
     for of_process in told:
@@ -154,6 +156,8 @@ class _Told:
     host: Host | None = None
     noted: Noted = field(default_factory=Noted)
     measured: dict[str, str] = field(default_factory=dict)
+    sampled: list[int] = field(default_factory=list)
+    """The number in the run of each stack of its samples."""
 
 
 @dataclass(frozen=True)
@@ -172,10 +176,10 @@ class _Part:
 def _read_part(
     folder: Path, pid: int, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
 ) -> _Part:
-    records, reason = _read_table(folder / f"{pid}.records", RECORD)
-    traffic, _ = _read_table(folder / f"{pid}.traffic", TRAFFIC)
-    group_of, stack_of, told = _read_definitions(folder / f"{pid}.definitions", groups, stacks)
-    sound = _sound(records, len(group_of), len(stack_of))
+    records, reason = read_table(folder / f"{pid}.records", RECORD)
+    traffic, _ = read_table(folder / f"{pid}.traffic", TRAFFIC)
+    group_of, stack_of, told = read_definitions(folder / f"{pid}.definitions", groups, stacks)
+    sound = sound_rows(records, len(group_of), len(stack_of))
     if len(sound) < len(records):
         reason = reason or "a number is out of range"
     sound["pid"] = pid
@@ -183,12 +187,12 @@ def _read_part(
     sound["stack"] = stack_of[sound["stack"]]
     # A process writes traffic before its record: rows beyond the records were left unfinished.
     within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))
+    samples = read_samples(folder, pid, told.sampled, lambda: sound)
     begun = (folder / f"{pid}.records").exists()
-    samples = read_samples(folder, pid, stacks, sound)
     return _Part(sound, traffic[within], reason, begun, told, samples)
 
 
-def _sound(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
+def sound_rows(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
     """Copy the records before the first one whose numbers are out of range."""
     wrong = np.zeros(len(records), bool)
     for name in RECORD.names or ():
@@ -209,18 +213,41 @@ def _joined_traffic(parts: list[_Part]) -> NDArray[np.void]:
     return np.concatenate(joined)
 
 
-def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str]:
+def read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str]:
     """Return the complete rows of a table, and the reason why recording stopped, if it did."""
     raw = path.read_bytes() if path.exists() else b""
     if len(raw) < HEADER.size:
         return np.zeros(0, dtype), "there was no room for a first record" if path.exists() else ""
-    count, reason = HEADER.unpack_from(raw)
-    there = (len(raw) - HEADER.size) // dtype.itemsize
-    rows = np.frombuffer(raw, dtype, min(count, there), HEADER.size)
-    return rows, os.strerror(reason) if 0 < reason < 2**31 else ""
+    rows, written, reason = read_rows(raw, dtype)
+    every = heads(unread_chunks(path))
+    chunks = [unpacked(payload, head.rows, dtype) for head, payload in every]
+    if len(chunks) < written:
+        raise ValueError(f"{len(chunks)} chunks of {written} are there")
+    if len(chunks) > written:  # the process was killed before it could use the memory anew
+        rows = rows[:0]
+    return np.concatenate([*chunks, rows]), os.strerror(reason) if 0 < reason < 2**31 else ""
 
 
-def _read_definitions(
+def read_rows(raw: bytes, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], int, int]:
+    """Return the rows of a mapped file, the number of chunks before them, and an ``errno``."""
+    count, word = HEADER.unpack_from(raw) if len(raw) >= HEADER.size else (0, errno.ENOSPC)
+    there = max(len(raw) - HEADER.size, 0) // dtype.itemsize
+    count = min(count, there)
+    rows = np.frombuffer(raw, dtype, count, HEADER.size) if count else np.zeros(0, dtype)
+    return rows, word >> 32, word & (2**32 - 1)
+
+
+def unread_chunks(path: Path) -> memoryview:
+    """Return the whole chunks of a table; a last one that is not whole is left out.
+
+    Args:
+        path: the mapped file of the table.
+    """
+    chunks = path.with_name(path.name + CHUNKS)
+    return whole_chunks(memoryview(chunks.read_bytes() if chunks.exists() else b""))
+
+
+def read_definitions(
     path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], _Told]:
     """Return the numbers that the groups and stacks of a process have in the run, and the rest.
@@ -234,8 +261,10 @@ def _read_definitions(
     for line in text.split("\n")[:-1]:  # a last line without its end is incomplete
         what, value = json.loads(line)
         if what == "stack":
-            stack = tuple(Frame(*frame) for frame in value)
-            stack_of.append(stacks.setdefault(stack, len(stacks)))
+            stack_of.append(_number(value, stacks))
+        elif what == "sampled":
+            number, frames = value
+            told.sampled[number : number + 1] = [_number(frames, stacks)]
         elif what == "host":
             told.host = Host.of_json(value)  # the last one counts
         elif what == "measured":
@@ -251,6 +280,12 @@ def _read_definitions(
                 group = group._replace(parent=group_of[group.parent])
             group_of.append(groups.setdefault(group, len(groups)))
     return np.array(group_of, np.int32), np.array(stack_of, np.int32), told
+
+
+def _number(frames: list[Any], stacks: dict[Stack, int]) -> int:
+    """Return the number of a stack in the run, to which it is added if it is new."""
+    stack = tuple(Frame(*frame) for frame in frames)
+    return stacks.setdefault(stack, len(stacks))
 
 
 def first_half(run: Run) -> Run:

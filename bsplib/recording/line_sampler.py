@@ -1,40 +1,37 @@
 """The samples of one process: what its thread executed, at regular times.
 
-A process has two files of its own beside its records. ``PID.samples`` has rows of four integers:
-ticks that found the same stack one after the other (``bsplib.core.sampling.Sampler``).
-``PID.places`` has one line of JSON for each stack: whether its innermost call is a communication
-primitive, and its frames. Both are written without a buffer, in between two instructions of the
-program, which may be inside any function of Python, this recorder among them.
+The sampler (:mod:`bsplib.core.sampling`) calls this between two instructions of the program, which
+may be inside any function of Python, the recorder among them. So what it finds is written through
+the two methods of the spool that expect this (:meth:`bsplib.recording.spool.Spool.add_samples`).
 
-Memory is bounded: beyond ``MAX_STACKS`` stacks, a new one is recorded as its innermost function.
+Memory is bounded: beyond ``MAX_STACKS`` stacks, a new one is recorded as its innermost function,
+and beyond ``MAX_SAMPLES`` samples, no more are kept.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
-import json
 import os
+import time
 from collections.abc import Callable
-from pathlib import Path
 from types import CodeType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.core.sampling import MOST_CALLS, Place, Sampler
-from bsplib.recording.record_folder import PLACES, SAMPLES
-from bsplib.recording.records import Frame, Stack
-from bsplib.recording.stacks import shortened
+from bsplib.core.sampling import MOST_CALLS, STATES, Place, Sampler
+from bsplib.recording.records import MAX_NUMBER, SAMPLE, Doing, Frame, Stack
+from bsplib.recording.spool import Spool
 
 INTERVAL_NS = 997_000
 """Time from one sample to the next: 1 kHz, but in no step with what a program repeats each ms."""
-TICKS = np.dtype(
-    [("first", np.int64), ("last", np.int64), ("count", np.int64), ("stack", np.int64)]
-)
-"""A row of the file of samples; times are in ns since the barrier before ``main``. ``stack`` is
-``STATES`` times the number of the stack, plus the state of the thread."""
 MAX_STACKS = 20_000
+MAX_SAMPLES = 2**26
+"""Of one process: 18 hours at 1 kHz."""
+_BY_STATE = np.array([Doing.COMPUTING, Doing.BLOCKED, Doing.NO_CORE], np.uint8)
+"""What a process does outside of calls and syncs, by the state of its thread."""
 _CUT = Frame("", "[calls left out]", 0, 0)
 """Stands for the outer calls of a stack that is too deep, or one of too many."""
 
@@ -53,8 +50,7 @@ class LineSampler:
     """Samples this process from the start to the end of ``main``.
 
     Args:
-        folder: of the records.
-        pid: this process.
+        spool: to which the samples are written.
         outermost: code of the function that calls ``main``; stacks begin above it.
         began_ns: time 0 of the records.
         now: returns the time on the clock of the records.
@@ -62,56 +58,34 @@ class LineSampler:
 
     def __init__(
         self,
-        folder: Path,
-        pid: int,
+        spool: Spool,
         outermost: CodeType,
         began_ns: int,
         now: Callable[[], int],
     ) -> None:
-        import time  # noqa: PLC0415  # the name is needed nowhere else
-
-        self._paths = [folder / f"{pid}.{name}" for name in (SAMPLES, PLACES)]
-        self._files: list[int] = []
+        self._spool: Spool | None = spool
         self._outermost = outermost
         # The clocks of the hosts of a run differ, and the records have that of process 0.
         self._began_ns = began_ns - (now() - time.perf_counter_ns())
-        self._numbers: dict[tuple[Stack, bool], int] = {}
+        self._left = MAX_SAMPLES
+        self._numbers: dict[Stack, int] = {}
         self._owner = os.getpid()
         self._sampler = Sampler(INTERVAL_NS, self._define_safely, self._save_safely)
 
     def start(self) -> str:
         """Start sampling; return why that was impossible, empty where it was not."""
         try:
-            for path in self._paths:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-                self._files.append(os.open(path, flags, 0o600))
             self._sampler.start()
         except (OSError, ValueError) as error:
-            self._close()
+            self._spool = None
             return str(error)
         return ""
 
     def close(self) -> None:
         """End sampling, and write what was sampled; what a forked process has is not its own."""
-        if self._files and os.getpid() == self._owner:
+        if self._spool is not None and os.getpid() == self._owner:
             self._sampler.stop()
-        self._close()
-
-    def _close(self) -> None:
-        files, self._files = self._files, []
-        for file in files:
-            os.close(file)
-
-    def _write(self, which: int, content: bytes) -> None:
-        """Write to a file; where that is impossible, what comes after it is lost."""
-        if not self._files or os.getpid() != self._owner:
-            return
-        left = memoryview(content)
-        try:
-            while left:
-                left = left[os.write(self._files[which], left) :]
-        except OSError:
-            self._close()
+        self._spool = None
 
     def _define_safely(self, places: list[Place]) -> int:
         try:
@@ -135,26 +109,42 @@ class LineSampler:
         for file, *_ in call_site.stack_of_error(error.__traceback__):
             if not call_site.is_own_file(file) and not call_site.is_installed(file):
                 raise error
-        self._close()
+        self._spool = None
 
     def _save(self, rows: list[int]) -> None:
-        table = np.array(rows, np.int64).reshape(-1, 4)
-        table[:, :2] -= self._began_ns
-        self._write(0, table.tobytes())
+        """Write the samples of rows of ticks (:class:`bsplib.core.sampling.Sampler`)."""
+        spool = self._writable()
+        if spool is None or not rows:
+            return
+        first, last, count, what = np.array(rows, np.int64).reshape(-1, 4).T
+        count = np.minimum(count, self._left - (np.cumsum(count) - count)).clip(0)
+        self._left -= int(count.sum())
+        each = np.repeat(np.arange(len(count)), count)
+        place, state = np.divmod(what[each], STATES)
+        samples = np.zeros(len(each), SAMPLE)
+        samples["time"] = _times(first, last, count, each) - self._began_ns
+        samples["stack"], is_call = np.divmod(place, 2)
+        samples["doing"] = np.where(is_call, Doing.CALL, _BY_STATE[state])
+        within = (samples["time"] >= 0) & (samples["time"] <= MAX_NUMBER)
+        spool.add_samples(samples[within])
 
     def _define(self, places: list[Place]) -> int:
-        """Return the number of a stack."""
+        """Return twice the number of a stack, plus 1 where it is inside a communication call."""
         stack, is_call = self._stack_of(places)
-        known = self._numbers.get((stack, is_call))
-        if known is not None:
-            return known
-        if len(self._numbers) >= MAX_STACKS and len(stack) > 1:
+        number = self._numbers.get(stack)
+        if number is None and len(self._numbers) >= MAX_STACKS and len(stack) > 1:
             stack = (_CUT, stack[-1])
-            if (known := self._numbers.get((stack, is_call))) is not None:
-                return known
-        number = self._numbers[stack, is_call] = len(self._numbers)
-        self._write(1, (json.dumps([is_call, shortened(stack)]) + "\n").encode())
-        return number
+            number = self._numbers.get(stack)
+        if number is None:
+            number = len(self._numbers)
+            if (spool := self._writable()) is not None:
+                spool.define_sampled(number, stack)  # may raise what a handler of the program does
+            self._numbers[stack] = number
+        return 2 * number + is_call
+
+    def _writable(self) -> Spool | None:
+        """Return the spool; None in a forked process, and after an error."""
+        return self._spool if os.getpid() == self._owner else None
 
     def _stack_of(self, places: list[Place]) -> tuple[Stack, bool]:
         """Return a stack from ``main`` down, and whether it is inside a communication call."""
@@ -171,6 +161,19 @@ class LineSampler:
         if is_cut:
             frames.append(_CUT)
         return tuple(reversed(frames)), _is_call(places)
+
+
+def _times(
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    count: NDArray[np.int64],
+    each: NDArray[np.intp],
+) -> NDArray[np.int64]:
+    """Return the times of ticks, which are evenly spaced in a row; ``each`` has their rows."""
+    steps = (last - first) / np.maximum(count - 1, 1)
+    within = np.arange(len(each)) - (np.cumsum(count) - count)[each]
+    times: NDArray[np.int64] = first[each] + (within * steps[each]).astype(np.int64)
+    return times
 
 
 def _is_call(places: list[Place]) -> bool:

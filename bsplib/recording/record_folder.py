@@ -1,7 +1,6 @@
 """A folder of records: files of the processes of a run, and ``run.json``, which describes the run.
 
-It has the files of each process that wrote here: three (:mod:`bsplib.recording.spool`), and two
-more of one that was sampled (:mod:`bsplib.recording.line_sampler`). A run on
+It has up to six files of each process that wrote here (:mod:`bsplib.recording.spool`). A run on
 several hosts that share no file system has a folder of this form on each of them.
 """
 
@@ -16,11 +15,9 @@ from bsplib.errors import TraceError
 from bsplib.output_file import UNFINISHED
 from bsplib.recording.trace_document import FORMAT_VERSION, MAX_NPROCS
 
-SAMPLES, PLACES = "samples", "places"
-"""Last parts of the names of the files of a process that is sampled; others have none."""
 PREFIX = ".bsp-records-"
 """Beginning of the name of a folder beside a trace."""
-FILES = ("records", "traffic", "definitions", SAMPLES, PLACES)
+FILES = ("records", "traffic", "definitions", "records.chunks", "traffic.chunks", "samples")
 """Last parts of the names of the files of a process; its pid is the first part."""
 
 _ABOUT = "run.json"

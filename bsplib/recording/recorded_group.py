@@ -14,18 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from bsplib.backends.base import Port
-from bsplib.backends.parcels import traffic_of
 from bsplib.group import Group
 from bsplib.primitives.state import Terms
 from bsplib.recording.recorder import Recorder
-from bsplib.recording.records import Direction, GroupInfo
+from bsplib.recording.records import GroupInfo
 from bsplib.sync_kinds import Kind
-from bsplib.transfers.outgoing import Early, Outgoing
-
-_SYNC = Kind.SYNC
-_NOTHING = 0, 0
-_Traffic = tuple[dict[int, Outgoing], dict[int, Early]]
-_end_superstep = Group._end_superstep
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -81,57 +74,33 @@ class RecordedGroup(Group):
     def _now(self) -> int:
         return self._port.now()
 
-    def _sync_recorded_slowly(self, arrive: int) -> None:
-        """End a superstep by the long way, and write its record."""
-        superstep, traffic = self._superstep, self._traffic()
-        _end_superstep(self, _SYNC, arrive)
-        end = self._now()
-        stack = self._stack_keys.number(1)
-        self._write(superstep, _SYNC, stack, arrive, min(self._port.released, end), end, traffic)
-
     def _end_superstep(self, kind: Kind, stamp: int) -> None:  # noqa: ARG002  # stamped here
         """Record the end of ``main``."""
         arrive = self._stamp_arrival()
-        superstep, traffic = self._superstep, self._traffic()
-        _end_superstep(self, kind, arrive)
-        stack = self._recorder.stack_of_end()
-        self._write(superstep, kind, stack, arrive, arrive, arrive, traffic)
+        superstep = self._superstep
+        super()._end_superstep(kind, arrive)
+        self._write(superstep, kind, self._recorder.stack_of_end(), arrive, arrive, arrive)
 
     def _end_oblivious(self, n: int, stamp: int) -> None:  # noqa: ARG002  # stamped here
         arrive = self._stamp_arrival()
-        superstep, traffic = self._superstep, self._traffic()
+        superstep = self._superstep
         super()._end_oblivious(n, arrive)
         end = self._now()
         stack = self._stack_keys.number(1)
-        self._write(
-            superstep, Kind.OBLSYNC, stack, arrive, min(self._port.released, end), end, traffic
-        )
+        released = min(self._meeting.released, end)
+        self._write(superstep, Kind.OBLSYNC, stack, arrive, released, end)
 
     def _stamp_arrival(self) -> int:
         arrive = self._now()
         self._log.arrive(arrive, self._comm_ns)
         return arrive
 
-    def _traffic(self) -> _Traffic:
-        """Return what was transferred in this superstep, which goes the long way from now on."""
-        self._spill()
-        return {**self._out}, self._early
-
     def _write(
-        self,
-        superstep: int,
-        kind: Kind,
-        stack: int,
-        arrive: int,
-        released: int,
-        end: int,
-        traffic: _Traffic,
+        self, superstep: int, kind: Kind, stack: int, arrive: int, released: int, end: int
     ) -> None:
         log = self._log
         try:
-            for direction, partners in zip(Direction, _count(*traffic), strict=True):
-                for pid, (nbytes, messages) in partners.items():
-                    log.add_traffic(pid, direction, nbytes, messages)
+            self._write_counts()
             log.add_superstep(superstep, kind, stack, arrive, released, end, self._comm_ns)
         except OverflowError:  # a virtual time beyond 2**63 ns
             self._recorder.stop(OSError(errno.ERANGE, os.strerror(errno.ERANGE)))
@@ -148,7 +117,7 @@ class RecordedGroup(Group):
         arrive = self._stamp_arrival()
         stack = self._stack_keys.number(1)
         super()._leave()
-        self._write(self._superstep, Kind.END, stack, arrive, arrive, arrive, ({}, {}))
+        self._write(self._superstep, Kind.END, stack, arrive, arrive, arrive)
         parent = self._parent
         assert isinstance(parent, RecordedGroup)
         self._log.leave(parent._log, self._now())
@@ -161,23 +130,3 @@ class RecordedGroup(Group):
     move = _timed(Group.move)
     hpmove = _timed(Group.hpmove)
     _unwrap = _timed(Group._unwrap)
-
-
-_Amounts = dict[int, tuple[int, int]]
-"""Bytes and messages, by pid."""
-
-
-def _count(out: dict[int, Outgoing], early: dict[int, Early]) -> tuple[_Amounts, _Amounts]:
-    """Return what was sent to each process, and what was got from each."""
-    sent: _Amounts = {}
-    got: _Amounts = {}
-    for pid, outgoing in out.items():
-        traffic = traffic_of(outgoing.parcel())
-        sent[pid] = traffic.sent_bytes, outgoing.count()
-        got[pid] = traffic.asked_bytes, outgoing.number_of_gets()
-    for pid, done in early.items():
-        nbytes, count = sent.get(pid, _NOTHING)
-        sent[pid] = nbytes + done.bytes_written, count + done.puts
-        nbytes, count = got.get(pid, _NOTHING)
-        got[pid] = nbytes + done.bytes_read, count + done.gets
-    return sent, got

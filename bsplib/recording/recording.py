@@ -34,7 +34,9 @@ from bsplib.recording.records import RECORD, TRAFFIC, Run
 from bsplib.recording.recovery import elsewhere
 from bsplib.recording.sources import with_digests
 from bsplib.recording.spool import HEADER, ROWS_AT_FIRST
-from bsplib.recording.trace import read_trace
+from bsplib.recording.trace import read_trace, write_packed
+from bsplib.recording.trace_document import TraceTooLongError
+from bsplib.recording.whole import collect_whole
 from bsplib.visible import text_of
 
 _FIRST_BYTES = 2 * HEADER.size + ROWS_AT_FIRST * (RECORD.itemsize + TRAFFIC.itemsize)
@@ -152,8 +154,11 @@ class Recording:
         if not self.folder.exists():
             return f"{self.folder} was removed while the program ran; no trace was written"
         try:
-            folders = [self.folder] * self._nprocs
             self._caller.write()
+            if complete and self._add_whole():
+                remove(self.folder, self._nprocs)
+                return ""
+            folders = [self.folder] * self._nprocs
             found = collect(folders, complete=complete, meta=self._meta, caller=self._caller)
             if found.begun and found.missing and self._about["spread"]:
                 return f"no trace was written: {elsewhere(self.folder, self._about)}"
@@ -169,6 +174,22 @@ class Recording:
             return f"{losses}; no trace was written"
         holds = f"{self.target} holds the supersteps that all processes recorded before"
         return "; ".join(filter(None, [losses, left_out, (losses or left_out) and holds]))
+
+    def _add_whole(self) -> bool:
+        """Write the trace of a run whose records need no look; return whether that is possible."""
+        if self._about["spread"] or self._caller.is_virtual:
+            return False
+        whole = collect_whole(self.folder, self._nprocs, self._meta, self._caller)
+        if whole is None:
+            return False
+        earlier = read_trace(self.target).runs if is_begun(self.target) else ()
+        whole = whole._replace(run=with_digests(whole.run, self._started_s))
+        try:
+            write_packed(self.target, earlier, whole, self.folder)
+        except TraceTooLongError:  # a part of it can be written
+            return False
+        _written[self.target] = _signature(self.target)
+        return True
 
     def _add(self, run: Run) -> str:
         """Write the trace, without the end of a run that is too long; return what was left out."""

@@ -267,7 +267,7 @@ class Run:
     directory), backend, host, cores, versions, core (``bsplib.core.BUILD``), started
     (ISO 8601), error, machine; machine_given: whether the program named the machine;
     cpu_measured: whether records have CPU time; absent: see :attr:`absent`;
-    repeat: see :attr:`repeat`.
+    repeat: see :attr:`repeat`; sample_ns: time from one sample of a process to the next.
     Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
     together) and clock_bounds_s (by host: the greatest possible error of its times against
     those of process 0, in seconds)."""

@@ -1,7 +1,16 @@
 """The files to which a process writes its records while the program runs.
 
 Rows are written directly into mapped files, so that they are kept if the process is
-killed; ``bsplib.recording.collect`` reads them when the run has ended in any way.
+killed; ``bsplib.recording.collect`` reads them when the run has ended in any way. When a mapped
+file has ``CHUNK_ROWS`` rows, they become a chunk (:mod:`bsplib.recording.packing`) at the end
+of another file, and the mapped file is used anew: so the files of a long run are short.
+
+A process may be killed at any moment of that. The chunk is written first, then the number of
+rows becomes 0, then the number of chunks in the mapped file is raised. So where there is one whole
+chunk more than that number, the mapped rows are either in that chunk or none; a last chunk that is
+not whole is left out, and the rows are still mapped.
+
+Samples are written as chunks only. They may come between any two instructions of the rest.
 
 Disk space is allocated before a file is mapped: so a full disk is an error at that moment,
 and no SIGBUS later. After such an error, or if a file cannot be created, the process stops
@@ -10,7 +19,6 @@ recording, and the program continues.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import mmap
@@ -18,21 +26,47 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from struct import Struct
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsplib.core.rows import HEADER_BYTES, Rows
+from bsplib.recording.packing import MOST_ROWS, packed
 from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Host, Stack
 from bsplib.recording.stacks import shortened
 
 HEADER = Struct("<QQ")
-"""Beginning of a table: the number of complete rows, and the ``errno`` of the error that
-ended the recording (0 for none)."""
+"""Beginning of a table: the number of complete rows; and, in the lower half, the ``errno`` of the
+error that ended the recording (0 for none), in the upper half the number of chunks before the
+rows."""
+_WORD = Struct("<Q")
 assert HEADER.size == HEADER_BYTES
 ROWS_AT_FIRST = 1024
+CHUNK_ROWS = 8192
+SAMPLES = "samples"
+"""Last part of the name of a file of samples, which are chunks."""
+CHUNKS = ".chunks"
+"""Is added to the name of a table for the file of its chunks."""
 
 _Stop = Callable[[BaseException], None]
+
+
+def append(file: BinaryIO, content: bytes) -> None:
+    """Append to a file without a buffer, by one write, all of the content or nothing.
+
+    Raises:
+        OSError: there is no space for it.
+    """
+    at = file.tell()
+    if file.write(content) != len(content):  # the disk is full
+        file.truncate(at)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _line(what: str, value: Any) -> bytes:
+    """Return a line of the definitions of a process."""
+    return (json.dumps([what, value]) + "\n").encode()
 
 
 class MappedTable:
@@ -47,9 +81,13 @@ class MappedTable:
     def __init__(self, dtype: np.dtype[Any], stop: _Stop) -> None:
         self.rows = Rows(dtype.itemsize, self._make_room)
         """Appends rows; the count in the file is raised after a row is complete."""
+        self._dtype = dtype
         self._row_bytes = dtype.itemsize
         self._stop = stop
+        self._path = Path()
         self._file: BinaryIO | None = None
+        self._chunks: BinaryIO | None = None
+        self._written = 0  # chunks
         self._map: mmap.mmap | None = None
         self._capacity = 0
 
@@ -65,7 +103,7 @@ class MappedTable:
         except BaseException:
             file.close()
             raise
-        self._file = file
+        self._file, self._path = file, path
 
     def discard(self, reason: int) -> None:
         """Keep the rows in the file, store the reason there, and discard all later rows.
@@ -74,7 +112,7 @@ class MappedTable:
             reason: the ``errno`` of the error that ended the recording.
         """
         if self._map is not None:
-            HEADER.pack_into(self._map, 0, self.rows.count, reason)
+            HEADER.pack_into(self._map, 0, self.rows.count, reason | self._written << 32)
         self.close()
 
     def close(self) -> None:
@@ -82,20 +120,40 @@ class MappedTable:
         self.rows.use(None, 0)
         if self._map is not None:
             self._map.close()
-        if self._file is not None:
-            self._file.close()
-        self._map = self._file = None
+        for file in (self._file, self._chunks):
+            if file is not None:
+                file.close()
+        self._map = self._file = self._chunks = None
 
     def _make_room(self) -> None:
-        """Enlarge the file if possible."""
+        """Enlarge the file, or make a chunk of its rows."""
         if self._file is not None:
             try:
-                self._grow(self._file)
+                if self._capacity < CHUNK_ROWS:
+                    self._grow(self._file)
+                else:
+                    self._turn()
             except (OSError, MemoryError) as error:
                 self._stop(error)
         if self._file is None:
             # Memory that is used again and again: so no row is a special case.
             self.rows.use(mmap.mmap(-1, mmap.PAGESIZE), 0)
+
+    def _turn(self) -> None:
+        """Make a chunk of the rows, and use their memory anew."""
+        assert self._map is not None
+        count = self.rows.count
+        if self._chunks is None:
+            chunks = self._path.with_name(self._path.name + CHUNKS)
+            self._chunks = chunks.open("xb", buffering=0)
+        # A copy: the map could not be closed while an array refers to it.
+        rows = np.frombuffer(bytes(self._map), self._dtype, count, HEADER_BYTES)
+        append(self._chunks, packed(rows))
+        self._written += 1
+        _WORD.pack_into(self._map, 0, 0)
+        _WORD.pack_into(self._map, _WORD.size, self._written << 32)
+        self.rows.before += count
+        self.rows.use(self._map, 0)
 
     def _grow(self, file: BinaryIO) -> None:
         capacity = max(2 * self._capacity, ROWS_AT_FIRST)
@@ -112,11 +170,14 @@ class Spool:
     def __init__(self, folder: Path, pid: int) -> None:
         self.records = MappedTable(RECORD, self.stop)
         self.traffic = MappedTable(TRAFFIC, self.stop)
-        self._definitions: TextIO | None = None
+        self._definitions: BinaryIO | None = None
+        self._samples: BinaryIO | None = None
+        self._is_sampled = True
+        self._folder, self._pid = folder, pid
         try:
             self.records.open(folder / f"{pid}.records")
             self.traffic.open(folder / f"{pid}.traffic")
-            self._definitions = (folder / f"{pid}.definitions").open("w", encoding="utf-8")
+            self._definitions = (folder / f"{pid}.definitions").open("wb", buffering=0)
         except (OSError, MemoryError) as error:
             self.stop(error)
 
@@ -125,6 +186,43 @@ class Spool:
         self.records.close()
         self.traffic.close()
         self._close_definitions()
+
+    def add_samples(self, rows: NDArray[np.void]) -> None:
+        """Write samples of this process, which are later than those before.
+
+        This and :meth:`define_sampled` may be called between any two instructions of this
+        process, also of the other methods. So they use nothing that those change in several
+        steps, and where samples cannot be written, the recording of supersteps goes on.
+
+        Args:
+            rows: dtype SAMPLE; a stack is a number that :meth:`define_sampled` has defined.
+        """
+        if self._definitions is None or not self._is_sampled:  # recording has stopped
+            return
+        try:
+            if self._samples is None:
+                path = self._folder / f"{self._pid}.{SAMPLES}"
+                self._samples = path.open("xb", buffering=0)
+            for first in range(0, len(rows), MOST_ROWS):
+                append(self._samples, packed(rows[first : first + MOST_ROWS]))
+        except (OSError, MemoryError):
+            self._is_sampled = False
+
+    def define_sampled(self, number: int, stack: Stack) -> None:
+        """Define a stack of samples; see :meth:`add_samples`.
+
+        These stacks have numbers of their own, since the recorder may be about to number one.
+
+        Args:
+            number: at most the count of those defined before; a smaller one is defined anew.
+            stack: from ``main`` to the line that is executed.
+        """
+        if self._definitions is None or not self._is_sampled:
+            return
+        try:
+            append(self._definitions, _line("sampled", [number, shortened(stack)]))
+        except (OSError, MemoryError):
+            self._is_sampled = False
 
     def define_stack(self, stack: Stack) -> None:
         """Define a call stack; its number is the count of stacks defined before."""
@@ -154,9 +252,7 @@ class Spool:
         if self._definitions is None:
             return
         try:
-            json.dump([what, value], self._definitions)
-            self._definitions.write("\n")
-            self._definitions.flush()
+            append(self._definitions, _line(what, value))
         except OSError as error:
             self.stop(error)
 
@@ -169,6 +265,6 @@ class Spool:
 
     def _close_definitions(self) -> None:
         definitions, self._definitions = self._definitions, None
-        if definitions is not None:
-            with contextlib.suppress(OSError):  # close tries again to write what write could not
-                definitions.close()
+        for file in (definitions, self._samples):
+            if file is not None:
+                file.close()

@@ -5,18 +5,20 @@ A trace is a zip archive of uncompressed members, which are exactly these:
 ``trace.json``
     UTF-8, at most 64 MiB: the document that ``bsplib.recording.trace_document`` specifies.
 
-``run-0/records.npy``, ``run-0/traffic.npy``, ``run-1/records.npy``, ...
-    numpy's npy format 1.0, one-dimensional, of dtypes ``bsplib.recording.records.RECORD`` and
-    ``TRAFFIC`` in little-endian order. The header is exactly the text that ``_npy_header``
-    returns; a reader compares it and does not parse it. Times, sizes and numbers are at
-    most 2**53, so that floats represent them exactly. What was not measured is -1.
+``run-0/records``, ``run-0/traffic``, ``run-1/records``, ...
+    Rows of dtypes ``bsplib.recording.records.RECORD`` and ``TRAFFIC``, in the chunks that
+    ``bsplib.recording.packing`` describes. Times, sizes and numbers are at most 2**53, so that
+    floats represent them exactly. What was not measured is -1. Where a chunk has a numbering
+    other than 0, its fields ``group`` and ``stack`` are positions in the lists of that numbering
+    (1 is the first one in the document), which have the positions in the run.
 
-``run-0/samples.npy``, ...
+``run-0/samples``, ...
     The same of dtype ``SAMPLE``, only of runs that were sampled.
 
 ``bsplib.recording.records`` describes the fields. A reader checks ranges, positions and
-order, so that the profiler need not check a Trace that was read. Since nothing is
-compressed, reading takes memory in proportion to the size of the file.
+order, so that the profiler need not check a Trace that was read. Zip compresses nothing. The
+document declares how many rows there are; a reader refuses more than fit into the memory of the
+computer before it takes memory for them.
 
 A change of the format changes the version; a reader accepts the earlier ones, too
 (``bsplib.recording.old_formats``).
@@ -29,15 +31,17 @@ import reprlib
 import struct
 import zipfile
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.output_file import TRACE, special_kind, written_whole
 from bsplib.recording.old_formats import RECORDS, renewed_records
-from bsplib.recording.records import RECORD, SAMPLE, TRAFFIC, Run, RunHead, Trace
+from bsplib.recording.packing import HEADER, MOST_ROWS, ChunkHead, heads, packed, unpacked
+from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, Run, RunHead, Trace
 from bsplib.recording.sound import check_records, check_samples, check_traffic
 from bsplib.recording.trace_document import (
     MAX_JSON_BYTES,
@@ -46,6 +50,7 @@ from bsplib.recording.trace_document import (
     groups_of,
     head_of,
     length_of,
+    numberings_of,
     parse,
     sources_of,
     stacks_of,
@@ -53,10 +58,12 @@ from bsplib.recording.trace_document import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+_MOST_SHORTENED = 2**16
+"""More times longer than its chunks no table can be: they have headers."""
 _PIECE = 2**18
 """Bytes of an array that are read at once: few enough to stay in the cache of a core."""
 
@@ -72,6 +79,56 @@ _DAMAGE = (
 
 
 _Part = TypeVar("_Part")
+
+
+@dataclass
+class PackedTable:
+    """The rows of a table as chunks."""
+
+    rows: int = 0
+    content: list[bytes | memoryview] = field(default_factory=list)
+
+    def add(self, rows: int, content: Sequence[bytes | memoryview]) -> None:
+        """Add a chunk of so many rows, in pieces."""
+        self.rows += rows
+        self.content += content
+
+
+class PackedRun(NamedTuple):
+    """A run whose records are chunks, and are not in its arrays."""
+
+    run: Run
+    records: PackedTable
+    traffic: PackedTable
+    numberings: list[tuple[list[int], list[int]]]
+    """The numberings of the chunks, from 1 on; see the document of a trace."""
+
+
+def write_packed(
+    path: str | os.PathLike[str],
+    earlier: tuple[Run, ...],
+    last: PackedRun,
+    scratch: Path | None = None,
+) -> None:
+    """Write a trace as :func:`write_trace` does, whose last run is packed.
+
+    What the trace says of its runs is read again; the chunks of the last run are not.
+
+    Args:
+        path: file to write.
+        earlier: the runs before.
+        last: the last one.
+        scratch: as for :func:`write_trace`.
+
+    Raises:
+        TooLongError: the trace has too many groups, stacks or runs to be read.
+        TraceError: the metadata has no form in JSON.
+        OSError: the file cannot be written.
+    """
+    with written_whole(path, TRACE, scratch=scratch) as temporary:
+        write_archive(temporary, Trace((*earlier, last.run)), last)
+        with _reader(temporary) as reader:
+            reader.heads()
 
 
 def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | None = None) -> None:
@@ -100,32 +157,55 @@ def write_trace(path: str | os.PathLike[str], trace: Trace, *, scratch: Path | N
             raise kind(f"{path}: was not written: {error}.") from error
 
 
-def write_archive(path: Path, trace: Trace) -> None:
+def write_archive(path: Path, trace: Trace, last: PackedRun | None = None) -> None:
     """Write a trace without any check of its content.
+
+    Args:
+        path: the file.
+        trace: the runs.
+        last: the last run of it, where that is packed.
 
     Raises:
         TraceError: the document has no form in JSON, or is longer than allowed.
         OSError: the file cannot be written.
     """
-    document = to_json(trace)
+    document = to_json(trace, None if last is None else _packed_entry(last))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("trace.json"), document)
         for number, run in enumerate(trace.runs):
+            if last is not None and run is last.run:
+                for table, chunks in (("records", last.records), ("traffic", last.traffic)):
+                    _write_chunks(archive, f"run-{number}/{table}", chunks)
+                if run.samples is not None:  # these are in the array
+                    _write_rows(archive, f"run-{number}/samples", run.samples)
+                continue
             arrays = {"records": run.records, "traffic": run.traffic, "samples": run.samples}
             for name, array in arrays.items():
                 if array is not None:
-                    _write_array(archive, f"run-{number}/{name}.npy", array)
+                    _write_rows(archive, f"run-{number}/{name}", array)
 
 
-def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[np.void]) -> None:
-    """Write an array as a member, without a copy of it."""
-    header = _npy_header(array.dtype, len(array))
-    stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+def _packed_entry(last: PackedRun) -> dict[str, Any]:
+    """Return what the entry of a packed run has in place of what its arrays say."""
+    rows = {"records": last.records.rows, "traffic": last.traffic.rows}
+    return rows | {"numberings": last.numberings}
+
+
+def _write_chunks(archive: zipfile.ZipFile, name: str, table: PackedTable) -> None:
     member = zipfile.ZipInfo(name)
-    member.file_size = len(header) + stored.nbytes  # beyond 2 GiB, zip has another header
+    member.file_size = sum(map(len, table.content))
     with archive.open(member, "w") as file:
-        file.write(header)
-        file.write(stored.view(np.uint8).data)
+        for piece in table.content:
+            file.write(piece)
+
+
+def _write_rows(archive: zipfile.ZipFile, name: str, rows: NDArray[np.void]) -> None:
+    """Write rows as a member, chunk by chunk."""
+    member = zipfile.ZipInfo(name)
+    member.file_size = rows.nbytes  # at most about so much: beyond 2 GiB, zip has another header
+    with archive.open(member, "w") as file:
+        for first in range(0, len(rows), MOST_ROWS):
+            file.write(packed(rows[first : first + MOST_ROWS]))
 
 
 def read_trace(
@@ -203,6 +283,11 @@ def _npy_header(dtype: np.dtype[np.void], count: int) -> bytes:
     return magic + struct.pack("<H", len(text)) + text.encode("ascii")
 
 
+def memory_bytes() -> int:
+    """Return the size of the memory of this computer."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 class _Reader:
     """Reads the members of an archive, after a check that their sizes fit the file."""
 
@@ -212,7 +297,8 @@ class _Reader:
         self._archive = archive
         self._progress = progress
         self._version = 0
-        self._done = 0
+        self._done = 0.0
+        self._numberings: list[dict[str, NDArray[np.int32]]] = []
         self._members = {info.filename: info for info in archive.infolist()}
         if len(self._members) != len(archive.infolist()):
             raise TraceError("has two members of the same name")
@@ -220,7 +306,7 @@ class _Reader:
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
                 raise TraceError(f"member {reprlib.repr(info.filename)} is compressed")
         total = sum(info.file_size for info in self._members.values())
-        self._work = 2 * total  # each byte is read and checked
+        self._work = 2 * total  # each byte is read, and what it says is checked
         if total > file_bytes:
             raise TraceError(f"declares {total} bytes of content in a file of {file_bytes} bytes")
 
@@ -254,42 +340,101 @@ class _Reader:
     def _run(self, folder: str, entry: dict[str, Any]) -> Run:
         """Return one run after all checks."""
         head = head_of(entry)
+        groups, stacks = groups_of(entry, head.nprocs), stacks_of(entry)
+        self._numberings = numberings_of(entry, len(groups), len(stacks))
         run = Run(
             **head._asdict(),
-            groups=groups_of(entry, head.nprocs),
-            stacks=stacks_of(entry),
+            groups=groups,
+            stacks=stacks,
             records=self._records(folder, entry),
-            traffic=self._array(folder, "traffic", TRAFFIC, entry),
+            traffic=self._traffic(folder, entry),
             sources=sources_of(entry),
             samples=self._samples(folder, entry),
         )
-        check_records(run, self._advance)
-        check_traffic(run, self._advance)
-        check_samples(run, self._advance)
+        check_records(run, self._advance_of(folder, "records", run.records))
+        check_traffic(run, self._advance_of(folder, "traffic", run.traffic))
+        if run.samples is not None:
+            check_samples(run, self._advance_of(folder, "samples", run.samples))
         return run
 
     def _records(self, folder: str, entry: dict[str, Any]) -> NDArray[np.void]:
         """Return the records of a run, in the form of this version."""
         if self._version in RECORDS:
             return renewed_records(self._array(folder, "records", RECORDS[self._version], entry))
-        return self._array(folder, "records", RECORD, entry)
+        return self._rows(folder, "records", RECORD, entry)
+
+    def _traffic(self, folder: str, entry: dict[str, Any]) -> NDArray[np.void]:
+        """Return the traffic of a run."""
+        if self._version in RECORDS:
+            return self._array(folder, "traffic", TRAFFIC, entry)
+        return self._rows(folder, "traffic", TRAFFIC, entry)
 
     def _samples(self, folder: str, entry: dict[str, Any]) -> NDArray[np.void] | None:
         """Return the samples of a run, if it was sampled."""
         if entry.get("samples") is None:
             return None
-        return self._array(folder, "samples", SAMPLE, entry)
+        return self._rows(folder, "samples", SAMPLE, entry)
 
-    def _advance(self, size_bytes: int) -> None:
+    def _advance(self, size_bytes: float) -> None:
         """Tell that so many bytes more have been read, or checked."""
-        self._done += size_bytes
-        self._progress(self._done / self._work)
+        if size_bytes:
+            self._done += size_bytes
+            self._progress(round(self._done / self._work, 9))
+
+    def _advance_of(self, folder: str, table: str, rows: NDArray[np.void]) -> Callable[[int], None]:
+        """Return what tells that so many bytes of rows in memory have been checked."""
+        size = self._member(self._name(folder, table)).file_size
+        for_each = size / max(rows.nbytes, 1)
+        if not len(rows):
+            self._advance(size)
+        return lambda nbytes: self._advance(nbytes * for_each)
+
+    def _name(self, folder: str, table: str) -> str:
+        """Return the name of a member; before version 3 it was an array of numpy."""
+        return f"{folder}/{table}" + (".npy" if self._version in RECORDS else "")
+
+    def _rows(
+        self, folder: str, table: str, dtype: np.dtype[np.void], entry: dict[str, Any]
+    ) -> NDArray[np.void]:
+        """Return the rows of one member, as many as the document declares."""
+        name = self._name(folder, table)
+        count = length_of(entry, table, name)
+        member = self._member(name)
+        if count * dtype.itemsize > min(memory_bytes(), member.file_size * _MOST_SHORTENED):
+            raise TraceError(f"{name} declares {count} rows in {member.file_size} bytes")
+        rows = np.empty(count, dtype)
+        at = 0
+        for head, payload in heads(memoryview(self._archive.read(member))):
+            if head.rows > count - at:
+                raise TraceError(f"{name} has more rows than the {count} declared")
+            part = rows[at : at + head.rows]
+            part[:] = unpacked(payload, head.rows, dtype)
+            self._renumber(part, head)
+            at += head.rows
+            self._advance(HEADER.size + head.nbytes)
+        if at != count:
+            raise TraceError(f"{name} has {at} rows, and not the {count} declared")
+        rows.setflags(write=False)
+        return rows
+
+    def _renumber(self, rows: NDArray[np.void], head: ChunkHead) -> None:
+        """Give groups, stacks and records the positions that they have in the run."""
+        if head.numbering > len(self._numberings) or head.base > MAX_NUMBER:
+            raise TraceError(f"a chunk has the numbering {head.numbering}, base {head.base}")
+        if head.base and "record" in (rows.dtype.names or ()):
+            rows["record"] += head.base
+        numbering = self._numberings[head.numbering - 1] if head.numbering else {}
+        for name, positions in numbering.items():
+            if name in (rows.dtype.names or ()):
+                if rows[name].min() < 0 or rows[name].max() >= len(positions):
+                    raise TraceError(f"a chunk has a {name} that its numbering does not have")
+                rows[name] = positions[rows[name]]
 
     def _array(
         self, folder: str, array: str, dtype: np.dtype[np.void], entry: dict[str, Any]
     ) -> NDArray[np.void]:
         """Return the array of one npy member, of the length that the document declares."""
-        name = f"{folder}/{array}.npy"
+        name = self._name(folder, array)
         count = length_of(entry, array, name)
         header = _npy_header(dtype, count)
         member = self._member(name)

@@ -19,7 +19,8 @@
            "sources": {file: "digest", ...},
            "records": N,             length of the arrays
            "traffic": M,
-           "samples": S | null}      null where the run was not sampled
+           "samples": S | null,      null where the run was not sampled
+           "numberings": [[[position in groups, ...], [position in stacks, ...]], ...]}
 
     LIFETIME = {"called": ns, "started": [ns | null, ...], "ready": [...], "finished": [...],
                 "collected": ns | null, "returned": ns | null}      the lists are by pid
@@ -44,6 +45,8 @@ import math
 import re
 import reprlib
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bsplib.backends.members import Members, as_members
 from bsplib.errors import TraceError
@@ -79,8 +82,12 @@ class TraceTooLongError(TraceError):
     """A trace has too many groups, stacks or runs to be read."""
 
 
-def to_json(trace: Trace) -> str:
+def to_json(trace: Trace, last: dict[str, Any] | None = None) -> str:
     """Return the document in JSON, with shorter stacks if it would be too long.
+
+    Args:
+        trace: the runs.
+        last: what the entry of the last run has in place of what its arrays say.
 
     Raises:
         TooLongError: it would be too long even so.
@@ -88,7 +95,10 @@ def to_json(trace: Trace) -> str:
     """
     for most in (MAX_STACK, 100, 10, 3):
         try:
-            document = json.dumps(_document(trace, most), allow_nan=False)
+            whole = _document(trace, most)
+            if last is not None:
+                whole["runs"][-1].update(last)
+            document = json.dumps(whole, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise TraceError(f"cannot be written as JSON: {error}") from error
         if len(document) <= MAX_JSON_BYTES:
@@ -318,6 +328,25 @@ def stacks_of(entry: dict[str, Any]) -> tuple[Stack, ...]:
             raise TraceError(f"{what} is empty")
         stacks.append(tuple(frames[position] for position in positions))
     return tuple(stacks)
+
+
+def numberings_of(entry: dict[str, Any], groups: int, stacks: int) -> list[dict[str, Any]]:
+    """Return the positions of groups and of stacks in the run, for each numbering of chunks.
+
+    Args:
+        entry: that of the run.
+        groups: number of groups of the run.
+        stacks: number of stacks of the run.
+    """
+    numberings = []
+    for row in _list(entry.get("numberings", []), "numberings"):
+        of_groups, of_stacks = _list(row, "a numbering", 2)
+        of_group = [_int(at, "a numbering", 0, groups - 1) for at in _list(of_groups, "groups")]
+        of_stack = [_int(at, "a numbering", 0, stacks - 1) for at in _list(of_stacks, "stacks")]
+        numberings.append(
+            {"group": np.array(of_group, np.int32), "stack": np.array(of_stack, np.int32)}
+        )
+    return numberings
 
 
 def sources_of(entry: dict[str, Any]) -> dict[str, str]:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from bsplib.errors import UsageError
@@ -17,9 +16,8 @@ TERMINAL = "/dev/tty"
 """The terminal of a process, whatever its standard input and output are."""
 
 
-@contextmanager
-def breakpoints(debugged: int | None, pid: int) -> Iterator[None]:
-    """Let ``breakpoint()`` do what this process can do.
+class breakpoints:  # noqa: N801  # used like a function, in a with statement
+    """Let ``breakpoint()`` do what this process can do, inside the block.
 
     A hook that the program has set, and the variable PYTHONBREAKPOINT, stay in force.
 
@@ -27,15 +25,17 @@ def breakpoints(debugged: int | None, pid: int) -> Iterator[None]:
         debugged: the process that is debugged in the terminal, where one is.
         pid: this process.
     """
-    before = sys.breakpointhook
-    if before is not sys.__breakpointhook__ or "PYTHONBREAKPOINT" in os.environ:
-        yield
-        return
-    sys.breakpointhook = _hook(debugged, pid)
-    try:
-        yield
-    finally:
-        sys.breakpointhook = before
+
+    def __init__(self, debugged: int | None, pid: int) -> None:
+        self._debugged, self._pid = debugged, pid
+
+    def __enter__(self) -> None:
+        self._before = sys.breakpointhook
+        if self._before is sys.__breakpointhook__ and "PYTHONBREAKPOINT" not in os.environ:
+            sys.breakpointhook = _hook(self._debugged, self._pid)
+
+    def __exit__(self, *_: object) -> None:
+        sys.breakpointhook = self._before
 
 
 def _hook(debugged: int | None, pid: int) -> Callable[..., Any]:

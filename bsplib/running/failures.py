@@ -13,9 +13,8 @@ import os
 import pickle
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from bsplib import call_site
 from bsplib.backends.members import named
@@ -33,8 +32,7 @@ class RemoteTraceback(Exception):  # noqa: N818  # shown as a cause, never raise
         return f'\n"""\n{self.args[0]}"""'
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """The error with which a process ended."""
 
     pid: int
@@ -44,7 +42,10 @@ class Failure:
     """File and line at which it was raised; empty where that is not known."""
     traceback: str = ""
 
-    failed: ClassVar[bool] = True
+    @property
+    def failed(self) -> bool:
+        """True: the process did not return."""
+        return True
 
     def rank(self) -> tuple[int, bool, int]:
         """Return the sort key: the run raises the failure for which it is lowest.
@@ -55,13 +56,15 @@ class Failure:
         return self.superstep, isinstance(self.error, SyncMismatchError), self.pid
 
 
-@dataclass(frozen=True)
-class Halt:
+class Halt(NamedTuple):
     """Where a process waited when the run ended because of another one."""
 
     line: str
 
-    failed: ClassVar[bool] = False
+    @property
+    def failed(self) -> bool:
+        """False: another process has failed."""
+        return False
 
 
 def failure_of(error: BaseException, pid: int, superstep: int) -> Failure:

@@ -7,7 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import (
@@ -371,6 +371,8 @@ def conditions_of(setting: Setting) -> Conditions:
 def measuring(conditions: Conditions) -> Conditions:
     """Return the conditions of a task whose experiments are measured if that is wanted now."""
     overrides = current()
+    if overrides.measured is None and not overrides.counters and not overrides.cll:
+        return conditions  # as nearly always
     return conditions._replace(
         measures=overrides.measured is not None, counters=overrides.counters, cll=overrides.cll
     )
@@ -425,7 +427,7 @@ def options_of(setting: Setting) -> Options:
     scale = time_scale(machine, setting.nprocs)
     from bsplib.running.prices import MachinePrices  # noqa: PLC0415  # only virtual processors
 
-    return replace(options, scale=scale, prices=MachinePrices(machine))
+    return options._replace(scale=scale, prices=MachinePrices(machine))
 
 
 def run_perhaps_recorded(
@@ -487,25 +489,31 @@ def _meta(task: Task, setting: Setting) -> dict[str, Any]:
     cores = backends.own_cores()
     is_virtual = backends.find(setting.backend).is_virtual
     scaling = {"virtual_time": _scaling(setting.machine, setting.nprocs)} if is_virtual else {}
-    return scaling | {
-        "program": _program(),
-        "main": getattr(task.main, "__qualname__", repr(task.main)),
-        "arguments": [] if _is_notebook() else sys.argv[1:],
-        "parameters": numbers_among(task.main, task.args, task.kwargs),
-        "folder": _folder(),
-        "backend": setting.backend,
-        "machine": asdict(setting.machine),
-        "machine_given": setting.machine_given,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "host": platform.node(),
-        "cores": cores,
-        "cpu_measured": not is_virtual,
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "bsplib": __version__,
-        "core": core.BUILD,
-    }
+    repeat = current().repeat
+    repeated = {} if repeat is None else {"repeat": list(repeat)}
+    return (
+        scaling
+        | repeated
+        | {
+            "program": _program(),
+            "main": getattr(task.main, "__qualname__", repr(task.main)),
+            "arguments": [] if _is_notebook() else sys.argv[1:],
+            "parameters": numbers_among(task.main, task.args, task.kwargs),
+            "folder": _folder(),
+            "backend": setting.backend,
+            "machine": asdict(setting.machine),
+            "machine_given": setting.machine_given,
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "host": platform.node(),
+            "cores": cores,
+            "cpu_measured": not is_virtual,
+            "system": platform.platform(),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "bsplib": __version__,
+            "core": core.BUILD,
+        }
+    )
 
 
 def _program() -> str:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ class MeasuredRun(NamedTuple):
     """Where the run was recorded, as its last run."""
 
 
-@dataclass(frozen=True, eq=False)
-class Overrides:
+class Overrides(NamedTuple):
     """What holds for a run, whatever its arguments are; a field that is None leaves them."""
 
     nprocs: int | None = None
@@ -57,7 +56,9 @@ class Overrides:
     """Counters that are read at both ends of each block."""
     cll: bool = False
     """Comments of the form ``#cll`` make blocks in what processes import."""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    repeat: tuple[int, int] | None = None
+    """Which repeat of the script its runs belong to, from 0 on, and of how many."""
+    arguments: Mapping[str, Any] = MappingProxyType({})
     """Values for parameters of ``main``, by name."""
     called: Callable[[set[str]], object] | None = None
     """Called before each run, with those names of ``arguments`` that are parameters of ``main``."""
@@ -82,7 +83,7 @@ def override(**changes: Any) -> Overrides:
     Args:
         **changes: fields of :class:`Overrides`; the others stay as they are.
     """
-    new = replace(current(), **changes)
+    new = current()._replace(**changes)
     _in_context.set(new)
     _in_force.append(new)
     return new
@@ -100,5 +101,5 @@ def overriding(**changes: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        _in_force.remove(new)
+        _in_force[:] = [each for each in _in_force if each is not new]
         _in_context.set(before)

@@ -8,7 +8,7 @@ faster by a third when the processes happen to arrive in the right order.
 The six patterns are supersteps of messages, as in Roda et al. 1999, section 3, whose receivers
 read them in place. The curve of a pattern has a knot at each power of two. It has four in each
 doubling where messages outgrow the caches, and one on each side of the length up to which a
-message travels inside its parcel. Sizes between them tell its misfit. How well messages of these
+message travels inside its record. Sizes between them tell its misfit. How well messages of these
 sizes fit into the caches depends on where the system places their memory: so each round is made
 by new processes, where that is quick.
 """
@@ -50,7 +50,7 @@ _COLD_SIZES = (2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
 _SMALL = 2048
 """Bytes of a message that is staged."""
 _BEYOND = 64
-"""Bytes by which a message is longer than one that is part of its parcel."""
+"""Bytes by which a message is longer than one that is part of its record."""
 _QUARTILE = 0.25
 _WORK_KEYS = 2**22
 """Number of keys whose memory the C library gives back to the system each time."""
@@ -153,7 +153,7 @@ def most_bytes(nprocs: int) -> int:
 def knots_of(nprocs: int) -> set[int]:
     """Return the h at the knots: those of ``SIZES``, and both sides of each jump.
 
-    A message of more than ``INLINE`` bytes is not part of its parcel any more. In a pattern in
+    A message of more than ``INLINE`` bytes is not part of its record any more. In a pattern in
     which a process sends or receives several messages, h is as many times as great then.
     """
     messages = {1, max(nprocs - 1, 1)}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Backend
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 WAITS = ("auto", "spin", "block")
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """The options of a run; the fields have the names of the arguments of :func:`bsplib.run`."""
 
     backend: str

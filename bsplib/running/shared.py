@@ -16,8 +16,10 @@ import os
 import pickle
 import time
 import weakref
+from collections import ChainMap
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from types import CodeType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -161,11 +163,6 @@ def pickled(value: Any, carrier: Carrier | None = None) -> bytes:
         carrier: the process that brings the values to the host on which it is unpickled; None
             for this host.
     """
-    if not _mapped:
-        import cloudpickle  # noqa: PLC0415  # a run of forked processes pickles no program
-
-        data: bytes = cloudpickle.dumps(value)
-        return data
     return _dumped(_cloud_pickler(), value, carrier)
 
 
@@ -222,9 +219,18 @@ class _Pickler(pickle.Pickler):
 @functools.cache
 def _cloud_pickler() -> type[Any]:
     """Return the class that does the same for what cloudpickle can pickle."""
-    import cloudpickle  # noqa: PLC0415  # as above
+    import cloudpickle  # noqa: PLC0415  # a run of forked processes pickles no program
+
+    table = cloudpickle.Pickler.dispatch_table
+    reduced_code = table[CodeType]
+
+    def reduce_code(code: CodeType) -> Any:
+        """Keep the file of a function, by which errors name its lines."""
+        _, parts = reduced_code(code)
+        return _code_in_file, (parts, code.co_filename)
 
     class CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+        dispatch_table: ClassVar[Any] = ChainMap({CodeType: reduce_code}, table)
         carrier: Carrier | None = None
 
         def reducer_override(self, value: Any) -> Any:
@@ -234,6 +240,11 @@ def _cloud_pickler() -> type[Any]:
             return super().reducer_override(value)
 
     return CloudPickler
+
+
+def _code_in_file(parts: tuple[Any, ...], file: str) -> CodeType:
+    """Return the code of a function; cloudpickle leaves out its file from version 3.1.3 on."""
+    return CodeType(*parts).replace(co_filename=file)
 
 
 def _carried_to_host(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from warnings import warn_explicit
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from bsplib.experiments.blocks import Samples
     from bsplib.machine import Machine
     from bsplib.recording.parts import Destination
+    from bsplib.recording.spool import Spool
 
 _Group = TypeVar("_Group", bound=Group)
 
@@ -96,15 +96,17 @@ def run_task(
     """
     conditions = task.conditions
     machine, check, records = conditions.machine, conditions.check, conditions.records
+    if records is not None:
+        _load_recording()  # before time 0, so that it is no part of the first superstep
     alignment = port.align_clocks(again=records is not None)
-    ready_ns = port.now()
-    port.exchange({}, 0, stamp=ready_ns)  # time 0: all processes have arrived
+    meeting, ready_ns = port.meeting(), port.now()
+    meeting.meet(0, 0, ready_ns)  # time 0: all processes have arrived
     port.end_superstep()
     if port.clock is None:
-        while port.now() < port.released:  # where clocks differ, by their error at most
+        while port.now() < meeting.released:  # where clocks differ, by their error at most
             pass
     samples = _samples(conditions) if conditions.measures else None
-    terms = Terms(port.released, machine, check, samples)
+    terms = Terms(meeting.released, machine, check, samples)
     moments = _Moments(ready_ns if started_ns is None else started_ns, ready_ns)
     try:
         return Returned(_run_on_terms(task, port, terms, made, alignment, moments), samples)
@@ -144,6 +146,13 @@ def _run_on_terms(
     return _run_with_records(task, port, terms, records, alignment, moments)
 
 
+def _load_recording() -> None:
+    """Import what a run with records needs."""
+    import bsplib.recording.parts  # noqa: PLC0415  # most runs record nothing
+    import bsplib.recording.recorded_group  # noqa: PLC0415
+    import bsplib.recording.recorder  # noqa: F401, PLC0415
+
+
 def _run_with_records(
     task: Task,
     port: Port,
@@ -163,13 +172,12 @@ def _run_with_records(
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
             spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
+        began_ns = port.meeting().released
         if is_virtual:  # the virtual clock begins anew after the barrier
-            moments = _Moments(port.released, port.released)
-        spool.note(began=port.released, started=moments.started_ns, ready=moments.ready_ns)
-        recorder = Recorder(
-            spool, _call_main.__code__, task.main, port.released, is_virtual=is_virtual
-        )
-        sampled = _sampling(port, folder) if conditions.lines else nullcontext()
+            moments = _Moments(began_ns, began_ns)
+        spool.note(began=began_ns, started=moments.started_ns, ready=moments.ready_ns)
+        recorder = Recorder(spool, _call_main.__code__, task.main, began_ns, is_virtual=is_virtual)
+        sampled = _sampling(port, spool, began_ns) if conditions.lines else nullcontext()
         with closing(recorder), sampled:
             kind = _kind(RecordedGroup, port)
             result = _run_main(task, kind(port, terms, None, recorder, root_group(port.nprocs)))
@@ -179,11 +187,11 @@ def _run_with_records(
         return result
 
 
-def _sampling(port: Port, folder: Path) -> AbstractContextManager[Any]:
+def _sampling(port: Port, spool: Spool, began_ns: int) -> AbstractContextManager[Any]:
     """Sample the lines that this process executes, while the block is executed."""
     from bsplib.recording.line_sampler import LineSampler  # noqa: PLC0415  # few runs want it
 
-    sampler = LineSampler(folder, port.pid, _call_main.__code__, port.released, port.now)
+    sampler = LineSampler(spool, _call_main.__code__, began_ns, port.now)
     if reason := sampler.start():
         text = f"lines: process {port.pid} is not sampled: {reason}"
         warn_explicit(text, TraceWarning, call_site.BEFORE, 0)

@@ -39,7 +39,7 @@ def as_plain_array(values: Any) -> Array | None:
         return None
     try:
         array = np.asarray(values)
-    except ValueError:  # nested, and ragged: the long way names it
+    except ValueError:  # nested, and ragged: the check of the call names it
         return None
     return array if array.dtype == _LISTED[type(values[0])] else None
 

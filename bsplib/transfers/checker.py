@@ -19,7 +19,8 @@ registration they were named.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from math import gcd
 from typing import Any, NamedTuple
 
@@ -27,24 +28,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.backends.base import Arrived
 from bsplib.backends.members import Members
-from bsplib.backends.parcels import (
+from bsplib.core.kinds import ASK, STAGED_ASK
+from bsplib.core.records import Record, index_bytes
+from bsplib.errors import OverlapError
+from bsplib.transfers.arrivals import Data, check_arrivals
+from bsplib.transfers.delivery import parts_of
+from bsplib.transfers.descriptions import (
+    Get,
     IndexGet,
     IndexPut,
-    Parcel,
-    Payload,
+    Put,
     Site,
-    StretchGet,
-    StretchPut,
     WordsGet,
     WordsPut,
-    size_of,
+    unpacked,
 )
-from bsplib.errors import OverlapError
-from bsplib.transfers.arrivals import check_arrivals
 from bsplib.transfers.holding import refresh_variables
-from bsplib.transfers.messages import Fetch, unpack
+from bsplib.transfers.landing import is_put
 from bsplib.transfers.place import Array, address, extent, from_wire
 from bsplib.transfers.registry import Registry
 from bsplib.transfers.watch import Watch
@@ -99,20 +100,20 @@ class _Call(NamedTuple):
 
 
 def check_overlaps(
-    incoming: list[Arrived],
+    incoming: list[tuple[int, list[Record]]],
     watch: Watch,
     registry: Registry,
-    fetch: Fetch,
+    data: Data,
     members: Members,
     pid: int,
 ) -> None:
     """Compare all that the transfers of a superstep do to the memory of this process.
 
     Args:
-        incoming: parcels of all processes for this one, its own included.
+        incoming: records of all processes for this one, its own included, by source.
         watch: what ``check=True`` knows of the arrays of this process.
         registry: registry of the group.
-        fetch: returns the payloads of tickets in the parcels.
+        data: returns the data of a record.
         members: pids of the group's processes in the root group, by pid.
         pid: this process.
 
@@ -122,11 +123,14 @@ def check_overlaps(
         BoundsError: a put leaves its array, which is found only here in an oblivious
             superstep.
     """
-    for source, parcel in incoming:
-        check_arrivals(registry, source, parcel, fetch)
-    named = _Named(registry, fetch)
+    for source, records in incoming:
+        check_arrivals(registry, source, records, data)
+    named = _Named(registry)
     transfers = [
-        transfer for source, parcel in incoming for transfer in named.of(parcel, members[source])
+        transfer_of(record, members[source], functools.partial(data, source))
+        for source, records in incoming
+        for record in records
+        if is_put(record[0]) or record[0] in (ASK, STAGED_ASK)
     ]
     if transfers:
         refresh_variables()
@@ -164,10 +168,10 @@ def _words(operation: str, process: int, line: str) -> str:
 class _Transfer(NamedTuple):
     """A put or a get that names elements of this process."""
 
-    what: StretchPut | IndexPut | WordsPut | StretchGet | IndexGet | WordsGet
+    what: Put | Get
     nbytes: int
-    indices: Payload
-    """Indices of single words; empty for the other kinds."""
+    indices: NDArray[np.int64] | None
+    """Indices of single words; None for the other kinds."""
     process: int
     """The process that called it, by its pid in the root group."""
     site: Site
@@ -188,27 +192,27 @@ class _Transfer(NamedTuple):
         return _Use.HP_WRITE if operation == "hpput" else _Use.PUT
 
 
+def transfer_of(record: Record, process: int, data: Callable[[Record], Any]) -> _Transfer:
+    """Return the transfer that a record describes.
+
+    Args:
+        record: of a put, or of a get, of a run that is checked.
+        process: that made it, by its pid in the root group.
+        data: returns the data of the record.
+    """
+    _, _, _, description, indices, _, nbytes = record
+    what, site = unpacked(description)
+    is_get = not is_put(record[0])
+    where = parts_of(indices, data(record))[0] if indices else None
+    size = what.nbytes if is_get else nbytes - index_bytes(indices)
+    return _Transfer(what, size, where, process, site or ("", ""), is_get)
+
+
 class _Named:
     """Finds the elements of this process's arrays that transfers name."""
 
-    def __init__(self, registry: Registry, fetch: Fetch) -> None:
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._fetch = fetch
-
-    def of(self, parcel: Parcel, process: int) -> Iterator[_Transfer]:
-        """Return the transfers of a parcel from a process."""
-        put_sites, get_sites = parcel.sites or ((), ())
-        if parcel.puts is not None:
-            indices = iter(parcel.puts.indices)
-            puts = zip(parcel.puts.each(), parcel.puts.values, put_sites, strict=True)
-            for put, values, site in puts:
-                where = next(indices) if isinstance(put, WordsPut) else b""
-                yield _Transfer(put, size_of(values), where, process, site, is_get=False)
-        if parcel.gets is not None:
-            indices = iter(parcel.gets.indices)
-            for get, site in zip(parcel.gets.each(), get_sites, strict=True):
-                where = next(indices) if isinstance(get, WordsGet) else b""
-                yield _Transfer(get, get.nbytes, where, process, site, is_get=True)
 
     def call(self, transfer: _Transfer) -> _Call:
         """Return a transfer as a use of the memory of this process."""
@@ -233,7 +237,7 @@ class _Named:
         dense = array.flags.c_contiguous
         line = array.reshape(-1) if dense else array
         if isinstance(what, WordsPut | WordsGet):
-            return line, np.frombuffer(unpack(transfer.indices, self._fetch), np.int64)
+            return line, transfer.indices
         stop = what.first + transfer.nbytes // array.itemsize
         if dense:
             return line[what.first : stop], None

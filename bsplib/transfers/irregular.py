@@ -1,7 +1,7 @@
 """Irregular exchange: single words to or from many processes, in one call.
 
-The words of a call are sorted by process once; each process is sent one array of indices and
-one of values. :mod:`bsplib.core.words` moves the words; here is what decides and explains.
+The words of a call are sorted by process once; each process is sent one record with indices and
+values. :mod:`bsplib.core.words` moves the words; here is what decides and explains.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsplib.backends.base import Carrier
-from bsplib.backends.parcels import Payload
+from bsplib.core.records import index_bytes
 from bsplib.core.words import count_words, deal_words, greatest, read_words, write_words
 from bsplib.errors import (
     BoundsError,
@@ -23,7 +22,6 @@ from bsplib.errors import (
     RegistrationError,
 )
 from bsplib.transfers import operations
-from bsplib.transfers.messages import INLINE, Stage, pack
 from bsplib.transfers.order import swapped
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, Registry, decode_dtype
@@ -61,51 +59,41 @@ class Words:
         pids = None if self._pids is None else self._pids.copy()
         return Words(self.numbers, pids, self._indices.copy(), self.highest)
 
-    def deal(self, values: Array, stage: Stage) -> list[tuple[int, Payload, Payload]]:
-        """Return the payloads of each process: its pid, indices, and values.
+    def deal(self, values: Array, rooms: dict[int, NDArray[np.uint8]]) -> None:
+        """Write the indices and the values of each process, as the data of its record.
 
         Args:
             values: a value for each word, in one dimension.
-            stage: returns memory for large payloads.
+            rooms: memory for the data, by process;.
         """
+        where = {pid: rooms[pid][: 8 * n].view(np.int64) for pid, n in self.numbers.items()}
+        what = {
+            pid: rooms[pid][index_bytes(n) :].view(values.dtype) for pid, n in self.numbers.items()
+        }
         if self._pids is None:
-            return [
-                (pid, pack(self._indices, stage, pid), pack(values, stage, pid))
-                for pid in self.numbers
-            ]
-        dealt = [
-            (
-                pid,
-                _Room(number, np.dtype(np.int64), stage, pid),
-                _Room(number, values.dtype, stage, pid),
-            )
-            for pid, number in self.numbers.items()
-        ]
-        self._deal(
-            _packed(values),
-            {pid: room.array for pid, room, _ in dealt},
-            {pid: room.array for pid, _, room in dealt},
-        )
-        return [(pid, where.payload(), what.payload()) for pid, where, what in dealt]
+            for pid in self.numbers:
+                where[pid][:] = self._indices
+                what[pid][:] = values
+            return
+        self._deal(_packed(values), where, what)
 
-    def deal_positions(self, stage: Stage) -> list[tuple[int, Payload, Indices | None]]:
-        """Return for each process its pid, the payload of its indices, and their positions.
-
-        The positions are those of the process's words in the call; None for all words.
+    def deal_positions(self, rooms: dict[int, NDArray[np.uint8]]) -> dict[int, Indices | None]:
+        """Write the indices of each process; return the positions of its words in the call.
 
         Args:
-            stage: returns memory for large payloads.
+            rooms: memory for the indices, by process.
+
+        Returns:
+            None for a process that has all words.
         """
+        where = {pid: rooms[pid].view(np.int64) for pid in self.numbers}
         if self._pids is None:
-            return [(pid, pack(self._indices, stage, pid), None) for pid in self.numbers]
+            for pid in self.numbers:
+                where[pid][:] = self._indices
+            return dict.fromkeys(self.numbers)
         positions = {pid: np.empty(number, np.int64) for pid, number in self.numbers.items()}
-        rooms = {
-            pid: _Room(number, np.dtype(np.int64), stage, pid)
-            for pid, number in self.numbers.items()
-        }
-        arrays = {pid: room.array for pid, room in rooms.items()}
-        self._deal(None, arrays, positions)
-        return [(pid, room.payload(), positions[pid]) for pid, room in rooms.items()]
+        self._deal(None, where, positions)
+        return {**positions}
 
     def _deal(
         self, values: Array | None, to_indices: dict[int, Indices], to_values: dict[int, Array]
@@ -118,30 +106,6 @@ class Words:
             [to_indices.get(pid) for pid in every],
             [to_values.get(pid) for pid in every],
         )
-
-
-class _Room:
-    """Memory for a payload that is written element by element.
-
-    Args:
-        number: number of elements.
-        dtype: of the elements.
-        stage: returns memory for large payloads.
-        to: the process that receives the payload.
-    """
-
-    def __init__(self, number: int, dtype: np.dtype[Any], stage: Stage, to: int) -> None:
-        nbytes = number * dtype.itemsize
-        self._ticket = None
-        if nbytes <= INLINE:
-            self.array = np.empty(number, dtype)
-        else:
-            self._ticket, room = stage(nbytes, to)
-            self.array = room.view(dtype)
-
-    def payload(self) -> Payload:
-        """Return the payload, once the elements are written."""
-        return self._ticket or self.array.tobytes()
 
 
 class UncheckedWords:
@@ -387,21 +351,19 @@ def combine(array: Array, op: bytes | None, indices: Indices, values: Array) -> 
         pickle.loads(op).at(flat, where, values)  # from a process of the same run
 
 
-def pick(array: Array, indices: Indices, carrier: Carrier, to: int) -> Payload:
-    """Return words of an array of this process as a payload for another one.
+def read_at(array: Array, indices: Indices, values: Array) -> None:
+    """Copy words of an array of this process.
 
     Args:
         array: array with any strides.
         indices: of the elements, in C order.
-        carrier: stages large payloads.
-        to: the process that receives the payload.
+        values: takes one for each index.
     """
     flags = array.flags
-    if not (flags.c_contiguous and flags.aligned and indices.flags.aligned):
-        return pack(array[np.unravel_index(indices, array.shape)], carrier.stage, to)
-    room = _Room(len(indices), array.dtype, carrier.stage, to)
-    read_words(array, indices, room.array)
-    return room.payload()
+    if flags.c_contiguous and flags.aligned and indices.flags.aligned and values.flags.aligned:
+        read_words(array, indices, values)
+    else:
+        values[:] = array[np.unravel_index(indices, array.shape)]
 
 
 def write_at(array: Array, positions: Indices, values: Array) -> None:

@@ -5,11 +5,14 @@ That is where no other transfer of the superstep writes: else the order of writi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from bsplib.backends.base import Arrived
-from bsplib.backends.parcels import Ticket, size_of
+from bsplib.backends.base import Ticket
+from bsplib.core.kinds import ASK, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
+from bsplib.core.records import Record
+from bsplib.transfers.delivery import PendingGet
+from bsplib.transfers.place import Array, extent
 from bsplib.transfers.registry import Registry
 
 
@@ -20,35 +23,67 @@ class Landing(NamedTuple):
     room: memoryview
 
 
+_MESSAGES = (MESSAGE, STAGED_MESSAGE)
+
 Stretch = tuple[int, int]
 """The first byte of some memory, and the first byte behind it."""
 
 
-def landings_of_puts(registry: Registry, incoming: Iterable[Arrived]) -> list[Landing]:
+def landings_of_puts(
+    registry: Registry, incoming: Iterable[tuple[int, Sequence[Record]]]
+) -> list[Landing]:
     """Return the staged values of all puts if no two puts overlap; else none.
 
     Where puts of other kinds than stretches have come, too, there are none.
+
+    Args:
+        registry: of the group.
+        incoming: sources, and the records of each for this process.
     """
     landings: list[Landing] = []
     written: list[Stretch] = []
-    for _, parcel in incoming:
-        if parcel.puts is None:
-            continue
-        slots, firsts, values, others, _ = parcel.puts
-        if others:
-            return []
-        for slot, first, payload in zip(slots, firsts, values, strict=True):
-            registration, nbytes = registry.at(slot), size_of(payload)
+    for source, records in incoming:
+        for kind, slot, first, _, _, where, nbytes in records:
+            if kind not in (PUT, STAGED_PUT):
+                if is_put(kind):
+                    return []
+                continue
+            registration = registry.at(slot)
             room = registration.bytes
             if room is None:  # it has gaps
                 written.append(registration.extent)
                 continue
-            start = first * registration.itemsize
-            low = registration.address + start
+            low = registration.address + first
             written.append((low, low + nbytes))
-            if isinstance(payload, tuple):
-                landings.append(Landing(payload, room[start : start + nbytes]))
+            if kind == STAGED_PUT:
+                landings.append(Landing((source, where, nbytes), room[first : first + nbytes]))
     return landings if are_apart(written) else []
+
+
+def landings_of_gets(
+    answers: Iterable[tuple[PendingGet, Ticket | None]], others: Iterable[Array]
+) -> list[Landing]:
+    """Return the staged answers that may be received in their destinations.
+
+    Args:
+        answers: the gets of this process, and for each the ticket of its values; None where they
+            are part of a record.
+        others: destinations of the gets that this process has read itself, and writes later.
+    """
+    answers = list(answers)
+    destinations = [*(get.destination for get, _ in answers), *others]
+    if not are_apart([*map(extent, destinations)]):
+        return []
+    return [
+        Landing(ticket, get.bytes_of())
+        for get, ticket in answers
+        if ticket is not None and get.takes_bytes()
+    ]
+
+
+def is_put(kind: int) -> bool:
+    """Tell whether records of a kind are puts."""
+    return kind < ASK and kind not in _MESSAGES
 
 
 def are_apart(stretches: list[Stretch]) -> bool:

@@ -1,7 +1,7 @@
 """Messages between processes: how payloads are encoded.
 
 Arrays keep shape and dtype, and bytes are sent as they are. Anything else is pickled, with
-the buffers of arrays inside it beside the pickle. Small payloads are part of the parcel;
+the buffers of arrays inside it beside the pickle. Small payloads are part of the record;
 large ones are staged, and stay there until the message is read.
 """
 
@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Carrier, Room
-from bsplib.backends.parcels import MessageHead, Payload, Ticket
+from bsplib.backends.base import Payload, Room, Ticket
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import MessageError
 from bsplib.transfers.guard import GuardedArray, readable
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 INLINE = 1024
-"""Bytes up to which a payload is part of its parcel."""
+"""Bytes up to which a payload is part of its record."""
+
+MessageHead = tuple[Any, bool, tuple[Any, ...]]
+"""Tag of a message, whether the tag is pickled, and the form of the payload."""
 
 Stage = Callable[[int, int], tuple[Ticket, Room]]
 Fetch = Callable[[Ticket], memoryview]
@@ -45,15 +47,6 @@ def pack(values: NDArray[Any], stage: Stage, to: int) -> Payload:
     ticket, room = stage(values.nbytes, to)
     np.copyto(room.view(values.dtype).reshape(values.shape), values)
     return ticket
-
-
-def lend_or_pack(values: NDArray[Any], carrier: Carrier, to: int) -> Payload:
-    """Do as :func:`pack` for values that do not change until the superstep has ended."""
-    if values.nbytes > INLINE and values.flags.c_contiguous:
-        ticket = carrier.lend(values, to)
-        if ticket is not None:
-            return ticket
-    return pack(values, carrier.stage, to)
 
 
 def unpack(payload: Payload, fetch: Fetch) -> bytes | memoryview:
@@ -83,7 +76,7 @@ def encode(payload: Any, tag: Any, stage: Stage, to: int) -> tuple[MessageHead, 
 
 @lru_cache(maxsize=256)
 def _form_of_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """Return the form of an array: the same object each time, so that a parcel has it once."""
+    """Return the form of an array: the same object each time."""
     return _ARRAY, shape, encode_dtype(dtype)
 
 

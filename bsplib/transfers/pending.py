@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import dis
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType
+from typing import NamedTuple
 
-from bsplib.transfers.outgoing import Early, Outgoing
+from bsplib.transfers.descriptions import Site
 
 _SYNCS = ("sync", "oblsync")
 _PUTS = ("put", "hpput", "put_at", "on")
@@ -21,56 +22,56 @@ _SENDS = ("send",)
 _LISTED = 5
 
 
+class Pending(NamedTuple):
+    """How many transfers with another process wait for a sync, those done at once included."""
+
+    puts: int
+    gets: int
+    messages: int
+
+
 def pending_transfers(
-    out: Mapping[int, Outgoing],
-    early: Mapping[int, Early],
+    pending: Mapping[int, Pending],
+    sites: Iterable[Site],
     members: Sequence[int],
     code: CodeType | None,
 ) -> str | None:
     """Return text that describes transfers no sync has delivered; None if there are none.
 
     Args:
-        out: transfers that wait for a sync, by pid.
-        early: transfers that were done at once, by pid.
+        pending: how many there are, by pid.
+        sites: their calls, if ``check=True`` has kept them.
         members: pids of the group's processes in the root group, by pid.
         code: code of the function that ended the group, if it is known.
     """
     parts: list[str] = []
     used: set[str] = set()
     count = 0
-    for pid in sorted({*out, *early}):
-        for number, noun, towards, names in _kinds(out.get(pid), early.get(pid)):
+    for pid in sorted(pending):
+        for number, noun, towards, names in _kinds(pending[pid]):
             count += number
             used.update(names)
             parts.append(f"{number} {noun}{'s' * (number > 1)} {towards} process {members[pid]}")
     if not count:
         return None
     more = f" and {len(parts) - _LISTED} more" if len(parts) > _LISTED else ""
-    lines = _sites(out) or _candidates(code, used)
+    lines = _listed(sites) or _candidates(code, used)
     are = "transfer is" if count == 1 else "transfers are"
     return f"{count} {are} pending at the end ({', '.join(parts[:_LISTED])}{more}){lines}"
 
 
-def _kinds(
-    sent: Outgoing | None, done: Early | None
-) -> Iterator[tuple[int, str, str, tuple[str, ...]]]:
+def _kinds(pending: Pending) -> Iterator[tuple[int, str, str, tuple[str, ...]]]:
     """Yield number, noun and direction of each kind of transfer, and its primitives."""
-    messages = gets = puts = 0
-    if sent is not None:
-        messages, gets, puts = len(sent.messages), sent.number_of_gets(), sent.number_of_puts()
-    if done is not None:
-        puts, gets = puts + done.puts, gets + done.gets
-    if puts:
-        yield puts, "put", "to", _PUTS
-    if gets:
-        yield gets, "get", "from", _GETS
-    if messages:
-        yield messages, "message", "to", _SENDS
+    if pending.puts:
+        yield pending.puts, "put", "to", _PUTS
+    if pending.gets:
+        yield pending.gets, "get", "from", _GETS
+    if pending.messages:
+        yield pending.messages, "message", "to", _SENDS
 
 
-def _sites(out: Mapping[int, Outgoing]) -> str:
-    """Return the calls of the transfers, if ``check=True`` has kept them."""
-    sites = [site for sent in out.values() for kind in sent.sites for site in kind]
+def _listed(sites: Iterable[Site]) -> str:
+    """Return calls as text; empty if there are none."""
     lines = dict.fromkeys(f"{operation} at {line}" for operation, line in sites)
     return f": {', '.join([*lines][:_LISTED])}" if lines else ""
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from bsplib import call_site
-from bsplib.backends.parcels import IndexGet, IndexPut, StretchGet, StretchPut
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
 from bsplib.transfers.casting import check_out
+from bsplib.transfers.descriptions import IndexGet, IndexPut, StretchGet, StretchPut
 from bsplib.transfers.order import swapped
 from bsplib.transfers.place import (
     Array,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -137,8 +138,11 @@ def _after(pid: int, arrive: int, released: int, end: int) -> Iterator[Event]:
 
 
 def _slice(category: str, name: str, pid: int, span: Sequence[float]) -> Event:
-    start, end = span
-    times = {"ts": _us(start), "dur": _us(end - start)}
+    start, end = (round(ns) for ns in span)
+    began, lasted = _us(start), _us(end - start)
+    while began + lasted > _us(end):  # by rounding: it would be drawn inside the next one
+        lasted = math.nextafter(lasted, 0.0)
+    times = {"ts": began, "dur": lasted}
     return {"ph": "X", "cat": category, "name": name, "pid": _PID, "tid": pid, **times}
 
 

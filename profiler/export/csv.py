@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TABLES: dict[str, Callable[[Request], tables.Columns]] = {
     "nodes": lambda request: tables.nodes(request.callgraph, request.ledger),
     "edges": lambda request: tables.edges(request.callgraph, request.ledger),
-    "supersteps": lambda request: tables.supersteps(request.callgraph),
+    "supersteps": lambda request: tables.supersteps(request.callgraph, request.ledger.rates),
     "processes": lambda request: tables.processes(request.callgraph),
 }
 """The tables that can be written, by name."""

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from bsplib.errors import UsageError
 from bsplib.machine import load_machine
 from bsplib.profiler.export.picture import MOST_DRAWN, drawing
 from bsplib.profiler.export.view import DEFAULT, view_of
 from bsplib.profiler.profile import RunProfile
 from bsplib.profiler.rates import rates_of_run, rates_on
 from bsplib.profiler.shown import MOST_SHOWN
-from bsplib.profiler.window import restricted
+from bsplib.profiler.window import restricted, root_supersteps
 
 if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph
@@ -56,6 +57,12 @@ class Request:
         """
         run, number = self.trace.runs[self.position], self.position + 1
         part = run if self.supersteps is None else restricted(run, *self.supersteps)
+        if len(part.records) == 0 and len(run.records):
+            last = int(root_supersteps(run).max())
+            first, end = self.supersteps or (0, 0)
+            raise UsageError(
+                f"there are no supersteps from {first} to {end}: those of the run are 0 to {last}"
+            )
         return RunProfile(part, number, library=self.library, chosen=self._rates(run))
 
     def _rates(self, run: Run) -> Rates:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.critical import LOSS, TITLES, VIEWS
+from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.columns import columns
 from bsplib.profiler.report.find import find
 from bsplib.profiler.report.head import print_losses, print_prices, print_title, print_verdict
@@ -62,11 +63,12 @@ def print_report(
     console = console or _console()
     runs = list(runs)
     found = None if node is None else find((entry.callgraph for entry in runs), node)
-    for profile in runs:
+    for repeats in gathered(runs):
+        profile = repeats.median
         print_title(profile, console)
         chain = profile.critical_path(path)
         if found is None:
-            print_verdict(profile, console)
+            print_verdict(repeats, console)
             console.print()
             _print_nodes(profile, choice, set(chain), console)
             print_places(profile, console)

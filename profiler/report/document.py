@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler import tables
+from bsplib.profiler.account import PARTS
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS
+from bsplib.profiler.efficiency import efficiencies
 from bsplib.profiler.export.plain import rows
 from bsplib.profiler.limits import check_product
 from bsplib.profiler.report.find import find
 from bsplib.profiler.report.rows import RowChoice, choose
 from bsplib.profiler.tables import UNITS
-from bsplib.profiler.verdict import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bsplib.profiler.callgraph import Cost
-    from bsplib.profiler.losses import Loss
+    from bsplib.profiler.losses import Ledger
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.rates import Rates
 
@@ -65,13 +66,16 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
     check_product("nodes", len(names), "processes", profile.nprocs, MAX_SLICES)
     return {
         **tables.facts(profile.run, profile.number),
+        "repeat": profile.run.repeat,
         "rates": _rates(ledger.rates),
         "cost_s": ledger.cost_s,
         "loss_s": ledger.lost_s,
         "waiting_for_core_s": ledger.waiting_s,
         "balanced": verdict.balanced,
         "verdict": [entry._asdict() for entry in verdict.sentences],
-        "losses": [_loss(loss, ledger.cost_s) for loss in ledger.losses],
+        "verdict_rest": verdict.rest._asdict() if verdict.rest else None,
+        "account": account(ledger),
+        "losses": [asdict(loss) for loss in ledger.losses],
         "path": {"name": path, "nodes": profile.critical_path(path)},
         "root": profile.callgraph.root,
         "nodes": _nodes(profile, names),
@@ -110,9 +114,15 @@ def _by_process(cost: Cost) -> Json:
     return {f"{metric}_by_process_{UNITS[metric]}": list(cost[metric].pie) for metric in METRICS}
 
 
-def _loss(loss: Loss, cost_s: float) -> Json:
-    """Return a loss with its sentence."""
-    return asdict(loss) | {"text": sentence(loss, cost_s).text}
+def account(ledger: Ledger) -> Json:
+    """Return what the elapsed time was used for, in nanoseconds, by process and for the run."""
+    by_process = ledger.account.by_process()
+    return {
+        "elapsed_ns": ledger.account.elapsed_ns,
+        "run_ns": dict(zip(PARTS, by_process.sum(axis=1).tolist(), strict=True)),
+        "by_process_ns": dict(zip(PARTS, by_process.tolist(), strict=True)),
+        "efficiency": efficiencies(ledger.account, ledger.mending.replay)._asdict(),
+    }
 
 
 def _rates(rates: Rates) -> Json:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.efficiency import efficiencies
 from bsplib.profiler.hosts import where
-from bsplib.profiler.kinds import CORE
 from bsplib.profiler.report.lines import print_wrapped
-from bsplib.profiler.verdict import MOST_SENTENCES, sentence
+from bsplib.profiler.verdict import MOST_SENTENCES
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from bsplib.profiler.profile import RunProfile
+    from bsplib.profiler.repeats import Repeats
 
 
 _LEAST_TITLE = 20
@@ -35,22 +36,33 @@ def print_title(profile: RunProfile, console: Console) -> None:
         print_wrapped(console, f"  {on}")
 
 
-def print_verdict(profile: RunProfile, console: Console) -> None:
-    """Print the verdict on a run, and how long its processes waited for a core."""
-    sentences = profile.verdict().sentences
-    for entry in sentences:
-        print_wrapped(console, entry.text)
-    told = any(entry.kind == CORE for entry in sentences)
-    if not told and (waiting := fmt.waiting(profile.run)):
-        print_wrapped(console, waiting)
+def print_verdict(repeats: Repeats, console: Console) -> None:
+    """Print the verdict on a run, with intervals where it was repeated, and its efficiencies."""
+    verdict, ledger = repeats.median.verdict(), repeats.median.ledger()
+    repeated = len(repeats.runs) > 1
+    if repeated:
+        print_wrapped(console, f"the run of median time; {repeats.elapsed()}")
+    for interval in repeats.intervals():
+        doubt = f" [{interval}]" if repeated else ""
+        print_wrapped(console, f"{interval.sentence.text}{doubt}")
+    if verdict.rest:
+        print_wrapped(console, verdict.rest.text)
+        found = efficiencies(ledger.account, ledger.mending.replay)
+        is_measured = repeats.median.run.meta.get("backend") != "sim"
+        print_wrapped(
+            console,
+            f"parallel efficiency {found.parallel:.0%} = load balance {found.load_balance:.0%} x "
+            f"serialisation {found.serialisation:.0%} x transfer {found.transfer:.0%}"
+            f"{'; from one run' if is_measured and not repeated else ''}",
+        )
 
 
 def print_losses(profile: RunProfile, node: str, console: Console) -> None:
     """Print the greatest losses at a node and below it."""
     ledger = profile.ledger()
-    here = [loss for loss in ledger.losses if node in loss.chain]
+    here = [loss for loss in ledger.losses if node in (*loss.chain, *loss.callers)]
     for loss in here[:MOST_SENTENCES]:
-        print_wrapped(console, sentence(loss, ledger.cost_s).text)
+        print_wrapped(console, loss.text)
 
 
 def print_prices(profile: RunProfile, console: Console) -> None:

@@ -289,7 +289,7 @@ FACTS = {
     ),
     "supersteps": Fact(
         too_many_supersteps,
-        ("supersteps in poll (disturbed.py line", "(too many supersteps)"),
+        ("in poll (disturbed.py line", "(too many supersteps"),
     ),
 }
 

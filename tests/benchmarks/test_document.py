@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.document import read, write
@@ -60,6 +60,7 @@ DOCUMENTS = st.dictionaries(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the computer may be busy
 @given(DOCUMENTS)
 def test_what_is_written_is_read_back(tmp_path_factory, document):
     path = tmp_path_factory.getbasetemp() / "document.json"

@@ -19,7 +19,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsplib.backends.base import Arrivals, Arrived, LeftGroup, Port, Room, Stopped
+from bsplib.backends.base import (
+    Arrivals,
+    Arrived,
+    LeftGroup,
+    Port,
+    Room,
+    Sent,
+    Stopped,
+    Ticket,
+)
 from bsplib.backends.launching import Backend, Death, Ended, Options, Report, Work
 from bsplib.backends.members import Members, as_members
 from bsplib.backends.mismatch import (
@@ -32,7 +41,7 @@ from bsplib.backends.mismatch import (
 )
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.outcomes import Limit, await_outcomes
-from bsplib.backends.parcels import Parcel, Ticket
+from bsplib.backends.sent import SentMeeting
 from bsplib.backends.table import own_cores
 from bsplib.backends.whereabouts import Whereabouts
 
@@ -138,6 +147,7 @@ class PipesPort(Port):
         self.members = members
         self.released = 0
         self._mail = mail
+        self._meeting = SentMeeting(self)
         self._key = key
         self._parent = parent
         self._others = [other for other in range(self.nprocs) if other != pid]
@@ -191,29 +201,27 @@ class PipesPort(Port):
             letter = Letter(self._key, kind, number, self._superstep, contents[pid], staged[pid])
             self._mail.send(self.members[pid], letter)
 
-    def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
-    ) -> Arrivals | None:
+    def meeting(self) -> SentMeeting:
+        return self._meeting
+
+    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
         number, self._exchanges = self._exchanges, self._exchanges + 1
-        posts_any = bool(parcels) or common is not None
-        own = note, common, stamp, posts_any
-        self._send_all("sync", number, {pid: (*own, parcels.get(pid)) for pid in self._others})
+        own = note, stamp, bool(records)
+        self._send_all("sync", number, {pid: (*own, records.get(pid)) for pid in self._others})
         letters = self._mail.posts[self._key, "sync", number]
         self._mail.wait(lambda: len(letters) == len(self._others), lambda: self._suspect(letters))
         del self._mail.posts[self._key, "sync", number]
         self._look_at_late()
         came = {pid: self._checked(pid, letters[self.members[pid]]) for pid in self._others}
         came[self.pid] = *own, None
-        notes, commons, stamps, any_posts, theirs = zip(
+        notes, stamps, any_posts, theirs = zip(
             *(came[pid] for pid in range(self.nprocs)), strict=True
         )
         if stamp:
             self.released = max(stamps)
         if len(set(notes)) == 1 and not any(any_posts):
             return None
-        arrived = [(pid, parcel) for pid, parcel in enumerate(theirs) if parcel is not None]
-        announced = any(each is not None for each in commons)
-        return list(notes), arrived, list(commons) if announced else None
+        return list(notes), [(pid, sent) for pid, sent in enumerate(theirs) if sent is not None]
 
     def _checked(self, pid: int, letter: Letter) -> Any:
         if letter.superstep != self._superstep:
@@ -250,20 +258,21 @@ class PipesPort(Port):
 
     def end_superstep(self) -> None:
         self._superstep += 1
+        self._meeting.end_superstep()
         self._here_before, self._here = self._here, {}
 
     # -- oblivious supersteps ---------------------------------------------------------------
 
     def exchange_oblivious(
-        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
+        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         self._collector.read_late()
-        posts = {pid: Post(*parcels[pid], stamp) if pid in parcels else NOTHING
+        posts = {pid: Post(*records[pid], stamp) if pid in records else NOTHING
                  for pid in self._others}  # fmt: skip
         self._send_all("oblsync", self._collector.ended, posts)
         self._collector.end_superstep(stamp)
         arrived = self._collector.collect(expected)
-        self.released = self._collector.released
+        self._meeting.released = self._collector.released
         return arrived
 
     def look(self, number: int, pids: Collection[int]) -> dict[int, Post]:

@@ -55,7 +55,7 @@ class Explorer:
     ) -> None:
         """Run one program in one order."""
         self.schedules += 1
-        program = Program(case, self.entered, machine.begin_to_choose)
+        program = Program(case, self.entered, machine.begin_to_choose, machine.take_kinds)
         try:
             found = machine.run(program.main, case.runs, order, conflicts, whole=whole)
             right = [

@@ -38,7 +38,7 @@ FEWER = 10
 AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 """Open MPI asks for these where it runs as root."""
 LARGE = 300
-"""Numbers of a message that does not fit into its parcel."""
+"""Numbers of a message that is staged, and not part of its record."""
 
 
 def chosen(backend: str) -> str:

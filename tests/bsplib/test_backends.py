@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 
@@ -36,7 +35,7 @@ def test_a_backend_says_how_many_processes_it_takes():
 
 def test_a_backend_says_how_many_processes_there_are_if_the_caller_does_not(monkeypatch):
     monkeypatch.setattr(table, "_backends", dict(table._backends))
-    table.register(dataclasses.replace(PIPES, name="three pipes", usual_processes=lambda: 3))
+    table.register(PIPES._replace(name="three pipes", usual_processes=lambda: 3))
     assert bsplib.run(lambda bsp: bsp.nprocs, backend="three pipes") == [3, 3, 3]
 
 

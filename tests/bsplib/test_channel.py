@@ -6,13 +6,10 @@ import multiprocessing
 import os
 import struct
 import threading
-from types import SimpleNamespace
 
 import pytest
 
-from bsplib.backends.shm import channel
 from bsplib.backends.shm.channel import Channel
-from bsplib.backends.shm.child import Idling
 
 LENGTHS = (0, 1, 8, (1 << 14) - 1, 1 << 14, (1 << 14) + 1, 1 << 16, (1 << 20) + 3, 5_000_000)
 
@@ -68,67 +65,3 @@ def test_a_header_that_comes_in_two_parts_is_read(ends):
     sender.start()
     assert ends[1].receive() == b"abc"
     sender.join()
-
-
-class Yields:
-    """The clock and the yields of a process; each yield takes some time."""
-
-    def __init__(self, monkeypatch, ends):
-        self.count, self.now, self.takes = 0, 0, 1000
-        self.message_at = None
-        self._ends = ends
-        monkeypatch.setattr(channel.os, "sched_yield", self._yield)
-        clock = SimpleNamespace(perf_counter_ns=lambda: self.now)
-        monkeypatch.setattr(channel, "time", clock)
-
-    def _yield(self):
-        self.count += 1
-        self.now += self.takes
-        if self.count == self.message_at:
-            self._ends[0].send(b"job")
-
-
-@pytest.fixture
-def yields(monkeypatch, ends):
-    return Yields(monkeypatch, ends)
-
-
-def test_looking_ends_when_a_message_comes_or_after_some_yields(ends, yields):
-    yields.message_at = 13
-    assert ends[1].comes(10, 5000)
-    assert yields.count == 10
-    assert ends[1].comes(10, 5000)
-    assert yields.count == 13
-    assert ends[1].receive() == b"job"
-    assert ends[1].comes(0, 5000)
-    assert yields.count == 13
-
-
-def test_looking_ends_when_a_yield_took_long(ends, yields):
-    yields.takes = 5001
-    assert not ends[1].comes(10, 5000)
-    assert yields.count == 1
-
-
-def test_a_process_whose_yields_take_long_sleeps_for_more_and_more_runs(ends, yields):
-    idling = Idling(10)
-
-    def runs_until_it_yields():
-        before, runs = yields.count, 0
-        while yields.count == before:
-            idling.until_it_comes(ends[1])
-            runs += 1
-        return runs
-
-    yields.takes = 1_000_000
-    assert [runs_until_it_yields() for _ in range(8)] == [1, 17, 33, 65, 129, 257, 513, 1025]
-    assert runs_until_it_yields() == 1025
-    yields.takes = 1000
-    assert [runs_until_it_yields() for _ in range(3)] == [1025, 1, 1]
-    yields.takes = 1_000_000
-    assert [runs_until_it_yields() for _ in range(2)] == [1, 17]
-
-
-def test_a_process_that_may_not_yield_does_not(ends, yields):
-    Idling(0).until_it_comes(ends[1])
-    assert yields.count == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsplib.recording.collect import _sound
+from bsplib.recording.collect import sound_rows
 from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED, RECORD
 
 GROUPS, STACKS = 2, 3
@@ -15,7 +15,7 @@ def number_kept(name, value):
     """How many of four records are kept if the third has this number."""
     records = np.zeros(4, RECORD)
     records[name][2] = value
-    return len(_sound(records, GROUPS, STACKS))
+    return len(sound_rows(records, GROUPS, STACKS))
 
 
 @pytest.mark.parametrize(

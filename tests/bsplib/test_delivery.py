@@ -2,66 +2,69 @@
 
 from __future__ import annotations
 
-import marshal
+import itertools
 
 import numpy as np
 import pytest
 
-from bsplib.backends.parcels import (
-    Gets,
-    IndexPut,
-    Parcel,
-    StretchGet,
-    StretchPut,
-    WordsPut,
-    traffic_of,
+from bsplib.core.atomics import address_of, copy, write_bytes
+from bsplib.core.box import Box, PrivateMemory
+from bsplib.core.kinds import (
+    ASK,
+    GRID,
+    INDICES_SHIFT,
+    KIND_SHIFT,
+    MESSAGE,
+    NOTICE,
+    PLACED,
+    PUT,
+    REPLY,
+    STAGED_ASK,
+    STAGED_MESSAGE,
+    STAGED_PLACED,
+    STAGED_PUT,
+    STAGED_REPLY,
 )
+from bsplib.core.meeting import Meeting
 from bsplib.core.queue import Queue
+from bsplib.core.records import (
+    by_receiver,
+    calls_between,
+    index_bytes,
+    payload_between,
+    records_between,
+)
+from bsplib.errors import BoundsError
+from bsplib.transfers.arrivals import check_arrivals
 from bsplib.transfers.delivery import (
     PendingGet,
-    messages_of,
-    read_sources,
-    write_gets,
-    write_puts,
+    parts_of,
+    read_source,
+    write_gaps,
+    write_grid,
+    write_placed,
 )
-from bsplib.transfers.messages import decode, encode
-from bsplib.transfers.outgoing import Outgoing
+from bsplib.transfers.descriptions import (
+    IndexGet,
+    IndexPut,
+    StretchGet,
+    StretchPut,
+    WordsGet,
+    WordsPut,
+    packed,
+    unpacked,
+)
+from bsplib.transfers.irregular import encode_op
+from bsplib.transfers.landing import is_put, landings_of_gets, landings_of_puts
 from bsplib.transfers.registry import Registry
 
-HERE = 0
-"""The process that reads and writes."""
-
-
-class Post:
-    """Staged payloads, as a backend keeps them."""
-
-    receives_in_place = True
-
-    def __init__(self):
-        self.rooms = []
-        self.landed = []
-        self.received = []
-
-    def receive(self, landings):
-        self.received += landings
-
-    def stage(self, nbytes, to):
-        self.rooms.append(np.zeros(nbytes, np.uint8))
-        return (to, len(self.rooms) - 1, nbytes), self.rooms[-1]
-
-    def fetch(self, ticket):
-        _, number, nbytes = ticket
-        assert len(self.rooms[number]) == nbytes
-        return self.rooms[number].data
-
-    def land(self, ticket, room):
-        room[:] = self.fetch(ticket)
-        self.landed.append(ticket)
-
-
-@pytest.fixture
-def post():
-    return Post()
+SHAPES = {
+    "C": lambda: np.zeros((2, 3), int),
+    "F": lambda: np.zeros((2, 3), int, order="F"),
+    "gaps": lambda: np.zeros((4, 6), int)[::2, ::2],
+    "backwards": lambda: np.zeros((2, 3), int)[::-1, ::-1],
+}
+WITH_STRIDES = pytest.mark.parametrize("make", SHAPES.values(), ids=SHAPES)
 
 
 @pytest.fixture
@@ -69,201 +72,302 @@ def registry():
     return Registry()
 
 
-def from_process(source, *, puts=(), messages=()):
-    out = Outgoing()
-    for put, payload in puts:
-        out.add_put(put, payload)
-    for message in messages:
-        out.add_message(*message)
-    return source, out.parcel()
+def data_of(*values):
+    return np.array(values).view(np.uint8)
 
 
-def flat(registration, start, *values):
-    return StretchPut(registration.slot, start), np.array(values).tobytes()
+def words(indices, *values):
+    """Return the data of a record that begins with indices, as a sender lays them out."""
+    room = np.zeros(index_bytes(len(indices)) + 8 * len(values), np.uint8)
+    room[: 8 * len(indices)] = data_of(*indices)
+    room[index_bytes(len(indices)) :] = data_of(*values)
+    return room
 
 
-def test_puts_are_written_in_the_order_in_which_they_come(registry, post):
-    x = np.zeros(4, int)
-    slot = registry.allocate(x, memoryview(b""))
-    incoming = [
-        from_process(0, puts=[flat(slot, 0, 1, 1, 1), flat(slot, 1, 2)]),
-        from_process(2, puts=[flat(slot, 2, 3, 3)]),
-    ]
-    write_puts(registry, incoming, post)
-    assert x.tolist() == [1, 2, 3, 3]
+# -- puts -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: np.zeros((2, 3), int),
-        lambda: np.zeros((2, 3), int, order="F"),
-        lambda: np.zeros((4, 6), int)[::2, ::2],
-        lambda: np.zeros((2, 3), int)[::-1, ::-1],
-    ],
-    ids=["C", "F", "gaps", "backwards"],
-)
-def test_a_stretch_is_in_c_order_whatever_the_strides(registry, post, make):
+@WITH_STRIDES
+def test_a_stretch_is_in_c_order_whatever_the_strides(registry, make):
     x = make()
-    slot = registry.allocate(x, memoryview(b""))
-    write_puts(registry, [from_process(0, puts=[flat(slot, 2, 7, 8)])], post)
+    registration = registry.allocate(x, memoryview(b""))
+    write_gaps(registration, 2, data_of(7, 8))
     assert x.tolist() == [[0, 0, 7], [8, 0, 0]]
 
 
-def test_an_index_is_assigned(registry, post):
+@WITH_STRIDES
+def test_a_described_stretch_is_written_as_any_other(registry, make):
+    x = make()
+    slot = registry.allocate(x, memoryview(b"")).slot
+    write_placed(registry, packed(StretchPut(slot, 2)), 0, data_of(7, 8))
+    assert x.tolist() == [[0, 0, 7], [8, 0, 0]]
+
+
+@WITH_STRIDES
+def test_a_grid_is_in_c_order_whatever_the_strides(registry, make):
+    x = make()
+    registration = registry.allocate(x, memoryview(b""))
+    column = np.array([8, 8, 1, 2, 24])  # blocks of 8 bytes from byte 8 on, 2 of them, 24 apart
+    write_grid(registration, column.tobytes(), data_of(7, 8))
+    assert x.tolist() == [[0, 7, 0], [0, 8, 0]]
+
+
+def test_an_index_is_assigned(registry):
     x = np.zeros((3, 3), int)
     slot = registry.allocate(x, memoryview(b"")).slot
-    values = np.array([1, 2])
-    put = IndexPut(slot, ((None, 2, None), -1), values.shape)
-    write_puts(registry, [from_process(0, puts=[(put, values.tobytes())])], post)
+    put = IndexPut(slot, ((None, 2, None), -1), (2,))
+    write_placed(registry, packed(put), 0, data_of(1, 2))
     assert x.tolist() == [[0, 0, 1], [0, 0, 2], [0, 0, 0]]
 
 
-def test_a_payload_that_was_staged_lands_in_its_destination(registry, post):
-    x = np.zeros(3, int)
+@pytest.mark.parametrize(("op", "after"), [(None, [0, 6, 0, 4]), (np.add, [0, 11, 0, 4])])
+def test_words_are_written_or_combined_in_their_order(registry, op, after):
+    x = np.zeros(4, int)
     slot = registry.allocate(x, memoryview(b"")).slot
-    ticket, room = post.stage(24, HERE)
-    room.view(int)[:] = [4, 5, 6]
-    write_puts(registry, [from_process(0, puts=[(StretchPut(slot, 0), ticket)])], post)
-    assert x.tolist() == [4, 5, 6]
-    assert post.landed == [ticket]
+    put = WordsPut(slot, encode_op("put_at", op, x.dtype))
+    write_placed(registry, packed(put), 3, words([1, 3, 1], 5, 4, 6))
+    assert x.tolist() == after
 
 
-def test_a_payload_for_an_array_with_gaps_is_fetched_and_rearranged(registry, post):
-    x = np.zeros(6, int)
-    slot = registry.allocate(x[::2], memoryview(b"")).slot
-    ticket, room = post.stage(24, HERE)
-    room.view(int)[:] = [4, 5, 6]
-    write_puts(registry, [from_process(0, puts=[(StretchPut(slot, 0), ticket)])], post)
-    assert x.tolist() == [4, 0, 5, 0, 6, 0]
-    assert post.landed == []
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_values_are_found_behind_any_number_of_indices(number):
+    indices = [*range(5, 5 + number)]
+    where, values = parts_of(number, words(indices, *[-1] * number))
+    assert where.tolist() == indices
+    assert np.frombuffer(values, int).tolist() == [-1] * number
 
 
-@pytest.mark.parametrize("size", [3, 1000])
-def test_sources_are_copied_when_they_are_read(registry, post, size):
-    x = np.arange(size)
+# -- gets -----------------------------------------------------------------------------------------
+
+
+def read(registry, get, indices=b""):
+    room = np.zeros(get.nbytes, np.uint8)
+    read_source(registry, get, indices, room)
+    return room
+
+
+@WITH_STRIDES
+def test_sources_are_copied_in_c_order_when_they_are_read(registry, make):
+    x = make()
+    x[...] = np.arange(6).reshape(2, 3)
     slot = registry.allocate(x, memoryview(b"")).slot
-    replies = read_sources(registry, Gets([slot], [1], [16]), post, 5)
-    x[:] = -1
-    mine = np.zeros(2, int)
-    write_gets([PendingGet(5, mine, None, x.dtype, 16)], {5: replies}, post)
-    assert mine.tolist() == [1, 2]
+    stretch = read(registry, StretchGet(slot, 2, 16))
+    column = read(registry, IndexGet(slot, ((None, None, None), 1), 16))
+    single = read(registry, WordsGet(slot, 24), data_of(5, 0, 5))
+    x[...] = -1
+    assert [each.view(int).tolist() for each in (stretch, column, single)] == [
+        [2, 3],
+        [1, 4],
+        [5, 0, 5],
+    ]
 
 
 @pytest.mark.parametrize(
-    ("make", "lands"),
+    ("make", "takes_bytes"),
     [
-        (lambda: np.zeros((2, 1000), int), True),
-        (lambda: np.zeros((2, 2000), int)[:, ::2], False),
-        (lambda: np.zeros((2, 1000), float), False),
+        (lambda: np.zeros((2, 3), int), True),
+        (lambda: np.zeros((2, 6), int)[:, ::2], False),
+        (lambda: np.zeros((2, 3), float), False),
     ],
     ids=["contiguous", "gaps", "another dtype"],
 )
-def test_a_large_reply_lands_in_its_destination_if_nothing_has_to_be_rearranged(post, make, lands):
-    ticket, room = post.stage(16000, HERE)
-    room.view(int)[:] = np.arange(2000)
+def test_an_answer_is_written_into_any_destination(make, takes_bytes):
     mine = make()
-    write_gets([PendingGet(5, mine, None, np.dtype(int), 16000)], {5: [ticket]}, post)
-    assert mine.reshape(-1).tolist() == list(range(2000))
-    assert (post.landed == [ticket]) == lands
+    get = PendingGet(5, mine, None, np.dtype(int))
+    assert get.takes_bytes() == takes_bytes
+    get.write(data_of(*range(6)))
+    assert mine.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_destinations_are_written_in_program_order_from_whomever(registry, post):
-    mine = np.zeros(2, int)
-    replies = {pid: [np.array([pid, pid]).tobytes()] * 2 for pid in (0, 1)}
-    order = [1, 0, 0, 1]
-    gets = [PendingGet(pid, mine, None, mine.dtype, 16) for pid in order]
-    write_gets(gets, replies, post)
-    assert mine.tolist() == [1, 1]
+def test_answers_are_written_only_where_single_words_were_asked_for():
+    mine = np.zeros(4, int)
+    get = PendingGet(5, mine, None, mine.dtype, positions=np.array([3, 1]))
+    assert not get.takes_bytes()
+    get.write(data_of(7, 8))
+    assert mine.tolist() == [0, 8, 0, 7]
 
 
-def test_messages_become_readable_in_the_order_in_which_they_come(post):
-    sent = [encode(number, None, post.stage, HERE) for number in range(4)]
+# -- descriptions, and what is counted ------------------------------------------------------------
+
+SELECTION = ((None, 2, None), -1)
+
+
+@pytest.mark.parametrize("site", [None, ("put", "a.py:3")], ids=["no site", "site"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        StretchPut(0, 3),
+        IndexPut(0, SELECTION, (2,)),
+        WordsPut(0, b"op"),
+        StretchGet(0, 3, 8),
+        IndexGet(0, SELECTION, 16),
+        WordsGet(0, 3),
+    ],
+    ids=lambda what: type(what).__name__,
+)
+def test_a_description_comes_back_as_it_was(what, site):
+    found = unpacked(packed(what, site))
+    assert found == (what, site)
+    assert type(found[0]) is type(what)
+
+
+def test_descriptions_that_are_equal_as_tuples_are_not_taken_for_each_other():
+    assert StretchPut(0, 3) == WordsGet(0, 3)
+    assert type(unpacked(packed(StretchPut(0, 3)))[0]) is StretchPut
+    assert type(unpacked(packed(WordsGet(0, 3)))[0]) is WordsGet
+
+
+def add(box, to, kind, description, indices, data):
+    """Add a record with a description; data are an array, or the bytes of staged values."""
+    nbytes = data if isinstance(data, int) else len(data)
+    inside = np.zeros(1, int).view(np.uint8) if isinstance(data, int) else data
+    padded = len(description) + 7 & ~7
+    first = indices << INDICES_SHIFT | len(description)
+    at = box.room(to, kind << KIND_SHIFT | nbytes, first, padded + len(inside))
+    write_bytes(at, description)
+    copy(at + padded, address_of(inside), len(inside))
+
+
+def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
+    box = Box(0, 2, PrivateMemory().allocate)
+    stretch, message = packed(StretchPut(0, 0)), np.frombuffer(b"123", np.uint8)
+    add(box, 1, PLACED, stretch, 0, data_of(1))
+    add(box, 1, PLACED, packed(WordsPut(0, None)), 3, words([1, 2, 3], 4, 5, 6))
+    add(box, 1, ASK, packed(WordsGet(0, 16)), 2, words([1, 2]))
+    add(box, 1, REPLY, b"", 0, data_of(1))
+    add(box, 1, NOTICE, b"", 0, data_of(1))
+    add(box, 1, MESSAGE, b"a head of any length", 0, message)
+    add(box, 1, STAGED_PLACED, stretch, 0, 4000)
+    add(box, 1, STAGED_MESSAGE, b"head", 0, 5000)
+    add(box, 0, MESSAGE, b"head", 0, message)
+    box.unfold()
+    sent = np.frombuffer(by_receiver(Meeting(), box.complete(0), 2)[1], np.uint8)
+    ends = address_of(sent), address_of(sent) + len(sent)
+    assert calls_between(*ends) == 5
+    assert payload_between(*ends) == 8 + 3 * 8 + 3 + 4000 + 5000
+    kinds = [kind for kind, *_ in records_between(*ends)]
+    assert kinds == [PLACED, PLACED, ASK, REPLY, NOTICE, MESSAGE, STAGED_PLACED, STAGED_MESSAGE]
+
+
+def test_puts_are_told_from_all_other_records():
+    kinds = {PUT, STAGED_PUT, GRID, PLACED, STAGED_PLACED}
+    others = {MESSAGE, STAGED_MESSAGE, ASK, STAGED_ASK, REPLY, STAGED_REPLY, NOTICE}
+    assert {kind for kind in kinds | others if is_put(kind)} == kinds
+
+
+def test_a_cleared_queue_forgets_what_was_unread():
     queue = Queue()
-    queue.fill(
-        messages_of([from_process(1, messages=sent[:2]), from_process(4, messages=sent[2:])])
-    )
-    read = [queue.take() for _ in range(len(queue))]
-    assert [(source, decode(head, content, post.fetch)) for source, head, content in read] == [
-        (1, 0),
-        (1, 1),
-        (4, 2),
-        (4, 3),
-    ]
-    assert len(queue) == 0
-
-
-def test_a_filled_queue_forgets_what_was_unread(post):
-    queue = Queue()
-    queue.fill(messages_of([from_process(0, messages=[encode(1, None, post.stage, HERE)])]))
-    queue.fill([])
+    queue.fill([(source, ("tag", False, ("bytes",)), b"12") for source in (1, 4)])
+    assert [queue.take()[0], len(queue), queue.nbytes()] == [1, 1, 2]
+    queue.clear()
     assert (len(queue), queue.peek(), queue.nbytes()) == (0, None, 0)
-
-
-def test_puts_and_messages_count_for_an_oblivious_sync_and_gets_do_not():
-    out = Outgoing()
-    assert out.count() == 0
-    out.add_put(StretchPut(0, 0), b"12345678")
-    out.add_get(StretchGet(0, 0, 8))
-    out.add_message(*encode(b"123", None, Post().stage, HERE))
-    assert out.count() == 2
-    assert traffic_of(out.parcel()) == (8 + 3, 8)
-
-
-def test_puts_of_all_kinds_keep_their_order_whatever_they_are_kept_in(registry, post):
-    x = np.zeros(4, int)
-    slot = registry.allocate(x, memoryview(b"")).slot
-    out = Outgoing()
-    one, words = np.array([1]).tobytes(), [np.array([n]).tobytes() for n in range(9)]
-    out.add_put(StretchPut(slot, 0), np.array([7, 7, 7, 7]).tobytes())
-    out.add_put(IndexPut(slot, (2,), ()), one)
-    for place, word in ((0, 2), (0, 3), (1, 4)):
-        out.add_stretch(slot, place, words[word])
-    out.add_put(StretchPut(slot, 1), words[5])
-    out.add_words(WordsPut(slot, None, 1), np.array([3, 3]).tobytes(), words[6] + words[8])
-    assert out.count() == 7
-    for parcel in (
-        out.parcel(),
-        Parcel.of_plain(marshal.loads(marshal.dumps(out.parcel().plain()))),
-    ):
-        x[:] = 0
-        write_puts(registry, [(0, parcel)], post)
-        assert x.tolist() == [3, 5, 1, 8]
 
 
 # -- where values may be received straight away ---------------------------------------------------
 
+WHERE = itertools.count(1000)
 
-def staged(post, *values):
-    ticket, room = post.stage(8 * len(values), HERE)
-    room.view(float)[:] = values
-    return ticket
+
+def put(slot, first, count, *, staged=True):
+    """Return the record of a put, as it comes."""
+    kind = STAGED_PUT if staged else PUT
+    return kind, slot, 8 * first, b"", 0, next(WHERE), 8 * count
+
+
+def landed(registry, *incoming):
+    """Return the tickets of the values that may be received in place, and the places."""
+    landings = landings_of_puts(registry, [*enumerate(incoming, 1)])
+    return [(each.ticket, np.frombuffer(each.room, np.uint8)) for each in landings]
+
+
+@pytest.fixture
+def x(registry):
+    registration = registry.push(np.zeros(10))
+    registry.agree([registry.announcement()])
+    return registration
 
 
 @pytest.mark.parametrize(
     ("first", "is_in_place"), [(0, False), (1, False), (2, True), (3, True), (8, True)]
 )
-def test_staged_puts_are_received_in_place_where_they_are_apart(post, registry, first, is_in_place):
-    x = registry.push(np.zeros(10))
-    registry.agree([registry.announcement()])
-    puts = [
-        (StretchPut(x.slot, 0), staged(post, 1, 2)),
-        (StretchPut(x.slot, first), staged(post, 3, 4)),
-    ]
-    write_puts(registry, [from_process(1, puts=puts[:1]), from_process(2, puts=puts[1:])], post)
-    assert [landing.ticket for landing in post.received] == (
-        [ticket for _, ticket in puts] if is_in_place else []
-    )
-    assert x.array[first : first + 2].tolist() == [3, 4]
+def test_staged_puts_are_received_in_place_where_they_are_apart(registry, x, first, is_in_place):
+    puts = [put(x.slot, 0, 2), put(x.slot, first, 2)]
+    found = landed(registry, puts[:1], puts[1:])
+    tickets = [(source, each[5], 16) for source, each in enumerate(puts, 1)]
+    assert [ticket for ticket, _ in found] == (tickets if is_in_place else [])
+    for (_, room), begin in zip(found, (0, first), strict=False):
+        assert address_of(room) == x.address + 8 * begin
+        assert len(room) == 16
 
 
-def test_nothing_is_received_in_place_under_a_small_put(post, registry):
-    x = registry.push(np.zeros(10))
+def test_nothing_is_received_in_place_under_a_small_put(registry, x):
+    assert landed(registry, [put(x.slot, 0, 2), put(x.slot, 1, 1, staged=False)]) == []
+    assert len(landed(registry, [put(x.slot, 0, 2), put(x.slot, 2, 1, staged=False)])) == 1
+
+
+@pytest.mark.parametrize("kind", [GRID, PLACED, STAGED_PLACED])
+def test_nothing_is_received_in_place_beside_puts_of_other_kinds(registry, x, kind):
+    other = kind, x.slot, 40, packed(StretchPut(x.slot, 5)), 0, 0, 8
+    assert landed(registry, [put(x.slot, 0, 2)], [other]) == []
+
+
+def test_messages_do_not_keep_puts_from_being_received_in_place(registry, x):
+    message = STAGED_MESSAGE, 0, 0, b"head", 0, 0, 5000
+    assert len(landed(registry, [message, put(x.slot, 0, 2)])) == 1
+
+
+def test_nothing_lands_in_an_array_with_gaps(registry):
+    memory = np.zeros(20)
+    gaps = registry.push(memory[::2])
     registry.agree([registry.announcement()])
-    puts = [
-        (StretchPut(x.slot, 0), staged(post, 1, 2)),
-        (StretchPut(x.slot, 1), np.ones(1).tobytes()),
-    ]
-    write_puts(registry, [from_process(1, puts=puts)], post)
-    assert post.received == []
-    assert x.array[:3].tolist() == [1, 1, 0]
+    assert landed(registry, [put(gaps.slot, 0, 2)]) == []
+
+
+@pytest.mark.parametrize(("second", "lands"), [(slice(2, 4), True), (slice(1, 3), False)])
+def test_answers_are_received_in_place_where_destinations_are_apart(second, lands):
+    mine = np.zeros(4, int)
+    gets = [PendingGet(1, mine[part], None, mine.dtype) for part in (slice(2), second)]
+    tickets = [(1, 7, 16), None]
+    found = landings_of_gets(zip(gets, tickets, strict=True), [])
+    assert [each.ticket for each in found] == ([tickets[0]] if lands else [])
+
+
+@pytest.mark.parametrize(("read", "lands"), [(slice(2, 4), True), (slice(1, 3), False)])
+def test_answers_are_not_received_in_place_where_this_process_has_read_other_values(read, lands):
+    mine = np.zeros(4, int)
+    answer = PendingGet(1, mine[:2], None, mine.dtype), (1, 7, 16)
+    assert bool(landings_of_gets([answer], [mine[read]])) == lands
+
+
+def test_an_answer_is_not_received_in_place_where_it_has_to_be_rearranged():
+    get = PendingGet(1, np.zeros(4, int)[::2], None, np.dtype(int))
+    assert landings_of_gets([(get, (1, 7, 16))], []) == []
+
+
+# -- puts that nobody could check before ----------------------------------------------------------
+
+
+def data_in_records(values):
+    return lambda _source, _record: values
+
+
+@pytest.mark.parametrize(
+    ("what", "indices", "values", "misfit"),
+    [
+        (StretchPut(0, 3), [], (1, 2), "2 elements at offset 3"),
+        (IndexPut(0, (5,), ()), [], (1,), r"values of shape \(\) at \(5,\)"),
+        (WordsPut(0, None), [0, 4], (1, 2), "index 4"),
+    ],
+    ids=["stretch", "index", "words"],
+)
+def test_a_put_that_would_leave_an_array_made_here_is_refused(
+    registry, what, indices, values, misfit
+):
+    registration = registry.allocate(np.zeros(4, int), memoryview(b""))
+    described = packed(what._replace(slot=registration.slot))
+    data = words(indices, *values)
+    record = PLACED, 0, 0, described, len(indices), 0, len(data)
+    with pytest.raises(BoundsError, match=f"put: {misfit} from process 2 lie outside"):
+        check_arrivals(registry, 2, [record], data_in_records(data))
+    registry.agree([registry.announcement()])  # from now on senders know the array
+    check_arrivals(registry, 2, [record], data_in_records(data))

@@ -41,11 +41,11 @@ PRIMITIVES = {
     "done": lambda bsp, x: bsp.done(),
 }
 
-QUICK = (
+IN_CORE = (
     *("put", "hpput", "get", "send", "sync", "messages", "move", "hpmove", "qsize"),
     "get_tag",
 )
-"""Those that have a quick way, and those that only look at the messages of this process."""
+"""Those of the core, and those that only look at the messages of this process."""
 OTHERS = ("oblsync", "hpget", "put_at", "get_at", "allreduce", "zeros", "partition")
 
 
@@ -140,19 +140,19 @@ def said_in_another_thread(bsp, name):
 
 
 @pytest.mark.procs(2)
-@pytest.mark.parametrize("name", [*OTHERS, *QUICK])
+@pytest.mark.parametrize("name", [*OTHERS, *IN_CORE])
 def test_another_thread_than_that_of_main_cannot_use_a_group(run, name):
     with pytest.raises(RuntimeError, match=rf"{name}: this is not the thread that runs main"):
         run(said_in_another_thread, name)
 
 
 @pytest.mark.procs(1, 2)
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", IN_CORE)
 def test_another_thread_cannot_use_the_quick_way_either(run, name):
     def main(bsp):
         x = bsp.zeros(3)
         bsp.sync()
-        for _ in range(2):  # the first transfers open the quick way
+        for _ in range(2):  # the first transfers are checked
             bsp.put(0, np.zeros(3), x)
             bsp.hpput(0, np.zeros(3), x)
             bsp.get(0, x)

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 import bsplib
-from bsplib.backends.parcels import Parcel
 from bsplib.backends.shm import context, fences
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
@@ -26,7 +25,6 @@ from bsplib.backends.shm.control import (
     CONSUMED,
     DELIVERED,
     FIRST_BLOCK,
-    INDEX,
     LATEST,
     PAGE,
     POSTED,
@@ -40,6 +38,8 @@ from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
+from bsplib.core.box import Box
+from bsplib.core.kinds import CARD_BYTES, IN_BOX, KIND_SHIFT
 
 from .phases import eventually
 
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.real_processes
 
 FENCE = ("fence", 0, "")
 ANNOUNCES = {"word", "POSTED", "CONSUMED", "CLOSED", "LATEST", "DELIVERED", "label"}
-ANNOUNCED = {"stamp", "index", "ring"}
+ANNOUNCED = {"stamp", "head", "ring"}
 NOTE = 3
 
 
@@ -95,7 +95,7 @@ class NotedWords:
         names = {POSTED: "POSTED", CONSUMED: "CONSUMED", CLOSED: "CLOSED", LATEST: "LATEST"}
         names |= dict.fromkeys(SLOTS, "word") | {DELIVERED: "DELIVERED"}
         names |= {slot + STAMP: "stamp" for slot in SLOTS}
-        names |= {slot + INDEX: "index" for slot in SLOTS}
+        names |= {slot + STAMP + 1: "head" for slot in SLOTS}
         return "ring" if word >= RING_START else names.get(word, "")
 
 
@@ -195,7 +195,7 @@ def missing_acquire_before_reuse(noted, pid):
 
 
 def by_oblivious_exchange(port, other):
-    return port.exchange_oblivious({other: (1, Parcel(messages=[b"x"]))}, 1, 7)
+    return port.exchange_oblivious({other: (1, bytes(8))}, 1, 7)
 
 
 def by_oblivious_exchanges(port, other):
@@ -206,11 +206,15 @@ def by_oblivious_exchanges(port, other):
 
 def in_a_sub_group(port, other):
     sub = port.split(0, 0, [0, 1])
-    sub.exchange({other: Parcel(messages=[b"x" * 400])}, NOTE)
+    box, meeting = Box(port.pid, 2, sub.box_memory()), sub.meeting()
+    box.room(other, 0, 0, CARD_BYTES)  # too large for a card
+    sub.stage(400, other)
+    meeting.meet(NOTE, box.complete(meeting.room_for_card()), 7)
+    assert meeting.head_of(other) >> KIND_SHIFT == IN_BOX
     sub.end_superstep()
     sub.close()
     for _ in range(3):  # it sees here that the other one has left, too
-        port.exchange({}, NOTE)
+        port.meeting().meet(NOTE, 0, 0)
         port.end_superstep()
 
 

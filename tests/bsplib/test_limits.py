@@ -274,7 +274,10 @@ import numpy as np
 import bsplib
 
 def fill(bsp, operation):
-    x = bsp.zeros(20 << 20, np.uint8) if operation in ("put", "get") else None
+    x = bsp.zeros(20 << 20, np.uint8) if operation == "put" else None
+    if operation == "get":  # of memory that others cannot read, so that its owner answers
+        x = np.zeros(20 << 20, np.uint8)
+        bsp.push_reg(x)
     bsp.sync()
     for number in range(20):
         values = np.full(20 << 20, number, np.uint8)
@@ -283,7 +286,7 @@ def fill(bsp, operation):
         elif operation == "put":
             bsp.put(1 - bsp.pid, values, x)
         elif operation == "get":
-            bsp.get(1 - bsp.pid, x, at=np.s_[:])  # not read from there directly
+            bsp.get(1 - bsp.pid, x)
             if number % 4 == 3:
                 bsp.sync()
         elif operation == "send":

@@ -7,7 +7,6 @@ import os
 import signal
 import tempfile
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +31,7 @@ TRACE = "out.bsp"
 @pytest.fixture(autouse=True)
 def hosts(tmp_path, monkeypatch):
     """Let each process be on a host of its own; return the folder of their temporary files."""
-    table.register(replace(PIPES, name=SPREAD, is_spread=True))
+    table.register(PIPES._replace(name=SPREAD, is_spread=True))
     temporary = tmp_path / "hosts"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -327,9 +326,9 @@ def skewed(monkeypatch):
     ahead_ns = (0, BOUND_NS - 10**6, 0)
     exchange = PipesPort.exchange
 
-    def exchange_stamps(port, parcels, note, common=None, stamp=0):
+    def exchange_stamps(port, records, note, stamp):
         ahead = ahead_ns[port.members[port.pid]]
-        arrivals = exchange(port, parcels, note, common, stamp + ahead)
+        arrivals = exchange(port, records, note, stamp + ahead)
         port.released -= ahead
         return arrivals
 

@@ -12,7 +12,7 @@ from bsplib.errors import TraceError
 from bsplib.profiler.callgraph import build
 from bsplib.recording.old_formats import RECORDS
 from bsplib.recording.records import FROM_SYSTEM, NOT_MEASURED, RECORD, TRAFFIC, Frame
-from bsplib.recording.trace import _write_array, read_heads, read_trace
+from bsplib.recording.trace import _npy_header, read_heads, read_trace
 from bsplib.sync_kinds import Kind
 
 ROWS = [
@@ -30,6 +30,11 @@ GROUPS = {
 FRAMES = {1: [["a.py", "main", 3, 9]], 2: [["a.py", "main", 3, 9, True]]}
 
 
+def write_npy(archive, name, array):
+    with archive.open(name, "w") as file:
+        file.write(_npy_header(array.dtype, len(array)) + array.tobytes())
+
+
 def write_old(path, version, **changes):
     """Write a trace as bsplib of that version did."""
     cpu = [(time,) if version > 1 else () for time in CPU.values()]
@@ -40,8 +45,8 @@ def write_old(path, version, **changes):
     document = {"format": "bsplib trace", "version": version, "runs": [entry]}
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("trace.json", json.dumps(document))
-        _write_array(archive, "run-0/records.npy", np.array(rows, RECORDS[version]))
-        _write_array(archive, "run-0/traffic.npy", np.array([(1, 1, 0, 16, 1)], TRAFFIC))
+        write_npy(archive, "run-0/records.npy", np.array(rows, RECORDS[version]))
+        write_npy(archive, "run-0/traffic.npy", np.array([(1, 1, 0, 16, 1)], TRAFFIC))
 
 
 @pytest.fixture

@@ -30,6 +30,10 @@ class Computer:
         """Let a process wait for a time; return for how long it looked before it slept."""
         of.begin(0.5)
         began = self.now
+        if of.is_considerate:
+            self.now += for_ns
+            of.slept()
+            return 0
         while self.now - began < for_ns:
             self.now += gap_ns
             if not of.lasts([ME, OTHER]):
@@ -130,6 +134,37 @@ def test_a_process_whose_core_was_needed_tries_again_more_and_more_rarely(comput
     assert [later - former for former, later in pairwise(tries)] == [
         4 * 2**number + 1 for number in range(len(tries) - 1)
     ]
+
+
+def test_a_process_that_lost_its_core_while_it_gave_way_sleeps_at_once(computer):
+    process = learned(computer)
+    process.be_considerate()
+    assert [computer.looked(process, 1_000_000) for _ in range(6)] == [0] * 4 + [1_000_000] * 2
+
+
+def test_a_process_notices_another_one_on_its_core_in_short_waits_too(computer):
+    process = Patience(has_core=True)
+    assert computer.looked(process, 220_000, gap_ns=220_000) == 220_000
+    assert computer.looked(process, 220_000) == 0
+
+
+def test_processes_that_outnumber_the_cores_do_not_sleep_at_once(computer):
+    process = Patience(has_core=False)
+    process.be_considerate()
+    assert computer.looked(process, 10_000_000, gap_ns=220_000) == 440_000
+
+
+def test_after_successful_trials_a_process_tries_again_sooner(computer):
+    process = learned(computer)
+    for _ in range(4):  # it pauses for 4, 8, 16 and 32 waits
+        process.be_considerate()
+    while computer.looked(process, 1_000_000) == 0:
+        pass
+    for _ in range(4):
+        assert computer.looked(process, 1_000_000) == 1_000_000
+    process.be_considerate()
+    looked = [computer.looked(process, 1_000_000) for _ in range(10)]
+    assert looked == [0] * 4 + [1_000_000] * 6
 
 
 def test_a_process_does_not_look_long_where_the_computer_does_not_grant_it(computer):

@@ -442,7 +442,7 @@ def test_an_index_names_the_same_each_time(run, primitive, index, alike):
         x = bsp.zeros((4 if alike else 4 + bsp.pid, 3), int)
         places = np.arange(4 if alike else 4 + right(bsp))
         shape = np.zeros((places.size, 3))[index].shape
-        for mark in range(1, 4):  # the first time no quick way is open
+        for mark in range(1, 4):  # the first time the call is checked
             getattr(bsp, primitive)(right(bsp), np.full(shape, mark), x, at=index)
             bsp.sync()
             there = np.zeros(x.shape, int)

@@ -27,6 +27,8 @@ from bsplib.backends.shm.segment import Segment
 TIMES = 10
 HAS_BEGUN_ANEW = multiprocessing.Event()
 """A process has given back what it had in a run, to be ready for the next one."""
+WORDS = 4000
+"""Numbers that a process gets one by one, and whose answer does not fit into a record."""
 LARGE = 1 << 17
 """Numbers of a payload for which a process waits until it can use the last outbox again."""
 
@@ -57,6 +59,18 @@ def serve_and_leave(bsp):
     bsp.zeros(7)
     bsp.sync()
     return None if got is None else got.tolist()
+
+
+def serve_much_and_leave(bsp):
+    """Do as :func:`serve_and_leave` with answers that are staged."""
+    with bsp.partition([bsp.nprocs]) as sub:
+        x = sub.array(np.arange(WORDS))
+        sub.sync()
+        got = sub.get_at(0, np.arange(WORDS)[::-1], x) if sub.pid else None
+        sub.sync()
+    bsp.zeros(7)
+    bsp.sync()
+    return None if got is None else got[:2].tolist()
 
 
 def send_and_put(bsp):
@@ -104,7 +118,7 @@ def fail_in_a_group(bsp):
 
 
 def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep nothing that was laid out on the quick way, as before there were leases."""
+    """Tell the meeting of no outbox, and free the last one when its group ends."""
     room = Leases.room
 
     def unknown_to_the_meeting(self, nbytes):
@@ -143,6 +157,7 @@ def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("program", "count", "right"),
     [
         (serve_and_leave, 3, [None, [2], [2]]),
+        (serve_much_and_leave, 3, [None, [WORDS - 1, WORDS - 2], [WORDS - 1, WORDS - 2]]),
         (send_and_put, 2, [(0, 0), (2 * LARGE, 3 * LARGE)]),
         (put_and_leave, 3, [None] * 3),
     ],
@@ -155,7 +170,8 @@ def test_a_right_program_does_the_same_as_without_the_mode(program, count, right
 @pytest.mark.parametrize(
     ("defect", "program", "count", "memory"),
     [
-        (free_replies_at_close, serve_and_leave, 3, "the index of a post of process 0"),
+        (free_replies_at_close, serve_much_and_leave, 3, "a payload of process 0"),
+        (free_all_at_once, serve_and_leave, 3, "(staged value,|slot|block) of process"),
         (free_last_outbox, send_and_put, 2, "(index of a post|payload) of process 0"),
         (
             free_all_at_once,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.shm.control import PAGE, REPORT_BYTES
+from bsplib.backends.shm.control import REPORT_BYTES
 from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.reports import Reports
 from bsplib.backends.shm.segment import Segment
@@ -281,11 +281,44 @@ def test_a_result_that_cannot_be_pickled_ends_the_run_although_others_have_left_
     assert pool.run(lambda bsp: bsp.pid) == [0, 1, 2]
 
 
-def test_the_last_process_alone_wakes_the_caller():
-    segment = Segment(3)
-    for pid in range(3):
-        segment.reserve(segment.control_start(pid), PAGE)
+@pytest.fixture
+def segment():
+    """Return a segment with the control words of three processes."""
+    made = Segment(3)
+    made.reserve_control()
+    yield made
+    made.close()
+
+
+def test_nobody_wakes_a_caller_that_looks_at_the_reports(segment):
     reports = Reports(segment, 3)
+    fences = Fences()
+    for number in (1, 2):
+        assert not reports.are_all_left(number)
+        assert not any(reports.leave(pid, number, b"", fences) for pid in range(3))
+        assert reports.are_all_left(number)
+        reports.begin_sleep()
+        reports.end_sleep()
+
+
+def test_a_caller_that_goes_to_sleep_while_processes_report_is_woken_or_finds_all(segment):
+    """Its store and its look may come between any two steps of the processes."""
+    fences = Fences()
+    for number, sleeps_after in enumerate(range(4), 1):
+        reports, woken = Reports(segment, 3), False
+        for pid in range(3):
+            if pid == sleeps_after:
+                reports.begin_sleep()
+                assert not reports.are_all_left(number)
+            woken = reports.leave(pid, number, b"", fences) or woken
+        assert woken or reports.are_all_left(number)
+        assert woken == (sleeps_after < 3)
+        reports.end_sleep()
+
+
+def test_the_last_process_alone_wakes_the_caller(segment):
+    reports = Reports(segment, 3)
+    reports.begin_sleep()
     for number in (1, 2):
         fences = Fences()
         assert not reports.leave(2, number, b"of 2", fences)
@@ -294,7 +327,6 @@ def test_the_last_process_alone_wakes_the_caller():
         assert reports.leave(1, number, b"of 1", fences)
         assert [reports.find(pid, number) for pid in range(3)] == [b"", b"of 1", b"of 2"]
         assert [reports.find(pid, number + 1) for pid in range(3)] == [b""] * 3
-    segment.close()
 
 
 # -- streams and checks -----------------------------------------------------------------------

@@ -248,7 +248,7 @@ def test_a_rare_fast_round_and_disturbed_ones_do_not_count():
 
 @pytest.mark.parametrize("count", [2, 3, 4, 8])
 def test_a_jump_of_the_messages_has_a_knot_on_each_side(count):
-    """A message of more than INLINE bytes travels outside of its parcel."""
+    """A message of more than INLINE bytes is staged, and not part of its record."""
     knots = sorted(knots_of(count))
     for pattern in PATTERNS:
         sizes = [message_bytes(pattern, h, count) for h in knots]

@@ -28,13 +28,13 @@ def order(name):
 
 
 def meetings(me, left_out=None, slots=2, outboxes=2):
-    """Exchange something in a slot and something in an outbox at each sync."""
+    """Exchange something in a slot and something in an outbox, or a box, at each sync."""
     it, steps = 1 - me, []
     for superstep in SUPERSTEPS:
         slot, outbox = superstep % slots, superstep % outboxes
         steps += plain(
             Step("store", f"outbox {outbox} of {me}", superstep),
-            Step("store", f"inline in slot {slot} of {me}", superstep),
+            Step("store", f"card in slot {slot} of {me}", superstep),
         )
         steps += order("release")
         steps += plain(
@@ -43,9 +43,39 @@ def meetings(me, left_out=None, slots=2, outboxes=2):
         )
         steps += order("acquire")
         steps += plain(
-            Step("read", f"inline in slot {slot} of {it}", superstep),
+            Step("read", f"card in slot {slot} of {it}", superstep),
             Step("read", f"outbox {outbox} of {it}", superstep),
         )
+    return without(steps, left_out)
+
+
+def replies(me, left_out=None, copies=True, box="replies"):
+    """Post a card, copy that of the other one, and reply to its get in a second meeting.
+
+    The word of a slot is the number of the meeting. After the second one replies are read, and
+    cards that were not copied.
+    """
+    it, steps = 1 - me, []
+    for superstep in SUPERSTEPS:
+        slots = [(number % 2, number) for number in (2 * superstep - 1, 2 * superstep)]
+        if box == "records":
+            steps += plain(Step("store", f"records of {me}", superstep))
+        for slot, number in slots:
+            is_first = number % 2
+            if is_first:
+                steps += plain(Step("store", f"card in slot {slot} of {me}", superstep))
+            else:
+                steps += plain(Step("store", f"{box} of {me}", -superstep))
+            name = "cards" if is_first else "replies"
+            steps += order(f"release of {name}")
+            steps += plain(
+                Step("store", f"word of slot {slot} of {me}", number),
+                Step("await", f"word of slot {slot} of {it}", number),
+            )
+            steps += order(f"acquire of {name}")
+            if is_first == copies:
+                steps += plain(Step("read", f"card in slot 1 of {it}", superstep))
+        steps += plain(Step("read", f"{box} of {it}", -superstep))
     return without(steps, left_out)
 
 
@@ -180,6 +210,7 @@ def blocks_of_neighbours(me, left_out=None, messages=False, blocks=None):
 
 RIGHT = [
     (meetings, {}),
+    (replies, {}),
     (sub_groups, {}),
     (sub_groups, {"left_out": "acquire of CLOSED"}),  # what follows it is a store
     (early_puts, {}),
@@ -194,6 +225,8 @@ RIGHT = [
 WRONG_EVERYWHERE = [
     (meetings, {"slots": 1}),
     (meetings, {"outboxes": 1}),  # it is written again before the other one has come
+    (replies, {"copies": False}),
+    (replies, {"box": "records"}),  # those of the next superstep are written there at once
     (sub_groups, {"left_out": "CLOSED"}),
     (early_puts, {"left_out": "DELIVERED"}),
     (runs_ahead, {"entries": 1, "ahead": 1}),
@@ -209,6 +242,10 @@ WRONG_EVERYWHERE = [
 WRONG_ON_ARM = [
     (meetings, {"left_out": "release"}),
     (meetings, {"left_out": "acquire"}),
+    (replies, {"left_out": "release of cards"}),
+    (replies, {"left_out": "acquire of cards"}),
+    (replies, {"left_out": "release of replies"}),
+    (replies, {"left_out": "acquire of replies"}),
     (sub_groups, {"left_out": "release"}),
     (sub_groups, {"left_out": "acquire"}),
     (sub_groups, {"left_out": "release of CLOSED"}),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import resource
 import shutil
@@ -177,7 +176,7 @@ def test_a_definition_that_cannot_be_written_ends_the_recording(run, tmp_path, m
     def fail(*_, **__):
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
-    monkeypatch.setattr(json, "dump", fail)
+    monkeypatch.setattr(spool, "append", fail)
     with pytest.warns(bsplib.TraceWarning, match="quota exceeded"):
         assert run(count, 3, profile=tmp_path / TRACE) == [3, 3]
     assert len(read_trace(tmp_path / TRACE).runs[0].records) == 0
@@ -220,6 +219,7 @@ def test_a_trace_that_cannot_be_written_can_be_recovered(run, tmp_path, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr("bsplib.recording.fitting.write_trace", fail)
+        patch.setattr("bsplib.recording.recording.write_packed", fail)
         with pytest.warns(bsplib.TraceWarning, match="no trace was written: No space") as caught:
             assert run(count, 4, profile=tmp_path / TRACE) == [4, 4]
     (folder,) = tmp_path.iterdir()
@@ -237,6 +237,7 @@ def test_a_fault_of_bsplib_itself_in_the_trace_does_not_cost_the_results(
     run, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("bsplib.recording.recording.collect", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("bsplib.recording.recording.collect_whole", lambda *_: 1 / 0)
     with pytest.warns(bsplib.TraceWarning, match="no trace was written: division by zero; the rec"):
         assert run(count, 4, profile=tmp_path / TRACE) == [4, 4]
 
@@ -247,6 +248,7 @@ def test_ctrl_c_while_the_trace_is_written_says_where_the_records_are(run, tmp_p
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bsplib.recording.fitting.write_trace", interrupt)
+    monkeypatch.setattr("bsplib.recording.recording.write_packed", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         run(count, 4, profile=tmp_path / TRACE)
     monkeypatch.undo()
@@ -283,6 +285,7 @@ def test_the_error_of_the_program_is_not_hidden_behind_that_of_its_trace(
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr("bsplib.recording.fitting.write_trace", fail)
+    monkeypatch.setattr("bsplib.recording.recording.write_packed", fail)
     with warnings.catch_warnings():
         warnings.simplefilter("error", bsplib.TraceWarning)
         with pytest.raises(ZeroDivisionError, match="the program's own"):
@@ -597,6 +600,7 @@ def records(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("bsplib.recording.fitting.write_trace", fail)
+    monkeypatch.setattr("bsplib.recording.recording.write_packed", fail)
     with pytest.warns(bsplib.TraceWarning):
         bsplib.run(count, 4, nprocs=2, backend="sim", profile=tmp_path / TRACE)
     monkeypatch.undo()

@@ -13,7 +13,7 @@ from bsplib.backends.shm.control import BLOCKS
 pytestmark = pytest.mark.timeout(60)
 
 LARGE = 200
-"""Numbers of a message that does not fit into its parcel."""
+"""Numbers of a message that is staged, and not part of its record."""
 
 
 def wrong(found):

@@ -143,7 +143,7 @@ def test_a_masked_array_raises_and_the_error_names_the_way_out(run, name):
     def main(bsp):
         x = bsp.zeros(3)
         bsp.sync()
-        bsp.put(0, np.ones(3), x)  # the quick way is open
+        bsp.put(0, np.ones(3), x)  # now the core takes puts
         masked = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
         with pytest.raises(DtypeError) as caught:
             MASKED[name](bsp, x, masked)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
+import zstandard
 from rich.progress import track
 
 import bsplib
@@ -35,6 +35,7 @@ from bsplib.profiler.compare import baseline
 from bsplib.profiler.losses import book
 from bsplib.profiler.models.nodes.reading import read_model
 from bsplib.profiler.models.nodes.session import model_of_traces
+from bsplib.recording.packing import HEADER, MAGIC, heads
 from bsplib.recording.trace import read_trace
 from bsplib.webui import write_html, write_model_html
 from bsplib.webui.predicted import ShownModel
@@ -107,13 +108,25 @@ def changed_text(text: str, draw: random.Random) -> str:
     return json.dumps(document)
 
 
-def changed_words(member: bytes, draw: random.Random) -> bytes:
-    """Change words of an array, and leave its length as it is."""
-    words = np.frombuffer(member[128:], np.uint32).copy()
-    for _ in range(draw.choice((1, 1, 3))):
-        at = draw.randrange(len(words))
-        words[at] = draw.choice((0, 1, 2, 5, words[at] ^ 1, (1 << 32) - 1, draw.getrandbits(32)))
-    return member[:128] + words.tobytes()
+def changed_chunks(member: bytes, draw: random.Random) -> bytes:
+    """Change what a chunk of rows says, or its header, so that it can still be unpacked."""
+    chunks = [(head, bytes(payload)) for head, payload in heads(memoryview(member))]
+    if not chunks:
+        return member
+    chosen = draw.randrange(len(chunks))
+    whole = []
+    for place, (head, payload) in enumerate(chunks):
+        if place == chosen:
+            content = bytearray(zstandard.decompress(payload))
+            for _ in range(draw.choice((1, 1, 3))):
+                at = draw.randrange(len(content))
+                content[at] = draw.choice((0, 1, 2, content[at] ^ 1, 255, draw.getrandbits(8)))
+            payload = zstandard.compress(content)  # noqa: PLW2901  # the chosen one is replaced
+        fields = [MAGIC, head.rows, head.numbering, len(payload), head.base]
+        if place == chosen and draw.random() < 0.2:
+            fields[draw.randrange(1, 5)] = draw.choice((0, 1, 2, 2**31, head.rows + 1))
+        whole.append(HEADER.pack(*fields) + payload)
+    return b"".join(whole)
 
 
 def changed_trace(data: bytes, draw: random.Random) -> bytes:
@@ -128,7 +141,7 @@ def changed_trace(data: bytes, draw: random.Random) -> bytes:
             if name == chosen and name.endswith(".json"):
                 member = changed_text(member.decode(), draw).encode()
             elif name == chosen and draw.random() < 0.8:
-                member = changed_words(member, draw)
+                member = changed_chunks(member, draw)
             elif name == chosen:
                 member = changed_bytes(member, draw)
             after.writestr(name, member)

@@ -62,7 +62,12 @@ def test_a_run_has_its_verdict_and_its_losses_in_seconds(ask):
     (first, *_), (loss, *_) = run["verdict"], run["losses"]
     assert first["kind"] == loss["kind"] == "fixed"
     assert first["seconds"] == loss["seconds"] == pytest.approx(5 * 1.5e-3)
-    assert first["text"] == loss["text"]
+    assert first["text"].startswith(loss["text"].removesuffix("."))
+    spent = run["account"]
+    assert sum(spent["run_ns"].values()) == spent["elapsed_ns"] * run["nprocs"]
+    assert spent["run_ns"]["imbalance"] == pytest.approx(4 * 5 * 1.5e6)
+    assert first["without_s"] == pytest.approx(spent["elapsed_ns"] / 1e9 - 5 * 1.5e-3)
+    assert run["verdict_rest"]["text"].startswith("The other ")
     assert "waiting for process 2 in body" in first["text"]
     assert loss["pids"] == [2]
     assert loss["chain"] == run["path"]["nodes"]

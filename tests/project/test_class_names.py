@@ -20,7 +20,6 @@ EXCEPTIONS = {
     "Oblivious": _BACKENDS,
     "Hooks": "what the core calls outside of it, on real and on virtual processors",
     "Gathering": _INSIDE,
-    "Carrier": "what carries transfers, as the port and as the launcher see it",
     "Hub": _LINE,
     "_Guest": _LINE,
     "Post": "what a process publishes at a meeting: the backends have it in their own forms",

@@ -26,7 +26,7 @@ LINKED = ("profiler", "webui", "apps")
 BELOW_ALL = {"errors", "call_site", "sync_kinds", "visible", "version", "extras", "output_file"}
 """Modules that any other one may import, as far as they are there."""
 
-PORTS = {"backends.base", "backends.members", "backends.parcels", "backends.whereabouts"}
+PORTS = {"backends.base", "backends.members", "backends.whereabouts"}
 """What a backend offers to those above it: the port, and words for its processes."""
 
 SHARED = PORTS | {
@@ -35,6 +35,7 @@ SHARED = PORTS | {
     "backends.outcomes",
     "backends.mismatch",
     "backends.oblivious",
+    "backends.sent",
     "backends.system",
 }
 """What the backends have in common."""

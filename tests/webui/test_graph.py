@@ -265,15 +265,15 @@ def test_a_small_graph_opens_whole_in_letters_of_at_least_eleven_pixels(
         assert inside(tab)
 
 
-def test_a_large_graph_opens_readable_on_the_critical_path_and_says_what_is_folded(
+def test_a_large_graph_opens_readable_on_the_greatest_loss_and_says_what_is_folded(
     tab, tree_run, served, show
 ):
     with served(Trace((tree_run(300),))) as url:
         open_graph(tab, url, show=show)
         assert min(letters(tab)) >= 11
         expect(tab.locator(".note")).to_contain_text("of 300 nodes are folded into dashed lines")
-        end = tab.locator("#chain button .name").last.text_content()
-        expect(box(tab, end)).to_be_in_viewport()
+        selected = tab.locator("#detail h2").text_content()
+        expect(box(tab, selected)).to_be_in_viewport()
         shown = int(tab.locator(".stage").get_attribute("data-nodes"))
         assert 80 <= shown < 130
         tab.get_by_role("button", name="Show all", exact=True).click()

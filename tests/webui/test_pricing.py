@@ -87,14 +87,21 @@ def test_the_page_prices_as_the_profiler_does(priced, run_of, name):
 
 
 @pytest.mark.parametrize("name", ["broadcast", "tree", "divided", "spread"])
-def test_the_page_writes_the_verdict_that_the_profiler_writes(priced, run_of, name):
+def test_the_page_adds_up_the_account_as_the_profiler_does(
+    tab, broadcast_url, described, run_of, name
+):
     callgraph = build(run_of(name))
-    for rates in RATES:
-        verdict = book(callgraph, rates).verdict()
-        page = priced(callgraph, rates)["verdict"]
-        assert page["balanced"] == verdict.balanced
-        sentences = [(item["text"], item["kind"]) for item in page["sentences"]]
-        assert sentences == [(sentence.text, sentence.kind) for sentence in verdict.sentences]
+    data = described(callgraph)
+    tab.goto(broadcast_url)
+    script = (
+        "run => import('./static/pricing.js').then((it) => "
+        "run.account.parts.map((part) => it.summedUp(run, part.origins).nodes[run.root]))"
+    )
+    account = book(callgraph).account
+    covered = account.by_process().sum(axis=1) - account.outside.sum(axis=1)
+    assert tab.evaluate(script, data) == pytest.approx(
+        (covered / 1e9 / account.run.nprocs).tolist()
+    )
 
 
 def test_of_too_many_groups_those_at_the_default_rates_are_booked(

@@ -256,6 +256,7 @@ def test_a_saved_page_has_the_traffic_of_the_whole_run(open_tab, show, ring_trac
 def test_it_is_usable_on_a_narrow_screen(tab, traffic):
     canvas = traffic("main")
     tab.set_viewport_size({"width": 390, "height": 844})
+    canvas.scroll_into_view_if_needed()
     expect(canvas).to_be_in_viewport()
     assert canvas.bounding_box()["width"] <= 390
     assert tab.evaluate("document.documentElement.scrollWidth") == 390

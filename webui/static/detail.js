@@ -2,12 +2,12 @@
 
 import { byId, html } from "./dom.js";
 import {
-  METRICS, amount, balance, count, kind, label, percent, place, scoreText, seconds, summary,
+  METRICS, amount, balance, count, isInSeconds, kind, label, percent, place, scoreText, seconds, summary,
 } from "./format.js";
 
 /* The node that is shown where none is chosen: that of the verdict or the critical path. */
 function culprit(model, metric) {
-  const [first] = model.priced.verdict.sentences;
+  const [first] = model.verdict.sentences;
   return (metric === "loss" ? first?.node : null) ?? model.chain(metric).at(-1) ?? model.root;
 }
 
@@ -72,7 +72,7 @@ function booked(model, { priced }, metric) {
 export function createDetail({ store }) {
   function link(model, edge, node, metric) {
     const part = model.edges[edge];
-    const text = metric === "loss" || metric === "sync"
+    const text = isInSeconds(metric) || metric === "sync"
       ? scoreText(model.edgeScore(edge, metric), metric)
       : summary(part.cost[metric.split("-")[0]], metric.split("-")[0]);
     const { id } = model.nodes[node];

@@ -15,6 +15,19 @@ export const MEASURES = {
 export const PATHS = ["loss", "sync", ...Object.keys(METRICS).flatMap((metric) =>
   Object.keys(MEASURES).map((measure) => `${metric}-${measure}`))];
 
+/* The parts of the account, in their order (profiler/account.py). */
+export const PARTS = ["useful", "imbalance", "transfers", "transfer_imbalance", "latency",
+  "blocked", "core", "recording", "ends", "unexplained"];
+const PART_TITLES = {
+  cost: "cost", useful: "useful computation", imbalance: "imbalance of computation",
+  transfers: "transfers (g h)", transfer_imbalance: "imbalance of transfers",
+  latency: "superstep latency (l)", blocked: "blocked", core: "waiting for a core",
+  recording: "recording", ends: "start and end", unexplained: "unexplained",
+};
+/* All that shades can stand for: the paths, and what adds up over the run in seconds. */
+export const SHADES = [...PATHS, "cost", ...PARTS];
+export const isInSeconds = (path) => path === "loss" || Object.hasOwn(PART_TITLES, path);
+
 const KINDS = {
   "": "function", sync: "cost centre: sync", oblsync: "cost centre: oblivious sync",
   end: "the stretch to the end of main",
@@ -97,7 +110,7 @@ export function summary(cost, metric) {
 
 /* The score of a view: seconds of loss, supersteps, a cost, or a fraction. */
 export function scoreText(value, path) {
-  if (path === "loss") return seconds(value);
+  if (isInSeconds(path)) return seconds(value);
   if (path === "sync") return integer(value);
   const [metric, measure] = path.split("-");
   return measure === "rel" ? percent(value) : amount(value, metric);
@@ -111,6 +124,7 @@ export function roughScore(value, path) {
 
 export function pathTitle(path) {
   if (path === "loss") return "loss";
+  if (Object.hasOwn(PART_TITLES, path)) return PART_TITLES[path];
   if (path === "sync") return "number of supersteps";
   const [metric, measure] = path.split("-");
   return `${METRICS[metric]}, ${MEASURES[measure]}`;

@@ -1,12 +1,13 @@
 /* The legend: five bins of shade, each with the scores that it stands for. */
 
 import { byId, html } from "./dom.js";
-import { pathTitle, roughScore } from "./format.js";
+import { isInSeconds, pathTitle, roughScore } from "./format.js";
 
 const LIMITS = [0, 0.04, 0.16, 0.36, 0.64, 1];
 
 function meaning(path) {
-  if (path === "loss") return "of the cost of the whole run";
+  if (path === "loss" || path === "cost") return "of the cost of the whole run";
+  if (isInSeconds(path)) return "of the elapsed time";
   if (path === "sync") return "of the greatest number of supersteps";
   if (path.endsWith("-rel")) return "of all that is possible";
   return "of the greatest maximum in the graph";
@@ -14,8 +15,9 @@ function meaning(path) {
 
 /* The scores at the limits of the bins, in the unit of the greatest, and that unit. */
 function scores(most, path) {
+  if (!(most > 0)) return { texts: LIMITS.map(() => "0"), unit: "" };
   const [, figures, unit] = /^([\d.,]+) ?(.*)$/.exec(roughScore(most, path));
-  const inUnit = Number(figures.replaceAll(",", "")) / (most || 1);
+  const inUnit = Number(figures.replaceAll(",", "")) / most;
   const texts = LIMITS.map((limit) => String(Number((limit * most * inUnit).toPrecision(2))));
   return { texts, unit };
 }

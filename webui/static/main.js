@@ -1,6 +1,7 @@
 /* The page: loads the run that the state names, prices it, and shows it in every part. */
 
 import { Offline, address, forget, get, offline } from "./api.js";
+import { createAccount } from "./account.js";
 import { createChain } from "./chain.js";
 import { createDetail } from "./detail.js";
 import { byId } from "./dom.js";
@@ -71,7 +72,26 @@ async function load() {
 }
 
 function price() {
-  loaded.model.reprice(ratesOf(loaded.model.run, state));
+  const { model } = loaded;
+  const rates = ratesOf(model.run, state);
+  model.reprice(rates);
+  tell(model, rates);
+}
+
+/* Shows verdict and account at the chosen rates. A saved page knows only those of the run. */
+async function tell(model, rates) {
+  const own = model.run.rates;
+  model.tell(model.run);
+  if (["g", "l", "rule", "ratio"].every((name) => rates[name] === own[name]) || offline) return;
+  const { g, l, rule, ratio } = rates;
+  try {
+    const told = await get(address(state.trace, state.run, "verdict", { ...runQuery(), g, l, rule, ratio }));
+    if (loaded.model !== model || model.rates !== rates) return;
+    model.tell(told);
+    showAll(new Set(["model"]));
+  } catch (error) {
+    say(error.message);
+  }
 }
 
 /* Shows what has changed, in each part that depends on it; in the view at each frame. */
@@ -145,7 +165,7 @@ function start() {
   startSides();
   const panel = (id, create) => create(byId(id), context);
   parts = [
-    [header, ["model"]], [createVerdict(context), ["model"]],
+    [header, ["model"]], [createAccount(context), ["model", "metric"]], [createVerdict(context), ["model"]],
     [createPaths(context), ["model", "metric"]], [createLegend(), ["model", "metric"]],
     [createChain(context), ["model", "metric", "node"]], [createDetail(context), SELECTED_BY],
     [panel("machine", createMachine), null], [panel("search", createSearch), null],

@@ -1,8 +1,8 @@
 /* A loaded run, priced by some rates: what every view shows. Nodes and edges are named by
    their positions in `nodes` and `edges`, as the server numbers them. */
 
-import { PATHS } from "./format.js";
-import { price } from "./pricing.js";
+import { PATHS, isInSeconds } from "./format.js";
+import { price, summedUp } from "./pricing.js";
 
 function lists(length) {
   return Array.from({ length }, () => []);
@@ -46,6 +46,7 @@ export function createModel(run) {
   const pairs = new Map(edges.map((edge, position) =>
     [`${nodes[edge.from].id}.${nodes[edge.to].id}`, position]));
   const scales = new Map();
+  const sums = new Map();
 
   const model = {
     run, nodes, edges, root, callers, callees, rates: null, priced: null,
@@ -53,22 +54,46 @@ export function createModel(run) {
     edgeOf: (ids) => pairs.get(ids) ?? null,
     edgeId: (edge) => `${nodes[edges[edge].from].id}.${nodes[edges[edge].to].id}`,
     reprice,
+    account: run.account, verdict: run.verdict, inSeconds, tell,
     score: (node, path) =>
-      (path === "loss" ? model.priced.nodes[node].lost : costScore(nodes[node], path)),
+      (isInSeconds(path) ? inSeconds(path).nodes[node] : costScore(nodes[node], path)),
     edgeScore: (edge, path) =>
-      (path === "loss" ? model.priced.edges[edge].lost : costScore(edges[edge], path)),
+      (isInSeconds(path) ? inSeconds(path).edges[edge] : costScore(edges[edge], path)),
     scale, shade, chain, chainScores, pie, weight,
   };
 
   function reprice(rates) {
     model.rates = rates;
     model.priced = price(run, rates);
+    sums.clear();
+  }
+
+  /* Takes verdict and account at other rates than those of the run, which the server computes. */
+  function tell({ account, verdict }) {
+    model.account = account;
+    model.verdict = verdict;
+    sums.clear();
+  }
+
+  /* What adds up over the run, by node and edge, and the path by its greatest sums. */
+  function inSeconds(path) {
+    if (!sums.has(path)) sums.set(path, summedUp(run, atOrigins(path)));
+    return sums.get(path);
+  }
+
+  function atOrigins(path) {
+    if (path === "loss" || path === "cost") {
+      const name = path === "loss" ? "lost" : "cost";
+      return model.priced.origins.map((origin) => origin[name]);
+    }
+    return model.account.parts.find(({ name }) => name === path).origins;
   }
 
   /* The score of shade 1: the whole cost of the run for losses, 1 for relative imbalance,
      the greatest count for sync, else the greatest maximum of the metric in the graph. */
   function scale(path) {
-    if (path === "loss") return model.priced.cost;
+    if (path === "loss" || path === "cost") return model.priced.cost;
+    if (isInSeconds(path)) return model.account.elapsed_s;
     if (path.endsWith("-rel")) return 1;
     const size = path === "sync" ? path : `${path.split("-")[0]}-abs`;
     if (!scales.has(size)) {
@@ -85,13 +110,14 @@ export function createModel(run) {
 
   /* The critical path: positions of nodes from main to a cost centre. */
   function chain(path) {
-    return path === "loss" ? model.priced.chain : run.paths[path].map(([node]) => node);
+    if (path === "loss") return model.priced.chain;
+    return isInSeconds(path) ? inSeconds(path).chain : run.paths[path].map(([node]) => node);
   }
 
   /* The score of what came through the path, for each of its nodes. */
   function chainScores(path) {
-    return path === "loss" ? model.priced.chainLost
-      : run.paths[path].map(([, score]) => score);
+    if (path === "loss") return model.priced.chainLost;
+    return isInSeconds(path) ? inSeconds(path).chainScores : run.paths[path].map(([, score]) => score);
   }
 
   /* The pie that explains a score, by process: for a loss that of the part that weighs more. */
@@ -101,14 +127,14 @@ export function createModel(run) {
 
   function pieMetric(node, path) {
     if (path === "sync") return "comp";
-    if (path !== "loss") return path.split("-")[0];
+    if (!isInSeconds(path)) return path.split("-")[0];
     const { comp, comm } = model.priced.nodes[node];
     return comm > comp ? "h" : "comp";
   }
 
   /* The part of the whole run's cost that an edge stands for. */
   function weight(edge, path) {
-    if (path === "loss") return model.priced.edges[edge].cost / (model.priced.cost || 1);
+    if (isInSeconds(path)) return model.priced.edges[edge].cost / (model.priced.cost || 1);
     const size = path === "sync" ? path : `${path.split("-")[0]}-abs`;
     return model.edgeScore(edge, size) / (model.scale(size) || 1);
   }

@@ -1,8 +1,8 @@
-/* The function bar: loss, sync, and four metrics with four measures each. Each button shows
+/* The function bar: loss, cost, sync, and four metrics with four measures each. Each button shows
    the greatest score of its path, so that the table is a summary, too. */
 
 import { byId, html } from "./dom.js";
-import { MEASURES, METRICS, PATHS, pathTitle, roughScore, scoreText } from "./format.js";
+import { MEASURES, METRICS, PATHS, isInSeconds, pathTitle, roughScore, scoreText } from "./format.js";
 
 const HEADS = { abs: "abs", imb: "imb", rel: "rel", weighted: "wtd" };
 const MEANINGS = {
@@ -11,7 +11,8 @@ const MEANINGS = {
   weighted: "weighted imbalance: absolute times relative imbalance",
 };
 
-const isWide = (path) => path === "loss" || path === "sync";
+const SHOWN = ["cost", ...PATHS];
+const isWide = (path) => isInSeconds(path) || path === "sync";
 
 function fullText(value, path) {
   return `${scoreText(value, path)}${path === "sync" ? " supersteps" : ""}`;
@@ -40,19 +41,19 @@ export function createPaths({ store }) {
       ...Object.keys(MEASURES).map((measure) => html("td", {}, radio(`${metric}-${measure}`)))));
   byId("paths").replaceChildren(html("table", {},
     html("colgroup", {}, html("col", {}), html("col", { span: 4 })), html("tbody", {},
-    wide("loss", "loss"), wide("sync", "sync"), heads, ...rows)));
+    wide("loss", "loss"), wide("cost", "cost"), wide("sync", "sync"), heads, ...rows)));
 
   function greatest(model, path) {
     return model.nodes.reduce((most, _, node) => Math.max(most, model.score(node, path)), 0);
   }
 
   function show(model, state, changed) {
-    for (const path of PATHS) cells.get(path).input.checked = path === state.metric;
+    for (const path of SHOWN) cells.get(path).input.checked = path === state.metric;
     if (changed.has("model")) showScores(model);
   }
 
   function showScores(model) {
-    for (const path of PATHS) {
+    for (const path of SHOWN) {
       const { score, label } = cells.get(path);
       const most = greatest(model, path);
       score.textContent = isWide(path) ? fullText(most, path) : roughScore(most, path);

@@ -84,8 +84,9 @@ export function createPredicted(data) {
     const booked = (numbers) => ({ cost: sumOver(numbers, chainScore("time")) });
     model.priced = {
       nodes: parts.nodes.map(booked), edges: parts.edges.map(booked),
-      cost: model.prediction.total, verdict: { balanced: false, sentences: [] },
+      cost: model.prediction.total,
     };
+    model.verdict = { balanced: false, sentences: [] };
   }
 
   /* The score of each chain. */

@@ -195,7 +195,7 @@ async function start() {
       : { ...largest(data.variables), ...state.reference };
     const point = pointOf(data, state.point);
     model.place(point, reference, ratesAt(model.run));
-    model.priced.verdict.sentences = [timeSentence(model), hurtSentence(model),
+    model.verdict.sentences = [timeSentence(model), hurtSentence(model),
       rollOffSentence(model), ...sharing(model), ...doubts(model)].filter(Boolean);
     sliders.show({ point, reference }, state.reference === null);
     curves.show(model);

@@ -2,14 +2,14 @@
    history, so that its back button undoes it; what follows the mouse, such as pan and zoom,
    replaces the present entry. Nodes are named by their ids, which are the same in every run. */
 
-import { PATHS } from "./format.js";
+import { SHADES } from "./format.js";
 
 const text = { read: (value) => value, write: (value) => value };
 const number = {
   read: (value) => (value !== "" && Number.isFinite(Number(value)) ? Number(value) : undefined),
   write: String,
 };
-const path = { read: (value) => (PATHS.includes(value) ? value : undefined), write: String };
+const path = { read: (value) => (SHADES.includes(value) ? value : undefined), write: String };
 export const choice = (...values) => ({
   read: (value) => (values.includes(value) ? value : undefined), write: String,
 });

@@ -1,4 +1,4 @@
-/* The strip of the verdict: the sentences of the ledger. A click selects the node and, where
+/* The strip of the verdict: its sentences, and a last one on the rest of the time. A click selects the node and, where
    one superstep bears most of the loss, shows it in the timeline. */
 
 import { button, byId, html } from "./dom.js";
@@ -36,12 +36,14 @@ export function createVerdict({ store, isLong = false }) {
   }
 
   function draw(model) {
-    const { balanced, sentences } = model.priced.verdict;
+    const { balanced, sentences, rest = null } = model.verdict;
     host.classList.toggle("balanced", balanced);
     host.classList.toggle("short", isShort);
+    const others = rest === null ? [] : [html("p", { class: "rest" }, rest)];
+    const list = html("ol", {}, ...sentences.map((sentence) => item(sentence, model)));
     host.replaceChildren(
-      html("ol", {}, ...sentences.map((sentence) => item(sentence, model))),
-      ...(sentences.length > 1 ? [moreButton(sentences.length - 1)] : []));
+      html("div", { class: "sentences" }, list, ...others),
+      ...(sentences.length + others.length > 1 ? [moreButton(sentences.length + others.length - 1)] : []));
     host.hidden = sentences.length === 0;
   }
 

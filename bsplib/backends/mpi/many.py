@@ -6,9 +6,8 @@ PROTOCOL.md, section *Meetings of many*, argues why they are right.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from bsplib.backends.base import Arrivals
+from bsplib.backends.base import Arrivals, Sent
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.heads import ROUND
@@ -16,7 +15,6 @@ from bsplib.backends.mpi.meetings import Meetings
 from bsplib.backends.mpi.receiving import Post
 from bsplib.backends.mpi.rounds import Gathering, rounds_of
 from bsplib.backends.mpi.sending import HEADS
-from bsplib.backends.parcels import Parcel
 
 
 class MeetingsOfMany(Meetings):
@@ -24,21 +22,18 @@ class MeetingsOfMany(Meetings):
 
     _said_where = False
 
-    def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Any, stamp: int
-    ) -> Arrivals | None:
-        """See :meth:`bsplib.backends.base.Port.exchange`."""
+    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+        """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
         membership, link = self._membership, self._link
-        receivers = membership.others if common is not None else parcels.keys()
         head = self._head_maker(number, note, stamp)
         try:
-            for pid in receivers:
-                self._posting.post(head, pid, parcels.get(pid), common)
+            for pid, sent in records.items():
+                self._posting.post(head, pid, sent)
         finally:
             self._posting.send_the_rest()
-        sent = link.clocks.sent(stamp)
-        gathering = Gathering(membership.pid, membership.nprocs, note, sent, receivers)
+        came_at = link.clocks.sent(stamp)
+        gathering = Gathering(membership.pid, membership.nprocs, note, came_at, records.keys())
         for turn in range(rounds_of(membership.nprocs)):
             self._pass_on(gathering, number, turn)
             came = self._await_round(number, turn)
@@ -48,11 +43,10 @@ class MeetingsOfMany(Meetings):
         self._end(number)
         if stamp:
             self.released = max(stamp, link.clocks.received(gathering.latest))
-        has_news = bool(posts or parcels) or common is not None
-        if not has_news and gathering.is_unanimous():
+        if not (posts or records) and gathering.is_unanimous():
             return None
         full = sorted((membership.pid_of(rank), post) for rank, post in posts.items())
-        return self._opened(full, gathering.notes(), common)
+        return self._opened(full, gathering.notes())
 
     def _pass_on(self, gathering: Gathering, number: int, turn: int) -> None:
         body = gathering.to_pass_on(turn)

@@ -7,9 +7,8 @@ it is right. In large groups the heads take rounds (:mod:`bsplib.backends.mpi.ma
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from bsplib.backends.base import Arrivals
+from bsplib.backends.base import Arrivals, Sent
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.heads import MEET
@@ -19,7 +18,6 @@ from bsplib.backends.mpi.payloads import Payloads
 from bsplib.backends.mpi.posting import MakeHead, Posting
 from bsplib.backends.mpi.receiving import Post
 from bsplib.backends.mpi.sending import HEADS
-from bsplib.backends.parcels import Parcel
 
 
 class Meetings:
@@ -40,7 +38,7 @@ class Meetings:
         oblivious: Oblivious,
     ) -> None:
         self.released = 0
-        """See :attr:`bsplib.backends.base.Port.released`."""
+        """See :attr:`bsplib.core.meeting.Meeting.released`."""
         self._membership = membership
         self._link = membership.link
         self._box = membership.box
@@ -51,17 +49,15 @@ class Meetings:
         self._count = 0
         self._requests = self._link.requests_to(membership.ranks)
 
-    def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Any, stamp: int
-    ) -> Arrivals | None:
-        """See :meth:`bsplib.backends.base.Port.exchange`."""
+    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+        """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
-        self._post_to_all(number, parcels, note, common, stamp)
+        self._post_to_all(number, records, note, stamp)
         posts = self._box.meetings[number]
         if len(posts) < len(self._membership.others):
             self._await(posts)
         self._end(number)
-        return self._arrivals(posts, parcels, note, common, stamp)
+        return self._arrivals(posts, bool(records), note, stamp)
 
     def _end(self, number: int) -> None:
         """Forget a meeting, and look at what else has come."""
@@ -69,24 +65,22 @@ class Meetings:
         if self._oblivious.collector.ended or self._link.left_over:
             self._oblivious.look_at_late()
 
-    def _post_to_all(
-        self, number: int, parcels: Mapping[int, Parcel], note: int, common: Any, stamp: int
-    ) -> None:
+    def _post_to_all(self, number: int, records: Mapping[int, Sent], note: int, stamp: int) -> None:
         head = self._head_maker(number, note, stamp)
         membership = self._membership
-        if common is None and not parcels:
+        if not records:
             if membership.ranks:
                 self._link.send_to_many(head(payloads=False, body_bytes=0), self._requests)
             return
         posting = self._posting
         try:
             for pid in membership.others_in_turn:
-                parcel = parcels.get(pid)
-                if parcel is None and common is None:
+                sent = records.get(pid)
+                if sent is None:
                     empty = head(payloads=False, body_bytes=0)
                     posting.sends.start(empty, membership.members[pid], HEADS)
                 else:
-                    posting.post(head, pid, parcel, common)
+                    posting.post(head, pid, sent)
         finally:
             posting.send_the_rest()
 
@@ -113,15 +107,13 @@ class Meetings:
     def _arrivals(
         self,
         posts: Mapping[int, Post],
-        parcels: Mapping[int, Parcel],
+        has_news: bool,
         note: int,
-        common: Any,
         stamp: int,
     ) -> Arrivals | None:
         """Return what the posts of a meeting brought."""
         membership = self._membership
         superstep, latest = membership.superstep, 0
-        has_news = bool(parcels) or common is not None
         notes = [note] * membership.nprocs
         full = []
         for pid, rank in zip(membership.others, membership.ranks, strict=True):
@@ -138,16 +130,8 @@ class Meetings:
             self.released = max(stamp, self._link.clocks.received(latest))
         if not (full or has_news):
             return None
-        return self._opened(full, notes, common)
+        return self._opened(full, notes)
 
-    def _opened(self, full: Sequence[tuple[int, Post]], notes: list[int], common: Any) -> Arrivals:
+    def _opened(self, full: Sequence[tuple[int, Post]], notes: list[int]) -> Arrivals:
         self._payloads.open([post for _, post in full])
-        commons = [None] * self._membership.nprocs
-        commons[self._membership.pid] = common
-        arrived = []
-        for pid, post in full:
-            if post.parcel is not None:
-                arrived.append((pid, Parcel.of_plain(post.parcel)))
-            commons[pid] = post.common
-        announced = any(each is not None for each in commons)
-        return notes, arrived, commons if announced else None
+        return notes, [(pid, post.records) for pid, post in full]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from bsplib.backends.base import Arrived
+from bsplib.backends.base import Arrived, Sent
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.absence import Absence
 from bsplib.backends.mpi.heads import OBLIVIOUS
@@ -18,7 +18,6 @@ from bsplib.backends.mpi.receiving import Post
 from bsplib.backends.mpi.sending import HEADS
 from bsplib.backends.oblivious import NOTHING, Collector
 from bsplib.backends.oblivious import Post as ObliviousPost
-from bsplib.backends.parcels import Parcel
 
 _MOST_UNSENT_BYTES = 1 << 28
 """A process whose oblivious supersteps have left so much unsent waits before the next one."""
@@ -44,14 +43,14 @@ class Oblivious:
         self.absence = Absence(membership, self.collector.read_late)
 
     def exchange(
-        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int
+        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int
     ) -> list[Arrived]:
         """See :meth:`bsplib.backends.base.Port.exchange_oblivious`."""
         number = self.collector.ended
         self.look_at_late()
         self._wait_for_credit()
         self._payloads.copy_lent()
-        self._post(parcels, stamp)
+        self._post(records, stamp)
         self.collector.end_superstep(stamp)
         arrived = self.collector.collect(expected)
         self._box.passed = self.collector.ended
@@ -69,7 +68,7 @@ class Oblivious:
         if link.unsent and link.unsent.forget_sent() > _MOST_UNSENT_BYTES:
             link.wait(lambda: link.unsent.forget_sent() <= _MOST_UNSENT_BYTES, self.look_at_late)
 
-    def _post(self, parcels: Mapping[int, tuple[int, Parcel]], stamp: int) -> None:
+    def _post(self, records: Mapping[int, tuple[int, Sent]], stamp: int) -> None:
         link, number, membership = self._link, self.collector.ended, self._membership
         sent = link.clocks.sent(stamp)
         first = link.run, OBLIVIOUS, 0
@@ -78,13 +77,13 @@ class Oblivious:
         try:
             for pid, rank in zip(membership.others, membership.ranks, strict=True):
                 link.spend_credit(rank)
-                messages, parcel = parcels.get(pid, (0, None))
+                messages, records_there = records.get(pid, (0, b""))
                 if messages:
 
                     def head(*, payloads: bool, body_bytes: int, messages: int = messages) -> bytes:
                         return heads.pack(*first, payloads, *middle, body_bytes, messages, sent)
 
-                    self._posting.post(head, pid, parcel, None)
+                    self._posting.post(head, pid, records_there)
                 else:
                     self._posting.sends.start(empty, rank, HEADS)
         finally:
@@ -109,8 +108,7 @@ class Oblivious:
         head = post.head
         if not head.messages:
             return NOTHING
-        parcel = Parcel() if post.parcel is None else Parcel.of_plain(post.parcel)
-        return ObliviousPost(head.messages, parcel, self._link.clocks.received(head.stamp))
+        return ObliviousPost(head.messages, post.records, self._link.clocks.received(head.stamp))
 
     def wait(self, number: int, pids: Sequence[int]) -> None:
         """See :meth:`bsplib.backends.oblivious.Posts.wait`."""

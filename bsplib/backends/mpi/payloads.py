@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from bsplib.backends.base import Room
+from bsplib.backends.base import Room, Ticket
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.neighbours import Block, Readable
 from bsplib.backends.mpi.receiving import Payload, Place, Post, Size, flat
-from bsplib.backends.parcels import Ticket
 
 
 class Staged(NamedTuple):
@@ -106,7 +105,7 @@ class Payloads:
                     staged[index] = Staged(copy[: len(room)], copy)
 
     def drop_staged(self) -> None:
-        """Give back memory of payloads that belong to no parcel: their put has failed."""
+        """Give back memory of payloads that belong to no record: their put has failed."""
         for staged in self._staged.values():
             for _, buffer, block, _ in staged:
                 if buffer is not None:

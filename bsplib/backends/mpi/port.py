@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Alignment, Arrivals, Arrived, Port, Room
+from bsplib.backends.base import Alignment, Arrivals, Arrived, Port, Room, Sent, Ticket
 from bsplib.backends.members import as_members
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.deaths import noticing_deaths
@@ -24,7 +24,7 @@ from bsplib.backends.mpi.payloads import Payloads
 from bsplib.backends.mpi.posting import Posting
 from bsplib.backends.mpi.rounds import MOST_PROCESSES
 from bsplib.backends.mpi.settling import Settling
-from bsplib.backends.parcels import Parcel, Ticket
+from bsplib.backends.sent import SentMeeting
 from bsplib.core.meeting import Meeting
 
 _ALIGNMENT = 64
@@ -56,8 +56,8 @@ class MpiPort(Port):
 
     def _meeting_of_core(self) -> Meeting:
         if self._neighbours is None:
-            return Meeting()
-        return Settling(self._membership, self._neighbours)
+            return SentMeeting(self)
+        return Settling(self, self._membership, self._neighbours)
 
     @classmethod
     def of_root(cls, link: Link) -> MpiPort:
@@ -153,25 +153,23 @@ class MpiPort(Port):
     # -- supersteps -------------------------------------------------------------------------
 
     @noticing_deaths
-    def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
-    ) -> Arrivals | None:
-        """See :meth:`Port.exchange`."""
+    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+        """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         self._order()
-        arrivals = self._meetings.exchange(parcels, note, common, stamp)
+        arrivals = self._meetings.exchange(records, note, stamp)
         self._ends_by_sync = True
         self.released = self._meetings.released
         return arrivals
 
     @noticing_deaths
     def exchange_oblivious(
-        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
+        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self._order()
-        arrived = self._oblivious.exchange(parcels, expected, stamp)
+        arrived = self._oblivious.exchange(records, expected, stamp)
         self._ends_by_sync = False
-        self.released = self._oblivious.collector.released
+        self._meeting.released = self._oblivious.collector.released
         return arrived
 
     @noticing_deaths
@@ -184,6 +182,7 @@ class MpiPort(Port):
         self._posting.finish()
         self._payloads.end_superstep()
         membership = self._membership
+        self._meeting.end_superstep()
         membership.superstep += 1
         membership.ended_by_sync = self._ends_by_sync
         if membership.parent is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from bsplib.backends.base import Sent
 from bsplib.backends.mpi.heads import MOST_BODY
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.payloads import Payloads, Staged
@@ -37,7 +37,7 @@ class Posting:
         self._behind: list[tuple[int, memoryview | None, list[Staged]]] = []
         """Ranks whose heads have been sent, and what follows those heads."""
 
-    def post(self, head: MakeHead, to: int, parcel: Any, common: Any) -> None:
+    def post(self, head: MakeHead, to: int, records: Sent) -> None:
         """Send the head of a post that has something for its receiver.
 
         What does not fit into the head follows by :meth:`send_the_rest`.
@@ -45,13 +45,11 @@ class Posting:
         Args:
             head: makes the head.
             to: pid of the receiver.
-            parcel: None if there is none.
-            common: announcement for all.
+            records: for that process.
         """
         rank = self._membership.members[to]
         first, staged = self._payloads.take_staged(to)
-        plain = None if parcel is None else parcel.plain()
-        body = body_of(plain, common, first, [each.size for each in staged])
+        body = body_of(records, first, [each.size for each in staged])
         through_mpi = [each for each in staged if each.block is None]
         packed = head(payloads=bool(through_mpi), body_bytes=len(body))
         if staged:

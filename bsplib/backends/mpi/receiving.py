@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import marshal
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
-from bsplib.backends.base import Room
+from bsplib.backends.base import Room, Sent
 from bsplib.backends.mpi.buffers import Buffers
 from bsplib.backends.mpi.heads import MOST_BODY, Head
 from bsplib.backends.mpi.sending import BODIES, PAYLOADS, PIECE_BYTES
@@ -85,12 +85,11 @@ class Post:
     __slots__ = (
         "_body",
         "body",
-        "common",
         "first",
         "head",
         "is_credited",
-        "parcel",
         "payloads",
+        "records",
         "source",
     )
 
@@ -103,8 +102,7 @@ class Post:
         self.is_credited = False
         """The sender of an oblivious post knows that this one needs no memory any more."""
         self._body: Payload | None = None
-        self.parcel: tuple[Any, ...] | None = None
-        self.common: Any = None
+        self.records = b""
         self.first = 0
         """Number of the first payload among those of that process for this one in the group."""
         self.payloads: list[Payload] | None = None
@@ -126,7 +124,7 @@ class Post:
         """Take the body apart."""
         if self.payloads is None:
             assert self.body is not None
-            self.parcel, self.common, self.first, sizes = marshal.loads(self.body)
+            self.records, self.first, sizes = marshal.loads(self.body)
             self.payloads = [
                 Payload(nbytes) if place is None else Payload(nbytes, place=Place._make(place))
                 for nbytes, place in sizes
@@ -138,16 +136,15 @@ Size = tuple[int, tuple[int, bool] | None]
 """Bytes of a payload, and where it lies if it does not come through MPI; see :class:`Place`."""
 
 
-def body_of(parcel: Any, common: Any, first: int, sizes: list[Size]) -> bytes:
+def body_of(records: Sent, first: int, sizes: list[Size]) -> bytes:
     """Return the body of a post.
 
     Args:
-        parcel: in plain values; None if there is none.
-        common: announcement for all processes.
+        records: for the receiver.
         first: number of the first payload.
         sizes: of the payloads.
     """
-    return marshal.dumps((parcel, common, first, sizes))
+    return marshal.dumps((records, first, sizes))
 
 
 class Inflow:
@@ -231,8 +228,3 @@ class Inflow:
 def flat(memory: Any) -> Room:
     """Return contiguous memory as bytes."""
     return np.frombuffer(memory, np.uint8)
-
-
-def all_here(payloads: Iterable[Payload]) -> bool:
-    """Tell whether all payloads have come."""
-    return all(payload.is_here() for payload in payloads)

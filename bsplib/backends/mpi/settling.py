@@ -10,22 +10,26 @@ import time
 
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.neighbours import Neighbours
-from bsplib.core.meeting import LARGE, Meeting
+from bsplib.backends.sent import Exchanger, SentMeeting
+from bsplib.core.meeting import LARGE
 
 _BYTES_PER_NS = 2
 """A process waits 1 ns for so many bytes, as in shared memory."""
 
 
-class Settling(Meeting):
-    """The meetings of a group for the core: none are quick, but memory can be reached.
+class Settling(SentMeeting):
+    """The meetings of a group in which the memory of neighbours can be reached.
 
     Args:
+        exchanges: sends and receives.
         membership: of this process in the group.
         neighbours: of this process.
     """
 
-    def __init__(self, membership: Membership, neighbours: Neighbours) -> None:
-        Meeting.__init__(self)
+    def __init__(
+        self, exchanges: Exchanger, membership: Membership, neighbours: Neighbours
+    ) -> None:
+        super().__init__(exchanges)
         self._membership = membership
         self._neighbours = neighbours
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import select
-import time
 from io import BytesIO
 from multiprocessing.connection import Connection
 from struct import Struct
@@ -90,26 +89,6 @@ class Channel:
     def has_come(self) -> bool:
         """Tell whether a message, or the end, has come."""
         return bool(self._rest or self._look.poll(0))
-
-    def comes(self, yields: int, most_ns: int) -> bool:
-        """Look for a message again and again, and yield the core after each look.
-
-        Args:
-            yields: how often to yield.
-            most_ns: time of one yield, in ns, after which there is no other.
-
-        Returns:
-            False if a yield took longer: another program has the core.
-        """
-        before = time.perf_counter_ns()
-        while yields and not self.has_come():
-            os.sched_yield()
-            now = time.perf_counter_ns()
-            if now - before > most_ns:
-                return False
-            before = now
-            yields -= 1
-        return True
 
     def _read(self, most: int = _READ) -> bytes:
         data = os.read(self._descriptor, most)

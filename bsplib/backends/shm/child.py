@@ -13,6 +13,7 @@ from bsplib.backends.lingering import tell_of_threads
 from bsplib.backends.shm import fork_warning, locate
 from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.context import ProcessContext
+from bsplib.backends.shm.idling import YIELDS, Idling
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.reports import LOOK, Reports, is_small
@@ -29,15 +30,6 @@ END = b"end"
 """Sent in place of a job when there are no more. (To close the pipe would not be enough:
 processes that were forked later hold it open.)"""
 
-_YIELDS = 400
-"""Looks for the next job of all processes together, with a yield after each, before they sleep: a
-caller that has many small tasks sends the next one in less time than it takes to wake them."""
-
-
-_LONG_YIELD_NS = 500_000
-"""Time in ns of a yield after which a process only sleeps for some runs."""
-_LEAST_PAUSE, _MOST_PAUSE = 16, 1024
-"""Bounds of the number of these runs."""
 _RUNS_TO_SPREAD = 128
 """Runs after which the processes of a pool spread over the cores again."""
 
@@ -73,7 +65,7 @@ def be_process(
     runner: JobRunner | None = None
     root = KeptPort(context)
     reports = Reports(context.segment, context.nprocs)
-    idling = Idling(_YIELDS // context.nprocs if context.may_yield else 0)
+    idling = Idling(YIELDS // context.nprocs if context.may_yield else 0)
     while (message := channel.receive()) != END:
         if message[:1] == RUNNER:
             runner = pickle.loads(message[1:])  # from the parent, as all that follows
@@ -94,35 +86,8 @@ def be_process(
             runner.prepare(root.kept)
         if context.runs % _RUNS_TO_SPREAD == 0:
             _spread(context)
-        idling.until_it_comes(channel)
+        idling.until(channel.has_come)
     tell_of_threads(context.pid)
-
-
-class Idling:
-    """How a process of a pool waits for its next job: it yields before it sleeps.
-
-    Where another program runs on the core, a process that yields has to wait until the system
-    takes the core from that program. One that sleeps gets the core at once when the job comes. So a
-    process whose yield took long only sleeps for some runs, and twice as many after each trial.
-
-    Args:
-        yields: yields before it sleeps, at most.
-    """
-
-    def __init__(self, yields: int) -> None:
-        self._yields = yields
-        self._runs_without = 0
-        self._next_pause = _LEAST_PAUSE
-
-    def until_it_comes(self, channel: Channel) -> None:
-        """Return when a message has come, or when it is better to sleep until then."""
-        if self._runs_without:
-            self._runs_without -= 1
-        elif channel.comes(self._yields, _LONG_YIELD_NS):
-            self._next_pause = _LEAST_PAUSE
-        else:
-            self._runs_without = self._next_pause
-            self._next_pause = min(2 * self._next_pause, _MOST_PAUSE)
 
 
 def _spread(context: ProcessContext) -> None:

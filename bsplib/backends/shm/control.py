@@ -5,8 +5,8 @@ PROTOCOL.md says who writes each word and when, and why each look at it is right
 A process keeps one **block** for each group that it is in; block 0 is the root's.
 A block holds, all counted in words of eight bytes::
 
-    0   slot 0: word, stamp, index, inline   the two latest meetings of the whole
-    32  slot 1: word, stamp, index, inline   group, alternating
+    0   slot 0: word, stamp, head, card      the two latest meetings of the whole
+    32  slot 1: word, stamp, head, card      group, alternating
     64  POSTED                        oblivious supersteps that this process ended
     65  CONSUMED                      those whose posts it will not read again
     66  CLOSED                        first partition of this group with a sub-group that
@@ -15,10 +15,10 @@ A block holds, all counted in words of eight bytes::
     72  DELIVERED                     last superstep that it has delivered
     80  ring: (index, stamp) x RING   its latest oblivious supersteps
 
-A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has an index``. An
-index is the byte in the segment at which the parcels are listed, see
-:mod:`bsplib.backends.shm.layout`. A single small parcel lies inline in the slot itself,
-and so does a lone put; the index then tells which of the two it is, and for which process.
+A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has a head word``. The head
+word says where the records are, see :mod:`bsplib.core.box`: in a box, or on the card in the slot
+itself. The index in the ring is the byte in the segment at which the records of an oblivious
+superstep are listed, see :mod:`bsplib.backends.shm.layout`.
 
 The blocks are found by their **labels**: the group's key, written before the first
 post of the process in the group. A block can be used for another group once every process
@@ -35,6 +35,8 @@ WORD = 8
 
 ABORT = 0
 """In the first page of the segment: set when all processes are to stop."""
+CALLER_ASLEEP = 8
+"""In the first page, on a cache line of its own: 1 while the caller of a run of a pool sleeps."""
 
 BLOCKS = 64
 """Most groups that a process is in, or that not all processes have left, at a time."""
@@ -64,10 +66,7 @@ REPORT_BYTES = (FIRST_BLOCK - REPORT) * WORD
 
 SLOTS = (0, 32)
 STAMP = 1
-INDEX = 2
-INLINE = 3
-"""Within a slot; inline data follows the index, which says for which process it is."""
-INLINE_BYTES = (32 - INLINE) * WORD
+"""Within a slot; the head word and the card follow it."""
 POSTED = 64
 CONSUMED = 65
 CLOSED = 66

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Sequence
 from bsplib.backends.base import Arrived
 from bsplib.backends.mismatch import ENDED_BY_SYNC, waits_in_vain
 from bsplib.backends.oblivious import NOTHING, Collector, Post
-from bsplib.backends.parcels import Parcel
 from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START
 from bsplib.backends.shm.layout import open_row
 from bsplib.backends.shm.membership import Membership
@@ -45,7 +44,7 @@ class Oblivious:
         """End the superstep for this process, once an entry of the ring is free.
 
         Args:
-            lay_out: writes the parcels, and returns the byte of their index.
+            lay_out: writes the records, and returns the byte of their index.
             stamp: time of arrival in ns, or 0.
         """
         self.read_everything()
@@ -54,7 +53,7 @@ class Oblivious:
         entry = self._entry(members.block, self.ended)
         control[entry] = lay_out()
         control[entry + 1] = stamp
-        members.context.fences.order()  # release: the entry and the parcels, before POSTED
+        members.context.fences.order()  # release: the entry and the records, before POSTED
         control[members.block + POSTED] = self.ended + 1
         members.context.fences.order()  # release: the post, before LATEST
         control[members.block + LATEST] = members.superstep
@@ -106,14 +105,14 @@ class Oblivious:
         """See :meth:`Posts.look`."""
         members = self._members
         posted = [pid for pid in pids if self._has_posted(pid, number)]
-        members.context.fences.order()  # acquire: POSTED, before the ring and the parcels
+        members.context.fences.order()  # acquire: POSTED, before the ring and the records
         return {pid: self._read(pid, number) for pid in posted}
 
     def _read(self, pid: int, number: int) -> Post:
         members, control = self._members, self._control
         entry = self._entry(members.find(pid), number)
-        messages, parcel = open_row(members.context.segment, control[entry], members.pid)
-        return Post(messages, Parcel.of_plain(parcel), control[entry + 1]) if messages else NOTHING
+        messages, records = open_row(members.context.segment, control[entry], members.pid)
+        return Post(messages, records, control[entry + 1]) if messages else NOTHING
 
     def _has_posted(self, pid: int, number: int) -> bool:
         block = self._members.find(pid)

@@ -26,6 +26,7 @@ from bsplib.backends.shm.control import (
 from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.fences import full_fence
 from bsplib.backends.shm.forking import Forked
+from bsplib.backends.shm.idling import Idling
 from bsplib.backends.shm.locate import stacks
 from bsplib.backends.shm.reports import LOOK, Reports
 from bsplib.backends.shm.segment import Segment
@@ -43,10 +44,16 @@ class Observer:
         segment: shared memory of the run.
         doorbells: doorbells of the processes, by pid.
         by_fork_server: the fork server starts the processes, and reports their exit status.
+        yields: looks at reports that processes leave, with a yield after each, before it sleeps.
     """
 
     def __init__(
-        self, segment: Segment, doorbells: Sequence[Doorbell], *, by_fork_server: bool
+        self,
+        segment: Segment,
+        doorbells: Sequence[Doorbell],
+        *,
+        by_fork_server: bool,
+        yields: int,
     ) -> None:
         self.nprocs = len(doorbells)
         self.processes: list[BaseProcess | Forked] = []
@@ -65,6 +72,8 @@ class Observer:
         self._last = False
         self._number = 0  # of the run, where processes are kept
         self._reports = Reports(segment, self.nprocs)
+        self._idling = Idling(yields)
+        self._has_begun = False
         self._read: Callable[[bytes, int], Ended]
 
     def watch(self) -> None:
@@ -105,16 +114,19 @@ class Observer:
         self._number += not last
         self._missing = set(range(self.nprocs))
         self._found = {}
+        self._has_begun = True
         for source in self._sources.keys() - self._watched:
             self._poll.register(source, select.POLLIN)
             self._watched.add(source)
 
     def news(self, timeout: float) -> Mapping[int, Ended | Death]:
         """See :meth:`Observed.news`."""
-        ready = self._poll.poll(0 if self._found else 1000 * timeout)
-        news: dict[int, Ended | Death] = {} if self._last else self._left()
-        news |= self._found
-        self._found = {}
+        news, self._found = self._found, {}
+        if self._last:
+            ready = self._poll.poll(0 if news else 1000 * timeout)
+        else:
+            news |= self._left_soon()
+            ready = self._sleep(news, timeout) if self._missing else []
         for source, _ in ready:
             pid = self._sources[source]
             if pid not in self._missing:
@@ -125,6 +137,28 @@ class Observer:
                 if self._last:
                     self._ignore(self.pipes[pid].fileno(), self.processes[pid].sentinel)
         return news
+
+    def _left_soon(self) -> dict[int, Ended | Death]:
+        """Return the outcomes that processes have left, in a run that may end soon."""
+        if self._has_begun:
+            self._has_begun = False
+            self._idling.until(lambda: self._reports.are_all_left(self._number))
+        return self._left()
+
+    def _sleep(self, news: dict[int, Ended | Death], timeout: float) -> list[tuple[int, int]]:
+        """Sleep until something comes; add outcomes that were left to the news.
+
+        Returns:
+            The sources that are ready, and how.
+        """
+        self._reports.begin_sleep()
+        try:
+            news |= self._left()
+            ready = self._poll.poll(0 if news else 1000 * timeout)
+        finally:
+            self._reports.end_sleep()
+        news |= self._left()
+        return ready
 
     def _left(self) -> dict[int, Ended | Death]:
         """Return the outcomes that processes have left since the last look."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable
 
 from bsplib.backends.shm.allowance import may_keep_core_busy
+from bsplib.core.waiting import LONG_GAP_NS
 
 SHORT_NS = 500_000
 """A process looks so long, at most, where it had better leave its core to others."""
@@ -19,22 +20,23 @@ LONGEST_NS = 12_000_000
 """A process looks so long, at most, before it sleeps."""
 _NEXT_QUESTION_NS = 2_000_000
 """After so long it asks again whether another process needs the core."""
-_LONG_GAP_NS = 200_000
-"""Two looks are so far apart only where another process had the core between them."""
 _SHARE_OF_DELAY = 0.1
 """A process that was ready, but without a core, for this part of the time lacks one."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 4, 256
-"""A process that found its core needed looks only shortly in so many waits: at first, at most."""
+"""A process that found its core needed sleeps at once in so many waits: at first, at most."""
 
 
 class Patience:
     """How long one process looks, learned from its waits.
 
-    It does not look long where another process needs a core: where its own looks are far
-    apart, or where it or a process that it waits for was ready to run without a core. By sleeping
-    it leaves a core. At first it looks only shortly: its first wait shows how long is worth it.
-    Where waits were longer than it looked, it looks half as long the next time, since it kept a
-    core busy in vain.
+    It does not look where another process needs a core: where its own looks are far apart, or
+    where it or a process that it waits for was ready to run without a core. Then it sleeps at once
+    in its next waits, except in trials that become rarer and rarer. A process that has used its
+    core, or gave way, before it slept has to wait until others had their share of the core when it
+    is woken; one that slept at once gets the core at once.
+
+    At first it looks only shortly: its first wait shows how long is worth it. Where waits were
+    longer than it looked, it looks half as long the next time, since it kept a core busy in vain.
 
     Args:
         has_core: the processes of the run do not outnumber the cores that they may use.
@@ -45,6 +47,8 @@ class Patience:
         self._is_granted: bool | None = None
         self._limit_ns = SHORT_NS
         self._waits_to_trial = 0
+        self.is_considerate = False
+        """The process had better sleep at once in this wait, since another needs its core."""
         self._pause = _FIRST_PAUSE
         self._delays: dict[int, tuple[int, int]] = {}
         self._began = self._last_look = self._deadline = 0
@@ -57,16 +61,20 @@ class Patience:
             part: of the short time, for which the process looks where it may not look long.
         """
         self._learn()
+        self.is_considerate = self._waits_to_trial > 0
+        self._waits_to_trial -= self.is_considerate
         self._may_be_long = self._is_calm()
         self._began = self._last_look = time.perf_counter_ns()
         self._deadline = self._began + int(SHORT_NS * (1 if self._may_be_long else part))
 
     def _is_calm(self) -> bool:
-        if self._waits_to_trial:
-            self._waits_to_trial -= 1
-            return False
         # Other threads of this process would have to wait for the interpreter.
-        return self._has_core and self._limit_ns > SHORT_NS and threading.active_count() == 1
+        return (
+            self._has_core
+            and not self.is_considerate
+            and self._limit_ns > SHORT_NS
+            and threading.active_count() == 1
+        )
 
     def lasts(self, os_pids: Iterable[int]) -> bool:
         """Tell whether the process goes on looking; called again and again.
@@ -76,8 +84,8 @@ class Patience:
         """
         now, before = time.perf_counter_ns(), self._last_look
         self._last_look = now
-        if self._may_be_long and now - before > _LONG_GAP_NS:
-            self._be_considerate()
+        if self._has_core and now - before > LONG_GAP_NS:
+            self.be_considerate()
             return False
         return now < self._deadline or (self._may_be_long and self._goes_on(now, os_pids))
 
@@ -87,14 +95,16 @@ class Patience:
             return False
         lacks = [self._lacks_core(os_pid) for os_pid in os_pids]  # of all, not until one does
         if any(lacks):
-            self._be_considerate()
+            self.be_considerate()
             return False
         self._last_look = time.perf_counter_ns()
         self._deadline = now + min(_NEXT_QUESTION_NS, left)
         return True
 
-    def _be_considerate(self) -> None:
-        """Look only shortly in some waits from now on, since another process needs the core."""
+    def be_considerate(self) -> None:
+        """Sleep at once in some waits from now on, since another process needs the core."""
+        if not self._has_core:
+            return
         self._waits_to_trial = self._pause
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
@@ -109,8 +119,8 @@ class Patience:
             self._limit_ns = max(self._limit_ns // 2, SHORT_NS)
             return
         self._limit_ns = max(self._limit_ns, min(2 * waited, LONGEST_NS))
-        if self._may_be_long and not self._waits_to_trial:
-            self._pause = _FIRST_PAUSE
+        if not self.is_considerate and not self._waits_to_trial:
+            self._pause = max(self._pause // 2, _FIRST_PAUSE)
 
     def _is_allowed(self) -> bool:
         if self._is_granted is None:

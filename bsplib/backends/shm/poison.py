@@ -10,11 +10,11 @@ them has then done all that it can do without this process, and an error of the 
 every run. What is verified in which way:
 
 ============================ =====================================================================
-parcels, indexes, boxes      noted when they are read, verified before DELIVERED is stored
+boxes, staged values         noted when they are read, verified before DELIVERED is stored
 payloads of messages         noted when they are fetched, verified before the next post
-oblivious parcels            noted when they are read, verified before CONSUMED is stored
+oblivious records            noted when they are read, verified before CONSUMED is stored
 sources of gets              verified when they have been read
-slots (cards, inline parcels) verified before the next post: the word of a slot is its generation
+slots (cards)                verified before the next post: the word of a slot is its generation
 blocks of control words      verified before each post: the label of a block is its generation
 all memory of a heap         verified to hold the pattern still when it is used again
 ============================ =====================================================================
@@ -34,9 +34,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bsplib.backends.base import Arrivals, Arrived
+from bsplib.backends.base import Arrived, Sent, Ticket
 from bsplib.backends.oblivious import Post
-from bsplib.backends.parcels import Parcel, Ticket
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
     ASLEEP,
@@ -52,7 +51,6 @@ from bsplib.backends.shm.control import (
 )
 from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
-from bsplib.backends.shm.layout import is_index
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
@@ -264,14 +262,14 @@ class Watch:
         self._failure: PoisonError | None = None
         self._new_blocks: list[Block] = []
         self._boxes: dict[int, list[Block]] = {}
-        self._posted_box = 0
+        self._posted: list[int] = []
 
     def forget(self) -> None:
         """Begin another run: all memory has been given back."""
         self._noted.clear()
         self._new_blocks.clear()
         self._boxes.clear()
-        self._posted_box = 0
+        self._posted.clear()
 
     # -- what this process reads ------------------------------------------------------------
 
@@ -319,8 +317,10 @@ class Watch:
                 self._linger(self._members.superstep - 1, self._sources())
             self.verify()
         for _, address, *_ in gets:
+            if not address:
+                continue  # its owner answers it
             byte = self._context.segment.byte_at(address)
-            assert byte is not None  # a quick get reads where another process allocated
+            assert byte is not None  # it is read where another process allocated
             self.check_alive(byte, "the source of a get")
         self._check_blocks()
 
@@ -392,20 +392,18 @@ class Watch:
         self._new_blocks.append(block)
         return block
 
-    def after_posts(self, meeting: SharedMeeting, head: int) -> None:
+    def after_posts(self, head: int) -> None:
         """Note what all have posted, and use memory anew that nobody reads from now on."""
-        for pid in self._members.others:
-            theirs = meeting.head_of(pid)
-            if is_index(theirs):
-                self.note(theirs, "the index of a post")
         self._poison_other_slot()
         if not self._has_met:
-            for byte, _, nbytes in self._boxes.get(self._posted_box, ()):
-                self._context.heap.use_anew(byte, nbytes)
-            self._posted_box = 0
+            for posted in self._posted:
+                for byte, _, nbytes in self._boxes[posted]:
+                    self._context.heap.use_anew(byte, nbytes)
+            self._posted.clear()
         if head >> _KIND_SHIFT == _IN_BOX:
-            self._posted_box = head & _BYTE_MASK
-            self._boxes.setdefault(self._posted_box, []).extend(self._new_blocks)
+            posted = head & _BYTE_MASK
+            self._posted.append(posted)
+            self._boxes.setdefault(posted, []).extend(self._new_blocks)
             self._new_blocks.clear()
         self._has_met = True
 
@@ -442,7 +440,7 @@ class WatchedMeeting(SharedMeeting):
         """See :meth:`Meeting.meet`."""
         self._watch.before_post(self.gets)
         nothing_new = super().meet(note, head, stamp)
-        self._watch.after_posts(self, head)
+        self._watch.after_posts(head)
         return nothing_new
 
     def end_superstep(self) -> None:
@@ -508,22 +506,12 @@ class WatchedPort(ShmPort):
         allocate = super().box_memory()
         return lambda nbytes: self.watch.add_block(allocate(nbytes))
 
-    def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
-    ) -> Arrivals | None:
-        """See :meth:`Port.exchange`."""
-        return self._reading(lambda: ShmPort.exchange(self, parcels, note, common, stamp))
-
-    def collect(self) -> Arrivals:
-        """See :meth:`Port.collect`."""
-        return self._reading(lambda: ShmPort.collect(self))
-
     def exchange_oblivious(
-        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
+        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self.watch.before_post(())
-        return self._reading(lambda: ShmPort.exchange_oblivious(self, parcels, expected, stamp))
+        return self._reading(lambda: ShmPort.exchange_oblivious(self, records, expected, stamp))
 
     def _reading(self, read: Callable[[], _T]) -> _T:
         """Read what others have posted; of memory that was given back any error may come."""

@@ -1,10 +1,10 @@
 """The port of shared memory: the meetings of a group, and its memory.
 
-A meeting is one post and one look at all others: a process lays out its parcels in an outbox
-of its own, stores their index and then a word in its block, and waits until the words of
-all others belong to this meeting. Two slots and at least two outboxes are used in
-turn, so that what a process reads after a meeting stays as it is until it comes to the
-next one; no second barrier is needed. PROTOCOL.md argues why this is right.
+A meeting is one post and one look at all others: a process has its records in a box of its own,
+stores where they are and then a word in its block, and waits until the words of all others belong
+to this meeting. Two slots and two boxes are used in turn, so that what a process reads after a
+meeting stays as it is until it comes to the next one; no second barrier is needed. PROTOCOL.md
+argues why this is right.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrivals, Arrived, Port, Room
+from bsplib.backends.base import Arrived, Port, Room, Sent, Ticket
 from bsplib.backends.mismatch import are_apart
-from bsplib.backends.parcels import Parcel, Ticket
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import DELIVERED, SLOTS, WORD
-from bsplib.backends.shm.inbox import Inbox
-from bsplib.backends.shm.layout import lay_out, write_inline
+from bsplib.backends.shm.layout import lay_out
 from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.leaving import Leaving
 from bsplib.backends.shm.membership import Membership
@@ -56,7 +54,6 @@ class ShmPort(Port):
         self._has_entered = False  # the block may be there: a sub-group enters its parents
         self._oblivious = self.OBLIVIOUS(members)
         self._others = Others(members, self._oblivious)
-        self._inbox = Inbox(self._segment, self._meeting, self.pid, self.nprocs)
         self._leases = Leases(context, members, self._oblivious)
         self._meeting.leases = self._leases.held
         self._leaving = Leaving(members, self._oblivious, self._leases)
@@ -108,11 +105,6 @@ class ShmPort(Port):
         start = self._leases.room(nbytes)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
-    def name_staged(self, ticket: Ticket) -> int:
-        """See :meth:`Port.name_staged`: the byte of the segment at which it begins."""
-        start: int = ticket[1]
-        return start
-
     def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
         """See :meth:`Port.stage_message`."""
         staged = self.stage(nbytes, to)
@@ -133,33 +125,6 @@ class ShmPort(Port):
     def box_memory(self) -> Callable[[int], Block]:
         """See :meth:`Port.box_memory`."""
         return self._leases.block_of_box
-
-    def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
-    ) -> Arrivals | None:
-        """See :meth:`Port.exchange`."""
-        head = self._write_parcels(parcels, common) if parcels or common is not None else 0
-        nothing_new = self._meeting.meet(note, head, stamp)
-        if stamp:
-            self.released = self._meeting.released
-        return None if nothing_new else self._inbox.collect()
-
-    def collect(self) -> Arrivals:
-        """See :meth:`Port.collect`."""
-        return self._inbox.collect()
-
-    def _write_parcels(self, parcels: Mapping[int, Parcel], common: Any) -> int:
-        """Write parcels and announcement of a post; return its head word."""
-        room = self._meeting.room_for_card() - self._segment.address
-        if common is None and len(parcels) == 1:
-            [(pid, parcel)] = parcels.items()
-            head = write_inline(self._segment, room, pid, parcel)
-            if head:
-                return head
-        rows = [(pid, 0, parcel.plain()) for pid, parcel in parcels.items()]
-        if common is not None:
-            rows.append((self.nprocs, 0, common))
-        return lay_out(self._segment, self._leases.room, self.nprocs + 1, rows)
 
     # -- what a meeting leaves to the port: see Hooks -----------------------------------
 
@@ -207,22 +172,22 @@ class ShmPort(Port):
     # -- oblivious meetings -----------------------------------------------------------
 
     def exchange_oblivious(
-        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
+        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
-        rows = [(pid, count, parcel.plain()) for pid, (count, parcel) in parcels.items()]
 
         def write() -> int:
-            if not rows:
+            if not records:
                 return 0
-            return lay_out(self._segment, self._leases.room, self.nprocs + 1, rows)
+            posted = [(pid, count, sent) for pid, (count, sent) in records.items()]
+            return lay_out(self._segment, self._leases.room, self.nprocs, posted)
 
         self.prepare()
         self._meeting.has_to_prepare = True  # from now on: late posts have to be looked at
         self._oblivious.post(write, stamp)
         arrived = self._oblivious.collect(expected)
         self._meeting.oblivious = self._oblivious.latest
-        self.released = self._oblivious.released
+        self._meeting.released = self._oblivious.released
         return arrived
 
     # -- supersteps and sub-groups ------------------------------------------------------

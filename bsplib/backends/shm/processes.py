@@ -31,6 +31,7 @@ from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all
 from bsplib.backends.shm.guard import PREFIX, STATUS, check_guard, missing_guard
+from bsplib.backends.shm.idling import YIELDS
 from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.limits import (
     check_descriptors,
@@ -78,6 +79,7 @@ class Processes:
                 self._segment,
                 self._bells,
                 by_fork_server=self._context.get_start_method() == "forkserver",
+                yields=0 if wait_by == "block" else YIELDS // nprocs,
             )
             self._given = given.pop_all()
         self._processes = self._observer.processes

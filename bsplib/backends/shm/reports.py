@@ -2,13 +2,20 @@
 
 A report that comes through a pipe wakes the caller. On a computer with fewer cores than processes
 it then takes a core from a process that has not ended its run, once for each process. So a
-process leaves a small report in its control words, and the last one of them wakes the caller,
-which finds all reports there.
+process leaves a small report in its control words, and the last one of them wakes the caller if
+it sleeps. The caller finds all reports there.
 """
 
 from __future__ import annotations
 
-from bsplib.backends.shm.control import REPORT, REPORT_BYTES, REPORT_SIZE, REPORTED, WORD
+from bsplib.backends.shm.control import (
+    CALLER_ASLEEP,
+    REPORT,
+    REPORT_BYTES,
+    REPORT_SIZE,
+    REPORTED,
+    WORD,
+)
 from bsplib.backends.shm.fences import STORES_IN_ORDER, Fences, full_fence
 from bsplib.backends.shm.segment import Segment
 
@@ -40,8 +47,8 @@ class Reports:
             fences: of this process.
 
         Returns:
-            Whether the caller has to be woken: all processes have ended the run. It is True in
-            the last one, and may be True in others that end it at the same moment.
+            Whether the caller has to be woken: all processes have ended the run, and it sleeps.
+            It may be True in several processes that end the run at the same moment.
         """
         control, start = self._segment.control, self._starts[pid]
         begin = (start + REPORT) * WORD
@@ -49,11 +56,25 @@ class Reports:
         control[start + REPORT_SIZE] = len(report)
         fences.order()  # release: the report, before REPORTED
         control[start + REPORTED] = number
-        fences.full()  # REPORTED, before the look at that of others
-        starts = self._starts
-        return all(control[other + REPORTED] == number for other in starts[pid:]) and all(
-            control[other + REPORTED] == number for other in starts[:pid]
-        )
+        fences.full()  # REPORTED, before the looks at that of others and at CALLER_ASLEEP
+        return control[CALLER_ASLEEP] == 1 and self.are_all_left(number)
+
+    def are_all_left(self, number: int) -> bool:
+        """Tell whether all processes have ended a run."""
+        control = self._segment.control
+        for start in self._starts:  # noqa: SIM110  # a generator takes twice the time
+            if control[start + REPORTED] != number:
+                return False
+        return True
+
+    def begin_sleep(self) -> None:
+        """In the caller: note that it sleeps from now on; it has to look at reports once more."""
+        self._segment.control[CALLER_ASLEEP] = 1
+        full_fence()  # CALLER_ASLEEP, before the looks at REPORTED
+
+    def end_sleep(self) -> None:
+        """In the caller: note that it is awake."""
+        self._segment.control[CALLER_ASLEEP] = 0
 
     def find(self, pid: int, number: int) -> bytes:
         """Return the report that a process has left in a run; empty if there is none."""

@@ -93,6 +93,7 @@ class Waiting:
             [doorbell.address for doorbell in doorbells],
             MOST_SPINS if has_core and self._yields else 0,
             MOST_YIELDS if self._yields else 0,
+            self._sleeps,
             fences.posts_need_fence,
             self.move_to_own_core,
         )
@@ -127,7 +128,7 @@ class Waiting:
         if not spun and self._spin_until(ready):
             return
         if not self._look_until(ready, whom, suspect):
-            self.waiter.be_impatient()
+            self.waiter.be_impatient(gives_way=not self._patience.is_considerate)
             self._sleep_until(ready, whom, suspect)
             self._patience.slept()
 
@@ -153,8 +154,11 @@ class Waiting:
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> bool:
         """Look without sleeping; return whether the wait is over."""
+        if self.waiter.lost_core:
+            self.waiter.lost_core = False
+            self._patience.be_considerate()
         self._patience.begin(self.waiter.patience / MOST_YIELDS)
-        if not self._yields:
+        if self._patience.is_considerate or not self._yields:
             return False
         os_pids = [self.control[self._starts[pid] + OS_PID] for pid in (self._pid, *whom[:_ASKED])]
         found = self._yield_while(ready, lambda: self._patience.lasts(os_pids))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from bsplib.backends import asking
 from bsplib.backends.launching import Ended, Options, Report, Times, Work
@@ -73,7 +72,7 @@ class VirtualProcessors:
 
     def run(self, work: Work, timeout: float | None) -> Report:
         """See :meth:`KeptProcesses.run`."""
-        return launch(work, replace(self._options, timeout=timeout))
+        return launch(work, self._options._replace(timeout=timeout))
 
     def stop(self) -> None:
         """See :meth:`KeptProcesses.stop`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,44 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.backends.base import Arrivals, Arrived, Port, Room
+from bsplib.backends.base import Arrived, Port, Room, Sent, Ticket
 from bsplib.backends.launching import Moved, Prices
 from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.oblivious import NOTHING, Collector, Post
-from bsplib.backends.parcels import Parcel, Ticket, calls_of, traffic_of
 from bsplib.backends.sim.world import Process, World
+from bsplib.core.atomics import address_of
 from bsplib.core.box import Block, PrivateMemory
 from bsplib.core.clock import Clock
+from bsplib.core.records import payload_between
 from bsplib.core.virtual import Gathering, VirtualMeeting
 from bsplib.errors import UsageError
 
 _ALIGNMENT = 64
-_LONG_WAY = 1
-"""Head word of a post that has more in :attr:`Gathering.posts`."""
-
-
-class _Post(NamedTuple):
-    """What a process brings to a meeting by the long way."""
-
-    parcels: Mapping[int, Parcel]
-    common: Any
-
-
-class _Brought(NamedTuple):
-    """What all processes brought to a meeting by the long way."""
-
-    notes: list[int]
-    """Of all processes, by pid."""
-    parcels: Mapping[int, list[Arrived]]
-    """By receiver, in order of the sources."""
-    commons: list[Any] | None
 
 
 class _ObliviousPost(NamedTuple):
     """What a process brings to the end of an oblivious superstep."""
 
-    parcels: Mapping[int, tuple[int, Parcel]]
+    records: Mapping[int, tuple[int, Sent]]
+    """By receiver: for how many messages they count, and the records."""
     stamp: int
     expected: int
     """Messages that it waits for."""
@@ -75,8 +58,10 @@ class _Oblivious:
     def add(self, pid: int, post: _ObliviousPost) -> None:
         """Add the post of a process that comes to the end of the superstep."""
         self.posts[pid] = post
-        for receiver, (count, parcel) in post.parcels.items():
-            nbytes = traffic_of(parcel).sent_bytes
+        for receiver, (count, sent) in post.records.items():
+            memory = np.frombuffer(sent, np.uint8)
+            at = address_of(memory)
+            nbytes = payload_between(at, at + len(memory))
             self.sources[receiver].append(pid)
             self.count[receiver] += count
             self.h_in[receiver] += nbytes
@@ -168,11 +153,6 @@ class SimPort(Port):
         self._collector = Collector(members, pid, self)
         self._read = 0  # oblivious supersteps of which nothing is left to be read
 
-    @property
-    def released(self) -> int:  # type: ignore[override]  # its meeting has it
-        """See :attr:`Port.released`."""
-        return self._meeting.released
-
     def now(self) -> int:
         """See :meth:`Port.now`."""
         return self.clock.now()
@@ -209,26 +189,15 @@ class SimPort(Port):
     def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
         room = np.empty(nbytes, np.uint8)
-        return (self.pid, room, nbytes), room
-
-    def name_staged(self, ticket: Ticket) -> int:
-        """See :meth:`Port.name_staged`."""
-        room: Room = ticket[1]
-        name: int = room.__array_interface__["data"][0]
-        self._staged[0][name] = room
+        where = address_of(room)
+        self._staged[0][where] = room
         self._meeting.has_outbox = True
-        return name
-
-    def ticket_of(self, name: int, nbytes: int) -> Ticket:
-        """See :meth:`Port.ticket_of`."""
-        return self.pid, self._staged[0][name], nbytes
+        return (self.pid, where, nbytes), room
 
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`Port.fetch`."""
-        _, room, nbytes = ticket
-        if isinstance(room, int):  # of a record, which names an address
-            return memoryview((ctypes.c_char * nbytes).from_address(room)).cast("B")
-        return memoryview(room)
+        _, where, nbytes = ticket
+        return memoryview((ctypes.c_char * nbytes).from_address(where)).cast("B")
 
     def shared_address_of(self, array: NDArray[Any]) -> int | None:
         """See :meth:`Port.shared_address_of`.
@@ -250,17 +219,6 @@ class SimPort(Port):
 
     # -- meetings -----------------------------------------------------------------------
 
-    def exchange(
-        self, parcels: Mapping[int, Parcel], note: int, common: Any = None, stamp: int = 0
-    ) -> Arrivals | None:
-        """See :meth:`Port.exchange`."""
-        head = 0
-        if parcels or common is not None:
-            self.check_current()  # a wrong caller must not change the post of this process
-            self._gathering.posts[self.pid] = _Post(parcels, common)
-            head = _LONG_WAY
-        return None if self._meeting.meet(note, head, stamp) else self.collect()
-
     def meeting(self) -> VirtualMeeting:
         """See :meth:`Port.meeting`."""
         return self._meeting
@@ -268,13 +226,6 @@ class SimPort(Port):
     def box_memory(self) -> Callable[[int], Block]:
         """See :meth:`Port.box_memory`."""
         return self._group.memory.allocate
-
-    def collect(self) -> Arrivals:
-        """See :meth:`Port.collect`."""
-        if self._gathering.result is None:  # nobody has come by the long way with anything
-            self._gathering.result = _Brought(self._notes(), {}, None)
-        brought: _Brought = self._gathering.result
-        return brought.notes, brought.parcels.get(self.pid, []), brought.commons
 
     # -- what is rare at a meeting; see Hooks ---------------------------------------------
 
@@ -290,50 +241,16 @@ class SimPort(Port):
         """Look at late posts of oblivious supersteps."""
         self.try_to_release()
 
-    def sort_posts(self) -> None:
-        """Sort the posts of the long way by receiver, once for all processes."""
-        posts, commons = self._gathering.posts, None
-        pids = range(self.nprocs)
-        if any(post.common is not None for post in posts.values()):
-            commons = [posts[pid].common if pid in posts else None for pid in pids]
-        parcels = defaultdict[int, list[Arrived]](list)
-        for source in sorted(posts):
-            for receiver, parcel in posts[source].parcels.items():
-                parcels[receiver].append((source, parcel))
-        self._gathering.result = _Brought(self._notes(), parcels, commons)
-
-    def _notes(self) -> list[int]:
-        return [self._meeting.note_of(pid) for pid in range(self.nprocs)]
-
     def price(self) -> int:
         """Return the price of a superstep in ns, by the prices of the run."""
-        prices, posts = self._world.prices, self._gathering.posts
+        prices = self._world.prices
         h_in, h_out, calls = ([0] * self.nprocs for _ in range(3))
-        for pid, post in posts.items():
-            for partner, parcel in post.parcels.items():
-                traffic = traffic_of(parcel)
-                h_out[pid] += traffic.sent_bytes
-                h_in[partner] += traffic.sent_bytes
-                h_in[pid] += traffic.asked_bytes
-                h_out[partner] += traffic.asked_bytes
-                if partner != pid:
-                    calls[pid] += calls_of(parcel)
         self._meeting.add_traffic(h_in, h_out)
         if prices.asks_for_calls:
             self._meeting.add_calls(calls)
         cold = map(prices.cold, self.members, h_out)
         moved = list(map(Moved, h_in, h_out, calls, cold))
-        return _ns(prices.superstep(moved, self._links()))
-
-    def _links(self) -> Iterator[tuple[int, int]]:
-        """Yield (sender, receiver) pairs; the values of a get are sent by their owner."""
-        yield from self._meeting.links()
-        for pid, post in self._gathering.posts.items():
-            for partner, parcel in post.parcels.items():
-                if parcel.puts is not None or parcel.messages is not None:
-                    yield pid, partner
-                if parcel.gets is not None:
-                    yield partner, pid
+        return _ns(prices.superstep(moved, self._meeting.links()))
 
     def price_of_nothing(self) -> int:
         """Return the price in ns of a superstep in which nothing is transferred."""
@@ -352,7 +269,7 @@ class SimPort(Port):
     # -- oblivious meetings ---------------------------------------------------------------
 
     def exchange_oblivious(
-        self, parcels: Mapping[int, tuple[int, Parcel]], expected: int, stamp: int = 0
+        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self._ended_alone = True
@@ -361,7 +278,7 @@ class SimPort(Port):
         group, collector = self._group, self._collector
         number, stamp = collector.ended, stamp or self.now()
         superstep = group.oblivious.setdefault(number, _Oblivious(self._world.prices, self.members))
-        full = {pid: parcel for pid, parcel in parcels.items() if parcel[0]}
+        full = {pid: sent for pid, sent in records.items() if sent[0]}
         superstep.add(self.pid, _ObliviousPost(full, stamp, expected))
         collector.end_superstep(stamp)
         rounds = self._world.rounds
@@ -388,7 +305,7 @@ class SimPort(Port):
 
     def _post_of(self, post: _ObliviousPost) -> Post:
         """Return the part of a post that is for this process."""
-        return Post(*post.parcels[self.pid], post.stamp) if self.pid in post.parcels else NOTHING
+        return Post(*post.records[self.pid], post.stamp) if self.pid in post.records else NOTHING
 
     def wait(self, number: int, pids: Sequence[int]) -> None:  # noqa: ARG002  # any post may be the one
         """Wait until another process ends an oblivious superstep of the group."""
@@ -428,7 +345,7 @@ class SimPort(Port):
     def close(self) -> None:
         """See :meth:`Port.close`."""
         if not self._key:
-            self._process.ended_ns = self.released
+            self._process.ended_ns = self._meeting.released
         if not self.try_to_release():
             self._process.left.append(self)
         self._group.left += 1

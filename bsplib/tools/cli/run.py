@@ -110,6 +110,13 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     help="Run SCRIPT once more on one virtual processor, and print the speed-up T(1)/T(P).",
 )
 @click.option(
+    "--repeat",
+    type=Whole(1),
+    default=1,
+    metavar="N",
+    help="Run SCRIPT N times into one trace, so that a report can say how sure its figures are.",
+)
+@click.option(
     "--experiments",
     type=OutputFile(DATA),
     help="Add what the blocks of bsp.experiment take to this file, for bsp fit.",
@@ -140,6 +147,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     timeout: float | None,
     debugged: int | None,
     speedup: bool,
+    repeat: int,
     experiments: Path | None,
     cll: bool,
     is_module: bool,
@@ -162,6 +170,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
       bsp run -n 4 sort.py 1000000
       bsp run --profile sort.bsp sort.py
       bsp run --profile sort.bsp --lines sort.py
+      bsp run --repeat 5 --profile sort.bsp sort.py
       bsp run --backend sim -n 512 --machine ibm-sp2-pvm sort.py
       bsp run --backend mpi -n 64 --mpiexec 'srun --mpi=pmix' sort.py
     """
@@ -193,7 +202,8 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     file = _file_of(script) if is_module else script
     if sentence := misplaced(command, file, arguments):
         click.echo(sentence, err=True)
-    run = partial(_run_module, script) if is_module else partial(run_file, script, cll=cll)
+    once = partial(_run_module, script) if is_module else partial(run_file, script, cll=cll)
+    run = once if repeat == 1 else partial(_run_again, once, repeat)
     if experiments is None and not cll:
         _run_script(file, run, speedup=speedup)
     else:
@@ -265,6 +275,13 @@ def _run_measured(run: Callable[[], None], target: Path, *, cll: bool) -> None:
     names = ", ".join(dict.fromkeys(row["callpath"] for row in rows))
     found = f"experiments {names} added to {target}: bsp fit {target}"
     _tell(found if rows else "nothing was measured: no block is an experiment")
+
+
+def _run_again(run: Callable[[], None], repeats: int) -> None:
+    """Run a script so often; the runs of each repeat are marked in the trace."""
+    for number in range(repeats):
+        override(repeat=(number, repeats))
+        run()
 
 
 def _run_module(module: str) -> None:

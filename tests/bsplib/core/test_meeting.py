@@ -83,6 +83,7 @@ def waiter_of(noted, pid, *, posts_need_fence=False):
         [start + 8 * DOORBELL for start in starts],
         0,
         64,
+        True,
         posts_need_fence,
         lambda: None,
     )

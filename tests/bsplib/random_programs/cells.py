@@ -1,7 +1,8 @@
 """Which situations a program enters: way x duty x next event x kind of sync.
 
-A process ends a superstep by the quick way or by the long one. It has had some duties in that
-superstep, and then comes an event that may let it use memory again while others still read.
+The transfers of a process are plain records and gets, which the core makes and delivers, or some of
+them are described by the primitives. It has had some duties in a superstep, and then comes an event
+that may let it use memory again while others still read.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import bsplib
 from .program import Actor
 from .steps import Allocate, Get, GetAt, Oblsync, Partition, Program, Put, PutAt, Send, Split, Sync
 
-WAYS = ("quick", "long")
+WAYS = ("plain", "described")
+"""``described``: the process has a put_at, asks for the values of a get, which their owner sends in
+a second meeting, or announces registrations to all."""
 DUTIES = ("put", "get", "get_at", "message", "nothing", "serves")
 """``serves``: it only answers a ``get_at`` of another process, and sends nothing."""
 EVENTS = ("same group", "leave", "next sub-group", "root and allocate", "split", "next run")
@@ -31,9 +34,10 @@ class Cell(NamedTuple):
 
 
 def _can_be(cell: Cell) -> bool:
-    if cell.kind == "oblsync":  # it has one way, and no gets are pending
-        return cell.way == "long" and cell.duty in ("put", "message", "nothing")
-    return (cell.way, cell.duty) != ("quick", "get_at")  # a get_at takes the long way
+    if cell.kind == "oblsync":  # no gets are pending, and nothing is announced
+        nothing = cell.way == "described" and cell.duty == "nothing"
+        return cell.duty in ("put", "message", "nothing") and not nothing
+    return (cell.way, cell.duty) != ("plain", "get_at")  # a get_at asks
 
 
 CELLS = tuple(filter(_can_be, map(Cell._make, itertools.product(WAYS, DUTIES, EVENTS, KINDS))))
@@ -64,6 +68,7 @@ class _Tracer(Actor):
         self._duties: set[str] = set()
         self._served: dict[int, set[int]] = {}
         self._depth = 0
+        self._has_put_at = False
 
     def cells(self) -> set[Cell]:
         """Return the cells entered: each end of a superstep, with all events up to the next."""
@@ -93,8 +98,9 @@ class _Tracer(Actor):
 
     def _end(self, bsp: bsplib.Group, step: Sync | Oblsync) -> bool:
         kind = "oblsync" if isinstance(step, Oblsync) else "sync"
-        takes_long_way: Any = bsp._long or bsp._changes or bsp._out or bsp._unresolved or bsp._early
-        way = "long" if takes_long_way or kind == "oblsync" else "quick"
+        announces_or_asks: Any = kind == "sync" and (bsp._changes or bsp._asks)
+        way = "described" if announces_or_asks or self._has_put_at else "plain"
+        self._has_put_at = False
         nothing = "serves" if bsp.pid in self._served[id(step)] else "nothing"
         end = _End(way, frozenset(self._duties) or frozenset({nothing}), kind)
         self._duties.clear()
@@ -110,6 +116,7 @@ class _Tracer(Actor):
     def _split(self, bsp: bsplib.Group, step: Split, path: str, fetched: list[Any]) -> None:
         self._events.append("split")
         self._duties.clear()
+        self._has_put_at = False
         super()._split(bsp, step, path, fetched)
         self._events.append("leave")
 
@@ -125,6 +132,7 @@ class _Tracer(Actor):
     def _do(self, bsp: bsplib.Group, step: Any) -> None:
         if isinstance(step, Put | PutAt):
             self._duties.add("put")
+            self._has_put_at |= isinstance(step, PutAt)
         elif isinstance(step, Send):
             self._duties.add("message")
         elif isinstance(step, Allocate) and not self._depth and self._events[-1:] == ["leave"]:

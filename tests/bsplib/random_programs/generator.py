@@ -176,7 +176,7 @@ class Builder:
                     self.emit(group, block, self.call(group, what, kind))
 
     def lazy_superstep(self, group: Group, block: list[Any]) -> None:
-        """Send what does not fit into a parcel, and read late what has come, or never."""
+        """Send what is staged, or fills a box, and read late what has come, or never."""
         for _ in range(self.number(1, 4)):
             pid = self.number(0, group.size - 1)
             to = self.choose(pid, pid, (pid + 1) % group.size, self.number(0, group.size - 1))
@@ -214,7 +214,7 @@ class Builder:
             self.emit(group, block, self.duty(group, pid, other, self.choose(*DUTIES), kind))
 
     def duty(self, group: Group, pid: int, other: int, duty: str, kind: type) -> Any:
-        """Draw a step for a process, by the quick way or by the long one."""
+        """Draw a step for a process, plain or with a description."""
         if duty in ("message", "object"):
             tag = b"\0" * group.tag_size if group.tag_size is not None else None
             payload = Thing(pid, 5) if duty == "object" else Literal((3,), "f8", pid)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bsplib.backends.shm import leases, membership, port
-from bsplib.core import box, meeting
+from bsplib.backends.shm import leases, membership
+from bsplib.core import box, delivering, meeting
+from bsplib.primitives import superstep
 
 
 def free_replies_at_close() -> None:
     """Let no one know of an outbox that has only replies to gets; free it when its group ends."""
-    write_parcels = port.ShmPort._write_parcels
+    answer = superstep.Supersteps._answer
 
-    def write(self: Any, *args: Any) -> int:
+    def answer_untold(self: Any) -> int:
         told = self._meeting.has_outbox
-        head = write_parcels(self, *args)
+        head = answer(self)
         self._meeting.has_outbox = told
         return head
 
@@ -24,8 +25,37 @@ def free_replies_at_close() -> None:
             self._context.give_outbox(self._open)
             self._open = None
 
-    port.ShmPort._write_parcels = write  # type: ignore[method-assign]
+    superstep.Supersteps._answer = answer_untold  # type: ignore[method-assign]
     leases.Leases.close = close  # type: ignore[method-assign]
+
+
+def free_boxes_at_close() -> None:
+    """Free the boxes of a group, that of replies too, as soon as this process has left it."""
+    close = leases.Leases.close
+
+    def close_and_free(self: Any) -> None:
+        close(self)
+        for byte in self._boxes:
+            self._context.heap.release(byte)
+        self._boxes.clear()
+
+    leases.Leases.close = close_and_free  # type: ignore[method-assign]
+
+
+def answer_in_the_next_box() -> None:
+    """Put replies into the box of the next superstep, which is written before others have read."""
+    answer = superstep.Supersteps._answer
+
+    def answer_there(self: Any) -> int:
+        self._replies = self._box
+        return answer(self)
+
+    superstep.Supersteps._answer = answer_there  # type: ignore[method-assign]
+
+
+def read_cards_late() -> None:
+    """Leave cards in their slots until they are delivered, behind a further meeting."""
+    delivering.Delivering._keep_cards = lambda _: None  # type: ignore[method-assign]
 
 
 def free_at_the_end_of_a_superstep() -> None:
@@ -58,6 +88,9 @@ ALL: dict[str, Callable[[], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
         free_replies_at_close,
+        free_boxes_at_close,
+        answer_in_the_next_box,
+        read_cards_late,
         free_at_the_end_of_a_superstep,
         free_before_others_have_left,
         use_one_box,

@@ -25,7 +25,7 @@ from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Waiting
-from bsplib.core import BUILD, atomics, box, core, meeting, waiting
+from bsplib.core import BUILD, atomics, box, meeting, waiting
 from bsplib.running.seeds import Seeds
 from bsplib.running.task import Conditions, Task, run_task
 
@@ -84,6 +84,8 @@ class SharedMemory:
         self.floors = [0] * NPROCS
         """By pid: the least word of the posts of the meeting to which it has come."""
         self.arrays: set[tuple[int, int]] = set()
+        self.kinds: list[set[int]] = [set() for _ in range(NPROCS)]
+        """By pid: the kinds of the records that it has made since it was asked."""
         self._begins = [self.segment.address]
         self._mapped = [(0, PAGE + NPROCS * CONTROL_BYTES)]
 
@@ -182,10 +184,18 @@ def begin_to_choose() -> None:
     HERE.scheduler.begin_to_choose()
 
 
+def take_kinds() -> set[int]:
+    """Return the kinds of the records that the process has made since the last call."""
+    found = HERE.kinds[HERE.scheduler.pid]
+    HERE.kinds[HERE.scheduler.pid] = set()
+    return found
+
+
 def _install_accesses() -> None:
     """Let the scheduler know of all accesses to shared memory."""
     load, store, peek, poke = atomics.load, atomics.store, atomics.peek, atomics.poke
     copy, bytes_at, open_row = atomics.copy, atomics.bytes_at, layout.open_row
+    array_at = atomics.array_at
 
     def number_of(address: int) -> int:
         return (address - HERE.segment.address) // WORD
@@ -215,6 +225,14 @@ def _install_accesses() -> None:
         HERE.scheduler.read(HERE.byte_at(address), nbytes, found)
         return found
 
+    def noted_bytearray_at(address: int, nbytes: int) -> bytearray:
+        return bytearray(noted_bytes_at(address, nbytes))
+
+    def noted_array_at(shape: Any, dtype: Any, address: int, nbytes: int) -> Any:
+        found = array_at(shape, dtype, address, nbytes)
+        HERE.scheduler.read(HERE.byte_at(address), nbytes, found.tobytes())
+        return found  # whoever asks for it reads it before the next point
+
     def noted_poke(address: int, value: int) -> None:
         HERE.scheduler.write(HERE.byte_at(address), WORD)
         poke(address, value)
@@ -229,7 +247,8 @@ def _install_accesses() -> None:
     def noted_open_row(segment: Any, index: int, row: int) -> Any:
         found = open_row(segment, index, row)
         if index:
-            HERE.scheduler.read(index + layout._ROW_BYTES * row, layout._ROW_BYTES, repr(found))
+            what = found[0], bytes(found[1])
+            HERE.scheduler.read(index + layout._ROW_BYTES * row, layout._ROW_BYTES, what)
         return found
 
     _replace(
@@ -241,6 +260,8 @@ def _install_accesses() -> None:
             "poke": noted_poke,
             "copy": scheduled_copy,
             "bytes_at": noted_bytes_at,
+            "bytearray_at": noted_bytearray_at,
+            "array_at": noted_array_at,
         },
     )
     _replace(layout, {"open_row": noted_open_row})
@@ -269,18 +290,18 @@ def _install_waiting() -> None:
         return meet(self, note, head, stamp)
 
     meeting.SharedMeeting.meet = noted_meet  # type: ignore[method-assign]
-    sync_quickly = core.Core._sync_quickly
-
-    def noted_sync(self: core.Core, stamp: int) -> bool:
-        self.was_quick = sync_quickly(self, stamp)
-        return self.was_quick
-
-    core.Core._sync_quickly = noted_sync  # type: ignore[method-assign]
 
 
 def _install_memory() -> None:
-    """Fill boxes that are used again, and note which memory belongs to arrays."""
-    open_box = box.Box._open
+    """Fill boxes that are used again, and note the records, and which memory belongs to arrays."""
+    box._MOST_LARGE = _LARGE  # larger values are staged
+    open_box, room = box.Box._open, box.Box.room
+
+    def noted_room(self: box.Box, to: int, head: int, first: int, nbytes: int) -> int:
+        HERE.kinds[HERE.scheduler.pid].add(head >> box.KIND_SHIFT)
+        return room(self, to, head, first, nbytes)
+
+    box.Box.room = noted_room  # type: ignore[method-assign]
 
     def open_filled(self: box.Box) -> None:
         for byte, _, nbytes in self._blocks[self._turn]:

@@ -14,7 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-WAYS = ("quick", "long")
+from bsplib.core.kinds import ASK, GRID, NOTICE, PLACED, STAGED_ASK, STAGED_PLACED
+
+WAYS = ("plain", "described")
+"""How the transfers of a process travel: as records of values alone, and gets that are read in
+place; or as records that have a description too, such as puts with gaps, gets that their owner
+answers in a second meeting, and what a process announces to all."""
 DUTIES = ("put", "get", "get_at", "message", "nothing")
 EVENTS = ("root", "sub-group", "leaving", "next group", "Pool")
 """What follows the superstep: another superstep of the root group, a superstep of a sub-group, the
@@ -24,8 +29,12 @@ SIZES = ("card", "box", "staged")
 """Where the values lie: in the slot itself, in the box, or in memory that the record names."""
 PARTNERS = ("same", "gets", "nothing")
 
+_DESCRIBED = frozenset((GRID, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
+
 ARRAYS = {"x": 4, "y": 4, "large": 2000, "gaps": 8}
 """Elements of the registered arrays; every second element of ``gaps`` is written."""
+WORDS = {"x": [1, 2], "y": [0, 2], "large": [*range(500, 1000)]}
+"""Which words a ``get_at`` reads."""
 
 
 class Cell(NamedTuple):
@@ -38,12 +47,12 @@ class Cell(NamedTuple):
 
     def why_impossible(self) -> str:
         """Return why no program comes to this cell; empty if some do."""
-        if self.end == "oblsync" and self.way == "quick":
-            return "an oblsync posts into the ring, which has records of no quick transfers"
         if self.end == "oblsync" and self.duty in ("get", "get_at"):
             return "an oblsync with a get raises PendingTransferError"
-        if self.way == "quick" and self.duty == "get_at":
-            return "the words of a get_at are served by their owner, who gets them as a parcel"
+        if self.way == "plain" and self.duty == "get_at":
+            return "the words of a get_at are asked for, and their owner answers"
+        if (self.way, self.duty, self.end) == ("described", "nothing", "oblsync"):
+            return "an oblsync announces nothing: registrations wait for the next sync"
         return ""
 
 
@@ -70,18 +79,17 @@ class Case(NamedTuple):
 
     def arrays(self) -> list[str]:
         """Return the names of the arrays that it needs; ``x`` is the first."""
-        if self.cell.duty not in ("put", "message"):
-            return ["x"]
         more = {"card": [], "box": ["y"], "staged": ["large"]}[self.size]
-        return ["x", *more, *(["gaps"] if self.cell.way == "long" else [])]
+        sends = self.cell.duty in ("put", "message")
+        return ["x", *more, *(["gaps"] if sends and self.cell.way == "described" else [])]
 
 
 def cases() -> list[Case]:
     """Return all programs that differ."""
     found = []
     for cell, size, partner in product(CELLS, SIZES, PARTNERS):
-        if cell.duty in ("get", "get_at", "nothing") and size != "card":
-            continue
+        if size != "card" and (cell.duty == "nothing" or cell[:2] == ("plain", "get")):
+            continue  # there are no values, or they are read where they lie
         if cell.end == "oblsync" and partner == "gets":
             continue
         found.append(Case(cell, size, partner))
@@ -106,7 +114,7 @@ def role(case: Case, pid: int) -> tuple[str, str]:
     """Return the way and the duty of a process in the superstep of the cell."""
     if pid == 0 or case.partner == "same":
         return case.cell.way, case.cell.duty
-    return ("long", "get_at") if case.partner == "gets" else (case.cell.way, "nothing")
+    return ("described", "get_at") if case.partner == "gets" else (case.cell.way, "nothing")
 
 
 def transfers(case: Case, pid: int, nprocs: int, turn: int) -> list[Transfer]:
@@ -114,15 +122,18 @@ def transfers(case: Case, pid: int, nprocs: int, turn: int) -> list[Transfer]:
     way, duty = role(case, pid)
     to = (pid + 1) % nprocs
     found = []
+    where = ["large"] if case.size == "staged" else ["x", "y"][: 1 + (case.size == "box")]
     if duty in ("put", "message"):
-        where = ["large"] if case.size == "staged" else ["x", "y"][: 1 + (case.size == "box")]
+        kind = "put_at" if (way, duty) == ("described", "put") else duty
         for nth, name in enumerate(where):
-            found.append(Transfer(duty, to, name, values_of(pid, turn, nth, ARRAYS[name])))
-        if way == "long":
+            found.append(Transfer(kind, to, name, values_of(pid, turn, nth, ARRAYS[name])))
+        if way == "described":
             found.append(Transfer("put", to, "gaps", values_of(pid, turn, 2, 4)))
     elif duty in ("get", "get_at"):
-        to = to if pid == 0 or case.partner == "same" else 0
-        found.append(Transfer("get with gaps" if (way, duty) == ("long", "get") else duty, to))
+        kind = "get with gaps" if (way, duty) == ("described", "get") else duty
+        of_partner = pid and case.partner == "gets"
+        whom = 0 if of_partner else to
+        found += [Transfer(kind, whom, name) for name in (["x"] if of_partner else where)]
     return found
 
 
@@ -136,38 +147,53 @@ def rounds(case: Case, turn: int) -> list[int]:
     return [turn, turn + 10] if case.cell.event == "root" and turn % 3 == 0 else [turn]
 
 
+def begin(case: Case, arrays: dict[str, Any], pid: int, turn: int) -> None:
+    """Fill those arrays of a process into which nobody puts, and that others may get."""
+    gets = case.cell.duty in ("get", "get_at")
+    for name, array in arrays.items():
+        if name == "x" or gets:
+            array[:] = values_of(pid, turn, 4, ARRAYS[name])
+
+
 def expected(case: Case, pid: int, nprocs: int, turn: int) -> list[Any]:
     """Return what a process must have read after a scene, as the program returns it."""
     arrays = {name: np.zeros(ARRAYS[name], int) for name in case.arrays()}
-    arrays["x"][:] = values_of(pid, turn, 4, ARRAYS["x"])
+    begin(case, arrays, pid, turn)
     seen = []
     for each_round in rounds(case, turn):
         messages, got = [], []
         for source in range(nprocs):
             for each in transfers(case, source, nprocs, each_round):
-                if each.to == pid and each.kind == "put":
+                if each.to == pid and each.kind.startswith("put"):
                     shared_array(arrays, each.where)[:] = each.values
                 if each.to == pid and each.kind == "message":
                     messages.append((source, each.values.tolist()))
         for each in transfers(case, pid, nprocs, each_round):
             if each.kind.startswith("get"):  # nobody puts into an array that others get
-                values = values_of(each.to, turn, 4, ARRAYS["x"]).tolist()
-                got.append(values[1:3] if each.kind == "get_at" else values)
+                values = values_of(each.to, turn, 4, ARRAYS[each.where])
+                got.append(
+                    (values[WORDS[each.where]] if each.kind == "get_at" else values).tolist()
+                )
         seen.append([[each.tolist() for each in arrays.values()], got, messages])
     return seen
 
 
 def perform(group: Any, each: Transfer, arrays: dict[str, Any]) -> Any:
     """Make one call; return the array into which it gets, if it is a get."""
-    if each.kind == "put":
+    if each.kind == "put_at":
+        indices = np.arange(len(each.values))
+        group.put_at([each.to] * len(indices), indices, each.values, arrays[each.where])
+    elif each.kind == "put":
         group.put(each.to, each.values, shared_array(arrays, each.where))
     elif each.kind == "message":
         group.send(each.to, each.values)
     elif each.kind == "get_at":
-        return group.get_at([each.to] * 2, [1, 2], arrays["x"])
+        where = WORDS[each.where]
+        return group.get_at([each.to] * len(where), where, arrays[each.where])
     else:
         gaps = 2 if each.kind == "get with gaps" else 1
-        return group.get(each.to, arrays["x"], np.zeros(gaps * ARRAYS["x"], int)[::gaps])
+        destination = np.zeros(gaps * ARRAYS[each.where], int)[::gaps]
+        return group.get(each.to, arrays[each.where], destination)
     return None
 
 
@@ -178,12 +204,18 @@ class Program:
         case: which one.
         entered: counts the cells.
         begins: called by each process where the superstep of the cell begins.
+        kinds: returns the kinds of the records that a process has made since the last call.
     """
 
     def __init__(
-        self, case: Case, entered: Counter[Cell], begins: Callable[[], None] = lambda: None
+        self,
+        case: Case,
+        entered: Counter[Cell],
+        begins: Callable[[], None],
+        kinds: Callable[[], set[int]],
     ) -> None:
         self._begins = begins
+        self._kinds = kinds
         self._case = case
         self._entered = entered
 
@@ -218,7 +250,7 @@ class Program:
     def _scene(self, group: Any, turn: int) -> list[Any]:
         """Make arrays, do the duty of this process, and return what it finds afterwards."""
         arrays = {name: group.zeros(ARRAYS[name], int) for name in self._case.arrays()}
-        arrays["x"][:] = values_of(group.pid, turn, 4, ARRAYS["x"])
+        begin(self._case, arrays, group.pid, turn)
         group.sync()
         self._begins()
         seen = []
@@ -233,19 +265,18 @@ class Program:
     def _transfer(self, group: Any, turn: int, arrays: dict[str, Any]) -> list[Any]:
         """Make the transfers of this process; return the arrays into which it gets."""
         case = self._case
+        self._kinds()
         made = [
             perform(group, each, arrays) for each in transfers(case, group.pid, group.nprocs, turn)
         ]
-        if any(role(case, each) == ("long", "nothing") for each in range(group.nprocs)):
-            group.zeros(1)  # a registration, which only the long way announces
+        if any(role(case, each) == ("described", "nothing") for each in range(group.nprocs)):
+            group.zeros(1)  # a registration, which is announced to all
         return [found for found in made if found is not None]
 
     def _end(self, group: Any, turn: int) -> None:
         case = self._case
         if case.cell.end == "sync":
-            group.was_quick = False
             group.sync()
-            way = "quick" if group.was_quick else "long"
         else:
             coming = [
                 each
@@ -254,7 +285,7 @@ class Program:
                 if each.to == group.pid
             ]
             group.oblsync(len(coming))
-            way = "long"
+        way = WAYS[not _DESCRIBED.isdisjoint(self._kinds())]
         if turn % 3 == 0:  # what follows is the event
             _, duty = role(case, group.pid)
             self._entered[Cell(way, duty, case.cell.event, case.cell.end)] += 1

@@ -1,0 +1,103 @@
+"""The meetings of a group whose processes share no memory: the backend sends the records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.backends.base import Arrivals, Sent
+from bsplib.core.atomics import address_of
+from bsplib.core.kinds import SENT_HEAD
+from bsplib.core.meeting import Meeting
+from bsplib.core.records import by_receiver
+
+_CARD_BYTES = 256
+
+
+class Exchanger(Protocol):
+    """Sends and receives what the processes of a group post at a meeting."""
+
+    pid: int
+    nprocs: int
+    released: int
+    """See :attr:`Meeting.released`."""
+
+    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+        """Post records for other processes, and wait for the posts of all of them.
+
+        Args:
+            records: by receiving pid.
+            note: number below 128 that every process receives from every other one.
+            stamp: time of arrival in ns, 0 where the run is not recorded.
+
+        Returns:
+            What came; None where all notes were the same and no process posted anything else.
+        """
+
+
+class SentMeeting(Meeting):
+    """The meetings of a group over an exchange.
+
+    What has come stays where it is until the superstep ends.
+
+    Args:
+        exchanges: sends and receives.
+    """
+
+    def __init__(self, exchanges: Exchanger) -> None:
+        Meeting.__init__(self)
+        self.has_outbox = True
+        self._exchanges = exchanges
+        self._pid, self._nprocs = exchanges.pid, exchanges.nprocs
+        self._card = np.zeros(_CARD_BYTES, np.uint8)
+        self._notes = [0] * self._nprocs
+        self._came: dict[int, NDArray[np.uint8]] = {}
+        self._kept: list[dict[int, NDArray[np.uint8]]] = []
+
+    def meet(self, note: int, head: int, stamp: int) -> bool:
+        """See :meth:`Meeting.meet`."""
+        mine = by_receiver(self, head, self._nprocs)
+        for_all = mine.pop(self._nprocs, b"")
+        if for_all:
+            mine = {pid: mine.get(pid, b"") + for_all for pid in range(self._nprocs)}
+        own = mine.pop(self._pid, b"")
+        arrivals = self._exchanges.exchange(mine, note, stamp)
+        if stamp:
+            self.released = self._exchanges.released
+        self._kept.append(self._came)
+        self._came = {self._pid: np.frombuffer(own, np.uint8)} if own else {}
+        if arrivals is None:
+            self._notes = [note] * self._nprocs
+            return not own
+        self._notes, arrived = arrivals
+        for source, records in arrived:
+            self._came[source] = np.frombuffer(records, np.uint8)
+        return False
+
+    def room_for_card(self) -> int:
+        """See :meth:`Meeting.room_for_card`."""
+        return address_of(self._card)
+
+    def head_of(self, pid: int) -> int:
+        """See :meth:`Meeting.head_of`."""
+        return SENT_HEAD if pid in self._came else 0
+
+    def card_of(self, pid: int) -> int:
+        """See :meth:`Meeting.card_of`."""
+        return address_of(self._came[pid])
+
+    def size_of(self, pid: int) -> int:
+        """See :meth:`Meeting.size_of`."""
+        return len(self._came[pid])
+
+    def note_of(self, pid: int) -> int:
+        """See :meth:`Meeting.note_of`."""
+        return self._notes[pid]
+
+    def end_superstep(self) -> None:
+        """See :meth:`Meeting.end_superstep`."""
+        self._kept.clear()
+        super().end_superstep()

@@ -1,0 +1,267 @@
+"""Chunks: successive rows of a table in few bytes, for the files of records and for traces.
+
+A chunk is a header and a payload. The header is ``<4sIIIQ``: ``BSPC``; the number of rows;
+which numbering the rows have (0: that of the run; see ``bsplib.recording.trace``); the bytes of
+the payload; and what is to be added to the field ``record`` of traffic.
+
+The payload is one frame of Zstandard with the size of its content. The content has, for each
+field of the dtype in order, a byte for the form and a byte for the width, and the **residues**
+of the field: the differences from what :func:`_residues` predicts of it, as unsigned numbers (0,
+-1, 1, -2, ... become 0, 1, 2, 3, ...). If all of them are equal, the width is 0 and one number of
+eight bytes follows; otherwise as many planes follow as the greatest residue has bytes: first
+the lowest byte of all rows, then the next one. Planes of small numbers have few different
+bytes, which is what the codec makes short. The form is 1 where the prediction of
+``comp_cpu`` and ``comm_cpu`` is the elapsed time of the part, and 0 where it is nothing.
+
+Reading checks every length before memory is used; damage is a TraceError. Zstandard has no
+checksum here: in a trace, zip has one, and all values are checked when they have been read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from struct import Struct
+from typing import Any, NamedTuple
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from bsplib.errors import TraceError
+
+HEADER = Struct("<4sIIIQ")
+MAGIC = b"BSPC"
+MOST_ROWS = 2**14
+"""Greatest number of rows in a chunk."""
+_LEVEL = 1
+_WORD = 8
+_BLOCK = 128
+
+_Column = NDArray[np.int64]
+_Columns = dict[str, _Column]
+
+
+class ChunkHead(NamedTuple):
+    """What the header of a chunk says."""
+
+    rows: int
+    numbering: int
+    nbytes: int
+    """Bytes of the payload."""
+    base: int
+    """To be added to the field ``record`` of traffic."""
+
+
+def packed(rows: NDArray[np.void], numbering: int = 0, base: int = 0) -> bytes:
+    """Return rows as one chunk.
+
+    Args:
+        rows: at most ``MOST_ROWS``, and at least one.
+        numbering: for the header.
+        base: for the header.
+    """
+    payload = payload_of(rows)
+    return HEADER.pack(MAGIC, len(rows), numbering, len(payload), base) + payload
+
+
+def payload_of(rows: NDArray[np.void]) -> bytes:
+    """Return the payload of a chunk of rows."""
+    content: list[bytes] = []
+    for form, residues in _residues(_columns_of(rows)):
+        if (residues == residues[0]).all():
+            content += [bytes((form, 0)), _unsigned(residues[:1]).astype("<u8").tobytes()]
+            continue
+        unsigned = _unsigned(residues)
+        greatest = int(unsigned.max())
+        width = (greatest.bit_length() + 7) // 8
+        planes = unsigned.astype("<u8", copy=False).view(np.uint8).reshape(-1, _WORD)
+        content += [bytes((form, width)), planes[:, :width].T.tobytes()]
+    return _compressor().compress(b"".join(content))
+
+
+_of_thread = threading.local()
+
+
+def _compressor() -> zstandard.ZstdCompressor:
+    """Return the compressor of this thread: to make one takes as long as to compress a chunk."""
+    if not hasattr(_of_thread, "compressor"):
+        _of_thread.compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=False)
+    compressor: zstandard.ZstdCompressor = _of_thread.compressor
+    return compressor
+
+
+def _unsigned(residues: _Column) -> NDArray[np.uint64]:
+    """Return 0, 1, 2, 3, ... for 0, -1, 1, -2, ..."""
+    return ((residues << 1) ^ (residues >> 63)).view(np.uint64)
+
+
+def _columns_of(rows: NDArray[np.void]) -> _Columns:
+    """Return the fields of rows, each contiguous.
+
+    The fields of eight bytes at the end of a row are most of it. They are taken block by block,
+    so that each block is read from the cache of a core for all of them.
+    """
+    names = rows.dtype.names or ()
+    long = 0
+    while long < len(names) and rows.dtype[names[-1 - long]] == np.int64:
+        long += 1
+    columns = {name: rows[name].astype(np.int64) for name in names[: len(names) - long]}
+    last = np.empty((long, len(rows)), np.int64)
+    before = rows.dtype.itemsize - _WORD * long
+    whole = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), rows.dtype.itemsize)
+    words = whole[:, before:].view(np.int64) if long else last.T
+    for first in range(0, len(rows), _BLOCK):
+        last[:, first : first + _BLOCK] = words[first : first + _BLOCK].T
+    return columns | dict(zip(names[len(names) - long :], last, strict=True))
+
+
+def unpacked(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> NDArray[np.void]:
+    """Return the rows of a payload.
+
+    Args:
+        payload: that of a chunk.
+        count: number of its rows, at most ``MOST_ROWS``.
+        dtype: that of the rows.
+
+    Raises:
+        TraceError: it is not the payload of so many rows of that dtype.
+    """
+    content = _content(payload, count, dtype)
+    columns: _Columns = {}
+    forms: dict[str, int] = {}
+    at = 0
+    for name in dtype.names or ():
+        forms[name], columns[name], at = _read_residues(content, at, count)
+    if at != len(content):
+        raise TraceError("a chunk is longer than its rows")
+    _restore(columns, forms)
+    rows = np.empty(count, dtype)
+    for name, column in columns.items():
+        rows[name] = column
+        if rows.dtype[name].itemsize < _WORD and not np.array_equal(rows[name], column):
+            raise TraceError(f"a chunk has a {name} that is too great for its field")
+    return rows
+
+
+def heads(content: memoryview) -> Iterator[tuple[ChunkHead, memoryview]]:
+    """Yield the head and the payload of each chunk.
+
+    Raises:
+        TraceError: something else than whole chunks is there.
+    """
+    at = 0
+    while at < len(content):
+        if len(content) - at < HEADER.size:
+            raise TraceError("a chunk has an incomplete header")
+        magic, rows, numbering, nbytes, base = HEADER.unpack_from(content, at)
+        at += HEADER.size
+        if magic != MAGIC or not 1 <= rows <= MOST_ROWS or nbytes > len(content) - at:
+            raise TraceError("a chunk has an impossible header")
+        yield ChunkHead(rows, numbering, nbytes, base), content[at : at + nbytes]
+        at += nbytes
+
+
+def whole_chunks(content: memoryview) -> memoryview:
+    """Return a file without its end, where that is a chunk in part."""
+    at = 0
+    while len(content) - at >= HEADER.size:
+        magic, _, _, nbytes, _ = HEADER.unpack_from(content, at)
+        if magic != MAGIC:
+            return content  # damaged
+        if HEADER.size + nbytes > len(content) - at:
+            break
+        at += HEADER.size + nbytes
+    return content[:at]
+
+
+def _content(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> memoryview:
+    """Return the content of the frame, no longer than so many rows can be."""
+    most = len(dtype.names or ()) * (2 + _WORD * max(count, 1))
+    try:
+        size = zstandard.frame_content_size(payload)
+        if not 0 <= size <= most:
+            raise TraceError(f"a chunk of {count} rows declares a content of {size} bytes")
+        content = zstandard.ZstdDecompressor().decompress(payload, max_output_size=most)
+    except zstandard.ZstdError as error:
+        raise TraceError(f"a chunk is damaged: {error}") from None
+    return memoryview(content)
+
+
+def _read_residues(content: memoryview, at: int, count: int) -> tuple[int, _Column, int]:
+    """Return the form and the residues of a field, and where the next one begins."""
+    if len(content) < at + 2 or content[at] > 1 or content[at + 1] > _WORD:
+        raise TraceError("a chunk is shorter than its rows, or has an unknown form")
+    form, width = content[at], content[at + 1]
+    at += 2
+    nbytes = width * count if width else _WORD
+    if len(content) < at + nbytes:
+        raise TraceError("a chunk is shorter than its rows")
+    if width:
+        whole = np.zeros((count, _WORD), np.uint8)
+        whole[:, :width] = np.frombuffer(content, np.uint8, nbytes, at).reshape(width, count).T
+        unsigned = whole.view("<u8").reshape(count).astype(np.uint64, copy=False)
+    else:
+        unsigned = np.full(count, int.from_bytes(content[at : at + _WORD], "little"), np.uint64)
+    residues = (unsigned >> np.uint64(1)).view(np.int64) ^ -(unsigned & np.uint64(1)).view(np.int64)
+    return form, residues, at + nbytes
+
+
+# -- what is predicted of a field -----------------------------------------------------------------
+
+_RUNNING = ("superstep", "record", "time")
+"""Fields that rise from row to row: what is predicted is the value of the row before."""
+_USED = ("comp_cpu", "comm_cpu")
+
+
+def _residues(columns: _Columns) -> Iterator[tuple[int, _Column]]:
+    """Yield the form and the residues of each field.
+
+    A time of a superstep is predicted to be the time before it in the row, the start of a
+    superstep to be the end of the row before, and ``recording`` the time between both.
+    """
+    found = dict(columns)
+    for name in _RUNNING:
+        if name in columns:
+            found[name] = np.diff(columns[name], prepend=0)
+    forms = dict.fromkeys(columns, 0)
+    if "start" in columns:
+        found["arrive"] = columns["arrive"] - columns["start"]
+        found["released"] = columns["released"] - columns["arrive"]
+        found["end"] = columns["end"] - columns["released"]
+        found["start"] = columns["start"] - _shifted(columns["end"])
+        found["recording"] = found["start"] - columns["recording"]
+        for name, elapsed in zip(_USED, _elapsed(found), strict=True):
+            if int(columns[name].max()) >= 0:
+                found[name], forms[name] = elapsed - columns[name], 1
+    return ((forms[name], column) for name, column in found.items())
+
+
+def _restore(found: _Columns, forms: dict[str, int]) -> None:
+    """Make values of the residues of all fields."""
+    for name in _RUNNING:
+        if name in found:
+            found[name] = np.cumsum(found[name])
+    if "start" in found:
+        for name, elapsed in zip(_USED, _elapsed(found), strict=True):
+            if forms[name]:
+                found[name] = elapsed - found[name]
+        found["recording"] = found["start"] - found["recording"]
+        lasts = found["arrive"] + found["released"] + found["end"]
+        ends = np.cumsum(found["start"] + lasts)
+        found["start"] = ends - lasts
+        found["arrive"] += found["start"]
+        found["released"] += found["arrive"]
+        found["end"] = ends
+
+
+def _elapsed(found: _Columns) -> tuple[_Column, _Column]:
+    """Return the elapsed times of computing and communicating, from residues of times."""
+    calls = found["comm_calls"]
+    return found["arrive"] - calls - found["sub"], calls + found["released"] + found["end"]
+
+
+def _shifted(column: _Column) -> _Column:
+    before = np.zeros_like(column)
+    before[1:] = column[:-1]
+    return before

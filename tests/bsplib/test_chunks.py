@@ -1,0 +1,269 @@
+"""While a program runs, its records become chunks; none is lost, and none is there twice."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.errors import TraceError
+from bsplib.recording import spool as spooling
+from bsplib.recording.collect import collect
+from bsplib.recording.packing import MOST_ROWS, heads, packed, unpacked, whole_chunks
+from bsplib.recording.records import (
+    FROM_SYSTEM,
+    NOT_MEASURED,
+    RECORD,
+    SAMPLE,
+    TRAFFIC,
+    UNMEASURED,
+    Doing,
+    Frame,
+    root_group,
+)
+from bsplib.recording.spool import HEADER, Spool
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
+
+# -- the chunks themselves -----------------------------------------------------------------------
+
+
+def random_rows(rng, dtype, count):
+    """Rows of any numbers, most of them small."""
+    rows = np.zeros(count, dtype)
+    for name in dtype.names:
+        info = np.iinfo(dtype[name])
+        most = int(info.max) if rng.random() < 0.3 else 100
+        least = max(-most, int(info.min)) if rng.random() < 0.5 else 0
+        rows[name] = rng.integers(least, most, count, endpoint=True, dtype=np.int64)
+        if rng.random() < 0.3:
+            rows[name] = rows[name][0]
+    return rows
+
+
+@pytest.mark.parametrize("dtype", [RECORD, TRAFFIC, SAMPLE], ids=["records", "traffic", "samples"])
+def test_any_rows_are_read_from_their_chunk_as_they_were(dtype):
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        rows = random_rows(rng, dtype, int(rng.integers(1, 50)))
+        ((head, payload),) = heads(memoryview(packed(rows, 3, 7)))
+        assert (head.rows, head.numbering, head.base) == (len(rows), 3, 7)
+        assert np.array_equal(unpacked(payload, head.rows, dtype), rows)
+
+
+def test_rows_of_one_process_are_short():
+    rng = np.random.default_rng(1)
+    rows = np.zeros(MOST_ROWS, RECORD)
+    rows["superstep"] = np.arange(MOST_ROWS)
+    times = np.cumsum(rng.integers(500, 700, 4 * MOST_ROWS)).reshape(-1, 4).T
+    rows["start"], rows["arrive"], rows["released"], rows["end"] = times
+    for name in FROM_SYSTEM:
+        rows[name] = NOT_MEASURED
+    rows["comp_cpu"] = rows["arrive"] - rows["start"]
+    assert len(packed(rows)) < 6 * MOST_ROWS
+
+
+def test_damaged_chunks_are_refused_or_read():
+    rng = np.random.default_rng(2)
+    chunk = packed(random_rows(rng, RECORD, 40))
+    for _ in range(300):
+        damaged = bytearray(chunk)
+        damaged[rng.integers(len(chunk))] = rng.integers(256)
+        try:
+            for head, payload in heads(memoryview(bytes(damaged))):
+                unpacked(payload, head.rows, RECORD)
+        except TraceError:
+            continue
+
+
+def test_a_last_chunk_in_part_is_left_out():
+    chunk = packed(np.zeros(3, TRAFFIC))
+    for length in range(len(chunk)):
+        assert whole_chunks(memoryview(chunk + chunk[:length])) == chunk
+
+
+# -- the files of a process ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Chunks of eight rows."""
+    monkeypatch.setattr(spooling, "ROWS_AT_FIRST", 4)
+    monkeypatch.setattr(spooling, "CHUNK_ROWS", 8)
+
+
+def write(folder, count):
+    """Record so many supersteps, with a row of traffic in each; leave the files open."""
+    spool = Spool(folder, 0)
+    spool.define_group(root_group(2))
+    spool.define_stack((Frame("a.py", "main", 1, 2),))
+    for number in range(count):
+        rows = spool.records.rows
+        spool.traffic.rows.append_traffic(rows.before + rows.count, 1, 0, number, 1)
+        times = (10 * number + 1, 10 * number + 2, 10 * number + 3, 10 * number + 4)
+        rows.append_superstep(0, 0, number, Kind.SYNC, 0, *times, 0, 0, 0, 0, *UNMEASURED)
+    return spool
+
+
+def collected(folder):
+    found = collect([folder, None], complete=False, meta={})
+    return found.run
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("count", [0, 1, 4, 7, 8, 9, 16, 17, 40, 100])
+def test_records_of_all_chunks_and_of_the_rest_are_collected(tmp_path, count):
+    write(tmp_path, count).close()
+    run = collected(tmp_path)
+    assert run.records["superstep"].tolist() == list(range(count))
+    assert run.traffic["record"].tolist() == list(range(count))
+    assert run.traffic["bytes"].tolist() == list(range(count))
+    assert (tmp_path / "0.records").stat().st_size <= HEADER.size + 8 * RECORD.itemsize
+
+
+@pytest.mark.usefixtures("short")
+def test_a_process_that_is_killed_between_any_two_steps_loses_no_record(tmp_path, monkeypatch):
+    """Copies of the files are what a process leaves that is killed at that moment."""
+    copies = []
+
+    def keep(*_):
+        copy = tmp_path / f"copy-{len(copies)}"
+        shutil.copytree(tmp_path / "run", copy)
+        copies.append(copy)
+
+    class Word:
+        size = 8
+
+        @staticmethod
+        def pack_into(*args):
+            keep()
+            original.pack_into(*args)
+            keep()
+
+    original = spooling._WORD
+    monkeypatch.setattr(spooling, "_WORD", Word)
+    (tmp_path / "run").mkdir()
+    write(tmp_path / "run", 17).close()
+    assert len(copies) == 16
+    counts = [collected(copy).records["superstep"].tolist() for copy in copies]
+    assert counts == [list(range(8))] * 8 + [list(range(16))] * 8
+
+
+@pytest.mark.usefixtures("short")
+def test_a_chunk_that_was_written_in_part_is_left_out(tmp_path):
+    write(tmp_path, 8).close()
+    (tmp_path / "0.records.chunks").write_bytes(packed(np.zeros(8, RECORD))[:-1])
+    assert len(collected(tmp_path).records) == 8
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("damage", [b"", b"damage" * 10, packed(np.zeros(8, RECORD))])
+def test_a_damaged_or_missing_chunk_is_an_error(tmp_path, damage):
+    write(tmp_path, 20).close()
+    (tmp_path / "0.records.chunks").write_bytes(damage)
+    with pytest.raises(TraceError, match="records of process 0 are damaged"):
+        collected(tmp_path)
+
+
+@pytest.mark.usefixtures("short")
+def test_where_no_chunk_can_be_written_recording_stops_and_rows_are_kept(tmp_path):
+    (tmp_path / "0.records.chunks").mkdir()
+    write(tmp_path, 20).close()
+    shutil.rmtree(tmp_path / "0.records.chunks", ignore_errors=True)
+    assert collected(tmp_path).records["superstep"].tolist() == list(range(8))
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("kind", ["shm", "sim"])
+def test_a_run_of_many_chunks_has_all_its_records(tmp_path, kind):
+    def main(bsp):
+        x = bsp.zeros(4)
+        for number in range(50):
+            bsp.put((bsp.pid + 1) % bsp.nprocs, float(number), x, offset=0)
+            bsp.sync()
+
+    bsplib.run(main, nprocs=3, backend=kind, profile=tmp_path / "run.bsp")
+    (run,) = read_trace(tmp_path / "run.bsp").runs
+    assert run.complete
+    for pid in range(3):
+        mine = np.flatnonzero(run.records["pid"] == pid)
+        steps = run.records["superstep"][mine]
+        assert np.array_equal(steps, np.arange(len(mine)))
+        assert len(mine) > 50
+        traffic = run.traffic[np.isin(run.traffic["record"], mine)]
+        assert len(traffic) == 50
+        assert len(np.unique(traffic["record"])) == 50
+
+
+# -- samples, which are written between any two instructions --------------------------------------
+
+SAMPLED = (Frame("a.py", "main", 1, 5), Frame("a.py", "below", 10, 11))
+
+
+@pytest.mark.usefixtures("short")
+def test_samples_can_be_written_between_any_two_lines_of_the_spool(tmp_path):
+    spool = None
+    written = []
+
+    def interrupt(frame, event, _):
+        if frame.f_code.co_filename != spooling.__file__:
+            return None
+        if event == "line" and spool is not None:
+            sys.settrace(None)
+            spool.define_sampled(len(written) % 3, SAMPLED[: 1 + len(written) % 2])
+            spool.add_samples(np.array([(0, len(written), 0, 0)], SAMPLE))
+            written.append(len(written))
+            sys.settrace(interrupt)
+        return interrupt
+
+    spool = Spool(tmp_path, 0)
+    sys.settrace(interrupt)
+    try:
+        spool.define_group(root_group(1))
+        for number in range(20):
+            spool.define_stack((Frame("a.py", "main", 1, number),))
+            times = (4 * number + 1, 4 * number + 2, 4 * number + 3, 4 * number + 4)
+            place = (0, 0, number, Kind.SYNC, number)
+            spool.records.rows.append_superstep(*place, *times, 0, 0, 0, 0, *UNMEASURED)
+    finally:
+        sys.settrace(None)
+    spool.close()
+    run = collect([tmp_path], complete=True, meta={}).run
+    lines = [run.stacks[stack][-1].line for stack in run.records["stack"]]
+    assert lines == list(range(20))
+    assert len(written) > 100
+    assert run.samples["time"].tolist() == written
+
+
+def test_where_samples_cannot_be_written_the_records_are(tmp_path):
+    (tmp_path / "0.samples").mkdir()
+    spool = write(tmp_path, 3)
+    spool.define_sampled(0, SAMPLED)
+    spool.add_samples(np.array([(0, 5, 0, 0)], SAMPLE))
+    spool.close()
+    (tmp_path / "0.samples").rmdir()
+    assert len(collected(tmp_path).records) == 3
+    assert collected(tmp_path).samples is None
+
+
+def test_a_stack_of_samples_that_is_defined_again_is_the_last_one(tmp_path):
+    spool = write(tmp_path, 1)
+    for frame in SAMPLED:  # the first was interrupted before it was used
+        spool.define_sampled(0, (frame,))
+    spool.add_samples(np.array([(0, 5, 0, 0)], SAMPLE))
+    spool.close()
+    run = collected(tmp_path)
+    assert run.stacks[run.samples["stack"][0]] == SAMPLED[1:]
+
+
+def test_samples_during_a_sync_are_waiting(tmp_path):
+    spool = write(tmp_path, 2)
+    spool.define_sampled(0, SAMPLED)
+    times = [1, 2, 3, 4, 11, 12, 13, 14]
+    spool.add_samples(np.array([(0, time, 0, Doing.BLOCKED) for time in times], SAMPLE))
+    spool.close()
+    waiting = collected(tmp_path).samples["doing"] == Doing.WAITING
+    assert np.array(times)[waiting].tolist() == [2, 3, 12, 13]

@@ -1,0 +1,141 @@
+"""A run that ended well is collected without unpacking its records, and reads the same."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.errors import TraceError
+from bsplib.recording import spool as spooling
+from bsplib.recording.collect import collect
+from bsplib.recording.lifetimes import Caller
+from bsplib.recording.packing import packed
+from bsplib.recording.records import SAMPLE, UNMEASURED, Frame, GroupInfo, Run, Trace, root_group
+from bsplib.recording.spool import Spool
+from bsplib.recording.trace import read_trace, write_archive, write_packed
+from bsplib.recording.whole import collect_whole
+from bsplib.sync_kinds import Kind
+
+FRAMES = [Frame("a.py", f"f{number}", 10 * number, 10 * number + 1) for number in range(3)]
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch):
+    """Chunks of eight rows."""
+    monkeypatch.setattr(spooling, "ROWS_AT_FIRST", 4)
+    monkeypatch.setattr(spooling, "CHUNK_ROWS", 8)
+
+
+def write(folder, pid, count):
+    """Record supersteps of two groups and three stacks, which each process numbers anew."""
+    spool = Spool(folder, pid)
+    spool.define_group(root_group(2))
+    spool.define_group(GroupInfo(0, 0, 0, pid, range(pid, pid + 1)))
+    for at in range(3):
+        spool.define_stack((FRAMES[(at + pid) % 3],))
+        spool.define_sampled(at, (FRAMES[(at + pid) % 3],))
+    spool.note(began=1000, started=100, ready=900, finished=5000)
+    spool.define_measured({"cpu": "", "ready": "no file"})
+    samples = [(0, 20 + at, at % 3, at % 3) for at in range(count)]
+    spool.add_samples(np.array(samples, SAMPLE))
+    rows = spool.records.rows
+    for number in range(count):
+        if number % 4 == 0:
+            spool.traffic.rows.append_traffic(rows.before + rows.count, 1 - pid, 0, number, 1)
+        times = (10 * number + 1, 10 * number + 2, 10 * number + 3, 10 * number + 4)
+        place = (pid, number % 2, number, Kind.SYNC, number % 3)
+        rows.append_superstep(*place, *times, 0, 0, 0, 0, *UNMEASURED)
+    spool.close()
+
+
+@pytest.mark.parametrize("counts", [(1, 1), (8, 8), (9, 30), (40, 17)])
+def test_a_packed_run_reads_as_one_of_which_every_record_was_looked_at(tmp_path, counts):
+    for pid, count in enumerate(counts):
+        write(tmp_path, pid, count)
+    caller = Caller(is_virtual=False, called=10)
+    looked_at = collect([tmp_path] * 2, complete=True, meta={}, caller=caller).run
+    whole = collect_whole(tmp_path, 2, {}, caller)
+    write_packed(tmp_path / "whole.bsp", (looked_at,), whole)
+    first, second = read_trace(tmp_path / "whole.bsp").runs
+    for field in dataclasses.fields(Run):
+        expected, found = (getattr(run, field.name) for run in (looked_at, second))
+        if isinstance(expected, np.ndarray):
+            assert np.array_equal(expected, found)
+            assert np.array_equal(expected, getattr(first, field.name))
+        elif field.name != "derived":
+            assert expected == found, field.name
+
+
+def test_samples_name_the_stacks_of_the_run(tmp_path):
+    for pid in range(2):
+        write(tmp_path, pid, 3)
+    whole = collect_whole(tmp_path, 2, {}, Caller(is_virtual=False))
+    names = [whole.run.stacks[stack][0].function for stack in whole.run.samples["stack"]]
+    assert names == ["f0", "f1", "f2", "f1", "f2", "f0"]
+    assert whole.run.samples["pid"].tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_samples_that_cannot_be_are_left_out(tmp_path):
+    write(tmp_path, 0, 3)
+    write(tmp_path, 1, 0)
+    wrong = [(0, -1, 0, 0), (0, 2**60, 0, 0), (0, 5, 3, 0), (0, 5, -1, 0), (0, 5, 0, 5)]
+    with (tmp_path / "0.samples").open("ab") as file:
+        file.write(packed(np.array([*wrong, (9, 5, 1, 1)], SAMPLE)))
+    run = collect([tmp_path] * 2, complete=True, meta={}).run
+    assert run.samples.tolist() == [(0, 5, 1, 1), (0, 20, 0, 0), (0, 21, 1, 1), (0, 22, 2, 2)]
+
+
+def test_a_process_that_stopped_recording_needs_a_look(tmp_path):
+    for pid in range(2):
+        write(tmp_path, pid, 20)
+    spool = Spool(tmp_path, 1)
+    spool.stop(OSError(28, "full"))
+    assert collect_whole(tmp_path, 2, {}, Caller(is_virtual=False)) is None
+    (tmp_path / "1.records").unlink()
+    assert collect_whole(tmp_path, 2, {}, Caller(is_virtual=False)) is None
+
+
+def test_a_damaged_file_is_an_error(tmp_path):
+    for pid in range(2):
+        write(tmp_path, pid, 20)
+    (tmp_path / "0.records.chunks").write_bytes(b"damage" * 10)
+    with pytest.raises(TraceError, match="records of process 0 are damaged"):
+        collect_whole(tmp_path, 2, {}, Caller(is_virtual=False))
+
+
+@pytest.mark.parametrize("numberings", [7, [[[0]]], [[[0], [9]]], [[[1], [0]]], [[[-1], [0]]]])
+def test_numberings_that_cannot_be_are_refused(tmp_path, numberings):
+    write(tmp_path, 0, 1)
+    write(tmp_path, 1, 1)
+    whole = collect_whole(tmp_path, 2, {}, Caller(is_virtual=False))
+    if numberings == [[[1], [0]]]:  # positions that are there, and not all that the chunk has
+        numberings = [[[0], []]]
+    write_unread(tmp_path / "run.bsp", whole._replace(numberings=numberings))
+    with pytest.raises(TraceError, match=r"run 0: .*numbering"):
+        read_trace(tmp_path / "run.bsp")
+
+
+def write_unread(path, whole):
+
+    write_archive(path, Trace((whole.run,)), whole)
+
+
+def test_a_run_whose_processes_go_different_ways_has_the_stacks_of_each(tmp_path):
+    def left(bsp):
+        bsp.sync()
+
+    def right(bsp):
+        bsp.sync()
+
+    def main(bsp):
+        for number in range(40):
+            (left if (number + bsp.pid) % 2 else right)(bsp)
+
+    bsplib.run(main, nprocs=2, profile=tmp_path / "run.bsp")
+    (run,) = read_trace(tmp_path / "run.bsp").runs
+    for record in run.records[run.records["kind"] == Kind.SYNC]:
+        ways = "left" if (record["superstep"] + record["pid"]) % 2 else "right"
+        assert run.stacks[record["stack"]][-1].function.endswith(ways)

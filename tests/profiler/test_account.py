@@ -1,0 +1,182 @@
+"""The account of a run adds up to its elapsed time times its processes, whatever it did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+
+import bsplib
+from bsplib.errors import TraceError
+from bsplib.profiler.account import PARTS, Account, shared_out
+from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
+from tests.bsplib.random_programs.checks import record
+from tests.bsplib.random_programs.generator import Narrow
+from tests.bsplib.random_programs.generator import programs as random_programs
+from tests.bsplib.random_programs.program import charging_main
+from tests.bsplib.random_programs.seeded import program_of
+from tests.drawn import examples
+
+from .test_properties import programs
+
+FREE = Rates(g=0.0, l=0.0)
+RATES = Rates(g=2e-9, l=30e-9)
+
+
+def whole(program, rates=FREE):
+    """The parts of the account of a script that are not 0."""
+    return {name: ns for name, ns in Account(program.run(), rates).whole().items() if ns}
+
+
+def check_sums(run, rates):
+    """Check that an account adds up, by process, superstep and part, with no part below 0."""
+    account = Account(run, rates)
+    by_process = account.by_process()
+    assert (by_process.sum(axis=0) == account.elapsed_ns).all()
+    steps = int(account.step.max(initial=-1)) + 1
+    by_step = account.sums(account.step, steps).sum(axis=1) + account.outside.sum(axis=1)
+    assert (by_step == by_process.sum(axis=1)).all()
+    for block in account.blocks():
+        assert (block.parts >= 0).all()
+        assert (block.waits >= 0).all()
+    assert (account.outside >= 0).all()
+    return account
+
+
+@examples(100)
+@given(st.data())
+def test_the_account_of_any_run_adds_up_at_any_rates(script, data):
+    run = data.draw(programs(script, one_stack=False)).run()
+    g, latency = data.draw(st.tuples(st.integers(0, 50), st.integers(0, 2000)))
+    check_sums(run, Rates(g * 1e-9, latency * 1e-9))
+
+
+@examples(30, suppress_health_check=list(HealthCheck))
+@given(random_programs())
+def test_nothing_is_unexplained_on_virtual_processors(program):
+    _, run = record(program, "sim", body=charging_main)
+    account = check_sums(run, rates_of_run(run))
+    assert account.whole()["unexplained"] == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_account_of_random_programs_on_real_processes_adds_up(seed):
+    _, run = record(program_of(seed, Narrow), "shm")
+    check_sums(run, rates_of_run(run))
+
+
+def test_a_straggler_makes_others_wait_for_its_computation(script):
+    program = script(2)
+    program.step("main", w=[10, 100])
+    assert whole(program) == {"useful": 110, "imbalance": 90}
+
+
+def test_communication_is_bytes_then_uneven_bytes_then_l_then_unexplained(script):
+    program = script(2)
+    program.step("main", w=10, transfer=100, puts=[(0, 1, 20)])
+    program.step("main", w=10, transfer=100)
+    # h is 20 in and out of both: 40 of 100 ns, then 30 for l.
+    assert whole(program, RATES) == {
+        "useful": 40, "transfers": 80, "latency": 120, "unexplained": 200,
+    }  # fmt: skip
+
+
+def test_less_than_g_h_is_all_transfer(script):
+    program = script(3)
+    program.step("main", transfer=30, puts=[(0, 1, 20), (0, 2, 20)])
+    # g h is 80 for process 0, and 40 for the others: 30 ns is less than either.
+    assert whole(program, RATES) == {"transfers": 90}
+
+
+def test_uneven_bytes_are_an_imbalance_of_transfers(script):
+    program = script(3)
+    program.step("main", transfer=80, puts=[(0, 1, 20), (0, 2, 20)])
+    assert whole(program, RATES) == {"transfers": 160, "transfer_imbalance": 80}
+
+
+def test_longer_calls_of_another_process_are_an_imbalance_of_transfers(script):
+    program = script(2)
+    program.step("main", w=5, calls=[60, 0])
+    assert whole(program) == {"useful": 10, "transfer_imbalance": 60, "unexplained": 60}
+
+
+def test_time_without_a_core_is_told_from_computation(script):
+    program = script(2)
+    program.step("main", w=[100, 100], cpu=[40, 100])
+    assert whole(program) == {"useful": 140, "core": 60}
+
+
+def test_who_waits_for_a_process_without_a_core_waits_for_the_core(script):
+    program = script(2)
+    program.step("main", w=[100, 40], cpu=[40, 40])
+    assert whole(program) == {"useful": 80, "core": 120}
+
+
+def test_unequal_sub_groups_are_an_imbalance_of_computation(script):
+    program = script(2)
+    with program.partition(1, 1) as (left, right):
+        program.step("main a", w=10, group=left)
+        program.step("main b", w=50, group=right)
+    program.step("main")
+    assert whole(program) == {"useful": 60, "imbalance": 40}
+
+
+def test_an_oblivious_superstep_waits_for_the_process_that_released_it(script):
+    program = script(3)
+    program.step("main", w=[10, 50, 90], waits=[40, 0, 0], kind=Kind.OBLSYNC)
+    program.step("main", w=[0, 0, 0], kind=Kind.END)
+    account = Account(program.run(), FREE)
+    assert account.behind[:3].tolist() == [1, 1, 2]
+    assert account.whole()["imbalance"] == 40
+
+
+def test_the_end_of_a_run_is_what_lies_after_the_records(script):
+    program = script(2)
+    program.step("main", w=10)
+    program.step("main", w=[5, 25], kind=Kind.END)
+    assert whole(program) == {"useful": 50, "ends": 20}
+
+
+def test_records_that_overlap_are_refused(script):
+    program = script(2)
+    for _ in range(3):
+        program.step("main", w=10)
+    run = program.run()
+    run.records["start"][2:] = 0
+    with pytest.raises(TraceError, match="record 4 begins 20 ns before the end of the one before"):
+        Account(run, FREE)
+
+
+@examples(200)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2**50), st.lists(st.integers(0, 2**50), min_size=4, max_size=4)),
+        min_size=1,
+    )
+)
+def test_shares_are_whole_and_add_up(drawn):
+    amount = np.array([amount for amount, _ in drawn])
+    weights = np.array([weights for _, weights in drawn]).T
+    shares = shared_out(amount, weights)
+    assert (shares >= 0).all()
+    assert (shares.sum(axis=0) == np.where(weights.sum(axis=0) > 0, amount, 0)).all()
+
+
+def test_the_account_of_a_recorded_run_covers_what_its_header_says(tmp_path):
+    def main(bsp):
+        bsp.charge(1e-3 * (1 + bsp.pid))
+        bsp.send(0, bytes(1000))
+        bsp.sync()
+
+    machine = bsplib.Machine("m", "by hand", g=1e-9, l=1e-5)
+    path = tmp_path / "run.bsp"
+    bsplib.run(main, nprocs=2, backend="sim", machine=machine, profile=path)
+    (run,) = read_trace(path).runs
+    account = check_sums(run, rates_of_run(run))
+    assert list(account.whole()) == list(PARTS)
+    assert account.whole() | {"transfers": 0} == dict.fromkeys(PARTS, 0) | {
+        "useful": 3_000_000, "imbalance": 1_000_000, "latency": 20_000,
+    }  # fmt: skip
