@@ -336,8 +336,8 @@ cdef inline object offset_and_line(object code, size_t instruction):
 cdef class Sampler:
     cdef long long _interval_ns
     cdef object _define, _save
-    cdef dict _numbers, _codes
-    cdef list _rows
+    cdef dict _numbers, _stacks, _positions, _first_of_line, _codes
+    cdef list _rows, _places, _lines
     cdef long long _first, _last, _count, _number
     cdef bint _reads
 
@@ -347,4 +347,9 @@ cdef class Sampler:
     cdef void _add(self, long long first, long long last, long long count, long long number) \
         except *
     cdef void _end_row(self) except *
+    @cython.locals(found=list, lines=list, depth=Py_ssize_t, number=cython.longlong)
     cdef long long _number_new(self, bytes key, object frame) except -1
+    @cython.locals(found=list, raw=bytes, first=Py_ssize_t, position=Py_ssize_t)
+    cdef list _positions_of(self, bytes key, object frame)
+    cdef Py_ssize_t _position_new(self, bytes raw, object frame) except? -1
+    cdef void _forget(self) except *

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
@@ -84,6 +85,8 @@ ON_CORE, BLOCKED, NO_CORE, STATES = range(4)
 last is counted as blocked where the system does not tell it. ``STATES``: how many these are."""
 MOST_CALLS = 128
 """So many calls of a stack are seen, the innermost ones."""
+_PLACE_BYTES = 16
+"""Of a call in a key: the addresses of its code and of its instruction."""
 _MOST_KEYS = 2**14
 """So many different stacks are known at a time; then all are forgotten, and looked up anew."""
 _MOST_ROWS = 4096
@@ -105,9 +108,12 @@ def why_not() -> str:
 class Sampler:
     """Samples the thread that starts it, which is the main one.
 
+    A **place** is an instruction of a code object. All places that were found are kept in a list.
+
     Args:
         interval_ns: time from one tick to the next.
-        define: returns the number of a stack, the innermost call first.
+        define: returns the number of a stack, the innermost call first; its second argument tells
+            whether it had more calls than are seen.
         save: keeps rows: four integers for each, which are the times of the first and the
             last of some ticks (on the clock of ``time.perf_counter_ns``), how many these are, and
             ``STATES`` times the number of their stack plus what the thread mostly did before
@@ -117,14 +123,13 @@ class Sampler:
     def __init__(
         self,
         interval_ns: int,
-        define: Callable[[list[Place]], int],
+        define: Callable[[list[Place], bool], int],
         save: Callable[[list[int]], None],
     ) -> None:
         self._interval_ns = interval_ns
         self._define = define
         self._save = save
-        self._numbers: dict[bytes, int] = {}
-        self._codes: dict[int, CodeType] = {}  # kept alive: their addresses are part of the keys
+        self._forget()
         self._rows: list[int] = []
         self._first = self._last = self._count = 0  # of the row that is not complete
         self._number = -1
@@ -154,7 +159,7 @@ class Sampler:
         stop_timer()
         if _signal and threading.current_thread() is threading.main_thread():
             signal.signal(_signal, _ignore)  # one may still be on its way
-        self._read(None)
+        self._read(sys._getframe())
         self._end_row()
         self._save(self._rows)
         self._rows = []
@@ -196,30 +201,84 @@ class Sampler:
         self._count = 0
 
     def _number_new(self, key: bytes, frame: FrameType | None) -> int:
-        """Return the number of a stack that is not known yet.
+        """Return the number of a stack whose instructions have not been seen together yet.
+
+        Of a function that calls itself, each tick may find other instructions, or another depth.
+        So a line that is on the stack several times counts once, at its outermost place: such
+        stacks are few, and only a new one is described.
+        """
+        if max(len(self._numbers), len(self._places)) >= _MOST_KEYS:
+            self._forget()
+        found = self._positions_of(key, frame)
+        depth = len(key) // _PLACE_BYTES
+        if not found:
+            return self._define(_current(frame), False)
+        lines: list[int] = []
+        for position in reversed(found[1:]):
+            line = self._lines[position]
+            if line not in lines:
+                lines.append(line)
+        stack = (*lines, found[0], depth == MOST_CALLS)
+        number = self._stacks.get(stack, -1)
+        if number < 0:
+            calls = [self._places[position] for position in (found[0], *reversed(lines))]
+            number = self._define(calls, depth == MOST_CALLS)
+            self._stacks[stack] = number
+        if len(found) == depth:
+            self._numbers[key] = number
+        return number
+
+    def _positions_of(self, key: bytes, frame: FrameType | None) -> list[int]:
+        """Return the positions of the places of a stack, the innermost first.
 
         Code objects that are neither known nor on the stack now may no longer exist: their calls
         are left out, and count for the line that called them.
         """
-        if len(self._numbers) >= _MOST_KEYS:
-            self._numbers.clear()
-            self._codes.clear()
-        current: list[Place] = []
-        while frame is not None:
-            code = frame.f_code
-            current.append((code, frame.f_lasti, frame.f_lineno or code.co_firstlineno))
+        found = []
+        for first in range(0, len(key), _PLACE_BYTES):
+            raw = key[first : first + _PLACE_BYTES]
+            position = self._positions.get(raw, -1)
+            if position < 0:
+                position = self._position_new(raw, frame)
+            if position >= 0:
+                found.append(position)
+        return found
+
+    def _position_new(self, raw: bytes, frame: FrameType | None) -> int:
+        """Return the position of a place that was not known; -1 if its code may be gone."""
+        address, instruction = memoryview(raw).cast("P").tolist()
+        while address not in self._codes:
+            if frame is None:
+                return -1
+            self._codes[id(frame.f_code)] = frame.f_code
             frame = frame.f_back
-        alive = self._codes | {id(code): code for code, *_ in current}
-        addresses = memoryview(key).cast("P").tolist()
-        pairs = list(zip(addresses[::2], addresses[1::2], strict=True))
-        found = [(alive[code], place) for code, place in pairs if code in alive]
-        number = self._define(
-            [(code, *offset_and_line(code, place)) for code, place in found] or current
-        )
-        if found and len(found) == len(pairs):
-            self._codes.update((id(code), code) for code, _ in found)
-            self._numbers[key] = number
-        return number
+        code = self._codes[address]
+        place = code, *offset_and_line(code, instruction)
+        position = len(self._places)
+        self._lines.append(self._first_of_line.setdefault((address, place[2]), position))
+        self._places.append(place)
+        self._positions[raw] = position
+        return position
+
+    def _forget(self) -> None:
+        """Forget all stacks and code objects; they are looked up anew."""
+        self._numbers: dict[bytes, int] = {}  # by the addresses of all calls
+        self._stacks: dict[tuple[int, ...], int] = {}  # by their lines
+        self._places: list[Place] = []
+        self._positions: dict[bytes, int] = {}  # of places, by address
+        self._lines: list[int] = []  # by position: that of the first place on the same line
+        self._first_of_line: dict[tuple[int, int], int] = {}  # by address of the code, and line
+        self._codes: dict[int, CodeType] = {}  # kept alive: their addresses are part of the keys
+
+
+def _current(frame: FrameType | None) -> list[Place]:
+    """Return the places of the stack of a frame, the innermost first."""
+    places: list[Place] = []
+    while frame is not None:
+        code = frame.f_code
+        places.append((code, frame.f_lasti, frame.f_lineno or code.co_firstlineno))
+        frame = frame.f_back
+    return places
 
 
 def _ignore(_number: int, _frame: FrameType | None) -> None:

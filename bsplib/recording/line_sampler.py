@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.core.sampling import MOST_CALLS, STATES, Place, Sampler
+from bsplib.core.sampling import STATES, Place, Sampler
 from bsplib.recording.records import MAX_NUMBER, SAMPLE, Doing, Frame, Stack
 from bsplib.recording.spool import Spool
 
@@ -87,9 +87,9 @@ class LineSampler:
             self._sampler.stop()
         self._spool = None
 
-    def _define_safely(self, places: list[Place]) -> int:
+    def _define_safely(self, places: list[Place], is_cut: bool) -> int:
         try:
-            return self._define(places)
+            return self._define(places, is_cut)
         except Exception as error:  # noqa: BLE001  # see _fail
             self._fail(error)
             return 0
@@ -128,9 +128,9 @@ class LineSampler:
         within = (samples["time"] >= 0) & (samples["time"] <= MAX_NUMBER)
         spool.add_samples(samples[within])
 
-    def _define(self, places: list[Place]) -> int:
+    def _define(self, places: list[Place], is_cut: bool) -> int:
         """Return twice the number of a stack, plus 1 where it is inside a communication call."""
-        stack, is_call = self._stack_of(places)
+        stack, is_call = self._stack_of(places, is_cut)
         number = self._numbers.get(stack)
         if number is None and len(self._numbers) >= MAX_STACKS and len(stack) > 1:
             stack = (_CUT, stack[-1])
@@ -146,19 +146,19 @@ class LineSampler:
         """Return the spool; None in a forked process, and after an error."""
         return self._spool if os.getpid() == self._owner else None
 
-    def _stack_of(self, places: list[Place]) -> tuple[Stack, bool]:
+    def _stack_of(self, places: list[Place], is_cut: bool) -> tuple[Stack, bool]:
         """Return a stack from ``main`` down, and whether it is inside a communication call."""
         codes = [code for code, _, _ in places]
-        is_cut = self._outermost not in codes
-        if codes[0] is self._outermost or (is_cut and len(codes) < MOST_CALLS):  # outside main
+        is_whole = self._outermost in codes
+        if codes[0] is self._outermost or not (is_whole or is_cut):  # outside main
             return (Frame("", call_site.END, 0, 0, library=True),), False
-        places = places if is_cut else places[: codes.index(self._outermost)]
+        places = places[: codes.index(self._outermost)] if is_whole else places
         frames = [
             Frame(code.co_filename, code.co_qualname, code.co_firstlineno, line, is_own)
             for code, _, line in places
             if not ((is_own := call_site.is_own(code)) and call_site.is_wrapper(code))
         ]
-        if is_cut:
+        if not is_whole:
             frames.append(_CUT)
         return tuple(reversed(frames)), _is_call(places)
 
