@@ -56,6 +56,14 @@ class LineSeconds(NamedTuple):
         return sum(self)
 
 
+class LinePlace(NamedTuple):
+    """A line of the program."""
+
+    file: str
+    line: int
+    function: str
+
+
 class Line(NamedTuple):
     """A line of the program, and what it took."""
 
@@ -120,12 +128,12 @@ def lines_of(run: Run) -> list[Line]:
 
 def _of_stacks(stacks: Sequence[Stack], sums: NDArray[np.float64]) -> list[Line]:
     """Return the lines for the sums of each stack, by process and part."""
-    own: defaultdict[tuple[str, int, str], NDArray[np.float64]]
+    own: defaultdict[LinePlace, NDArray[np.float64]]
     own = defaultdict(lambda: np.zeros(sums.shape[1:]))
-    whole: defaultdict[tuple[str, int, str], NDArray[np.float64]]
+    whole: defaultdict[LinePlace, NDArray[np.float64]]
     whole = defaultdict(lambda: np.zeros(sums.shape[2]))
     for number in np.flatnonzero(sums.sum((1, 2))).tolist():
-        places = list(dict.fromkeys(_places(stacks[number])))
+        places = list(dict.fromkeys(places_of(stacks[number])))
         if places:
             own[places[0]] += sums[number]
         for place in places:
@@ -140,11 +148,11 @@ def _of_stacks(stacks: Sequence[Stack], sums: NDArray[np.float64]) -> list[Line]
     return sorted(lines, key=lambda line: (-line.own.total, -line.whole.total, line[:2]))
 
 
-def _places(stack: Stack) -> Iterator[tuple[str, int, str]]:
+def places_of(stack: Stack) -> Iterator[LinePlace]:
     """Yield the lines of a stack that are part of the program, the innermost first."""
     for frame in reversed(stack):
         if is_of_program(frame):
-            yield frame.file, frame.line, frame.function
+            yield LinePlace(frame.file, frame.line, frame.function)
 
 
 def is_of_program(frame: Frame) -> bool:

@@ -1,4 +1,4 @@
-"""The lines of a report: what the lines of the program take, or between which lines it computes."""
+"""The part of a report about a run that was sampled: what the lines of the program take."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from bsplib.profiler import format as fmt
 from bsplib.profiler.lines import PARTS, Line, lines_of
 from bsplib.profiler.report.lines import print_wrapped
-from bsplib.profiler.stretches import stretches_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,9 +14,8 @@ if TYPE_CHECKING:
     from bsplib.profiler.profile import RunProfile
 
 MOST_LINES = 8
-MOST_STRETCHES = 3
 _LEAST_SHARE = 0.01
-"""Lines and stretches with less of the whole are left out."""
+"""Lines with less of the whole are left out."""
 _NAMES = {
     "computing": "computing",
     "calls": "in calls",
@@ -28,10 +26,7 @@ _NAMES = {
 
 
 def print_places(profile: RunProfile, console: Console) -> None:
-    """Print the lines that took most; of a run without samples, the stretches."""
-    if profile.run.samples is None:
-        _print_stretches(profile, console)
-        return
+    """Print the lines that took most, of a run that was sampled."""
     lines = [line for line in lines_of(profile.run) if line.own.total]
     whole_s = sum(line.own.total for line in lines)
     shown = [line for line in lines if line.own.total >= _LEAST_SHARE * whole_s][:MOST_LINES]
@@ -53,15 +48,3 @@ def _sentence(line: Line, nprocs: int, whole_s: float) -> str:
     return (
         f"  {file}:{line.line} in {fmt.visible(line.function)}, {share}: {', '.join(parts)}{most}"
     )
-
-
-def _print_stretches(profile: RunProfile, console: Console) -> None:
-    costs = stretches_of(profile.run)
-    whole_s = sum(cost.greatest_s for cost in costs)
-    shown = [cost for cost in costs if cost.greatest_s > _LEAST_SHARE * whole_s][:MOST_STRETCHES]
-    if shown:
-        print_wrapped(console, "most computing (bsp run --lines shows it by line):")
-    for cost in shown:
-        of = f" in process {cost.pid}" if profile.nprocs > 1 else ""
-        steps = fmt.counted(cost.supersteps, "superstep")
-        print_wrapped(console, f"  {fmt.seconds(cost.greatest_s)}{of}, {steps} {cost.stretch.text}")
