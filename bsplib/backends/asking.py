@@ -49,7 +49,7 @@ def _handle(_: int, frame: FrameType | None) -> None:
 
 
 def seconds_to_wait(seconds: float) -> float:
-    """Return how long a wait of so many seconds may last until somebody looks again."""
+    """Return how much of a wait may pass until somebody looks again, in seconds."""
     return seconds if _show is None else min(seconds, _LOOK_S)
 
 
