@@ -1,4 +1,4 @@
-"""Questions where the processes of a run are, which SIGQUIT asks (Ctrl-backslash in a terminal).
+"""Ask a run where its processes are: by SIGQUIT, which Ctrl-backslash in a terminal sends.
 
 The run goes on. Where it waits for real processes, it looks every now and then whether somebody
 has asked: to answer in the handler of the signal would disturb the wait. Virtual processors
