@@ -51,7 +51,7 @@ def _on_and_off(
 def _working(
     nprocs: int, count: int, superstep_s: float, most: float, stack: ExitStack
 ) -> Sequence[Case]:
-    """Compare a program that computes for about so many seconds in every superstep."""
+    """Compare a program that computes for about ``superstep_s`` seconds in every superstep."""
     trial = 100
     seconds = bsplib.run(programs.work, count, trial, nprocs=nprocs)[0]
     rounds = max(round(trial * superstep_s / seconds), 1)

@@ -335,7 +335,7 @@ def setting_of(
         **others: further arguments of :func:`bsplib.running.setting.choose`.
 
     Raises:
-        ProcessRangeError: there cannot be so many processes.
+        ProcessRangeError: there cannot be ``nprocs`` processes.
         UsageError: there is no such backend, Machine, way to wait or start method.
         BspError: this process is one of many that run the program, and cannot join them.
     """
