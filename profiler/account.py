@@ -144,7 +144,7 @@ class Account:
         self.rates = rates
         self.step = superstep_numbers(run)
         """For each record the number of its superstep."""
-        self.behind = _arrived_last(run, self.step)
+        self.behind, self._blamed = _with_blamed(run, _arrived_last(run, self.step))
         """For each record the position of the record that it waited for; of those that
         arrived last their own."""
         self.before = _before(run)
@@ -285,7 +285,28 @@ class Account:
         records = self.run.records
         longer = self.computing(behind).rows(records[behind])
         longer -= self.computing(rows).rows(records[rows])
-        return shared_out(self._idle(rows), longer.clip(min=0))
+        longer = longer.clip(min=0)
+        if self._blamed is not None:
+            self._weigh_blamed(rows, longer)
+        return shared_out(self._idle(rows), longer)
+
+    def _weigh_blamed(self, rows: slice, longer: Ints) -> None:
+        """Weigh what records did for which the trace itself says who waited for them.
+
+        They need not be of the same superstep: when they began, and what they contain of
+        sub-groups, does not matter. If the one that waited did as much of all, all counts.
+        """
+        records, behind = self.run.records[rows], self.behind[rows]
+        others = self.run.records[behind]
+        apart = (self.step[rows] != self.step[behind]) | (records["kind"] == Kind.OBLSYNC)
+        apart |= (records["sub"] > 0) | (others["sub"] > 0)
+        chosen = np.flatnonzero(apart & self._blamed[rows])  # type: ignore[index]  # not None
+        behind = behind[chosen]
+        longer[[[GROUPS], [LATE]], chosen] = 0
+        alike = longer[:, chosen].sum(axis=0) == 0
+        chosen, behind = chosen[alike], behind[alike]
+        longer[:, chosen] = self.computing(behind).rows(self.run.records[behind])
+        longer[[[GROUPS], [LATE]], chosen] = 0
 
     def _book_late(self, rows: slice, late: Ints, parts: Ints) -> None:
         """Book what a process waits for one that began the superstep later.
@@ -405,6 +426,16 @@ def _arrived_last(run: Run, step: Ints) -> Ints:
     own = np.flatnonzero(records["arrive"] == records["released"])
     behind[own] = own
     return behind
+
+
+def _with_blamed(run: Run, behind: Ints) -> tuple[Ints, NDArray[np.bool_] | None]:
+    """Put those that the trace blames in place of the last arrivals; mark the records."""
+    if run.waits is None:
+        return behind, None
+    marked = np.zeros(len(behind), bool)
+    marked[run.waits["record"]] = True
+    behind[run.waits["record"]] = run.waits["behind"]
+    return behind, marked
 
 
 def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:

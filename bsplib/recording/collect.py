@@ -35,6 +35,7 @@ from bsplib.recording.records import (
     Run,
     Stack,
     root_group,
+    waits_among,
 )
 from bsplib.recording.spool import CHUNKS, HEADER, SAMPLES
 from bsplib.recording.trace_document import checked_reasons
@@ -354,4 +355,5 @@ def _keep(run: Run, keep: NDArray[np.bool_]) -> Run:
     position = np.cumsum(keep) - 1
     traffic = run.traffic[keep[run.traffic["record"]]].copy()
     traffic["record"] = position[traffic["record"]]
-    return replace(run, records=run.records[keep], traffic=traffic)
+    waits = waits_among(run, keep)
+    return replace(run, records=run.records[keep], traffic=traffic, waits=waits)

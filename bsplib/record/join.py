@@ -1,0 +1,82 @@
+"""Makes a trace of what the ranks of an mpi4py program have recorded.
+
+The recorder does this at the end of the program. By hand: ``python -m bsplib.record.join FOLDER
+OUT``, with the folder ``OUT.ranks`` that is left where the program was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from bsplib.errors import BspError, TraceError, UsageError
+from bsplib.output_file import TRACE, obstacle
+from bsplib.record.joining.assembly import assembled
+from bsplib.record.joining.ranks import read_calls
+from bsplib.recording.fitting import write_fitting
+from bsplib.recording.records import Run, Trace
+
+_USAGE = "usage: python -m bsplib.record.join FOLDER OUT"
+
+
+def join(folder: str | os.PathLike[str]) -> Trace:
+    """Return the trace of the files of ranks in a folder.
+
+    Args:
+        folder: where each rank of a program has written its file.
+
+    Returns:
+        A trace of one run. Where ranks are absent, or their files end early, it has what is
+        there, and its metadata names them.
+
+    Raises:
+        TraceError: there are no such files, or they are damaged.
+    """
+    return Trace((assembled(read_calls(Path(folder))),))
+
+
+def join_into(folder: Path, out: Path) -> Run:
+    """Write the trace of the files of ranks in a folder.
+
+    Args:
+        folder: as for :func:`join`.
+        out: file for the trace; only a trace is replaced.
+
+    Returns:
+        The run as it was written.
+
+    Raises:
+        TraceError: as for :func:`join`.
+        UsageError: the trace cannot be written there.
+    """
+    if reason := obstacle(out, TRACE):
+        raise UsageError(f"record: {reason}")
+    run = join(folder).runs[0]
+    try:
+        return write_fitting(out, (), run)[0]
+    except OSError as error:
+        raise UsageError(f"record: {out} cannot be written: {error.strerror}") from None
+
+
+def main(arguments: list[str]) -> int:
+    """Join a folder into a trace; say what is wrong in one sentence."""
+    if len(arguments) != 2:
+        sys.stderr.write(f"{_USAGE}\n")
+        return 2
+    folder, out = map(Path, arguments)
+    try:
+        run = join_into(folder, out)
+    except BspError as error:
+        sys.stderr.write(f"bsp: {error}\n")
+        return 1
+    if not run.complete:
+        sys.stderr.write(f"bsp: {out} is not complete: {run.meta.get('error', '')}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
+
+
+__all__ = ["TraceError", "join", "join_into", "main"]
