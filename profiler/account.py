@@ -293,20 +293,27 @@ class Account:
     def _weigh_blamed(self, rows: slice, longer: Ints) -> None:
         """Weigh what records did for which the trace itself says who waited for them.
 
-        They need not be of the same superstep: when they began, and what they contain of
-        sub-groups, does not matter. If the one that waited did as much of all, all counts.
+        They need not be of the same superstep. So it counts what they did during the wait: their
+        computing part, in which those matter that they did longer, or transfers after it.
         """
         records, behind = self.run.records[rows], self.behind[rows]
         others = self.run.records[behind]
         apart = (self.step[rows] != self.step[behind]) | (records["kind"] == Kind.OBLSYNC)
         apart |= (records["sub"] > 0) | (others["sub"] > 0)
         chosen = np.flatnonzero(apart & self._blamed[rows])  # type: ignore[index]  # not None
-        behind = behind[chosen]
-        longer[[[GROUPS], [LATE]], chosen] = 0
-        alike = longer[:, chosen].sum(axis=0) == 0
-        chosen, behind = chosen[alike], behind[alike]
-        longer[:, chosen] = self.computing(behind).rows(self.run.records[behind])
-        longer[[[GROUPS], [LATE]], chosen] = 0
+        if len(chosen) == 0:
+            return
+        records, others, behind = records[chosen], others[chosen], behind[chosen]
+        weights = longer[:, chosen]
+        weights[[GROUPS, LATE]] = 0
+        alike = weights.sum(axis=0) == 0
+        every = self.computing(behind).rows(others)
+        every[[GROUPS, LATE]] = 0
+        weights[:, alike] = every[:, alike]
+        front = _common(records, others["start"] + others["sub"], others["arrive"])
+        weights = shared_out(front, weights)
+        weights[CALLS] += _common(records, others["released"], others["end"])
+        longer[:, chosen] = weights
 
     def _book_late(self, rows: slice, late: Ints, parts: Ints) -> None:
         """Book what a process waits for one that began the superstep later.
@@ -374,6 +381,13 @@ class Account:
                 f"{self.elapsed_ns} ns: they overlap, so the trace is damaged"
             )
         return outside
+
+
+def _common(records: NDArray[np.void], low: Ints, high: Ints) -> Ints:
+    """Return how much of the idle time of records lies in some ranges of time."""
+    begin, end = np.maximum(low, records["arrive"]), np.minimum(high, records["released"])
+    common: Ints = (end - begin).clip(min=0)
+    return common
 
 
 def shared_out(amount: Ints, weights: Ints) -> Ints:

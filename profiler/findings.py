@@ -31,6 +31,7 @@ from bsplib.profiler.kinds import (
     STEPS,
     UNEVEN,
 )
+from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -315,6 +316,8 @@ class _Finder:
 
     def _sharing(self, rows: Ints) -> int:
         """Return how many processes end the supersteps of some records where these end."""
+        if self._run.records["kind"][rows[0]] == Kind.OBLSYNC:
+            return 0  # sender and receiver end it at different calls anyway
         steps = self._steps_of(rows)
         leaves = [origin.chain[-1] for origin in self._callgraph.origins]
         number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}

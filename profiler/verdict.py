@@ -23,8 +23,8 @@ from bsplib.profiler.kinds import (
     GROUPS,
     ONE_OFF,
     ROTATING,
-    STEPS,
 )
+from bsplib.profiler.mpi_words import kind_of_steps, who_was_late
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -242,11 +242,16 @@ def _of_computation(finding: Finding, ledger: Ledger) -> str:
     where = _where(finding, ledger.callgraph)
     if finding.habit == ROTATING:
         return f"are lost waiting for another process each time {where} (rotating straggler)"
-    name = ProcessNames(ledger.callgraph.run)(finding.pids)
+    run = ledger.callgraph.run
+    name, late = ProcessNames(run)(finding.pids), _listed(who_was_late(run, finding.rows))
     if finding.habit == ONE_OFF:
         once = f"most of it in {_superstep(finding)} for {name}"
-        return f"are lost waiting {where}, {once} (one-off straggler)"
-    return f"are lost waiting for {name} {where} (fixed straggler{_branch(finding)})"
+        return f"are lost waiting {where}, {once} (one-off straggler{late})"
+    return f"are lost waiting for {name} {where} (fixed straggler{_branch(finding)}{late})"
+
+
+def _listed(more: str) -> str:
+    return f", {more}" if more else ""
 
 
 def _of_bytes(finding: Finding, ledger: Ledger) -> str:
@@ -278,8 +283,9 @@ def _of_supersteps(finding: Finding, ledger: Ledger) -> str:
     none = f", {finding.needless} of which move no bytes" if finding.needless else ""
     where = _where(finding, ledger.callgraph)
     count = fmt.counted(finding.count, "superstep")
+    kind = kind_of_steps(ledger.callgraph.run, finding.rows)
     return (
-        f"are spent for the end of {count}{most} {where}, more than for their work ({STEPS}{none})"
+        f"are spent for the end of {count}{most} {where}, more than for their work ({kind}{none})"
     )
 
 

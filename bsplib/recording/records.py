@@ -41,6 +41,9 @@ class Frame(NamedTuple):
     """Whether the function is part of bsplib, such as a collective, and not of the program."""
 
 
+MPI_CALL = "mpi4py"
+"""File of a frame that is a call of MPI by a program of mpi4py: the last one of its stack."""
+
 Stack = tuple[Frame, ...]
 """From ``main`` down to the function that called sync."""
 
@@ -305,6 +308,14 @@ class Run:
     def repeat(self) -> tuple[int, int] | None:
         """Which repeat it is, from 0 on, and of how many; None: the run was not repeated."""
         return _repeat_of(self.meta)
+
+    @property
+    def is_interleaved(self) -> bool:
+        """Whether processes take turns in the sub-groups of one superstep, as with mpi4py.
+
+        The supersteps of these are numbered together then, in an order in which they can be.
+        """
+        return self.waits is not None
 
 
 def waits_among(run: Run, kept: NDArray[np.bool_]) -> NDArray[np.void] | None:

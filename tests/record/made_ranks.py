@@ -109,8 +109,8 @@ class RankMaker:
     def communicator(self, number, members, *, parent=0, ordinal=0, kind="intra", remote=()):
         self.comms.append(comm_of(number, parent, ordinal, kind, members, remote))
 
-    def write(self, folder: Path, *, end=None, cut=False, status=0, error=""):
-        """Write the file; without ``cut`` with an end, ``end`` us after the begin."""
+    def write(self, folder: Path, *, end=None, exited=None, cut=False, status=0, error=""):
+        """Write the file; without ``cut`` it says when Finalize began and when the rank exited."""
         folder.mkdir(exist_ok=True)
         writer = ev.RankWriter(folder / ev.file_name(self.rank))
         writer.line("header", self.header)
@@ -129,7 +129,7 @@ class RankMaker:
             writer.line(
                 "end",
                 {
-                    "exit": self.at(end),
+                    "exit": self.at(end if exited is None else exited),
                     "finalize": self.at(end),
                     "initialized": True,
                     "status": status,
@@ -154,8 +154,8 @@ def comm_of(number, parent, ordinal, kind, members, remote=()):
 
 
 def written(folder: Path, makers, **options) -> Path:
-    """Write the files of some ranks, which end together."""
-    end = max(maker.now for maker in makers)
+    """Write the files of some ranks, each of which ends after its last call."""
+    exited = max(maker.now for maker in makers)
     for maker in makers:
-        maker.write(folder, end=end, **options)
+        maker.write(folder, exited=exited, **options)
     return folder

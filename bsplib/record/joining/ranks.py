@@ -32,15 +32,13 @@ from bsplib.record.events import (
     read_rank,
 )
 from bsplib.record.joining.calls import FIRST_COLLECTIVE, ROLE, SHOWN, Role
-from bsplib.recording.records import MAX_NUMBER, Frame, Stack
+from bsplib.recording.records import MAX_NUMBER, MPI_CALL, Frame, Stack
 from bsplib.recording.trace_document import MAX_NPROCS
 
 Ints = NDArray[np.int64]
 
 NO_PROCESS = -1
 """Pid of a process that is none of the program, or of a partner that was not there."""
-MPI = "mpi4py"
-"""File of the frame of a call of MPI itself, which is below the line of the program."""
 _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, struct.error)
 """Errors of a reader that trusts the content of the file."""
 
@@ -228,7 +226,7 @@ class _Named:
         """Return the number of a stack, below which a call of MPI was made."""
         whole = tuple(_frame(each) for each in frames) or (Frame(program, "<module>", 1, 1),)
         if call:
-            whole = (*whole, Frame(MPI, call, 0, 0, library=True))
+            whole = (*whole, Frame(MPI_CALL, call, 0, 0, library=True))
         return self.stacks.setdefault(whole, len(self.stacks))
 
     def comm(self, rank: int, comm: Communicator, parent: int, nprocs: int) -> int:
