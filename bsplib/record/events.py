@@ -49,8 +49,9 @@ root.
   ``recv`` of objects is Mprobe, where it waits, and Mrecv.
 * A start of a persistent request has a new number each time. ``Startall`` is one row
   ``Start`` for each request, of which only the first lasts.
+* A persistent request of a v or w variant has no rows of ``PART``.
 * Tests and probes that found nothing, one soon after the other from the same line, are one row: the
-  loop waits.
+  loop waits. ``object`` of Wait, Test, Request_free and Cancel is the request.
 """
 
 from __future__ import annotations
@@ -205,7 +206,11 @@ DONE = np.dtype(
 )
 """A request that a call has completed; ``source`` is NOBODY where nothing was received."""
 
-MAGIC = b"bsprank\x01\x00\x00\x00\x00\x00\x00\x00\x00"
+MAGIC = b"bsprank\x01"
+HEAD_BYTES = 16
+"""Of a file: MAGIC, a byte that is one of the next three, and zeros."""
+RUNNING, ENDED, STOPPED = range(3)
+"""STOPPED: the disk was full, and the program went on without being recorded."""
 CHUNK_HEAD = struct.Struct("<4sIQQ")
 """Head of a chunk: mark, kind, room in bytes, used bytes."""
 CHUNK_MARK = b"bspc"
@@ -225,14 +230,19 @@ class Communicator:
     """A communicator as one rank sees it.
 
     Communicators of different ranks are the same if the number of the parent means the same, and
-    ``ordinal``, ``members`` and ``remote`` agree.
+    ``ordinal``, ``members`` and ``remote`` agree; the two sides of an intercommunicator have
+    ``members`` and ``remote`` exchanged.
     """
 
     number: int
     parent: int
-    """Number of the communicator that it was made from; UNKNOWN for the first two."""
+    """Number of the communicator that it was made from; UNKNOWN for the first two, for
+    intercommunicators, whose two sides can have different ones, and for those of another
+    thread."""
     ordinal: int
-    """How many communicators were made from the parent before, in this rank."""
+    """How many communicators were made from the parent before, in this rank, as far as all its
+    processes make them. Negative where not all do (Comm_create_group) and where the parent is
+    UNKNOWN: -1 minus the number of earlier ones of this parent with the same processes."""
     kind: str
     """world, self, intra, cart, graph, dist_graph or inter."""
     members: tuple[int, ...]
@@ -251,7 +261,8 @@ class RankFile:
     header: dict[str, Any]
     """Keys: format, run (the same text for all ranks of a job), rank, size, host, pid, mpi (name),
     library (its version), thread_level, program, arguments, python, mpi4py, begin (ns), recorder
-    ("shim" or "proxies"), not_covered (list of names)."""
+    ("shim" or "proxies"), not_covered (list of names); and, unless the rank was killed, sources
+    (file -> SHA-256, of files that are no libraries)."""
     events: npt.NDArray[np.void]
     parts: npt.NDArray[np.void]
     dones: npt.NDArray[np.void]
@@ -265,7 +276,9 @@ class RankFile:
     """None: the rank was killed. Else keys: exit (ns), finalize (ns at which Finalize began, or
     None), initialized, status (exit status, or None where it is not known), error (a sentence or
     ""), other_threads (calls that were not recorded since other threads made them), spawned
-    (number of calls that started programs, which are not recorded), sources (file -> SHA-256)."""
+    (number of calls that started programs, which are not recorded)."""
+    state: int = RUNNING
+    """RUNNING, also of a rank that was killed, ENDED or STOPPED."""
     open_call: np.void | None = None
     """The call that had not returned when the rank ended, as a row whose ``leave`` is 0."""
 
@@ -299,7 +312,7 @@ class RankWriter:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb", buffering=0)
-        self._file.write(MAGIC)
+        self._file.write(MAGIC.ljust(HEAD_BYTES, b"\0"))
 
     def rows(self, kind: int, rows: npt.NDArray[np.void]) -> None:
         """Write a chunk of rows of a kind."""
@@ -310,7 +323,9 @@ class RankWriter:
         self._chunk(LINES, line(kind, value))
 
     def close(self) -> None:
-        """Close the file."""
+        """Mark the file as complete, and close it."""
+        self._file.seek(len(MAGIC))
+        self._file.write(bytes([ENDED]))
         self._file.close()
 
     def _chunk(self, kind: int, data: bytes) -> None:
@@ -340,6 +355,7 @@ def read_rank(path: str | os.PathLike[str]) -> RankFile:
     opened = events[-1] if len(events) and not events["leave"][-1] else None
     complete = len(events) - (opened is not None)
     result = RankFile({}, events[:complete], parts, dones, [], [], open_call=opened)
+    result.state = data[len(MAGIC)] if len(data) > len(MAGIC) else RUNNING
     result.parts = parts[parts["event"] < complete]
     result.dones = dones[dones["event"] < complete]
     for name, value in _lines(found[LINES]):
@@ -349,7 +365,7 @@ def read_rank(path: str | os.PathLike[str]) -> RankFile:
 
 def _chunks(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield kind and content of the chunks that are there."""
-    at = len(MAGIC)
+    at = HEAD_BYTES
     while at + CHUNK_HEAD.size <= len(data):
         mark, kind, room, used = CHUNK_HEAD.unpack_from(data, at)
         if mark != CHUNK_MARK or kind not in (LINES, *_ROWS) or used > room:
@@ -388,5 +404,7 @@ def _take(result: RankFile, name: str, value: Any) -> None:
             result.stacks[number] = tuple(tuple(frame) for frame in frames)
         case "clock":
             result.clocks.append(tuple(value))
+        case "sources":
+            result.header["sources"] = value
         case "end":
             result.end = value

@@ -89,7 +89,9 @@ def keep(tmp_path, monkeypatch):
 def test_no_command_begins_that_would_replace_a_file_of_the_user(name, keep):
     command, parameter = OUTPUTS[name]
     option = max(parameter.opts, key=len)
-    done = CliRunner().invoke(command, [option, str(keep)])
+    is_argument = isinstance(parameter, click.Argument)
+    words = [str(keep), "program.py"] if is_argument else [option, str(keep)]
+    done = CliRunner().invoke(command, words)
     assert done.exit_code == 1
     assert f"{keep} exists" in done.output
     assert "name another file, or" in done.output

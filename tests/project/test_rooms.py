@@ -1,7 +1,8 @@
 """The rooms import only this way, imports inside functions and for types only included.
 
 ``tools -> webui -> profiler -> runtime`` and ``apps -> profiler -> runtime``; inside the runtime
-``running -> recording -> group -> primitives -> transfers -> backends/base``. All are parts of
+``running -> recording -> group -> primitives -> transfers -> backends/base``; what records
+programs of mpi4py imports none of them. All are parts of
 the package ``bsplib``: the folders ``profiler``, ``webui`` and ``apps`` stand at the top, and are
 linked from inside it.
 """
@@ -68,6 +69,7 @@ RUNTIME = BACKENDS | {
     "experiments",
     "experiments.runs",
     "group",
+    "record",
     "recording",
     "running",
     "sentences",
@@ -93,6 +95,7 @@ MAY_IMPORT = {
     "experiments": set(),
     "experiments.runs": {"experiments", "recording", "running"},
     "group": PORTS | {"experiments", "primitives", "transfers", "machine", "core"},
+    "record": set(),
     "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
     "running": BACKENDS - {"backends.mpi", "backends.shm", "backends.sim"}
     | {"recording", "group", "experiments", "primitives", "transfers", "machine", "core"},
@@ -309,3 +312,20 @@ def test_the_names_of_the_package_load_only_what_every_program_needs():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert set(done.stdout.split()) & FOR_FEW_PROGRAMS == set()
+
+
+def test_a_rank_of_mpi4py_that_is_recorded_loads_nothing_but_the_recorder():
+    code = (
+        "import sys; before = set(sys.modules); import bsplib.record.command; "
+        "print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    loaded = set(done.stdout.split())
+    assert "bsplib.record.recorder" in loaded
+    assert (
+        loaded & (HEAVY | {"numpy", "click", "rich", "networkx", "graphviz", "tempfile"}) == set()
+    )
+    own = {name.split(".")[1] for name in loaded if name.startswith("bsplib.")}
+    assert own <= BELOW_ALL | {"record"}

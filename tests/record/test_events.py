@@ -63,6 +63,7 @@ def test_what_is_written_is_read_again(path):
     assert read.clocks == [(5, -3, 1)]
     assert read.end == {"status": 0}
     assert read.open_call is None
+    assert read.state == events.ENDED
 
 
 def test_a_call_that_did_not_return_is_told_apart(path):
@@ -86,7 +87,7 @@ def test_a_file_that_is_cut_short_gives_what_is_whole(path):
     writer.close()
     whole = path.read_bytes()
     counts = set()
-    for length in range(len(events.MAGIC), len(whole) - 1):  # the last byte ends a line
+    for length in range(events.HEAD_BYTES, len(whole) - 1):  # the last byte ends a line
         path.write_bytes(whole[:length])
         read = read_rank(path)
         counts.add(len(read.events))
@@ -98,7 +99,7 @@ def test_unused_room_of_a_chunk_is_passed_over(path):
     rows = some_events("Send", "Recv").tobytes()
     head = CHUNK_HEAD.pack(events.CHUNK_MARK, EVENTS, 1024, len(rows))
     padded = head + rows.ljust(1024, b"\0")
-    path.write_bytes(events.MAGIC + padded + padded)
+    path.write_bytes(events.MAGIC.ljust(events.HEAD_BYTES, b"\0") + padded + padded)
     assert len(read_rank(path).events) == 4
 
 
