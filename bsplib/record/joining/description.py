@@ -87,7 +87,10 @@ def _error(calls: Calls, absent: list[int]) -> str:
     texts = []
     if absent:
         texts.append(f"the records of {named(absent)} are missing, and count as 0 in all figures")
-    cut = [pid for pid, rank in calls.ranks.items() if rank.end is None]
+    full = [pid for pid, rank in calls.ranks.items() if rank.stopped]
+    if full:
+        texts.append(f"the disk was full before {named(full)} had recorded all")
+    cut = [pid for pid, rank in calls.ranks.items() if rank.end is None and pid not in full]
     if cut:
         stuck = sorted({rank.stuck for rank in calls.ranks.values() if rank.stuck})
         where = f" (in {', '.join(stuck)})" if stuck else ""
@@ -103,7 +106,7 @@ def _sources(ranks: dict[int, Rank]) -> dict[str, str]:
     """Return the digests of source files; of a file that differs between hosts none."""
     found: dict[str, set[str]] = {}
     for rank in ranks.values():
-        told = (rank.end or {}).get("sources")
+        told = rank.header.get("sources")
         for file, digest in (told if isinstance(told, dict) else {}).items():
             if isinstance(digest, str) and len(file) <= MAX_TEXT:
                 found.setdefault(file, set()).add(digest)

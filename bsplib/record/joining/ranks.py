@@ -25,6 +25,7 @@ from bsplib.record.events import (
     PROC_NULL,
     ROOT,
     SELF,
+    STOPPED,
     WORLD,
     Communicator,
     RankFile,
@@ -70,6 +71,8 @@ class Rank:
     """Greatest possible error of its clock."""
     stuck: str = ""
     """In which call it was killed, if that is known."""
+    stopped: bool = False
+    """The disk was full, and the program went on."""
 
     def shift(self, zero: int) -> None:
         """Count times from a moment on."""
@@ -220,7 +223,6 @@ class _Named:
         self.comms: dict[Any, int] = {}
         self.processes: list[Processes] = []
         self.stacks: dict[Stack, int] = {}
-        self._seen: dict[Any, int] = {}
 
     def stack(self, frames: Sequence[Any], call: str, program: str) -> int:
         """Return the number of a stack, below which a call of MPI was made."""
@@ -239,14 +241,14 @@ class _Named:
         elif comm.number == SELF:
             key = ("self", rank)
         elif comm.remote:
-            # Each side has another parent: the groups tell, and how many they had before.
-            both = tuple(sorted((comm.members, comm.remote)))
-            nth = self._seen[rank, both] = self._seen.get((rank, both), -1) + 1
-            key = ("inter", both, nth)
+            key = ("inter", comm.ordinal, *sorted((comm.members, comm.remote)))
         if key not in self.comms:
             self.comms[key] = len(self.comms)
             members = tuple(dict.fromkeys(pid for pid in _all_of(comm) if pid >= 0))
-            self.processes.append(Processes(members, (parent, comm.ordinal)))
+            # Those that not all processes of the parent make are not made side by side.
+            own = -2 - len(self.processes)
+            family = (parent if comm.ordinal >= 0 else own, comm.ordinal)
+            self.processes.append(Processes(members, family))
         return self.comms[key]
 
 
@@ -380,7 +382,9 @@ def _rank_of(file: RankFile, clock: _Clock, times: Ints, kept: Ints) -> Rank:
         until = max(until, int(before.max(initial=ready)))
         leave = max(leave, until)
     bounds = [abs(sample[2]) for sample in file.clocks]
-    return Rank(file.header, end, begin, ready, until, leave, max(bounds, default=0), stuck)
+    bound = max(bounds, default=0)
+    is_full = file.state == STOPPED
+    return Rank(file.header, end, begin, ready, until, leave, bound, stuck, is_full)
 
 
 def _columns(
