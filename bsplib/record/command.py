@@ -7,11 +7,16 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bsplib.output_file import TRACE, obstacle
+from bsplib.record.job import Job, rank_of_environment, say
 from bsplib.record.libraries import NoShimError
 from bsplib.record.program import run_program
-from bsplib.record.recorder import Job, ShimRecorder, rank_of_environment, say
+from bsplib.record.recorder import ShimRecorder
+
+if TYPE_CHECKING:
+    from bsplib.record.proxy_recorder import ProxyRecorder
 
 ABOUT = """\
 Run a program that uses mpi4py, and record it as supersteps in a trace.
@@ -27,6 +32,8 @@ that they had recorded.
 
 The recorder sees all calls of MPI of a rank, also those of libraries in C, such as
 h5py. For this it compiles a small library in C when an MPI is used for the first time.
+Without a C compiler it sees the calls of mpi4py's communicators and requests, and says
+which others it does not.
 """
 EXAMPLES = """\
 Examples, each after "mpiexec -n 4":
@@ -58,11 +65,9 @@ def main(arguments: list[str]) -> None:
     try:
         run_program(program, rest, is_module=is_module)
     except BaseException as error:
-        if recorder is not None:
-            recorder.status = _status_of(error)
+        recorder.status = _status_of(error)
         raise
-    if recorder is not None:
-        recorder.status = 0
+    recorder.status = 0
 
 
 def _understood(arguments: list[str]) -> tuple[Path, bool, str, list[str]]:
@@ -77,8 +82,6 @@ def _understood(arguments: list[str]) -> tuple[Path, bool, str, list[str]]:
     program = rest[0]
     if not is_module and not os.path.exists(program):
         _refuse(f"there is no program {program}; a module is named by -m")
-    if not is_module and out.exists() and os.path.samefile(out, program):
-        _refuse(f"{out} is the program, not a trace; bsp record OUT PROGRAM [ARGUMENTS]...")
     return out, is_module, program, rest[1:]
 
 
@@ -89,8 +92,8 @@ def _refuse(reason: str) -> None:
     raise SystemExit(2)
 
 
-def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder | None:
-    """Prepare recording; where that is impossible, the program runs all the same."""
+def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder | ProxyRecorder:
+    """Prepare recording: by the shim, or without a compiler by proxies."""
     folder = f"{out.absolute()}.ranks"
     command = [folder, str(out.absolute())]
     there = importlib.util.find_spec(JOIN) is not None
@@ -104,9 +107,13 @@ def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder | N
     try:
         return ShimRecorder(job)
     except NoShimError as error:
-        if rank_of_environment() == 0:
-            say(f"the program runs without being recorded: {error}")
-        return None
+        from bsplib.record.proxies import NOT_COVERED  # noqa: PLC0415  # they load numpy
+        from bsplib.record.proxy_recorder import ProxyRecorder  # noqa: PLC0415  # the same
+
+        is_first = rank_of_environment() == 0
+        if is_first:
+            say(f"without the recorder in C ({error}), not recorded are: {', '.join(NOT_COVERED)}")
+        return ProxyRecorder(job, is_first=is_first)
 
 
 def _status_of(error: BaseException) -> int:

@@ -160,7 +160,8 @@ NOT_READ = -1
 """Value of ``cpu`` and ``ready`` where they were not read."""
 
 READ_AFTER_NS = 30_000
-"""The CPU time is read where the stretch or the call took longer."""
+"""The CPU time is read where the stretch since it was read or the call took longer; at the end of
+polls that are one row, not always."""
 
 EVENT = np.dtype(
     [
@@ -324,8 +325,15 @@ class RankWriter:
 
     def close(self) -> None:
         """Mark the file as complete, and close it."""
+        self._close(ENDED)
+
+    def stop(self) -> None:
+        """Mark the file as one that could not be continued, and close it."""
+        self._close(STOPPED)
+
+    def _close(self, state: int) -> None:
         self._file.seek(len(MAGIC))
-        self._file.write(bytes([ENDED]))
+        self._file.write(bytes([state]))
         self._file.close()
 
     def _chunk(self, kind: int, data: bytes) -> None:

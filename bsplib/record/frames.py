@@ -10,10 +10,13 @@ Python itself tells.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
+
+from bsplib.record.program import run_program
 
 _WORD = 8
 _OF_FRAME = 24
@@ -113,7 +116,7 @@ class Stacks:
 
     def _number(self, frame: FrameType | None) -> int:
         found: list[FrameType] = []
-        while frame is not None:
+        while frame is not None and frame.f_code.co_filename != _START:
             if not self._is_hidden(frame.f_code.co_filename):
                 found.append(frame)
             frame = frame.f_back
@@ -148,6 +151,8 @@ class Stacks:
         return hidden
 
 
+_START = run_program.__code__.co_filename
+"""What lies outside of this module is no part of the program."""
 _OWN = os.path.dirname(os.path.abspath(__file__))
 _LIBRARIES = tuple(
     {
@@ -164,3 +169,15 @@ def is_library(file: str) -> bool:
         or f"{os.sep}site-packages{os.sep}" in file
         or f"{os.sep}dist-packages{os.sep}" in file
     )
+
+
+def hashes(files: set[str]) -> dict[str, str]:
+    """Return the SHA-256 of the files of the program that can be read."""
+    found = {}
+    for path in sorted(files):
+        try:
+            with open(path, "rb") as file:
+                found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        except (OSError, ValueError):
+            continue
+    return found

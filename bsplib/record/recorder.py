@@ -19,40 +19,20 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import hashlib
 import json
 import os
-import sys
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from bsplib.record import frames
 from bsplib.record.build import cache_folder, compiled_shim
+from bsplib.record.job import PATIENCE_MS, RANKS, Job, rank_of_environment, say
 from bsplib.record.libraries import Library, NoShimError, find_library
 
-FORMAT = 1
-"""As in :mod:`bsplib.record.events`, which would load numpy."""
-
-PATIENCE_MS = 10_000
-"""How long rank 0 waits at the end for the files of the others."""
-
-_RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _SIZES = (
     ("PMI_SIZE", "MPI_LOCALNRANKS"),
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
 )
-
-
-def say(sentence: str) -> None:
-    """Print a sentence on the standard error."""
-    print(f"bsp record: {sentence}", file=sys.stderr, flush=True)
-
-
-def rank_of_environment() -> int:
-    """Return the rank that the launcher has told; 0 if it has told none."""
-    return next((int(os.environ[name]) for name in _RANKS if os.environ.get(name, "").isdigit()), 0)
 
 
 def _on_one_host() -> bool:
@@ -60,35 +40,7 @@ def _on_one_host() -> bool:
     for all_ranks, of_host in _SIZES:
         if all_ranks in os.environ and os.environ[all_ranks] == os.environ.get(of_host):
             return True
-    return not any(name in os.environ for name in _RANKS)
-
-
-@dataclass
-class Job:
-    """What is recorded, and where."""
-
-    folder: str
-    """Of the files of the ranks."""
-    program: str
-    arguments: list[str]
-    join: list[str] | None
-    """Command that joins the files; None: there is none."""
-    by_hand: str
-    """The same as a user types it."""
-    begin: int = field(default_factory=time.monotonic_ns)
-
-    def header(self, library: Library, recorder: str) -> dict[str, Any]:
-        """Return what is known before MPI is."""
-        return {
-            "format": FORMAT,
-            "mpi": library.name,
-            "program": self.program,
-            "arguments": self.arguments,
-            "python": sys.version.split()[0],
-            "mpi4py": sys.modules["mpi4py"].__version__,
-            "recorder": recorder,
-            "not_covered": [],
-        }
+    return not any(name in os.environ for name in RANKS)
 
 
 class ShimRecorder:
@@ -116,7 +68,7 @@ class ShimRecorder:
         self._set_up(job, library)
 
     def _set_up(self, job: Job, library: Library) -> None:
-        header = json.dumps(job.header(library, "shim"))[1:-1] + ","
+        header = json.dumps(job.header(library.name, "shim"))[1:-1] + ","
         command = None
         if job.join is not None:
             texts = [os.fsencode(each) for each in job.join]
@@ -157,17 +109,5 @@ class ShimRecorder:
             return  # a process that the program has forked
         if not self._shim.bsp_record_was_initialized() and rank_of_environment() == 0:
             say("nothing was recorded, since the program did not call MPI")
-        self._write("sources", _hashes(self._stacks.files))
+        self._write("sources", frames.hashes(self._stacks.files))
         self._shim.bsp_record_python_ends(int(self.status is not None), self.status or 0)
-
-
-def _hashes(files: set[str]) -> dict[str, str]:
-    """Return the SHA-256 of the files of the program that can be read."""
-    found = {}
-    for path in sorted(files):
-        try:
-            with open(path, "rb") as file:
-                found[path] = hashlib.file_digest(file, "sha256").hexdigest()
-        except (OSError, ValueError):
-            continue
-    return found

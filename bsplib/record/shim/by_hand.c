@@ -141,7 +141,9 @@ static int look(struct waiting *w, int count, MPI_Request requests[], MPI_Status
     w->own = NULL;
     w->statuses = statuses;
     if (statuses == MPI_STATUSES_IGNORE)
-        w->statuses = w->own = many ? malloc(count * sizeof *w->own) : w->statuses_here;
+        w->statuses = w->own = many ? calloc(count, sizeof *w->own) : w->statuses_here;
+    if (w->own && !many)
+        memset(w->own, 0, w->count * sizeof *w->own);
     if (!w->before || (many && !w->statuses)) {
         if (many) {
             free(w->before);
@@ -170,7 +172,7 @@ static void completed(struct call *call, MPI_Request before, const MPI_Status *s
     call->row->flags |= COMPLETES;
     if (request->completes == MESSAGE_ARRIVES)
         add_done(call, request->number, code_of(status->MPI_SOURCE), status->MPI_TAG,
-                 received(status));
+                 cancelled(status) ? 0 : received(status));
     else
         add_done(call, request->number, NOBODY, MPI_ANY_TAG,
                  request->completes == DATA_ARRIVE ? received(status) : 0);
@@ -212,8 +214,7 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
     MPI_Request before = *request;
     if (!begin(&call, CALL_Wait))
         return PMPI_Wait(request, status);
-    if (status == MPI_STATUS_IGNORE)
-        status = &call.status;
+    status = status_of(&call, status);
     about(&call, before);
     enter(&call);
     int error = PMPI_Wait(request, status);
@@ -230,8 +231,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     MPI_Request before = *request;
     if (!begin(&call, CALL_Test))
         return PMPI_Test(request, flag, status);
-    if (status == MPI_STATUS_IGNORE)
-        status = &call.status;
+    status = status_of(&call, status);
     about(&call, before);
     enter(&call);
     int error = PMPI_Test(request, flag, status);
@@ -295,8 +295,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *statu
         return PMPI_Waitany(count, requests, index, status);
     int error;
     if (begin(&call, CALL_Waitany)) {
-        if (status == MPI_STATUS_IGNORE)
-            status = &call.status;
+        status = status_of(&call, status);
         enter(&call);
         *index = MPI_UNDEFINED;
         error = PMPI_Waitany(count, requests, index, status);
@@ -319,8 +318,7 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_St
         return PMPI_Testany(count, requests, index, flag, status);
     int error;
     if (begin(&call, CALL_Testany)) {
-        if (status == MPI_STATUS_IGNORE)
-            status = &call.status;
+        status = status_of(&call, status);
         enter(&call);
         *index = MPI_UNDEFINED;
         error = PMPI_Testany(count, requests, index, flag, status);

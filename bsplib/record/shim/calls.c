@@ -105,6 +105,16 @@ static inline void enter(struct call *call)
     }
 }
 
+/* The status that MPI sets: that of the program, or one of the recorder. It begins as zeros, since
+ * MPI does not set all of it in all calls. */
+static inline MPI_Status *status_of(struct call *call, MPI_Status *status)
+{
+    if (status != MPI_STATUS_IGNORE)
+        return status;
+    memset(&call->status, 0, sizeof call->status);
+    return &call->status;
+}
+
 static inline void leave(struct call *call, int error)
 {
     struct event *row = call->row;
@@ -179,11 +189,16 @@ static inline int64_t volume(MPI_Count count, MPI_Datatype type)
 static int64_t received(const MPI_Status *status)
 {
     MPI_Count bytes = 0;
-    int cancelled = 0;
-    PMPI_Test_cancelled(status, &cancelled);
-    if (!cancelled)
-        PMPI_Get_elements_x(status, MPI_BYTE, &bytes);
+    PMPI_Get_elements_x(status, MPI_BYTE, &bytes);
     return bytes > 0 ? bytes : 0;
+}
+
+/* Only for messages: requests of MPI-IO do not set whether they were cancelled. */
+static int cancelled(const MPI_Status *status)
+{
+    int flag = 0;
+    PMPI_Test_cancelled(status, &flag);
+    return flag;
 }
 
 /* An array of counts, of int or of MPI_Count. */

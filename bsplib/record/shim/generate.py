@@ -113,7 +113,7 @@ def wrapper(function: Function, *, large: bool) -> str:
     lines += ["    struct call call, *c = &call;", f"    if (!begin(c, CALL_{function.name}))"]
     lines += [f"        return PMPI_{name}({given});"]
     if "status" in function.parameters:
-        lines += ["    if (status == MPI_STATUS_IGNORE)", "        status = &call.status;"]
+        lines += ["    status = status_of(c, status);"]
     if "comm" in function.parameters:
         lines += ["    on_comm(c, comm);"]
     counts = rf"((struct counts){{\1, {int(large)}}})"
