@@ -7,13 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import bsplib
 from bsplib.profiler.callgraph import build
+from bsplib.profiler.costs import h_relation, superstep_numbers
 from bsplib.profiler.kinds import BLOCKED, COMMUNICATION, CORE, FAN_IN, FIXED, STEPS
 from bsplib.profiler.losses import book
 from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 from tests.mpi_installations import MPICH, OPEN_MPI
+from tests.record import same_algorithms
 
 ROOT = Path(__file__).parents[2]
 PLANTED = Path(__file__).with_name("planted.py")
@@ -73,3 +78,36 @@ def test_a_fault_is_named_first_with_its_line(recorded, fault, nprocs):
     assert f"in {fault} (planted.py line {line_of(fault)} " in first.text
     assert (first.kind, first.who or who) == (kind, who)
     assert word in first.text
+
+
+def h_of_iterations(run):
+    """Return the greatest h of each superstep that a function ``iterate...`` ended, in order."""
+    steps = superstep_numbers(run)
+    h = np.maximum(*h_relation(run))
+    inside = [
+        any(frame.function.startswith("iterate") for frame in run.stacks[stack])
+        for stack in run.records["stack"].tolist()
+    ]
+    chosen = np.unique(steps[np.array(inside) & (run.records["kind"] != Kind.END)])
+    return [int(h[steps == step].max()) for step in chosen.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "supersteps"), [("jacobi", 2), ("sort", 3), ("gradients", 3)]
+)
+def test_an_algorithm_has_the_same_supersteps_h_and_verdict_on_mpi4py_and_bsplib(
+    recorded, algorithm, supersteps, tmp_path
+):
+    of_mpi = recorded(2, str(Path(same_algorithms.__file__)), algorithm)
+    main = getattr(same_algorithms, f"{algorithm}_bsp")
+    bsplib.run(main, nprocs=2, profile=tmp_path / "own.bsp")
+    own = read_trace(tmp_path / "own.bsp").runs[0]
+    assert h_of_iterations(of_mpi) == h_of_iterations(own)
+    assert len(h_of_iterations(own)) == supersteps * same_algorithms.ROUNDS
+    # On a busy computer a process can be without a core in ways that look as if it was blocked.
+    others = {CORE, BLOCKED}
+    first = [
+        next(each for each in book(build(run)).verdict().sentences if each.kind not in others)
+        for run in (of_mpi, own)
+    ]
+    assert [(each.kind, each.who) for each in first] == [(FIXED, (1,))] * 2
