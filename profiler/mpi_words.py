@@ -18,6 +18,8 @@ LATE_SENDER, LATE_RECEIVER, SMALL_MESSAGES = (
     *("late sender", "late receiver"),
     "too many small messages",
 )
+_SMALL_BYTES = 4096
+"""Messages that have fewer bytes on average are small: most of their time is no transfer."""
 _SENDS = frozenset({"Send", "Ssend", "Bsend", "Rsend"})
 
 
@@ -49,7 +51,9 @@ def kind_of_steps(run: Run, rows: Ints) -> str:
     """Return what supersteps that cost more than their work are called: their kind, or messages."""
     steps = run.records[rows]
     messages = (steps["kind"] == Kind.OBLSYNC) & _are_messages(run)[steps["stack"]]
-    return SMALL_MESSAGES if 2 * np.count_nonzero(messages) > len(rows) else STEPS
+    sent = run.traffic["bytes"][np.isin(run.traffic["record"], rows)].sum()
+    are_small = sent <= _SMALL_BYTES * len(rows)
+    return SMALL_MESSAGES if are_small and 2 * np.count_nonzero(messages) > len(rows) else STEPS
 
 
 def _called(run: Run, stack: int) -> str:

@@ -137,7 +137,7 @@ class _Laid:
 # -- groups ---------------------------------------------------------------------------------------
 
 
-class _Groups(NamedTuple):
+class _GroupsOfEnds(NamedTuple):
     """The group and the superstep in it of each end, and of the last stretches."""
 
     group: Ints
@@ -146,12 +146,12 @@ class _Groups(NamedTuple):
     """By pid the number of the superstep of the last stretch."""
 
 
-def _groups(calls: Calls, ends: Ends) -> tuple[tuple[GroupInfo, ...], _Groups]:
+def _groups(calls: Calls, ends: Ends) -> tuple[tuple[GroupInfo, ...], _GroupsOfEnds]:
     """Return the groups of the run, and to which one each end belongs."""
     last = _last_numbers(calls, ends)
     if ends.roots == 0 and (ends.processes == MESSAGES).all():
         after = int(ends.level.max(initial=-1)) + 1
-        every = _Groups(np.zeros_like(ends.level), ends.level, np.full(calls.nprocs, after))
+        every = _GroupsOfEnds(np.zeros_like(ends.level), ends.level, np.full(calls.nprocs, after))
         return (root_group(calls.nprocs),), every
     inside = np.flatnonzero(ends.processes != ALL)
     keys = np.stack([ends.processes[inside], ends.superstep[inside]])
@@ -169,7 +169,7 @@ def _groups(calls: Calls, ends: Ends) -> tuple[tuple[GroupInfo, ...], _Groups]:
         groups.append(GroupInfo(0, superstep, ordinal, index, as_members(members)))
     group, number = np.zeros(len(ends.call), np.int64), ends.superstep.copy()
     group[inside], number[inside] = numbers + 1, ends.level[inside]
-    return tuple(groups), _Groups(group, number, last)
+    return tuple(groups), _GroupsOfEnds(group, number, last)
 
 
 def _last_numbers(calls: Calls, ends: Ends) -> Ints:
@@ -183,7 +183,7 @@ def _last_numbers(calls: Calls, ends: Ends) -> Ints:
 # -- records --------------------------------------------------------------------------------------
 
 
-def _records(laid: _Laid, stretches: Stretches, groups: _Groups) -> NDArray[np.void]:
+def _records(laid: _Laid, stretches: Stretches, groups: _GroupsOfEnds) -> NDArray[np.void]:
     """Return a record for each stretch."""
     calls, ends = laid.calls, laid.ends
     records = np.zeros(len(laid.pid), RECORD)
@@ -254,7 +254,7 @@ def _add_figures(records: NDArray[np.void], laid: _Laid) -> None:
         records[f"{part}_ready"] = np.minimum(records[f"{part}_ready"], left)
 
 
-def _put_inside(records: NDArray[np.void], laid: _Laid, groups: _Groups) -> None:
+def _put_inside(records: NDArray[np.void], laid: _Laid, groups: _GroupsOfEnds) -> None:
     """Let the records of the root group begin where the one before them ended.
 
     What lies between, in sub-groups, is a part of them.

@@ -45,7 +45,7 @@ _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, struc
 
 
 @dataclass(frozen=True)
-class Processes:
+class CommonCommunicator:
     """The processes of a communicator, as all its ranks agree on them."""
 
     members: tuple[int, ...]
@@ -91,7 +91,7 @@ class Calls:
 
     nprocs: int
     ranks: dict[int, Rank]
-    comms: list[Processes]
+    comms: list[CommonCommunicator]
     stacks: list[Stack]
     first: Ints
     """Position of the first call of each process, and the number of all calls."""
@@ -136,7 +136,7 @@ def read_calls(folder: Path) -> Calls:
         raise TraceError(f"{folder} has a file of rank {max(files)} of {nprocs} processes")
     clocks = {pid: _clock(file) for pid, file in files.items()}
     zero = min(_moment(file, clocks[pid]) for pid, file in files.items())
-    named = _Named()
+    named = _CommonNumbers()
     tables = [
         _table(pid, file, _since(clocks[pid], zero), named, nprocs)
         for pid, file in sorted(files.items())
@@ -216,12 +216,12 @@ def _moment(file: RankFile, clock: _Clock) -> int:
 # -- one rank -------------------------------------------------------------------------------------
 
 
-class _Named:
+class _CommonNumbers:
     """The communicators and the stacks of all ranks, each with one number."""
 
     def __init__(self) -> None:
         self.comms: dict[Any, int] = {}
-        self.processes: list[Processes] = []
+        self.processes: list[CommonCommunicator] = []
         self.stacks: dict[Stack, int] = {}
 
     def stack(self, frames: Sequence[Any], call: str, program: str) -> int:
@@ -248,7 +248,7 @@ class _Named:
             # Those that not all processes of the parent make are not made side by side.
             own = -2 - len(self.processes)
             family = (parent if comm.ordinal >= 0 else own, comm.ordinal)
-            self.processes.append(Processes(members, family))
+            self.processes.append(CommonCommunicator(members, family))
         return self.comms[key]
 
 
@@ -278,7 +278,7 @@ class _Table:
         self.origin: Ints = np.zeros(0, np.int64)
 
 
-def _table(pid: int, file: RankFile, clock: _Clock, named: _Named, nprocs: int) -> _Table:
+def _table(pid: int, file: RankFile, clock: _Clock, named: _CommonNumbers, nprocs: int) -> _Table:
     events = file.events
     try:
         _check(pid, file)
@@ -342,7 +342,9 @@ class _Numbered:
         return found
 
 
-def _communicators(pid: int, file: RankFile, named: _Named, nprocs: int) -> dict[int, _Numbered]:
+def _communicators(
+    pid: int, file: RankFile, named: _CommonNumbers, nprocs: int
+) -> dict[int, _Numbered]:
     """Return the communicators of a rank, by its own numbers."""
     known = {comm.number: comm for comm in file.comms}
     known.setdefault(WORLD, Communicator(WORLD, -1, 0, "world", tuple(range(nprocs))))
@@ -388,7 +390,7 @@ def _rank_of(file: RankFile, clock: _Clock, times: Ints, kept: Ints) -> Rank:
 
 
 def _columns(
-    file: RankFile, kept: Ints, times: Ints, comm_of: dict[int, _Numbered], named: _Named
+    file: RankFile, kept: Ints, times: Ints, comm_of: dict[int, _Numbered], named: _CommonNumbers
 ) -> dict[str, Ints]:
     events = file.events[kept]
     whole = {name: events[name].astype(np.int64) for name in events.dtype.names or ()}
@@ -417,7 +419,7 @@ def _columns(
     }
 
 
-def _stacks(file: RankFile, whole: dict[str, Ints], named: _Named) -> Ints:
+def _stacks(file: RankFile, whole: dict[str, Ints], named: _CommonNumbers) -> Ints:
     """Return the numbers of the stacks that end with the calls."""
     program = str(file.header.get("program", ""))
     keys = (whole["stack"] + 1) * len(CALLS) + whole["call"]
@@ -468,7 +470,7 @@ def _origins(file: RankFile, dones: NDArray[np.void]) -> Ints:
     return np.where(known, at[found], -1)
 
 
-def _together(nprocs: int, tables: list[_Table], named: _Named) -> Calls:
+def _together(nprocs: int, tables: list[_Table], named: _CommonNumbers) -> Calls:
     """Put the tables of the ranks one after the other."""
     counts = np.zeros(nprocs + 1, np.int64)
     for table in tables:

@@ -126,13 +126,13 @@ class Stretches:
 def blamed(stretches: Stretches) -> tuple[Ints, Ints]:
     """Return the stretches that waited, and for each the one to blame."""
     rows = np.flatnonzero(stretches.released > stretches.arrive)
-    search = _Search(stretches)
+    search = _BlameSearch(stretches)
     found = np.array([search.blamed(row) for row in rows.tolist()], np.int64)
     known = found != rows if len(rows) else np.zeros(0, bool)
     return rows[known], found[known]
 
 
-class _Search:
+class _BlameSearch:
     """Follows waits from process to process."""
 
     def __init__(self, stretches: Stretches) -> None:
