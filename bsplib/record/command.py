@@ -103,6 +103,7 @@ def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder | P
         arguments=arguments,
         join=[sys.executable, "-m", JOIN, *command] if there else None,
         by_hand=shlex.join(["python", "-m", JOIN, f"{out}.ranks", str(out)]),
+        recorded=f"recorded in {out}: {shlex.join(['bsp', 'report', str(out)])}",
     )
     try:
         return ShimRecorder(job)

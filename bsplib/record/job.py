@@ -39,6 +39,8 @@ class Job:
     """Command that joins the files; None: there is none."""
     by_hand: str
     """The same as a user types it."""
+    recorded: str
+    """What to say when it has been done."""
     begin: int = field(default_factory=time.monotonic_ns)
 
     def how_to_join(self) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bsplib.record.events import ENDED, HEAD_BYTES, MAGIC, STOPPED, WORLD, file_name
+from bsplib.record.events import ENDED, HEAD_BYTES, MAGIC, STOPPED, WORLD, file_name, rank_files
 from bsplib.record.frames import hashes
 from bsplib.record.job import PATIENCE_MS, Job, say
 from bsplib.record.proxies import NOT_COVERED, Proxies
@@ -147,23 +147,35 @@ class ProxyRecorder:
         rows.line("end", end | more)
         rows.close()
         if self._rank == 0:
-            self._await_others()
-            self._join()
+            self._join(all_are_complete=self._await_others())
 
-    def _await_others(self) -> None:
+    def _await_others(self) -> bool:
+        """Wait shortly until the files of all ranks are complete; return whether they are."""
         until = time.monotonic() + PATIENCE_MS / 1000
-        for rank in range(1, self._size):
-            path = Path(self._job.folder, file_name(rank))
+        paths = [Path(self._job.folder, file_name(rank)) for rank in range(self._size)]
+        for path in paths:
             while not _is_complete(path) and time.monotonic() < until:
                 time.sleep(0.002)
+        return all(map(_is_complete, paths))
 
-    def _join(self) -> None:
-        command = self._job.join
-        if command is not None:
+    def _join(self, *, all_are_complete: bool) -> None:
+        folder = Path(self._job.folder)
+        if self._job.join is None or not _succeeds(self._job.join):
+            say(self._job.how_to_join())
+            return
+        if all_are_complete:
+            for path in rank_files(folder):
+                path.unlink()
             with contextlib.suppress(OSError):
-                if subprocess.run(command, stdout=sys.stderr, check=False).returncode == 0:
-                    return
-        say(self._job.how_to_join())
+                folder.rmdir()
+        say(self._job.recorded)
+
+
+def _succeeds(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, stdout=sys.stderr, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def _is_complete(path: Path) -> bool:

@@ -78,6 +78,7 @@ class ShimRecorder:
             header.encode(),
             command,
             os.fsencode(job.by_hand),
+            os.fsencode(job.recorded),
             ctypes.c_longlong(job.begin),
             int(_on_one_host()),
             PATIENCE_MS,

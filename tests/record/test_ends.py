@@ -258,6 +258,35 @@ def test_a_mistake_in_the_command_is_one_sentence(words, sentence, tmp_path):
     assert done.stdout == ""
 
 
+JOIN = """
+import sys, pathlib
+folder, out = sys.argv[1:]
+names = sorted(path.name for path in pathlib.Path(folder).iterdir())
+pathlib.Path(out).write_text(" ".join(names))
+print("a word of the join")
+"""
+
+
+@pytest.mark.parametrize("compiler", ["cc", "nosuch"])
+def test_rank_0_joins_the_files_and_removes_them(mpi, compiler, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(BEGIN + "comm.Barrier()\nif comm.rank == 0: print('done')\n")
+    (tmp_path / "made_join.py").write_text(JOIN)
+    (tmp_path / "out.bsp.ranks").mkdir()
+    (tmp_path / "out.bsp.ranks" / "rank-000002.rec").write_text("of an earlier job")
+    variables = {"PYTHONPATH": f"{tmp_path}:{mpi.whole_environment(2)['PYTHONPATH']}"}
+    if compiler == "nosuch":
+        variables |= {"CC": "nosuch", "PATH": "/nosuch", "XDG_CACHE_HOME": str(tmp_path)}
+        (tmp_path / "out.bsp.ranks" / "rank-000002.rec").unlink()
+    code = RECORDED.replace("nosuch", "made_join")
+    ran = run(mpi, 2, "-c", code, str(tmp_path / "out.bsp"), str(program), **variables)
+    assert (ran.status, ran.output) == (0, "done\n")
+    assert (tmp_path / "out.bsp").read_text() == "rank-000000.rec rank-000001.rec"
+    assert not (tmp_path / "out.bsp.ranks").exists()
+    assert "a word of the join" in ran.errors
+    assert f"recorded in {tmp_path / 'out.bsp'}: bsp report" in ran.errors
+
+
 @pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc here")
 def test_many_ranks_compile_the_shim_once(mpi, tmp_path):
     cache = tmp_path / "cache"

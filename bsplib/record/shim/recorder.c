@@ -5,6 +5,7 @@ static struct {
     char *header;   /* what Python knows, as members of a JSON object, with a comma at the end */
     char **join;    /* command that joins the files, with the folder and the trace; or NULL */
     char *by_hand;  /* how a user does it */
+    char *recorded; /* what to say when it is done */
     long process;
     int status, has_status, patience_ms;
     int64_t exit_begun;
@@ -15,6 +16,14 @@ static int one_host, finalized, world_size, was_initialized;
 static int path_of(char *path, size_t room, int rank)
 {
     return snprintf(path, room, "%s/rank-%06d.rec", setup.folder, rank) < (int)room;
+}
+
+/* Remove the files of ranks from a number on, as far as there are any. */
+static void remove_files(int rank)
+{
+    char path[PATH_MAX];
+    while (path_of(path, sizeof path, rank) && unlink(path) == 0)
+        rank++;
 }
 
 static void write_header(void)
@@ -114,6 +123,8 @@ static void begin_recording(void)
         say(text);
         return;
     }
+    if (my_rank == 0)
+        remove_files(world_size); /* of an earlier job with more ranks that was killed */
     recording = 1;
     write_header();
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
@@ -150,10 +161,12 @@ static void aborted(int code)
     say(text);
 }
 
-/* Wait until the files of all ranks are complete, but not long: a rank can have been killed. */
-static void await_others(void)
+/* Wait until the files of all ranks are complete, but not long: a rank can have been killed.
+ * Return whether they are. */
+static int await_others(void)
 {
-    char path[PATH_MAX], state;
+    char path[PATH_MAX], state = ENDED;
+    int complete = 1;
     int64_t until = now() + setup.patience_ms * 1000000LL;
     for (int rank = 1; rank < world_size; rank++) {
         path_of(path, sizeof path, rank);
@@ -169,10 +182,12 @@ static void await_others(void)
                 break;
             usleep(2000);
         }
+        complete &= state != RUNNING;
     }
+    return complete;
 }
 
-static void join_files(void)
+static void join_files(int all_are_complete)
 {
     char text[PATH_MAX + 200];
     int status = -1;
@@ -184,8 +199,14 @@ static void join_files(void)
         if (posix_spawn(&child, setup.join[0], &actions, NULL, setup.join, environ) == 0)
             while (waitpid(child, &status, 0) < 0 && errno == EINTR)
                 continue;
-        if (status == 0)
+        if (status == 0) {
+            if (all_are_complete) {
+                remove_files(0);
+                rmdir(setup.folder);
+            }
+            say(setup.recorded);
             return;
+        }
     }
     snprintf(text, sizeof text, "%s holds what was recorded; make a trace of it by: %s",
              setup.folder, setup.by_hand);
@@ -203,17 +224,15 @@ static void close_recording(void)
     int rank = my_rank;
     close_file();
     recording = 0;
-    if (rank == 0) {
-        await_others();
-        join_files();
-    }
+    if (rank == 0)
+        join_files(await_others());
 }
 
 /* -- what Python calls ------------------------------------------------------------------------ */
 
 void bsp_record_setup(const char *folder, const char *header, char **join,
-                               const char *by_hand, long long begin, int on_one_host,
-                               int patience_ms)
+                               const char *by_hand, const char *recorded, long long begin,
+                               int on_one_host, int patience_ms)
 {
     int count = 0;
     while (join && join[count])
@@ -226,6 +245,7 @@ void bsp_record_setup(const char *folder, const char *header, char **join,
     setup.folder = strdup(folder);
     setup.header = strdup(header);
     setup.by_hand = strdup(by_hand);
+    setup.recorded = strdup(recorded);
     setup.process = getpid();
     setup.patience_ms = patience_ms;
     begin_ns = begin;
