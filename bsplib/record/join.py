@@ -6,17 +6,21 @@ OUT``, with the folder ``OUT.ranks`` that is left where the program was killed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
 
-from bsplib.errors import BspError, TraceError, UsageError
+from bsplib.errors import BspError, UsageError
 from bsplib.output_file import TRACE, obstacle
+from bsplib.record.events import rank_files
 from bsplib.record.joining.assembly import assembled
 from bsplib.record.joining.ranks import read_calls
 from bsplib.recording.fitting import write_fitting
 from bsplib.recording.records import Run, Trace
 
+RANKS = ".ranks"
+"""What is added to the name of a trace for the folder of its ranks."""
 _USAGE = "usage: python -m bsplib.record.join FOLDER OUT"
 
 
@@ -59,6 +63,34 @@ def join_into(folder: Path, out: Path) -> Run:
         raise UsageError(f"record: {out} cannot be written: {error.strerror}") from None
 
 
+def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
+    """Make the trace of ranks that were killed, and remove their files.
+
+    Args:
+        folder: as for :func:`join`.
+        out: file for the trace; default: the one that the program was to be recorded in.
+
+    Returns:
+        The file, and the run as far as it was recorded.
+
+    Raises:
+        TraceError: as for :func:`join`.
+        UsageError: the trace cannot be written there, or its name is not known.
+    """
+    if out is None:
+        if folder.suffix != RANKS:
+            raise UsageError(f"recover: {folder} does not end in {RANKS}; name the trace by --out")
+        out = folder.with_suffix("")
+        if out.exists():
+            raise UsageError(f"recover: {out} exists already; give another file by --out")
+    run = join_into(folder, out)
+    for path in rank_files(folder):
+        path.unlink()
+    with contextlib.suppress(OSError):  # somebody put other files there
+        folder.rmdir()
+    return out, run
+
+
 def main(arguments: list[str]) -> int:
     """Join a folder into a trace; say what is wrong in one sentence."""
     if len(arguments) != 2:
@@ -77,6 +109,3 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
-
-
-__all__ = ["TraceError", "join", "join_into", "main"]

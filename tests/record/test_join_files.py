@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from bsplib.profiler.models.timeline import lay_out
 from bsplib.record import events as ev
 from bsplib.record.join import join
 from bsplib.recording.trace import read_trace, write_trace
+from bsplib.tools.cli import recover
 from tests.drawn import examples
 from tests.record.made_ranks import RankMaker, written
 
@@ -228,3 +230,12 @@ def test_the_command_writes_a_trace_and_says_what_is_wrong_in_one_sentence(tmp_p
 def joined_by_command(folder, out):
     command = [sys.executable, "-m", "bsplib.record.join", folder, out]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_recover_makes_the_trace_of_ranks_and_removes_their_folder(tmp_path):
+    folder = written(tmp_path / "out.bsp.ranks", barriers(2))
+    done = CliRunner().invoke(recover.command, [str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "2 processes, 4 supersteps" in done.output
+    assert read_trace(tmp_path / "out.bsp").runs[0].nprocs == 2
+    assert not folder.exists()
