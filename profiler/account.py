@@ -294,7 +294,8 @@ class Account:
         """Weigh what records did for which the trace itself says who waited for them.
 
         They need not be of the same superstep. So it counts what they did during the wait: their
-        computing part, in which those matter that they did longer, or transfers after it.
+        computing part, in which those matter that they did longer, or transfers after it, without
+        the time for which they had no core.
         """
         records, behind = self.run.records[rows], self.behind[rows]
         others = self.run.records[behind]
@@ -312,7 +313,11 @@ class Account:
         weights[:, alike] = every[:, alike]
         front = _common(records, others["start"] + others["sub"], others["arrive"])
         weights = shared_out(front, weights)
-        weights[CALLS] += _common(records, others["released"], others["end"])
+        tail = _common(records, others["released"], others["end"])
+        lasted = others["comm_calls"] + others["end"] - others["arrive"]
+        coreless = (tail * (others["comm_ready"].clip(min=0) / np.maximum(lasted, 1))).astype(int)
+        weights[NO_CORE] += coreless
+        weights[CALLS] += tail - coreless
         longer[:, chosen] = weights
 
     def _book_late(self, rows: slice, late: Ints, parts: Ints) -> None:
