@@ -354,9 +354,19 @@ class _Finder:
             sites=self._sites([_Cluster(FIXED, (), int(at[0]), rows, 0, int(rows[0]))]),
             count=len(steps),
             places=len({chain[-1] for chain in chains}),
-            needless=int(np.count_nonzero(account.h_max[steps] == 0)),
+            needless=int(np.count_nonzero(self._are_needless(steps))),
             rows=rows,
         )
+
+    def _are_needless(self, steps: Ints) -> NDArray[np.bool_]:
+        """Mark the supersteps that move no bytes, with mpi4py not even empty messages."""
+        needless: NDArray[np.bool_] = self._account.h_max[steps] == 0
+        if self._run.is_interleaved:
+            sent = np.zeros(len(self._account.h_max), bool)
+            rows = self._run.traffic["record"][self._run.traffic["messages"] > 0]
+            sent[self._account.step[rows]] = True
+            needless &= ~sent[steps]
+        return needless
 
     def bytes(self, uneven: Mapping[tuple[str, ...], int]) -> Iterator[Finding]:
         """Yield the transfers of each cost centre, in a run that is bound by them.

@@ -23,8 +23,9 @@ from bsplib.profiler.kinds import (
     GROUPS,
     ONE_OFF,
     ROTATING,
+    STEPS,
 )
-from bsplib.profiler.mpi_words import kind_of_steps, who_was_late
+from bsplib.profiler.mpi_words import SMALL_MESSAGES, kind_of_steps, who_was_late
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -285,12 +286,19 @@ def _of_blocked(finding: Finding, ledger: Ledger) -> str:
     return f"pass while {who} blocked {where}{once} ({BLOCKED}: {why})"
 
 
+_NEEDLESS = {
+    STEPS: "move no bytes",
+    SMALL_MESSAGES: "send nothing, and could be one with the exchange before",
+}
+"""What supersteps are without which the program would do the same, by their kind."""
+
+
 def _of_supersteps(finding: Finding, ledger: Ledger) -> str:
     most = ", most of them" if finding.places > 1 else ""
-    none = f", {finding.needless} of which move no bytes" if finding.needless else ""
+    kind = kind_of_steps(ledger.callgraph.run, finding.rows)
+    none = f", {finding.needless} of which {_NEEDLESS[kind]}" if finding.needless else ""
     where = _where(finding, ledger.callgraph)
     count = fmt.counted(finding.count, "superstep")
-    kind = kind_of_steps(ledger.callgraph.run, finding.rows)
     return (
         f"are spent for the end of {count}{most} {where}, more than for their work ({kind}{none})"
     )

@@ -325,6 +325,26 @@ def test_numbers_of_supersteps_of_messages_do_not_depend_on_time(joined, tmp_pat
     assert numbers[0] == numbers[1]
 
 
+def test_a_wait_after_which_nothing_was_sent_could_be_one_with_the_wait_before(joined):
+    makers, now = makers_of(2), 0
+    for _ in range(50):
+        for maker in makers:
+            other = 1 - maker.rank
+            receives = [
+                maker.start("Irecv", now + 1, now + 1, partner=other, tag=t) for t in (0, 1)
+            ]
+            for tag in (0, 1):
+                maker.start("Isend", now + 2, now + 2, partner=other, tag=tag, out=8)
+            for tag in (0, 1):
+                done = [(receives[tag], other, tag, 8)]
+                maker.call("Wait", now + 3 + 4 * tag, now + 7 + 4 * tag, line=6, comm=-1, done=done)
+        now += 11
+    run = joined(makers)
+    first, *_ = book(build(run)).verdict().sentences
+    assert "100 supersteps" in first.text
+    assert "too many small messages, 50 of which send nothing, and could be one with" in first.text
+
+
 # -- communicators --------------------------------------------------------------------------------
 
 
