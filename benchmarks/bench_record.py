@@ -32,12 +32,15 @@ def sendrecv(): comm.Sendrecv(x, 0, 0, y, 0, 0)
 def nonblocking(): MPI.Request.Waitall([comm.Irecv(y, 0), comm.Isend(x, 0)])
 def deep(call, depth): return deep(call, depth - 1) if depth else call()
 def nested(): deep(allreduce, 20)
-TIMES = 2000
+TIMES, BATCHES = 100, 30
 for line in sys.stdin:
     call = globals()[line.strip()]
-    begin = now()
-    for _ in range(TIMES): call()
-    print((now() - begin) / TIMES, flush=True)
+    batches = []
+    for _ in range(BATCHES):
+        begin = now()
+        for _ in range(TIMES): call()
+        batches.append((now() - begin) / TIMES)
+    print(sorted(batches[1:])[len(batches) // 2], flush=True)
 """
 _CALLS = {
     "allreduce": ("Allreduce of 8 B", 1),

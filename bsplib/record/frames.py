@@ -34,8 +34,8 @@ UNKNOWN_OFFSETS = (-1, 0, 0, 0, 0)
 _LEFT_OUT = ("runpy.py", "<frozen runpy>", "<frozen importlib._bootstrap>")
 
 
-def _word(address: int) -> int:
-    return ctypes.c_uint64.from_address(address).value
+_at = ctypes.c_uint64.from_address
+"""Reads memory. It is no function of Python, which would be the running frame itself."""
 
 
 def thread_state() -> Callable[[], int]:
@@ -65,10 +65,10 @@ def _expected() -> tuple[int, int, int, int, int] | None:
         return (state, by_version[version][0], 0, *by_version[version][1:])
     if version not in ((3, 13), (3, 14)):
         return None
-    mine = _word(id(sys._getframe()) + _OF_FRAME)  # the caller's would do as well
+    mine = _at(id(sys._getframe()) + _OF_FRAME).value  # the caller's would do as well
     address = thread_state()()
     for at in range(3 * _WORD, 20 * _WORD, _WORD):
-        if _word(address + at) == mine:
+        if _at(address + at).value == mine:
             return (at, 0, 1, *_STATE_HAS_FRAME)
     return None
 
@@ -76,17 +76,17 @@ def _expected() -> tuple[int, int, int, int, int] | None:
 def _lead_to_frames(found: tuple[int, int, int, int, int]) -> bool:
     """Tell whether the offsets lead to this frame and to those that called it."""
     state, in_structure, by_frame, previous, instruction = found
-    at = _word(thread_state()() + state)
+    at = _at(thread_state()() + state).value
     if not by_frame:
-        at = _word(at + in_structure)
+        at = _at(at + in_structure).value
     frame: FrameType | None = sys._getframe()
     for _ in range(3):
-        if frame is None or at != _word(id(frame) + _OF_FRAME):
+        if frame is None or at != _at(id(frame) + _OF_FRAME).value:
             return False
         code = id(frame.f_code)
-        if not code < _word(at + instruction) < code + sys.getsizeof(frame.f_code):
+        if not code < _at(at + instruction).value < code + sys.getsizeof(frame.f_code):
             return False
-        at, frame = _word(at + previous), frame.f_back
+        at, frame = _at(at + previous).value, frame.f_back
     return True
 
 

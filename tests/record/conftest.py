@@ -96,37 +96,37 @@ class Rows:
             if function in {name for _, name, *_ in frames}
         ]
         self.numbers = [number for number, row in enumerate(rank.events) if row["stack"] in stacks]
-        self._rank = rank
+        self.rank = rank
 
     def named(self, *names: str) -> list[int]:
         """Numbers of the events of calls with these names."""
         return [each for each in self.numbers if self.name(each) in names]
 
     def name(self, number: int) -> str:
-        return CALLS[self._rank.events["call"][number]]
+        return CALLS[self.rank.events["call"][number]]
 
     def names(self) -> list[str]:
         return [self.name(each) for each in self.numbers]
 
     def bytes_of(self, name: str) -> list[tuple[int, int]]:
         """(bytes out, bytes in) of the calls of a name."""
-        rows = self._rank.events[self.named(name)]
+        rows = self.rank.events[self.named(name)]
         return list(zip(rows["bytes_out"].tolist(), rows["bytes_in"].tolist(), strict=True))
 
     def column(self, name: str, column: str) -> list[int]:
-        values: list[int] = self._rank.events[self.named(name)][column].tolist()
+        values: list[int] = self.rank.events[self.named(name)][column].tolist()
         return values
 
     def parts(self, name: str) -> list[list[tuple[int, int, int]]]:
         """(partner, bytes out, bytes in) of each call of a name."""
         return [
-            [row[1:] for row in self._rank.parts.tolist() if row[0] == each]
+            [row[1:] for row in self.rank.parts.tolist() if row[0] == each]
             for each in self.named(name)
         ]
 
     def dones(self, *names: str) -> list[list[tuple[int, int, int, int]]]:
         """(request, source, tag, bytes) that each call of a name has completed."""
         return [
-            [row[1:] for row in self._rank.dones.tolist() if row[0] == each]
+            [row[1:] for row in self.rank.dones.tolist() if row[0] == each]
             for each in self.named(*names)
         ]

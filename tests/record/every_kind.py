@@ -156,6 +156,14 @@ def communicators(comm):
             each.Free()
 
 
+def copies(comm):
+    copy, request = comm.Idup()
+    request.Wait()
+    copy.Barrier()
+    again = copy.Dup()
+    again.Barrier()
+
+
 def across(comm):
     if comm.size == 1:
         return None
@@ -248,6 +256,7 @@ KINDS = (
     vectors,
     nonblocking,
     communicators,
+    copies,
     across,
     neighbourhoods,
     derived,

@@ -24,7 +24,11 @@ from bsplib.record.events import (
 from .conftest import Rows, record, run
 
 PROGRAM = str(Path(__file__).with_name("every_kind.py"))
-COUNTS = [1, 2, pytest.param(4, marks=pytest.mark.slow)]
+COUNTS = [
+    pytest.param(1, marks=pytest.mark.lengthy),
+    pytest.param(2, marks=pytest.mark.lengthy),
+    pytest.param(4, marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture(params=COUNTS, scope="module", ids=lambda count: f"p{count}")
@@ -244,6 +248,17 @@ def test_communicators_have_parent_ordinal_and_members(ran):
         of_group = [comm for comm in recorded.comms if comm.parent == 0 and comm.ordinal < 0]
         assert [comm.members for comm in of_group] == ([] if rank else [(0,)])
         assert rows.names().count("Comm_free") == len(made)
+
+
+def test_a_copy_that_is_made_without_blocking_has_the_same_members(ran):
+    for _, size, rows in each(ran, "copies"):
+        first, second = rows.column("Barrier", "comm")
+        comms = rows.rank.comms
+        assert comms[first].members == comms[second].members == tuple(range(size))
+        assert (comms[first].parent, comms[first].kind) == (0, "intra")
+        assert (comms[second].parent, comms[second].ordinal) == (first, 0)
+        (request,) = rows.column("Comm_idup", "object")
+        assert rows.dones("Wait") == [[(request, NOBODY, -1, 0)]]
 
 
 def test_an_intercommunicator_has_two_groups(ran):

@@ -30,6 +30,7 @@ def both(mpi, tmp_path, text, nprocs=2, **variables):
     return bare, recorded
 
 
+@pytest.mark.slow
 def test_an_exit_status_is_that_of_the_program(mpi, tmp_path):
     bare, recorded = both(
         mpi, tmp_path, BEGIN + "comm.Barrier()\nsys.exit(3 * (comm.rank == 0))\n", 1
@@ -38,6 +39,7 @@ def test_an_exit_status_is_that_of_the_program(mpi, tmp_path):
     assert [rank.end["status"] for rank in recorded.ranks] == [3]
 
 
+@pytest.mark.slow
 def test_the_traceback_of_an_error_has_the_program_s_lines_only(mpi, tmp_path):
     text = BEGIN + "def f():\n    comm.Barrier()\n    raise ValueError('mine')\nf()\n"
     bare, recorded = both(mpi, tmp_path, text, 1)
@@ -48,6 +50,7 @@ def test_the_traceback_of_an_error_has_the_program_s_lines_only(mpi, tmp_path):
     assert recorded.ranks[0].end["status"] == 1
 
 
+@pytest.mark.slow
 def test_abort_ends_all_ranks_and_what_was_recorded_stays(mpi, tmp_path):
     text = BEGIN + "comm.Barrier()\nif comm.rank == 1: comm.Abort(7)\ncomm.Barrier()\n"
     bare, recorded = both(mpi, tmp_path, text)
@@ -59,6 +62,7 @@ def test_abort_ends_all_ranks_and_what_was_recorded_stays(mpi, tmp_path):
     assert len(first.events) >= 2
 
 
+@pytest.mark.lengthy
 def test_a_rank_that_is_killed_leaves_all_its_calls(mpi, tmp_path):
     text = BEGIN + (
         "import os\nfor _ in range(50): comm.Barrier()\n"
@@ -73,6 +77,7 @@ def test_a_rank_that_is_killed_leaves_all_its_calls(mpi, tmp_path):
     assert len(killed.events) == 51
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_program(tmp_path):
     """By the signal itself, as a shell has to see it; on one rank without a launcher."""
     program = tmp_path / "program.py"
@@ -93,6 +98,7 @@ def test_ctrl_c_ends_the_program(tmp_path):
     assert read_rank(path).end["status"] == 130
 
 
+@pytest.mark.slow
 def test_a_call_that_hangs_is_the_open_call_of_a_rank(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(BEGIN + "import numpy\nprint('go', flush=True)\ncomm.Recv(numpy.zeros(1))\n")
@@ -112,6 +118,7 @@ def read_ranks(tmp_path):
     return [read_rank(path) for path in rank_files(tmp_path / "out.bsp.ranks")]
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_made_costs_the_recording_only(mpi, tmp_path):
     (tmp_path / "out.bsp.ranks").write_text("a file of the user")
     bare, recorded = both(mpi, tmp_path, BEGIN + "comm.Barrier()\nprint(comm.size)\n")
@@ -136,6 +143,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_the_rest_of_the_recording_only(mpi, tmp_path, small_disk):
     program = tmp_path / "program.py"
     program.write_text(MANY + "print('done')\n")
@@ -149,6 +157,7 @@ def test_a_full_disk_costs_the_rest_of_the_recording_only(mpi, tmp_path, small_d
     assert 1000 < len(rank.events) < 5000
 
 
+@pytest.mark.lengthy
 def test_a_program_that_never_calls_mpi_gets_one_sentence(mpi, tmp_path):
     bare, recorded = both(mpi, tmp_path, "print('no mpi')\n")
     assert bare.status == recorded.status == 0
@@ -157,6 +166,7 @@ def test_a_program_that_never_calls_mpi_gets_one_sentence(mpi, tmp_path):
     assert recorded.ranks == []
 
 
+@pytest.mark.slow
 def test_a_program_that_never_finalizes_is_recorded(mpi, tmp_path):
     text = "import mpi4py\nmpi4py.rc.finalize = False\n" + BEGIN + "comm.Barrier()\n"
     _, recorded = both(mpi, tmp_path, text, 1)
@@ -177,6 +187,7 @@ THREADS = (
 )
 
 
+@pytest.mark.slow
 def test_calls_of_other_threads_are_counted(mpi, tmp_path):
     bare, recorded = both(mpi, tmp_path, THREADS, 1)
     assert (bare.status, bare.output) == (recorded.status, recorded.output) == (0, "done\n")
@@ -186,6 +197,7 @@ def test_calls_of_other_threads_are_counted(mpi, tmp_path):
     assert rank.end["other_threads"] >= 200
 
 
+@pytest.mark.slow
 def test_a_process_that_the_program_forks_adds_nothing(mpi, tmp_path):
     text = BEGIN + (
         "import os\ncomm.Barrier()\npid = os.fork()\nif not pid: sys.exit(5)\n"
@@ -200,6 +212,7 @@ def test_a_process_that_the_program_forks_adds_nothing(mpi, tmp_path):
     assert len(rank.events) == 4
 
 
+@pytest.mark.slow
 def test_a_program_can_be_a_module(mpi, tmp_path):
     package = tmp_path / "package"
     package.mkdir()
@@ -220,6 +233,7 @@ def test_a_program_can_be_a_module(mpi, tmp_path):
     assert names == {"<module>"}
 
 
+@pytest.mark.slow
 def test_the_program_is_main(mpi, tmp_path):
     text = BEGIN + (
         "import pickle, atexit\nclass Mine: pass\n"
@@ -242,6 +256,7 @@ def test_the_program_is_main(mpi, tmp_path):
         (("nosuch/out.bsp", "program.py"), "/nosuch"),
     ],
 )
+@pytest.mark.lengthy
 def test_a_mistake_in_the_command_is_one_sentence(words, sentence, tmp_path):
     (tmp_path / "program.py").write_text("print('runs')\n")
     done = subprocess.run(
@@ -268,6 +283,7 @@ print("a word of the join")
 
 
 @pytest.mark.parametrize("compiler", ["cc", "nosuch"])
+@pytest.mark.lengthy
 def test_rank_0_joins_the_files_and_removes_them(mpi, compiler, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(BEGIN + "comm.Barrier()\nif comm.rank == 0: print('done')\n")
@@ -288,6 +304,7 @@ def test_rank_0_joins_the_files_and_removes_them(mpi, compiler, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc here")
+@pytest.mark.slow
 def test_many_ranks_compile_the_shim_once(mpi, tmp_path):
     cache = tmp_path / "cache"
     program = tmp_path / "program.py"

@@ -16,7 +16,13 @@ NO_COMPILER = {"CC": "nosuch", "PATH": "/nosuch"}
 
 
 @pytest.fixture(
-    params=[1, 2, pytest.param(4, marks=pytest.mark.slow)], scope="module", ids=lambda p: f"p{p}"
+    params=[
+        pytest.param(1, marks=pytest.mark.slow),
+        pytest.param(2, marks=pytest.mark.lengthy),
+        pytest.param(4, marks=pytest.mark.slow),
+    ],
+    scope="module",
+    ids=lambda count: f"p{count}",
 )
 def ran(request, mpi, tmp_path_factory):
     folder = tmp_path_factory.mktemp("proxies")
@@ -115,6 +121,7 @@ def test_several_requests_complete_at_one_wait(ran):
         assert len(rows.dones("Waitany")[0]) == 1
 
 
+@pytest.mark.slow
 def test_a_program_that_initializes_mpi_itself_is_recorded(mpi, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

@@ -160,9 +160,8 @@ Neighbor_alltoallw | sb sns sas sts rb rns ras rts comm | to_neighbours(c, $sns,
 COMMUNICATORS = """
 Comm_dup | comm made | | makes(c, made, BY_ALL)
 Comm_dup_with_info | comm info made | | makes(c, made, BY_ALL)
-Comm_idup | comm made req | | started(c, req, NOTHING_ARRIVES); makes(c, made, BY_ALL)
-Comm_idup_with_info | comm info made req | | started(c, req, NOTHING_ARRIVES); \
-    makes(c, made, BY_ALL)
+Comm_idup | comm made req | | copies(c, made, req)
+Comm_idup_with_info | comm info made req | | copies(c, made, req)
 Comm_create | comm group made | | makes(c, made, BY_ALL)
 Comm_create_group | comm group key made | | makes(c, made, BY_SOME)
 Comm_create_from_group | group text info handler made

@@ -121,8 +121,7 @@ static void write_comm(const struct comm *comm)
 
 enum made { BY_ALL, BY_SOME };
 
-/* Note a communicator. made: whether all processes of the parent took part in making it. */
-static struct comm *new_comm(MPI_Comm handle, struct comm *parent, enum made made)
+static struct comm *room_for_comm(void)
 {
     if (comms_count == comms_room) {
         int room = comms_room ? 2 * comms_room : 16;
@@ -132,7 +131,31 @@ static struct comm *new_comm(MPI_Comm handle, struct comm *parent, enum made mad
         comms = wider;
         comms_room = room;
     }
-    struct comm *comm = calloc(1, sizeof *comm);
+    return calloc(1, sizeof(struct comm));
+}
+
+/* Note a communicator that is being made as a copy: MPI cannot be asked about it yet. */
+static void new_copy(MPI_Comm handle, const struct comm *parent)
+{
+    struct comm *comm = room_for_comm();
+    if (!comm)
+        return;
+    *comm = *parent;
+    comm->handle = handle;
+    comm->number = comms_count;
+    comm->children = 0;
+    comm->parent = parent->remote ? UNKNOWN : parent->number;
+    comm->ordinal = parent->remote ? ordinal_among_same(comm) : parent->children - 1;
+    if (parent->number <= SELF)
+        comm->kind = "intra";
+    comms[comms_count++] = comm;
+    write_comm(comm);
+}
+
+/* Note a communicator. made: whether all processes of the parent took part in making it. */
+static struct comm *new_comm(MPI_Comm handle, struct comm *parent, enum made made)
+{
+    struct comm *comm = room_for_comm();
     if (!comm)
         return NULL;
     int inter = 0;

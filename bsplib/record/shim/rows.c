@@ -21,7 +21,7 @@ struct __attribute__((packed)) done {
 
 enum { IN_PLACE = 1, STARTS = 2, COMPLETES = 4, CREATES = 8, RAISED = 16 };
 enum { NOBODY = -1, PROC_NULL = -2, ANY_SOURCE = -3, ROOT = -4 };
-enum { UNKNOWN = -1, NOT_READ = -1 };
+enum { UNKNOWN = -1, WORLD = 0, SELF = 1, NOT_READ = -1 };
 enum { READ_AFTER_NS = 30000, POLL_GAP_NS = 10000 };
 
 static volatile int recording;

@@ -291,6 +291,16 @@ static void makes(struct call *c, MPI_Comm *made, enum made by)
     new_comm(*made, c->comm, by);
 }
 
+static void copies(struct call *c, MPI_Comm *made, MPI_Request *request)
+{
+    started(c, request, NOTHING_ARRIVES);
+    if (!c->comm)
+        return;
+    c->comm->children++;
+    c->row->flags |= CREATES;
+    new_copy(*made, c->comm);
+}
+
 static void spawned(void)
 {
     if (!spawns++ && my_rank == 0)
