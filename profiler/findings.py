@@ -333,7 +333,6 @@ class _Finder:
 
     def supersteps(self) -> Iterator[Finding]:
         """Yield the l of places with more of it than of all else, as one loss."""
-        account = self._account
         sums = self._sums
         others = sums[parts.USEFUL] + sums[parts.TRANSFERS]
         many = (sums[parts.LATENCY] > others) & (self._passed >= MANY_STEPS)
