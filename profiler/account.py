@@ -144,7 +144,7 @@ class Account:
         self.rates = rates
         self.step = superstep_numbers(run)
         """For each record the number of its superstep."""
-        self.behind = _arrived_last(run, self.step)
+        self.behind, self._blamed = _with_blamed(run, _arrived_last(run, self.step))
         """For each record the position of the record that it waited for; of those that
         arrived last their own."""
         self.before = _before(run)
@@ -285,7 +285,40 @@ class Account:
         records = self.run.records
         longer = self.computing(behind).rows(records[behind])
         longer -= self.computing(rows).rows(records[rows])
-        return shared_out(self._idle(rows), longer.clip(min=0))
+        longer = longer.clip(min=0)
+        if self._blamed is not None:
+            self._weigh_blamed(rows, longer)
+        return shared_out(self._idle(rows), longer)
+
+    def _weigh_blamed(self, rows: slice, longer: Ints) -> None:
+        """Weigh what records did for which the trace itself says who waited for them.
+
+        They need not be of the same superstep. So it counts what they did during the wait: their
+        computing part, in which those matter that they did longer, or transfers after it, without
+        the time for which they had no core.
+        """
+        records, behind = self.run.records[rows], self.behind[rows]
+        others = self.run.records[behind]
+        apart = (self.step[rows] != self.step[behind]) | (records["kind"] == Kind.OBLSYNC)
+        apart |= (records["sub"] > 0) | (others["sub"] > 0)
+        chosen = np.flatnonzero(apart & self._blamed[rows])  # type: ignore[index]  # not None
+        if len(chosen) == 0:
+            return
+        records, others, behind = records[chosen], others[chosen], behind[chosen]
+        weights = longer[:, chosen]
+        weights[[GROUPS, LATE]] = 0
+        alike = weights.sum(axis=0) == 0
+        every = self.computing(behind).rows(others)
+        every[[GROUPS, LATE]] = 0
+        weights[:, alike] = every[:, alike]
+        front = _common(records, others["start"] + others["sub"], others["arrive"])
+        weights = shared_out(front, weights)
+        tail = _common(records, others["released"], others["end"])
+        lasted = others["comm_calls"] + others["end"] - others["arrive"]
+        coreless = (tail * (others["comm_ready"].clip(min=0) / np.maximum(lasted, 1))).astype(int)
+        weights[NO_CORE] += coreless
+        weights[CALLS] += tail - coreless
+        longer[:, chosen] = weights
 
     def _book_late(self, rows: slice, late: Ints, parts: Ints) -> None:
         """Book what a process waits for one that began the superstep later.
@@ -355,6 +388,13 @@ class Account:
         return outside
 
 
+def _common(records: NDArray[np.void], low: Ints, high: Ints) -> Ints:
+    """Return how much of the idle time of records lies in some ranges of time."""
+    begin, end = np.maximum(low, records["arrive"]), np.minimum(high, records["released"])
+    common: Ints = (end - begin).clip(min=0)
+    return common
+
+
 def shared_out(amount: Ints, weights: Ints) -> Ints:
     """Divide amounts in proportion to weights, into whole numbers with the same sums.
 
@@ -405,6 +445,16 @@ def _arrived_last(run: Run, step: Ints) -> Ints:
     own = np.flatnonzero(records["arrive"] == records["released"])
     behind[own] = own
     return behind
+
+
+def _with_blamed(run: Run, behind: Ints) -> tuple[Ints, NDArray[np.bool_] | None]:
+    """Put those that the trace blames in place of the last arrivals; mark the records."""
+    if run.waits is None:
+        return behind, None
+    marked = np.zeros(len(behind), bool)
+    marked[run.waits["record"]] = True
+    behind[run.waits["record"]] = run.waits["behind"]
+    return behind, marked
 
 
 def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:

@@ -19,6 +19,8 @@ import networkx
 from bsplib.profiler._sums import RunSums
 from bsplib.profiler.limits import check_graph
 from bsplib.profiler.summary import Cost, Summary
+from bsplib.recording.records import MPI_CALL
+from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.recording.records import Frame, Run, Stack
-    from bsplib.sync_kinds import Kind
 
 __all__ = ["CallGraph", "Cost", "Node", "Summary", "build"]
 
@@ -222,7 +223,13 @@ def _cost_centre(stack: Stack, shown: Stack, kind: Kind) -> _Key:
     below = len(stack) - stack[::-1].index(leaf)
     if below < len(stack):
         name += f" · {stack[below].function.rpartition('.')[2]}"
-    return _Key("cost_centre", name, leaf.file, leaf.line, kind.name.lower())
+    ending = Kind.SYNC if is_call_of_mpi(stack, kind) else kind  # the name of the call says how
+    return _Key("cost_centre", name, leaf.file, leaf.line, ending.name.lower())
+
+
+def is_call_of_mpi(stack: Stack, kind: Kind) -> bool:
+    """Tell whether a superstep ended at a call of MPI by a program of mpi4py."""
+    return stack[-1].file == MPI_CALL and kind != Kind.END
 
 
 def _rooted(callers: list[_Callers]) -> tuple[_Key, list[_Callers]]:

@@ -31,6 +31,7 @@ from bsplib.profiler.kinds import (
     STEPS,
     UNEVEN,
 )
+from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -315,6 +316,8 @@ class _Finder:
 
     def _sharing(self, rows: Ints) -> int:
         """Return how many processes end the supersteps of some records where these end."""
+        if self._run.records["kind"][rows[0]] == Kind.OBLSYNC:
+            return 0  # sender and receiver end it at different calls anyway
         steps = self._steps_of(rows)
         leaves = [origin.chain[-1] for origin in self._callgraph.origins]
         number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}
@@ -330,7 +333,6 @@ class _Finder:
 
     def supersteps(self) -> Iterator[Finding]:
         """Yield the l of places with more of it than of all else, as one loss."""
-        account = self._account
         sums = self._sums
         others = sums[parts.USEFUL] + sums[parts.TRANSFERS]
         many = (sums[parts.LATENCY] > others) & (self._passed >= MANY_STEPS)
@@ -351,9 +353,19 @@ class _Finder:
             sites=self._sites([_Cluster(FIXED, (), int(at[0]), rows, 0, int(rows[0]))]),
             count=len(steps),
             places=len({chain[-1] for chain in chains}),
-            needless=int(np.count_nonzero(account.h_max[steps] == 0)),
+            needless=int(np.count_nonzero(self._are_needless(steps))),
             rows=rows,
         )
+
+    def _are_needless(self, steps: Ints) -> NDArray[np.bool_]:
+        """Mark the supersteps that move no bytes, with mpi4py not even empty messages."""
+        needless: NDArray[np.bool_] = self._account.h_max[steps] == 0
+        if self._run.is_interleaved:
+            sent = np.zeros(len(self._account.h_max), bool)
+            rows = self._run.traffic["record"][self._run.traffic["messages"] > 0]
+            sent[self._account.step[rows]] = True
+            needless &= ~sent[steps]
+        return needless
 
     def bytes(self, uneven: Mapping[tuple[str, ...], int]) -> Iterator[Finding]:
         """Yield the transfers of each cost centre, in a run that is bound by them.

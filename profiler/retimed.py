@@ -46,7 +46,8 @@ def retimed(run: Run, rates: Rates) -> Run:
         lasted = records["end"][inside] - records["start"][inside]
         np.add.at(sub, account.owner[inside], lasted)
     records["sub"] = sub
-    return replace(run, records=records, lifetime=None, meta=run.meta | {"virtual_time": "priced"})
+    meta = run.meta | {"virtual_time": "priced"}
+    return replace(run, records=records, waits=None, lifetime=None, meta=meta)
 
 
 def _set_times(records: NDArray[np.void], rows: Ints, step: Ints, lasts: Ints, price: Ints) -> None:

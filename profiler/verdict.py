@@ -25,6 +25,7 @@ from bsplib.profiler.kinds import (
     ROTATING,
     STEPS,
 )
+from bsplib.profiler.mpi_words import SMALL_MESSAGES, kind_of_steps, who_was_late
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -245,11 +246,17 @@ def _of_computation(finding: Finding, ledger: Ledger) -> str:
     if finding.habit == ROTATING:
         who = "another process each time"
         return f"are lost waiting for {who} {where} (rotating straggler){computes}"
-    name = ProcessNames(ledger.callgraph.run)(finding.pids)
+    run = ledger.callgraph.run
+    name, late = ProcessNames(run)(finding.pids), _listed(who_was_late(run, finding.rows))
     if finding.habit == ONE_OFF:
         once = f"most of it in {_superstep(finding)} for {name}"
-        return f"are lost waiting {where}, {once} (one-off straggler){computes}"
-    return f"are lost waiting for {name} {where} (fixed straggler{_branch(finding)}){computes}"
+        return f"are lost waiting {where}, {once} (one-off straggler{late}){computes}"
+    kind = f"fixed straggler{_branch(finding)}{late}"
+    return f"are lost waiting for {name} {where} ({kind}){computes}"
+
+
+def _listed(more: str) -> str:
+    return f", {more}" if more else ""
 
 
 def _of_bytes(finding: Finding, ledger: Ledger) -> str:
@@ -279,13 +286,21 @@ def _of_blocked(finding: Finding, ledger: Ledger) -> str:
     return f"pass while {who} blocked {where}{once} ({BLOCKED}: {why})"
 
 
+_NEEDLESS = {
+    STEPS: "move no bytes",
+    SMALL_MESSAGES: "send nothing, and could be one with the exchange before",
+}
+"""What supersteps are without which the program would do the same, by their kind."""
+
+
 def _of_supersteps(finding: Finding, ledger: Ledger) -> str:
     most = ", most of them" if finding.places > 1 else ""
-    none = f", {finding.needless} of which move no bytes" if finding.needless else ""
+    kind = kind_of_steps(ledger.callgraph.run, finding.rows)
+    none = f", {finding.needless} of which {_NEEDLESS[kind]}" if finding.needless else ""
     where = _where(finding, ledger.callgraph)
     count = fmt.counted(finding.count, "superstep")
     return (
-        f"are spent for the end of {count}{most} {where}, more than for their work ({STEPS}{none})"
+        f"are spent for the end of {count}{most} {where}, more than for their work ({kind}{none})"
     )
 
 

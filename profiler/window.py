@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.errors import UsageError
+from bsplib.recording.records import waits_among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,4 +53,5 @@ def restricted(run: Run, first: int, last: int) -> Run:
     of_kept = kept[run.traffic["record"]]
     traffic = run.traffic[of_kept]
     traffic["record"] = (np.cumsum(kept) - 1)[traffic["record"]]
-    return replace(run, records=run.records[kept], traffic=traffic, lifetime=None)
+    waits = waits_among(run, kept)
+    return replace(run, records=run.records[kept], traffic=traffic, waits=waits, lifetime=None)

@@ -144,6 +144,30 @@ def check_samples(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         advance(block.rows.nbytes)
 
 
+def check_waits(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
+    """Check that waits are for other processes, and that each record has one at most.
+
+    Args:
+        run: the run.
+        advance: called for each block with the number of bytes that have been checked.
+
+    Raises:
+        TraceError: a wait cannot be true.
+    """
+    if run.waits is None:
+        return
+    ends = {"record": len(run.records), "behind": len(run.records)}
+    pid = run.records["pid"]
+    last = -1
+    for block in _blocks("wait", run.waits):
+        block.check_ranges(ends)
+        record, behind = block.columns["record"], block.columns["behind"]
+        block.refuse(np.diff(record, prepend=last) <= 0, "a record out of order")
+        block.refuse(pid[record] == pid[behind], "a process that waits for itself")
+        last = int(record[-1])
+        advance(block.rows.nbytes)
+
+
 class _Rising:
     """Whether the values of each key rise, from one block to the next."""
 

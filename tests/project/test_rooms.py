@@ -2,8 +2,8 @@
 
 ``tools -> webui -> profiler -> runtime`` and ``apps -> profiler -> runtime``; inside the runtime
 ``running -> recording -> group -> primitives -> transfers -> backends/base``; what records
-programs of mpi4py imports none of them. All are parts of
-the package ``bsplib``: the folders ``profiler``, ``webui`` and ``apps`` stand at the top, and are
+programs of mpi4py imports none of them, and what joins its records stands above recording. All
+are parts of the package ``bsplib``: the folders ``profiler``, ``webui`` and ``apps`` stand at the top, and are
 linked from inside it.
 """
 
@@ -70,6 +70,8 @@ RUNTIME = BACKENDS | {
     "experiments.runs",
     "group",
     "record",
+    "record.join",
+    "record.joining",
     "recording",
     "running",
     "sentences",
@@ -96,6 +98,8 @@ MAY_IMPORT = {
     "experiments.runs": {"experiments", "recording", "running"},
     "group": PORTS | {"experiments", "primitives", "transfers", "machine", "core"},
     "record": set(),
+    "record.join": {"record", "record.joining", "recording"},
+    "record.joining": {"record", "recording", "backends.members"},
     "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
     "running": BACKENDS - {"backends.mpi", "backends.shm", "backends.sim"}
     | {"recording", "group", "experiments", "primitives", "transfers", "machine", "core"},
