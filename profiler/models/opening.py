@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.models.nodes.settle import number
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -50,9 +51,9 @@ def _beyond_runs(prediction: NodePrediction) -> Iterator[str]:
     for name, value in prediction.point.items():
         measured = prediction.model.measured[name]
         if value > max(measured):
-            yield f"{name} = {value:.15g}, where the runs had at most {max(measured):.15g}"
+            yield f"{name} = {number(value)}, where the runs had at most {number(max(measured))}"
         elif value < min(measured):
-            yield f"{name} = {value:.15g}, where the runs had at least {min(measured):.15g}"
+            yield f"{name} = {number(value)}, where the runs had at least {number(min(measured))}"
     if count := len(prediction.refused):
         yield f"what {fmt.counted(count, 'cost centre')} cost here, which the time leaves out"
 

@@ -62,7 +62,7 @@ def test_a_prediction_opens_with_what_is_known_believed_and_never_seen(model):
     lines = predicted(model, "ideal:g=1e-9,l=1e-5").splitlines()
     assert lines[1].startswith("Known: the supersteps and h of ")
     assert lines[2].startswith("Believed: computation goes on by the formulas that fit the runs")
-    assert lines[3].startswith("Never seen: n = 1048576, where the runs had at most 512; p = 64,")
+    assert lines[3].startswith("Never seen: n = 2^20, where the runs had at most 512; p = 64,")
     inside = bsp("predict", "--fit", model, "-n", 4, "--at", "n=256", "--machine", "ideal:l=1e-5")
     assert "Never seen: nothing, the runs reach as far." in inside.output
 
