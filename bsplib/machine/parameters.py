@@ -219,7 +219,7 @@ class Machine:
         g, latency = self.costs(pattern)
         return g * h, latency
 
-    def parts_of(self, relation: HRelation, pattern: str | None, nprocs: int) -> tuple[Any, float]:
+    def parts_of(self, relation: HRelation, pattern: str | None, nprocs: int) -> tuple[Any, Any]:
         """Return the seconds of a superstep for communication and for synchronisation.
 
         This is the only definition of the price of a superstep: virtual processors and
@@ -261,6 +261,11 @@ class Machine:
         return factor * max(nprocs / max(self.measured[-1].p, self.cores), 1.0)
 
     @property
+    def has_state(self) -> bool:
+        """Whether a probe measured how the price of a superstep depends on what came before."""
+        return any(entry.has_state for entry in self.measured)
+
+    @property
     def all_cores(self) -> int | None:
         """The cores of all nodes of a cluster that a user described; None for other Machines."""
         return None if self.nodes is None or self.cores is None else self.nodes * self.cores
@@ -296,8 +301,11 @@ def _measured(entry: Mapping[str, Any]) -> Measured:
     from bsplib.machine.measured import Curve, Measured  # noqa: PLC0415  # few were measured
 
     curves = {name: Curve(**curve) for name, curve in entry["patterns"].items()}
-    cold = None if entry["cold"] is None else Curve(**entry["cold"])
-    return Measured(**{**entry, "patterns": curves, "cold": cold})
+    others = {
+        name: None if entry[name] is None else Curve(**entry[name])
+        for name in ("cold", "late", "evicted")
+    }
+    return Measured(**{**entry, "patterns": curves, **others})
 
 
 def known_machines() -> list[str]:

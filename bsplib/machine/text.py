@@ -53,6 +53,18 @@ g and l (:mod:`bsplib.machine.measured`)::
     bytes = [0, 1048576]              # memory that it touches for the first time
     seconds = [0.0, 4e-4]
 
+From version 3 on an entry may also have::
+
+    evicting_s = 2e-4                 # a computation after which caches hold other data
+
+    [measured.late]                   # additional seconds of a sync, by the ns that one process
+    ns = [0, 1000000]                 # comes later than the others
+    seconds = [0.0, 5e-5]
+
+    [measured.evicted]                # additional seconds of bytes that are exchanged after the
+    bytes = [0, 1048576]              # caches were swept
+    seconds = [0.0, 2e-4]
+
 Name, source and g are required, and cores where there are nodes; a figure that is missing is a
 gap; of an entry of ``measured`` p and empty_s are required. Other entries are errors, and so is a
 later version.
@@ -82,7 +94,7 @@ _TOP = (
 
 VERSION = 3
 """Version of the format. Version 1 has no ``version``, ``host``, ``cores`` and ``measured``, and
-version 2 no ``nodes`` and ``relative_speed``."""
+version 2 no ``nodes`` and ``relative_speed``, and no ``late`` and ``evicted``."""
 
 Values = dict[str, Any]
 

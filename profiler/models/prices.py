@@ -11,6 +11,7 @@ from bsplib.errors import UsageError
 from bsplib.machine import PATTERNS, Machine
 from bsplib.machine.measured import HRelation
 from bsplib.machine.pattern import pattern_of
+from bsplib.profiler.models.state import state_of
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -89,7 +90,13 @@ class ReplayPrices:
 
     def moved(self, timeline: Timeline) -> HRelation:
         """Return what each record moves, as the Machine prices it."""
-        return HRelation(self.relation(timeline), timeline.calls, timeline.cold)
+        found = HRelation(self.relation(timeline), timeline.calls, timeline.cold)
+        if not self.machine.has_state:
+            nothing = np.zeros(len(timeline.position))
+            return found._replace(wait=nothing, apart=nothing)
+        scale = 1.0 if is_of(self.machine, timeline.run) else self.ratio
+        state = state_of(timeline)
+        return found._replace(wait=scale * state.wait_s, apart=scale * state.apart_s)
 
     def machines(self, timeline: Timeline) -> list[Machine]:
         """Return the Machine whose g and l hold for each group of a run."""
