@@ -15,6 +15,7 @@ from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, Predic
 from bsplib.profiler.models.nodes.memory import LARGER_ARRAYS, has_larger_arrays
 from bsplib.profiler.models.nodes.settle import number, words
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.opening import opening
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
@@ -170,13 +171,17 @@ def _summary(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
     machine = prediction.prices.machine
     at = words([prediction.point])
     yield f"{prediction.model.program} at {at}, on {machine.label}"
+    yield from opening(prediction)
+    if prediction.prices.assumption:
+        yield f"assumed: {prediction.prices.assumption}"
     if given := _assumptions(prediction):
         yield f"assumed: {', '.join(given)}"
     count = int(prediction.point[PROCESSES])
     ratio = prediction.prices.ratio_at(count)
     if ratio != 1:
-        shares = prediction.prices.slowdowns and count > (machine.cores or count)
-        why = f"{count} processes share {machine.cores} cores: " if shares else ""
+        cores = machine.all_cores or machine.cores
+        shares = prediction.prices.slowdowns and count > (cores or count)
+        why = f"{count} processes share {cores} cores: " if shares else ""
         yield f"assumed: {why}computation takes {ratio:.3g} times as long as recorded"
     if not (machine.measured or machine.g or machine.l):
         yield "assumed: communication takes no time on this Machine; --machine names another one"
