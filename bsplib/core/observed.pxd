@@ -68,7 +68,7 @@ cdef class ObservedEngine(Engine):
     @cython.locals(superstep=Py_ssize_t)
     cpdef int end(self, object bsp, word kind, word stamp) except -1
     @cython.locals(stamp=word, observer=EngineObserver)
-    cdef word _arrive(self, object bsp) except? 0
+    cdef word _arrive(self) except? 0
     @cython.locals(observer=EngineObserver)
     cdef int _distribute(self, word held) except -1
     @cython.locals(number=Py_ssize_t, observer=EngineObserver)

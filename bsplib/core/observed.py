@@ -17,7 +17,6 @@ except ImportError:
 from bsplib.core.clock import Clock
 from bsplib.core.engine import Engine
 from bsplib.core.traffic import Traffic
-from bsplib.errors import BspError
 from bsplib.sync_kinds import Kind
 
 if not cython.compiled:
@@ -270,7 +269,7 @@ class ObservedEngine(Engine):
         try:
             number = self.checks.check_oblsync(bsp, n)
             superstep = self.superstep
-            stamp = self._arrive(bsp)
+            stamp = self._arrive()
             self.checks.oblsync(bsp, number, stamp)
             self._delivered(_OBLSYNC, superstep)
         finally:
@@ -281,18 +280,15 @@ class ObservedEngine(Engine):
     def end(self, bsp: Any, kind: int, stamp: int) -> int:
         """See :meth:`Engine.end`."""
         superstep = self.superstep
-        Engine.end(self, bsp, kind, stamp | self._arrive(bsp))
+        Engine.end(self, bsp, kind, stamp | self._arrive())
         self._delivered(kind, superstep)
         return 0
 
-    def _arrive(self, bsp: Any) -> int:
+    def _arrive(self) -> int:
         """Tell observers that the program ends a superstep; return the time of arrival."""
         stamp = 0
-        try:
-            for observer in self._observers:
-                stamp |= observer.meet(self)  # one of them gives a time at most
-        except BspError as error:
-            self.checks.fail_for_good(bsp, error)
+        for observer in self._observers:
+            stamp |= observer.meet(self)  # one of them gives a time at most
         return stamp
 
     def _distribute(self, held: int) -> int:

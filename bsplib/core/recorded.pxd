@@ -5,7 +5,7 @@ from bsplib.core.observed cimport ObservedEngine, EngineObserver
 from bsplib.core.stack_keys cimport StackKeys
 from bsplib.core.traffic cimport Traffic
 
-cdef int _END
+cdef int _SYNC, _END
 
 cdef class RecordingObserver(EngineObserver):
     cdef readonly Log log
@@ -24,6 +24,10 @@ cdef class RecordingObserver(EngineObserver):
     cpdef void left(self, ObservedEngine engine) except *
     @cython.locals(log=Log)
     cdef int _write(
+        self, ObservedEngine engine, Py_ssize_t superstep, int kind, int stack, long long released,
+        long long end
+    ) except -1
+    cdef int _try_to_write(
         self, ObservedEngine engine, Py_ssize_t superstep, int kind, int stack, long long released,
         long long end
     ) except -1

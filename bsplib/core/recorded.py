@@ -19,7 +19,7 @@ if not cython.compiled:
     from bsplib.core.atomics import prepare
 prepare()
 
-_END = Kind.END
+_SYNC, _END = Kind.SYNC, Kind.END
 
 
 class RecordingObserver(EngineObserver):
@@ -69,7 +69,11 @@ class RecordingObserver(EngineObserver):
             end = engine.time_ns()
             released = engine.meeting.released
             stack = self._stack_keys.number(0)
-        self._write(engine, superstep, kind, stack, released if released < end else end, end)
+        released = min(released, end)
+        if kind == _SYNC:
+            self._write(engine, superstep, kind, stack, released, end)
+        else:
+            self._try_to_write(engine, superstep, kind, stack, released, end)
 
     def leave(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.leave`."""
@@ -78,7 +82,7 @@ class RecordingObserver(EngineObserver):
     def left(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.left`."""
         stack = self._stack_keys.number(0)
-        self._write(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
+        self._try_to_write(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
         if self._above is not None:
             self.log.leave(self._above, engine.time_ns())
 
@@ -93,12 +97,25 @@ class RecordingObserver(EngineObserver):
     ) -> int:
         """Write a record, and begin the next superstep."""
         log: Any = self.log
-        try:
-            self.traffic.write(log)
-            log.add_superstep(superstep, kind, stack, self._arrive, released, end, engine.comm_ns)
-        except OverflowError:
-            self._overflow()
+        self.traffic.write(log)
+        log.add_superstep(superstep, kind, stack, self._arrive, released, end, engine.comm_ns)
         engine.comm_ns = 0
         log.rest(engine.time_ns())
         log.begin(engine.time_ns())
         return 0
+
+    def _try_to_write(
+        self,
+        engine: ObservedEngine,
+        superstep: int,
+        kind: int,
+        stack: int,
+        released: int,
+        end: int,
+    ) -> int:
+        """Do as :meth:`_write` at the end of ``main``, where a virtual time may be too great."""
+        try:
+            return self._write(engine, superstep, kind, stack, released, end)
+        except OverflowError:
+            self._overflow()
+            return 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from bsplib.backends.base import Port
 from bsplib.core.engine import Engine
 from bsplib.core.observed import EngineObserver, ObservedEngine
 from bsplib.core.records import Record
+from bsplib.errors import BspError
 from bsplib.transfers.checker import check_overlaps
 from bsplib.transfers.registry import Registry
 from bsplib.transfers.watch import Watch
@@ -22,6 +23,7 @@ class Checking(EngineObserver):
         registry: the registered arrays.
         port: the process's connection to the others of the group.
         data_of: returns the data of a record.
+        fail_for_good: raises an error after which the group cannot be used.
     """
 
     def __init__(
@@ -30,15 +32,20 @@ class Checking(EngineObserver):
         registry: Registry,
         port: Port,
         data_of: Callable[[int, Record], Any],
+        fail_for_good: Callable[[BspError], NoReturn],
     ) -> None:
         self._watch = watch
         self._registry = registry
         self._port = port
         self._data_of = data_of
+        self._fail_for_good = fail_for_good
 
     def meet(self, engine: ObservedEngine) -> int:
         """Do as :meth:`finish`, at the end of a superstep."""
-        self.finish(engine)
+        try:
+            self.finish(engine)
+        except BspError as error:
+            self._fail_for_good(error)
         return 0
 
     def finish(self, engine: Engine) -> None:

@@ -134,7 +134,13 @@ class GroupState(Calls):
     def _new_checking(self) -> Checking | None:
         if self._watch is None:
             return None
-        return Checking(self._watch, self._registry, self._port, self._supersteps.data_of)
+        return Checking(
+            self._watch,
+            self._registry,
+            self._port,
+            self._supersteps.data_of,
+            self._fail_for_good,
+        )
 
     def _new_engine(self, checks: Checks) -> Engine:
         """Return the engine of the group: one that is observed, where anybody observes it."""
