@@ -9,17 +9,20 @@ cdef word _SYNC, _OBLSYNC
 cdef class EngineObserver:
     cpdef long long meet(self, ObservedEngine engine) except -1
     cpdef void arrived(self, ObservedEngine engine) except *
-    cpdef void delivered(self, ObservedEngine engine, int kind, Py_ssize_t superstep) except *
+    cpdef int delivered(self, ObservedEngine engine, int kind, Py_ssize_t superstep) except -1
     cpdef void leave(self, ObservedEngine engine) except *
     cpdef void left(self, ObservedEngine engine) except *
 
 cdef class ObservedEngine(Engine):
     cdef readonly Clock clock
     cdef Traffic _traffic
-    cdef tuple _observers
+    cdef EngineObserver _recorder
+    cdef EngineObserver _checker
     cdef public long long comm_ns
 
-    cpdef void observe(self, Clock clock, Traffic traffic, tuple observers) except *
+    cpdef void observe(
+        self, Clock clock, Traffic traffic, EngineObserver recorder, EngineObserver checker
+    ) except *
     cpdef long long begin_call(self) except? -1
     cpdef int end_call(self, long long began) except -1
     cpdef long long time_ns(self) noexcept
@@ -67,13 +70,9 @@ cdef class ObservedEngine(Engine):
     cdef int oblsync(self, object bsp, object n) except -1
     @cython.locals(superstep=Py_ssize_t)
     cpdef int end(self, object bsp, word kind, word stamp) except -1
-    @cython.locals(stamp=word, observer=EngineObserver)
+    @cython.locals(stamp=word)
     cdef word _arrive(self) except? 0
-    @cython.locals(observer=EngineObserver)
     cdef int _distribute(self, word held) except -1
-    @cython.locals(number=Py_ssize_t, observer=EngineObserver)
-    cdef void _delivered(self, int kind, Py_ssize_t superstep) except *
-    @cython.locals(observer=EngineObserver)
+    cdef int _delivered(self, int kind, Py_ssize_t superstep) except -1
     cpdef void leave(self) except *
-    @cython.locals(observer=EngineObserver)
     cpdef void left(self) except *

@@ -7,7 +7,6 @@ anybody observes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 try:
@@ -40,14 +39,18 @@ class EngineObserver:
     def arrived(self, engine: ObservedEngine) -> None:
         """Take notice that the transfers of all processes are here, and none is executed yet."""
 
-    def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> None:
+    def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:  # noqa: ARG002
         """Take notice that a superstep has ended.
 
         Args:
             engine: that has ended it.
             kind: the way in which it ended.
             superstep: its number.
+
+        Returns:
+            0; see :mod:`bsplib.core.delivering`.
         """
+        return 0
 
     def leave(self, engine: ObservedEngine) -> None:
         """Take notice that the program leaves the group, a sub-group."""
@@ -59,18 +62,26 @@ class EngineObserver:
 class ObservedEngine(Engine):
     """An engine that measures the time of calls, counts what they transfer, and is observed."""
 
-    def observe(self, clock: Clock | None, traffic: Traffic | None, observers: Any) -> None:
+    def observe(
+        self,
+        clock: Clock | None,
+        traffic: Traffic | None,
+        recorder: EngineObserver | None,
+        checker: EngineObserver | None,
+    ) -> None:
         """Begin to observe, before the first call.
 
         Args:
             clock: of this process where its time is virtual; it stands still in calls.
             traffic: counts what is transferred; None where nobody asks for it.
-            observers: who is told of events. The first one is told first that the program ends
-                a superstep, and last that the superstep has ended.
+            recorder: is told first that the program ends a superstep, and last that the superstep
+                has ended, so that it measures what the checker does, too.
+            checker: is told of the same events.
         """
         self.clock: Any = clock
         self._traffic: Any = traffic
-        self._observers: Sequence[EngineObserver] = observers
+        self._recorder: Any = recorder
+        self._checker: Any = checker
         self.comm_ns = 0
         """Time spent inside calls in this superstep; it stays 0 where time is virtual."""
 
@@ -281,36 +292,37 @@ class ObservedEngine(Engine):
         """See :meth:`Engine.end`."""
         superstep = self.superstep
         Engine.end(self, bsp, kind, stamp | self._arrive())
-        self._delivered(kind, superstep)
-        return 0
+        return self._delivered(kind, superstep)
 
     def _arrive(self) -> int:
         """Tell observers that the program ends a superstep; return the time of arrival."""
         stamp = 0
-        for observer in self._observers:
-            stamp |= observer.meet(self)  # one of them gives a time at most
+        if self._recorder is not None:
+            stamp = self._recorder.meet(self)
+        if self._checker is not None:
+            self._checker.meet(self)
         return stamp
 
     def _distribute(self, held: int) -> int:
         """See :meth:`Engine._distribute`."""
-        for observer in self._observers:
-            observer.arrived(self)
+        if self._checker is not None:
+            self._checker.arrived(self)
         return Engine._distribute(self, held)
 
-    def _delivered(self, kind: int, superstep: int) -> None:
+    def _delivered(self, kind: int, superstep: int) -> int:
         """Tell observers that a superstep has ended."""
-        number = len(self._observers)
-        while number:
-            number -= 1
-            observer: EngineObserver = self._observers[number]
-            observer.delivered(self, kind, superstep)
+        if self._checker is not None:
+            self._checker.delivered(self, kind, superstep)
+        if self._recorder is not None:
+            self._recorder.delivered(self, kind, superstep)
+        return 0
 
     def leave(self) -> None:
         """See :meth:`Engine.leave`."""
-        for observer in self._observers:
-            observer.leave(self)
+        if self._recorder is not None:
+            self._recorder.leave(self)
 
     def left(self) -> None:
         """See :meth:`Engine.left`."""
-        for observer in self._observers:
-            observer.left(self)
+        if self._recorder is not None:
+            self._recorder.left(self)

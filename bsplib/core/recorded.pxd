@@ -18,7 +18,7 @@ cdef class RecordingObserver(EngineObserver):
 
     cpdef long long meet(self, ObservedEngine engine) except -1
     @cython.locals(end=cython.longlong, released=cython.longlong, stack=int)
-    cpdef void delivered(self, ObservedEngine engine, int kind, Py_ssize_t superstep) except *
+    cpdef int delivered(self, ObservedEngine engine, int kind, Py_ssize_t superstep) except -1
     cpdef void leave(self, ObservedEngine engine) except *
     @cython.locals(stack=int)
     cpdef void left(self, ObservedEngine engine) except *

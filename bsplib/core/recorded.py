@@ -60,7 +60,7 @@ class RecordingObserver(EngineObserver):
         self.log.arrive(self._arrive, engine.comm_ns)
         return self._arrive
 
-    def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> None:
+    def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:
         """See :meth:`EngineObserver.delivered`."""
         end = released = self._arrive
         if kind == _END:
@@ -71,9 +71,8 @@ class RecordingObserver(EngineObserver):
             stack = self._stack_keys.number(0)
         released = min(released, end)
         if kind == _SYNC:
-            self._write(engine, superstep, kind, stack, released, end)
-        else:
-            self._try_to_write(engine, superstep, kind, stack, released, end)
+            return self._write(engine, superstep, kind, stack, released, end)
+        return self._try_to_write(engine, superstep, kind, stack, released, end)
 
     def leave(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.leave`."""

@@ -68,6 +68,7 @@ class Checking(EngineObserver):
             [*incoming], self._watch, self._registry, self._data_of, self._port.members, engine.pid
         )
 
-    def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> None:  # noqa: ARG002
+    def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:  # noqa: ARG002
         """Begin to watch the next superstep."""
         self._watch.begin(self._registry)
+        return 0

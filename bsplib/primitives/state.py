@@ -17,7 +17,7 @@ from bsplib.core.box import Box
 from bsplib.core.calls import Calls
 from bsplib.core.engine import Engine
 from bsplib.core.engine_state import Checks
-from bsplib.core.observed import EngineObserver, ObservedEngine
+from bsplib.core.observed import ObservedEngine
 from bsplib.core.recorded import RecordingObserver
 from bsplib.core.values import SlowValues, Values
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
@@ -146,10 +146,8 @@ class GroupState(Calls):
         """Return the engine of the group: one that is observed, where anybody observes it."""
         port, recording = self._port, self._recording
         recorder = None if recording is None else recording.observer
-        observers: tuple[EngineObserver, ...] = tuple(
-            each for each in (recorder, self._checking) if each is not None
-        )
-        is_observed = bool(observers) or port.clock is not None
+        watched = recorder is not None or self._checking is not None
+        is_observed = watched or port.clock is not None
         engine = (ObservedEngine if is_observed else Engine)(
             port.pid,
             port.nprocs,
@@ -161,7 +159,7 @@ class GroupState(Calls):
         )
         if isinstance(engine, ObservedEngine):
             traffic = None if recorder is None else recorder.traffic
-            engine.observe(port.clock, traffic, observers)
+            engine.observe(port.clock, traffic, recorder, self._checking)
         return engine
 
     @property
