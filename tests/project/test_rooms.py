@@ -273,7 +273,10 @@ PURE = [
     *(f"bsplib/{name}.py" for name in ("errors", "group")),
     *(f"bsplib/recording/{name}.py" for name in ("records", "trace", "trace_document")),
     *(f"bsplib/transfers/{name}.py" for name in ("delivery", "messages", "place", "registry")),
-    *(f"bsplib/{name}.py" for name in ("primitives/superstep", "transfers/target")),
+    *(
+        f"bsplib/{name}.py"
+        for name in ("primitives/oblivious", "primitives/superstep", "transfers/target")
+    ),
     *(f"profiler/{name}.py" for name in ("costs", "callgraph", "summary", "critical", "format")),
     "webui/services.py",
 ]
