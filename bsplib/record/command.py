@@ -102,7 +102,7 @@ def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder | P
         program=program,
         arguments=arguments,
         join=[sys.executable, "-m", JOIN, *command] if there else None,
-        by_hand=shlex.join(["python", "-m", JOIN, f"{out}.ranks", str(out)]),
+        by_hand=shlex.join(["bsp", "recover", f"{out}.ranks"]),
         recorded=f"recorded in {out}: {shlex.join(['bsp', 'report', str(out)])}",
     )
     try:
