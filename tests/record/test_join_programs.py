@@ -13,7 +13,7 @@ import pytest
 import bsplib
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import h_relation, superstep_numbers
-from bsplib.profiler.kinds import BLOCKED, COMMUNICATION, CORE, FAN_IN, FIXED, STEPS
+from bsplib.profiler.kinds import BLOCKED, COMMUNICATION, CORE, FAN_IN, FIXED
 from bsplib.profiler.losses import book
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
@@ -62,7 +62,6 @@ FAULTS = {
     "late_sender": (FIXED, (1,), "late sender"),
     "late_receiver": (FIXED, (1,), "late receiver"),
     "fan_in": (FAN_IN, (0,), "fan-in"),
-    "small": (STEPS, (), "too many small messages"),
     "sleep": (BLOCKED, (1,), "blocked"),
 }
 
