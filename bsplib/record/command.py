@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bsplib.output_file import TRACE, obstacle
-from bsplib.record.job import Job, rank_of_environment, say
 from bsplib.record.libraries import NoShimError
 from bsplib.record.program import run_program
+from bsplib.record.recorded_program import RecordedProgram, rank_of_environment, say
 from bsplib.record.recorder import ShimRecorder
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder | P
     folder = f"{out.absolute()}.ranks"
     command = [folder, str(out.absolute())]
     there = importlib.util.find_spec(JOIN) is not None
-    job = Job(
+    job = RecordedProgram(
         folder=folder,
         program=program,
         arguments=arguments,

@@ -24,9 +24,9 @@ from typing import Any
 
 from bsplib.record.events import ENDED, HEAD_BYTES, MAGIC, STOPPED, WORLD, file_name, rank_files
 from bsplib.record.frames import hashes
-from bsplib.record.job import PATIENCE_MS, Job, say
 from bsplib.record.proxies import NOT_COVERED, Proxies
 from bsplib.record.python_rows import PythonRows
+from bsplib.record.recorded_program import PATIENCE_MS, RecordedProgram, say
 
 _MODULE = "mpi4py.MPI"
 
@@ -39,7 +39,7 @@ class ProxyRecorder:
         is_first: whether this rank prints sentences, as far as the launcher tells.
     """
 
-    def __init__(self, job: Job, *, is_first: bool) -> None:
+    def __init__(self, job: RecordedProgram, *, is_first: bool) -> None:
         self._job, self._is_first = job, is_first
         self._rows: PythonRows | None = None
         self._mpi: Any = None
@@ -47,7 +47,7 @@ class ProxyRecorder:
         self._pid = os.getpid()
         self.status: int | None = None
         """Exit status of the program, where it is known."""
-        sys.meta_path.insert(0, _Finder(self._imported))
+        sys.meta_path.insert(0, _MpiFinder(self._imported))
         atexit.register(self._end)
 
     # -- begin ------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def _is_complete(path: Path) -> bool:
     return len(head) == HEAD_BYTES and head[len(MAGIC)] in (ENDED, STOPPED)
 
 
-class _Finder(MetaPathFinder):
+class _MpiFinder(MetaPathFinder):
     """Finds ``mpi4py.MPI`` as others do, and tells when it has been imported."""
 
     def __init__(self, imported: Callable[[Any], None]) -> None:
@@ -204,11 +204,11 @@ class _Finder(MetaPathFinder):
         sys.meta_path.remove(self)  # for the search of the others, and for good
         spec = find_spec(fullname)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Told(spec.loader, self._imported)
+            spec.loader = _ToldLoader(spec.loader, self._imported)
         return spec
 
 
-class _Told(Loader):
+class _ToldLoader(Loader):
     """Loads a module by another loader, and tells when it is there."""
 
     def __init__(self, loader: Loader, imported: Callable[[Any], None]) -> None:

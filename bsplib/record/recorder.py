@@ -26,8 +26,14 @@ from typing import Any
 
 from bsplib.record import frames
 from bsplib.record.build import cache_folder, compiled_shim
-from bsplib.record.job import PATIENCE_MS, RANKS, Job, rank_of_environment, say
 from bsplib.record.libraries import Library, NoShimError, find_library
+from bsplib.record.recorded_program import (
+    PATIENCE_MS,
+    RANKS,
+    RecordedProgram,
+    rank_of_environment,
+    say,
+)
 
 _SIZES = (
     ("PMI_SIZE", "MPI_LOCALNRANKS"),
@@ -53,7 +59,7 @@ class ShimRecorder:
         NoShimError: the shim is not there, and cannot be compiled.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: RecordedProgram) -> None:
         cache = cache_folder()
         library = find_library(cache)
         path = compiled_shim(library, cache)
@@ -67,7 +73,7 @@ class ShimRecorder:
         self._stacks = frames.Stacks(self._write_stack)
         self._set_up(job, library)
 
-    def _set_up(self, job: Job, library: Library) -> None:
+    def _set_up(self, job: RecordedProgram, library: Library) -> None:
         header = json.dumps(job.header(library.name, "shim"))[1:-1] + ","
         command = None
         if job.join is not None:

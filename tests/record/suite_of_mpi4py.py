@@ -23,58 +23,76 @@ import click
 from tests.mpi_installations import ALL, Mpi
 
 _OUTCOME = re.compile(
-    r"^(\w+ \([\w.]+\)) \.\.\. (ok|FAIL|ERROR|skipped|expected failure)?", re.MULTILINE
+    r"^(\w+ \([\w.]+\)) \.\.\. (?:.*\n)??.*?(ok|FAIL|ERROR|skipped|expected failure)", re.MULTILINE
 )
 _BROKEN = re.compile(r"^(?:FAIL|ERROR): (\w+ \([\w.]+\))", re.MULTILINE)
+_EACH_RANK = """
+import os, runpy, sys
+names = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
+rank = next((os.environ[name] for name in names if name in os.environ), "0")
+os.dup2(os.open(f"{sys.argv.pop(1)}/{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+sys.path[0] = os.path.abspath("test")
+sys.argv[0] = "test/main.py"
+runpy.run_path("test/main.py", run_name="__main__")
+"""
+"""Runs the tests with a file for what each rank prints: lines of several ranks would be mixed."""
+
+_Outcomes = dict[tuple[str, str], str]
+"""How a test ended, by the rank and the name of the test."""
 
 
 def outcomes(text: str) -> dict[str, str]:
-    """Return how each test ended, by the worst that a rank has printed of it."""
-    found: dict[str, str] = {}
-    for name, outcome in _OUTCOME.findall(text):
-        found[name] = found.get(name) or outcome
-    return found | dict.fromkeys(_BROKEN.findall(text), "failed")
+    """Return how each test ended."""
+    return dict(_OUTCOME.findall(text)) | dict.fromkeys(_BROKEN.findall(text), "failed")
 
 
 def _run(
-    mpi: Mpi, nprocs: int, folder: Path, options: list[str], out: Path | None, limit: float
-) -> str:
-    recorder = [] if out is None else ["-m", "bsplib.record", str(out)]
-    words = [sys.executable, *recorder, "test/main.py", "-v", *options]
-    process = subprocess.Popen(
-        mpi.start(nprocs, *words),
-        cwd=folder,
-        env=mpi.whole_environment(nprocs),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    begin = time.monotonic()
-    try:
-        text, _ = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        process.terminate()
-        text, _ = process.communicate()
-        text += f"\nended after {limit} s\n"
-    kind = "bare" if out is None else "recorded"
-    print(f"  {kind}: {len(outcomes(text))} tests, {time.monotonic() - begin:.0f} s", flush=True)
-    return text
+    mpi: Mpi, nprocs: int, folder: Path, options: list[str], limit: float, *, recorded: bool
+) -> _Outcomes:
+    with tempfile.TemporaryDirectory() as name:
+        temporary = Path(name)
+        program = temporary / "each_rank.py"
+        program.write_text(_EACH_RANK, encoding="utf-8")
+        recorder = ["-m", "bsplib.record", str(temporary / "out.bsp")] * recorded
+        words = [sys.executable, *recorder, str(program), name, "-v", *options]
+        begin = time.monotonic()
+        try:
+            subprocess.run(
+                mpi.start(nprocs, *words),
+                cwd=folder,
+                env=mpi.whole_environment(nprocs),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=limit,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            print(f"  ended after {limit:.0f} s")
+        found = {
+            (path.stem, test): outcome
+            for path in temporary.glob("*.txt")
+            for test, outcome in outcomes(path.read_text(errors="replace")).items()
+        }
+    kind = "recorded" if recorded else "bare"
+    seconds = time.monotonic() - begin
+    print(f"  {kind}: {len(found)} tests of all ranks, {seconds:.0f} s", flush=True)
+    return found
 
 
 def _compare(mpi: Mpi, nprocs: int, folder: Path, options: list[str], limit: float) -> int:
     """Return how many tests end otherwise under the recorder."""
     print(f"{mpi.title}, p = {nprocs}", flush=True)
-    with tempfile.TemporaryDirectory() as temporary:
-        bare = outcomes(_run(mpi, nprocs, folder, options, None, limit))
-        out = Path(temporary, "out.bsp")
-        text = _run(mpi, nprocs, folder, options, out, limit)
-    recorded = outcomes(text)
-    different = [name for name in bare if recorded.get(name) != bare[name]]
+    bare, recorded = (
+        _run(mpi, nprocs, folder, options, limit, recorded=recorded) for recorded in (False, True)
+    )
+    different = [
+        test for test in bare.keys() | recorded.keys() if bare.get(test) != recorded.get(test)
+    ]
     failed = sum(outcome == "failed" for outcome in recorded.values())
     print(f"  {failed} fail under the recorder; {len(different)} end otherwise than without")
-    for name in different:
-        print(f"    {name}: {bare[name] or 'no word'}, recorded {recorded.get(name, 'absent')}")
+    for rank, name in sorted(different):
+        words = (each.get((rank, name), "absent") for each in (bare, recorded))
+        print(f"    rank {rank}, {name}: {' and recorded '.join(words)}")
     return len(different)
 
 

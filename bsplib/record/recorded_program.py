@@ -14,6 +14,8 @@ FORMAT = 1
 PATIENCE_MS = 10_000
 """How long rank 0 waits at the end for the files of the others."""
 
+_JOBS = ("PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID")
+"""Variables of the environment that are the same for all ranks of a job, and differ by job."""
 RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
 
@@ -28,7 +30,7 @@ def rank_of_environment() -> int:
 
 
 @dataclass
-class Job:
+class RecordedProgram:
     """What is recorded, and where."""
 
     folder: str
@@ -51,6 +53,7 @@ class Job:
         """Return what is known before MPI is."""
         return {
             "format": FORMAT,
+            "run": " ".join(os.environ[name] for name in _JOBS if name in os.environ),
             "mpi": mpi,
             "program": self.program,
             "arguments": self.arguments,
