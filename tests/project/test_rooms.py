@@ -3,8 +3,8 @@
 ``tools -> webui -> profiler -> runtime`` and ``apps -> profiler -> runtime``; inside the runtime
 ``running -> recording -> group -> primitives -> transfers -> backends/base``; what records
 programs of mpi4py imports none of them, and what joins its records stands above recording. All
-are parts of the package ``bsplib``: the folders ``profiler``, ``webui`` and ``apps`` stand at the top, and are
-linked from inside it.
+are parts of the package ``bsplib``: the folders ``profiler``, ``webui`` and ``apps`` stand at the
+top, and are linked from inside it.
 """
 
 from __future__ import annotations

@@ -63,14 +63,6 @@ def fan_in():
         WORLD.Barrier()
 
 
-def small():
-    """Very many messages of 8 bytes go to and fro."""
-    value, other = np.zeros(1), np.zeros(1)
-    right = (WORLD.rank + 1) % WORLD.size
-    for _ in range(200 * ROUNDS):
-        WORLD.Sendrecv(value, right, 0, other, MPI.ANY_SOURCE)  # named
-
-
 def sleep():
     """Process 1 sleeps."""
     for _ in range(ROUNDS):

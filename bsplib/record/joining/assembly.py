@@ -27,6 +27,7 @@ from bsplib.recording.records import (
     TRAFFIC,
     WAIT,
     Direction,
+    Frame,
     GroupInfo,
     Run,
     Stack,
@@ -279,7 +280,7 @@ def _stacks(laid: _Laid) -> tuple[tuple[Stack, ...], Ints]:
         row = int(laid.last[pid])
         before = of_record[row - 1] if row > laid.first[pid] else _first_stack(calls, pid)
         whole = list(stacks)[before][:1] if before >= 0 else ()
-        outer = whole or described_stack(calls, pid)
+        outer = whole or _outermost(calls, pid)
         of_record[row] = stacks.setdefault(outer, len(stacks))
     return tuple(stacks), of_record
 
@@ -289,10 +290,8 @@ def _first_stack(calls: Calls, pid: int) -> int:
     return int(calls.stack[first]) if stop > first else -1
 
 
-def described_stack(calls: Calls, pid: int) -> Stack:
+def _outermost(calls: Calls, pid: int) -> Stack:
     """Return a stack for a process that made no call."""
-    from bsplib.recording.records import Frame  # noqa: PLC0415
-
     return (Frame(str(calls.ranks[pid].header.get("program", "")), "<module>", 1, 1),)
 
 
