@@ -396,12 +396,12 @@ def _by_sort(rows: list[seeds.StageRow], count: int) -> Iterator[Item]:
         gained = {name: seeds.gains(rows, stage, machine) for name, machine in machines.items()}
         ours = "; ".join(f"{name}: {seeds.spread(each, '+')}" for name, each in gained.items())
         printed = PAPER[stage].sort_gain
-        other = [
-            name
-            for name, each in gained.items()
-            if (median(each) > 0) != (float(printed.rstrip("%")) > 0)
-        ]
+        sign = 1 if float(printed.rstrip("%")) > 0 else -1
+        middles = {name: sign * round(median(each)) for name, each in gained.items()}
+        other = [name for name, each in middles.items() if each < 0]
+        none = [name for name, each in middles.items() if not each]
         turns = f"turned round on {', '.join(other)}" if other else "its sign is that of print"
+        turns += f", none on {', '.join(none)}" if none else ""
         why = f"time in print, w + g h + l in ours, {count} seeds; {turns}"
         yield Item(
             *(JARVIS, "section 4.3", f"gain of the sort by {what}", printed, ours, why, _SEEDS)

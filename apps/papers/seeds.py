@@ -166,7 +166,8 @@ def by_stage(rows: Iterable[StageRow]) -> dict[str, list[StageRow]]:
 def spread(values: Iterable[float], sign: str = "") -> str:
     """Return the median of percentages, and their range, as text."""
     known = sorted(values)
-    middle, least, most = (f"{each:{sign}.0f}%" for each in (median(known), known[0], known[-1]))
+    shown = (round(each) for each in (median(known), known[0], known[-1]))
+    middle, least, most = (f"{each:{sign}d}%" for each in shown)
     return f"{middle} ({least} to {most})"
 
 
