@@ -44,7 +44,8 @@ def describe_repeats(runs: Sequence[OpenRun], number: int, query: Mapping[str, s
 
     Returns:
         ``runs`` (the repeats, by number) and ``median`` (the one of median time), ``least_s`` and
-        ``greatest_s`` (of their elapsed times), and ``intervals``: for each sentence of the run
+        ``greatest_s`` (of their elapsed times), ``account_s`` (the same of each part of the
+        account), and ``intervals``: for each sentence of the run
         that is shown its position in the verdict, the least and greatest seconds, in how many
         runs it was found, whether these are most, and this as a text. Those that hold in most
         runs are first.
@@ -73,6 +74,7 @@ def describe_repeats(runs: Sequence[OpenRun], number: int, query: Mapping[str, s
         "median": middle,
         "least_s": min(times),
         "greatest_s": max(times),
+        "account_s": {part: list(each) for part, each in repeats.account_s().items()},
         "intervals": intervals,
     }
 

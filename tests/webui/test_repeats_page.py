@@ -67,6 +67,9 @@ def test_a_page_shows_the_run_of_median_time_with_intervals_and_any_other_by_cho
         show(tab, url)
         verdict = tab.locator("#verdict li")
         expect(verdict.first).to_contain_text("(400 µs to 600 µs, in 5 of 5 runs)")
+        tab.locator('#account .part[data-part="imbalance"]').click()
+        expect(tab.locator(".account-places b")).to_contain_text("; 400 µs to 750 µs in 5 runs")
+        tab.go_back()
         facts = tab.locator(".facts")
         expect(facts).to_contain_text("the run of median time of 5: 1.80 ms to 2.50 ms")
         assert "run=" not in tab.url

@@ -37,9 +37,17 @@ export function createAccount({ store }) {
     store.update({ metric: store.state.metric === name ? "loss" : name, node: null, edge: null });
   }
 
-  function segment(part, elapsed, chosen) {
+  /* Between which times a part was in the repeats of the run; empty where there are none. */
+  function interval({ account, run, repeats }, { name }) {
+    if (repeats === null || account !== run.account) return "";
+    const [least, greatest] = repeats.account_s[name].map(seconds);
+    return `; ${least} to ${greatest} in ${repeats.runs.length} runs`;
+  }
+
+  function segment(model, part, elapsed, chosen) {
     const share = part.seconds / elapsed;
-    const text = `${part.title}: ${seconds(part.seconds)} of ${seconds(elapsed)}, ${percent(share)}`;
+    const text = `${part.title}: ${seconds(part.seconds)} of ${seconds(elapsed)}, ${percent(share)}${
+      interval(model, part)}`;
     const element = button("", () => choose(part.name), { class: "part", "data-part": part.name,
       title: text, "aria-label": text, "aria-pressed": String(part.name === chosen) });
     element.style.flexGrow = String(share);
@@ -84,7 +92,7 @@ export function createAccount({ store }) {
       .map((pid) => `${processName(hosts, pid)} ${seconds(part.processes[pid])}`);
     const causes = part.causes.slice(0, MOST).flatMap((each, position) =>
       (position > 0 ? ["; ", cause(model, each)] : [cause(model, each)]));
-    return [html("b", {}, `${part.title}: ${seconds(part.seconds)} on average`),
+    return [html("b", {}, `${part.title}: ${seconds(part.seconds)} on average${interval(model, part)}`),
       ...(places.length ? [html("span", {}, "at ", ...places)] : []),
       ...(causes.length ? [html("span", { class: "causes" }, "caused by ", ...causes)] : []),
       who.length ? html("span", { class: "who" }, `most of it in ${who.join(", ")}`) : null].filter(Boolean);
@@ -93,7 +101,7 @@ export function createAccount({ store }) {
   function show(model, { metric }) {
     const { parts, elapsed_s: elapsed } = model.account;
     host.hidden = elapsed === 0;
-    pieces = parts.filter(({ seconds: mine }) => mine > 0).map((part) => segment(part, elapsed, metric));
+    pieces = parts.filter(({ seconds: mine }) => mine > 0).map((part) => segment(model, part, elapsed, metric));
     bar.setAttribute("aria-label", `What ${seconds(elapsed)} were used for`);
     bar.replaceChildren(...pieces.map(({ element }) => element));
     const chosen = parts.find(({ name }) => name === metric && isPart(metric));

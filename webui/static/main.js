@@ -223,7 +223,7 @@ function start() {
   startSides();
   const panel = (id, create) => create(byId(id), context);
   parts = [
-    [header, ["model", "repeats"]], [createAccount(context), ["model", "metric"]],
+    [header, ["model", "repeats"]], [createAccount(context), ["model", "metric", "repeats"]],
     [createVerdict(context), ["model", "repeats"]], [createBrush(context), ["brush"]],
     [createPaths(context), ["model", "metric"]], [createLegend(), ["model", "metric"]],
     [createChain(context), ["model", "metric", "node"]], [createDetail(context), SELECTED_BY],
