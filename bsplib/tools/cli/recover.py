@@ -49,4 +49,6 @@ def say_written(target: Path, run: Run) -> None:
     path = visible(str(target))
     if run.absent:
         click.echo(f"{run.meta['error']}; give further folders, if there are any", err=True)
-    click.echo(f"wrote {path}: {run.nprocs} processes, {number} supersteps: bsp report {path}")
+    processes = f"{run.nprocs} process{'es' * (run.nprocs != 1)}"
+    supersteps = f"{number} superstep{'s' * (number != 1)}"
+    click.echo(f"wrote {path}: {processes}, {supersteps}: bsp report {path}")
