@@ -25,7 +25,6 @@ cdef class ObservedEngine(Engine):
     ) except *
     cpdef long long begin_call(self) except? -1
     cpdef int end_call(self, long long began) except -1
-    cpdef long long time_ns(self) noexcept
     @cython.locals(began=cython.longlong)
     cdef int put(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
     @cython.locals(began=cython.longlong)
@@ -52,8 +51,7 @@ cdef class ObservedEngine(Engine):
     cdef object move(self, object bsp)
     @cython.locals(began=cython.longlong)
     cdef object hpmove(self, object bsp)
-    cdef void _count(self, int to, word nbytes) noexcept
-    @cython.locals(number=Py_ssize_t)
+    @cython.locals(number=Py_ssize_t, get=tuple)
     cdef int _count_gets(self, Py_ssize_t before) except -1
     @cython.locals(at=word)
     cdef word _room(self, int to, word slot, word first, word nbytes) except 0
@@ -76,3 +74,8 @@ cdef class ObservedEngine(Engine):
     cdef int _delivered(self, int kind, Py_ssize_t superstep) except -1
     cpdef void leave(self) except *
     cpdef void left(self) except *
+
+cdef long long _begin(ObservedEngine engine) except? -1
+cdef int _end(ObservedEngine engine, long long began) except -1
+@cython.locals(traffic=Traffic)
+cdef int _count(ObservedEngine engine, int to, word nbytes) except -1

@@ -88,115 +88,99 @@ class ObservedEngine(Engine):
     # -- the time of calls --------------------------------------------------------------------
 
     def begin_call(self) -> int:
-        """Stop the virtual clock, or read the real one; return what :meth:`end_call` needs."""
-        if self.clock is not None:
-            self.clock.enter()
-            return 0
-        return now_ns()
+        """Begin a call, or a part of one; return what :meth:`end_call` needs."""
+        return _begin(self)
 
     def end_call(self, began: int) -> int:
-        """Let the virtual clock run again, or add the time of the call to communication."""
-        if self.clock is not None:
-            self.clock.leave()
-        else:
-            self.comm_ns += now_ns() - began
-        return 0
-
-    def time_ns(self) -> int:
-        """Return the time of this process, which may be virtual."""
-        return now_ns() if self.clock is None else self.clock.now()
+        """End a call, or a part of one."""
+        return _end(self, began)
 
     def put(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
         """See :meth:`Engine.put`."""
-        began = self.begin_call()
+        began = _begin(self)
         try:
             return Engine.put(self, bsp, pid, src, dst, offset, at)
         finally:
-            self.end_call(began)
+            _end(self, began)
 
     def hpput(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
         """See :meth:`Engine.hpput`."""
-        began = self.begin_call()
+        began = _begin(self)
         try:
             return Engine.hpput(self, bsp, pid, src, dst, offset, at)
         finally:
-            self.end_call(began)
+            _end(self, began)
 
     def get(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any) -> Any:
         """See :meth:`Engine.get`."""
-        began, before = self.begin_call(), len(self.gets)
+        began, before = _begin(self), len(self.gets)
         try:
             return Engine.get(self, bsp, pid, src, dst, offset, at, count)
         finally:
             self._count_gets(before)
-            self.end_call(began)
+            _end(self, began)
 
     def hpget(
         self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any
     ) -> Any:
         """See :meth:`Engine.hpget`."""
-        began, before = self.begin_call(), len(self.gets)
+        began, before = _begin(self), len(self.gets)
         try:
             return Engine.hpget(self, bsp, pid, src, dst, offset, at, count)
         finally:
             self._count_gets(before)
-            self.end_call(began)
+            _end(self, began)
 
     def put_at(self, bsp: Any, pids: Any, indices: Any, values: Any, dst: Any, op: Any) -> int:
         """See :meth:`Engine.put_at`."""
-        began = self.begin_call()
+        began = _begin(self)
         try:
             return Engine.put_at(self, bsp, pids, indices, values, dst, op)
         finally:
-            self.end_call(began)
+            _end(self, began)
 
     def get_at(self, bsp: Any, pids: Any, indices: Any, src: Any, out: Any) -> Any:
         """See :meth:`Engine.get_at`."""
-        began, before = self.begin_call(), len(self.gets)
+        began, before = _begin(self), len(self.gets)
         try:
             return Engine.get_at(self, bsp, pids, indices, src, out)
         finally:
             self._count_gets(before)
-            self.end_call(began)
+            _end(self, began)
 
     def send(self, bsp: Any, pid: Any, payload: Any, tag: Any) -> int:
         """See :meth:`Engine.send`."""
-        began = self.begin_call()
+        began = _begin(self)
         try:
             return Engine.send(self, bsp, pid, payload, tag)
         finally:
-            self.end_call(began)
+            _end(self, began)
 
     def messages(self, bsp: Any) -> Any:
         """See :meth:`Engine.messages`."""
-        began = self.begin_call()
+        began = _begin(self)
         try:
             return Engine.messages(self, bsp)
         finally:
-            self.end_call(began)
+            _end(self, began)
 
     def move(self, bsp: Any) -> Any:
         """See :meth:`Engine.move`."""
-        began = self.begin_call()
+        began = _begin(self)
         try:
             return Engine.move(self, bsp)
         finally:
-            self.end_call(began)
+            _end(self, began)
 
     def hpmove(self, bsp: Any) -> Any:
         """See :meth:`Engine.hpmove`."""
-        began = self.begin_call()
+        began = _begin(self)
         try:
             return Engine.hpmove(self, bsp)
         finally:
-            self.end_call(began)
+            _end(self, began)
 
     # -- what calls transfer --------------------------------------------------------------------
-
-    def _count(self, to: int, nbytes: int) -> None:
-        """Count a put or a message."""
-        if self._traffic is not None:
-            self._traffic.sent(to, nbytes)
 
     def _count_gets(self, before: int) -> None:
         """Count the gets of a call.
@@ -206,46 +190,46 @@ class ObservedEngine(Engine):
         """
         if self._traffic is not None:
             for number in range(before, len(self.gets)):
-                _dst, _there, nbytes, sender, _grid = self.gets[number]
-                self._traffic.got(sender, nbytes)
+                get = self.gets[number]
+                self._traffic.got(get[3], get[2])  # the other process, and bytes
 
     def _room(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """See :meth:`Engine._room`."""
         at = Engine._room(self, to, slot, first, nbytes)
-        self._count(to, nbytes)
+        _count(self, to, nbytes)
         return at
 
     def _grid_room(self, to: int, slot: int, size: int, nbytes: int) -> int:
         """See :meth:`Engine._grid_room`."""
         at = Engine._grid_room(self, to, slot, size, nbytes)
-        self._count(to, nbytes)
+        _count(self, to, nbytes)
         return at
 
     def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
         """See :meth:`Engine.add_staged`."""
         Engine.add_staged(self, to, slot, first, staged, nbytes)
-        self._count(to, nbytes)
+        _count(self, to, nbytes)
 
     def message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """See :meth:`Engine.message_room`."""
         at = Engine.message_room(self, to, head, nbytes)
-        self._count(to, nbytes)
+        _count(self, to, nbytes)
         return at
 
     def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
         """See :meth:`Engine.add_message`."""
         Engine.add_message(self, to, head, content, nbytes)
         if type(content) is not bytes:  # or message_room has counted it
-            self._count(to, nbytes)
+            _count(self, to, nbytes)
 
     def count_early(self, to: int, nbytes: int) -> int:
         """See :meth:`Engine.count_early`."""
-        self._count(to, nbytes)
+        _count(self, to, nbytes)
         return Engine.count_early(self, to, nbytes)
 
     def note_put(self, to: int, nbytes: int) -> None:
         """See :meth:`Engine.note_put`."""
-        self._count(to, nbytes)
+        _count(self, to, nbytes)
 
     def note_early_get(self, sender: int, nbytes: int) -> None:
         """See :meth:`Engine.note_early_get`."""
@@ -326,3 +310,29 @@ class ObservedEngine(Engine):
         """See :meth:`Engine.left`."""
         if self._recorder is not None:
             self._recorder.left(self)
+
+
+# Functions of the module, which a compiler can insert where they are called.
+
+
+def _begin(engine: ObservedEngine) -> int:
+    """Stop the virtual clock, or read the real one; return what :func:`_end` needs."""
+    if engine.clock is not None:
+        engine.clock.enter()
+        return 0
+    return now_ns()
+
+
+def _end(engine: ObservedEngine, began: int) -> int:
+    """Let the virtual clock run again, or add the time of the call to communication."""
+    if engine.clock is not None:
+        engine.clock.leave()
+    else:
+        engine.comm_ns += now_ns() - began
+    return 0
+
+
+def _count(engine: ObservedEngine, to: int, nbytes: int) -> int:
+    """Count a put or a message."""
+    traffic = engine._traffic
+    return 0 if traffic is None else traffic.sent(to, nbytes)

@@ -1,5 +1,5 @@
 cimport cython
-from bsplib.core.atomics cimport prepare
+from bsplib.core.atomics cimport now_ns, prepare
 from bsplib.core.log cimport Log
 from bsplib.core.observed cimport ObservedEngine, EngineObserver
 from bsplib.core.stack_keys cimport StackKeys
@@ -31,3 +31,5 @@ cdef class RecordingObserver(EngineObserver):
         self, ObservedEngine engine, Py_ssize_t superstep, int kind, int stack, long long released,
         long long end
     ) except -1
+
+cdef long long _time_of(ObservedEngine engine) noexcept

@@ -16,7 +16,7 @@ from bsplib.core.traffic import Traffic
 from bsplib.sync_kinds import Kind
 
 if not cython.compiled:
-    from bsplib.core.atomics import prepare
+    from bsplib.core.atomics import now_ns, prepare
 prepare()
 
 _SYNC, _END = Kind.SYNC, Kind.END
@@ -56,7 +56,7 @@ class RecordingObserver(EngineObserver):
 
     def meet(self, engine: ObservedEngine) -> int:
         """See :meth:`EngineObserver.meet`."""
-        self._arrive = engine.time_ns()
+        self._arrive = _time_of(engine)
         self.log.arrive(self._arrive, engine.comm_ns)
         return self._arrive
 
@@ -66,7 +66,7 @@ class RecordingObserver(EngineObserver):
         if kind == _END:
             stack = self._stack_of_end()
         else:
-            end = engine.time_ns()
+            end = _time_of(engine)
             released = engine.meeting.released
             stack = self._stack_keys.number(0)
         released = min(released, end)
@@ -83,7 +83,7 @@ class RecordingObserver(EngineObserver):
         stack = self._stack_keys.number(0)
         self._try_to_write(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
         if self._above is not None:
-            self.log.leave(self._above, engine.time_ns())
+            self.log.leave(self._above, _time_of(engine))
 
     def _write(
         self,
@@ -99,8 +99,8 @@ class RecordingObserver(EngineObserver):
         self.traffic.write(log)
         log.add_superstep(superstep, kind, stack, self._arrive, released, end, engine.comm_ns)
         engine.comm_ns = 0
-        log.rest(engine.time_ns())
-        log.begin(engine.time_ns())
+        log.rest(_time_of(engine))
+        log.begin(_time_of(engine))
         return 0
 
     def _try_to_write(
@@ -118,3 +118,8 @@ class RecordingObserver(EngineObserver):
         except OverflowError:
             self._overflow()
             return 0
+
+
+def _time_of(engine: ObservedEngine) -> int:
+    """Return the time of this process, which may be virtual."""
+    return now_ns() if engine.clock is None else engine.clock.now()
