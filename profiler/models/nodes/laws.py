@@ -135,12 +135,11 @@ class Law:
             found = self._possible(point)
         except FormulaError as error:
             return _refused(str(error), ())
-        if max(found) - min(found) > _EQUAL * max(map(abs, found)):
-            why = self.why or "the runs do not tell which form holds there"
-            return _refused(why, self.settle)
-        value = max(found[0], 0.0)
         off = self.reach.at(distance) if self.kind == FITTED else 0.0
-        return PredictedValue(value, value * math.exp(-off), value * math.exp(min(off, 300.0)))
+        value, low, high = (max(each, 0.0) for each in (found[0], min(found), max(found)))
+        is_open = high - low > _EQUAL * high
+        low, high = low * math.exp(-off), high * math.exp(min(off, 300.0))
+        return PredictedValue(value, low, high, settle=self.settle if is_open else ())
 
     def _possible(self, point: Point) -> list[float]:
         """Return the values of all forms that may hold at a point."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.profiler.models.nodes.collectives import Observed, forms_of
 from bsplib.profiler.models.nodes.exact import Search
 from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
@@ -71,10 +72,7 @@ class Learner:
         self._sizes = [name for name in self._varied if name != PROCESSES]
         self._with_processes = PROCESSES in self._varied
         self._terms = node_terms(self._sizes, with_processes=self._with_processes)
-        processes = points.values[PROCESSES]
-        self._rounded = True
-        self.powers_of_two = are_powers_of_two(processes)
-        self._search: Search | None = None
+        self.powers_of_two = are_powers_of_two(points.values[PROCESSES])
         self._inside: dict[bytes, Search] = {}
 
     def laws(
@@ -94,7 +92,8 @@ class Learner:
         """
         rows = [self._points.of(take) for take in takes]
         settled = [place for place, (_, deviation) in enumerate(rows) if not deviation.any()]
-        forms = dict(zip(settled, self._find([rows[place][0] for place in settled]), strict=True))
+        found = self._find(self._varied, [rows[place][0] for place in settled])
+        forms = dict(zip(settled, found, strict=True))
         others = [place for place in range(len(rows)) if _is_doubtful(forms.get(place, ()))]
         pieces = dict(zip(others, self._divide([rows[place] for place in others]), strict=True))
         return [
@@ -118,14 +117,39 @@ class Learner:
             self._search_inside,
         )
 
-    def _find(self, rows: Sequence[Vector]) -> list[list[Form]]:
+    def collective(
+        self, kind: str, takes: Sequence[Callable[[Observation], float]], ratio: float
+    ) -> tuple[Law, Law] | None:
+        """Return the laws of supersteps and h of a collective; None if its formula is not met.
+
+        Args:
+            kind: its cost function, of :func:`bsplib.profiler.models.nodes.collectives.kind_of`.
+            takes: take supersteps, h, and the mean of what a process sends.
+            ratio: l / g of the Machine of the runs, in bytes.
+        """
+        rows = [self._points.of(take) for take in takes]
+        if any(deviation.any() for _, deviation in rows[:2]):
+            return None
+        supersteps, h, share = (means for means, _ in rows)
+        processes = self._points.values[PROCESSES]
+        observed = Observed(supersteps, h, share * processes)
+        values = {**self._varied, PROCESSES: processes}
+        found = forms_of(kind, values, observed, ratio, self._find_one)
+        if not found[0]:
+            return None
+        return self._exact(found[0], whole=True), self._exact(found[1], whole=False)
+
+    def _find_one(self, values: Values, row: Vector) -> list[Form]:
+        varied = {name: column for name, column in values.items() if np.ptp(column) > 0}
+        return self._find(varied, [row])[0]
+
+    def _find(self, values: Values, rows: Sequence[Vector]) -> list[list[Form]]:
+        """Return the exact forms of some quantities at points, of which no two are the same."""
         if not rows:
             return []
-        if not self._varied:
+        if not values or not np.ptp(np.stack(rows), axis=1).any():
             return [[_constant(row)] for row in rows]
-        if self._search is None:
-            self._search = Search(self._terms, self._varied, rounded=self._rounded)
-        return self._search.find(np.stack(rows))
+        return self._search_inside(values).find(np.stack(rows))
 
     def _exact(self, forms: Sequence[Form], *, whole: bool) -> Law:
         if whole:  # nobody makes half a superstep
@@ -169,9 +193,13 @@ class Learner:
         return self._of_data(means, deviations, Shares(mean, deviation, self._points.seeds))
 
     def _search_inside(self, values: Values) -> Search:
-        key = b"".join(array.tobytes() for array in values.values())
+        key = repr([(name, array.tobytes()) for name, array in values.items()]).encode()
         if key not in self._inside:
-            self._inside[key] = Search(self._terms, values, rounded=self._rounded)
+            terms = self._terms
+            if len(values) < len(self._varied):
+                sizes = [name for name in values if name != PROCESSES]
+                terms = node_terms(sizes, with_processes=PROCESSES in values)
+            self._inside[key] = Search(terms, values, rounded=True)
         return self._inside[key]
 
     def _divided(self, pieces: Sequence[Piece]) -> Law:

@@ -33,7 +33,7 @@ _LEAST_TESTED = 4
 """A part with fewer runs has to be constant."""
 _SMALL_PART = 3
 """A part in which the quantity depends on the data has at most the points divided by this."""
-_MOST_TERMS = 2
+_MOST_TERMS = 1
 _OF_DATA = 8
 _NEVER = 10**9
 
