@@ -23,7 +23,7 @@ import numpy as np
 
 import bsplib
 from benchmarks.accuracy import AccuracyGoal, Report, keep
-from benchmarks.beyond.programs import DATA, FAR, PROCESSES, PROGRAMS, SEEDS, SIZES
+from benchmarks.beyond.programs import DATA, FAR, PROCESSES, PROGRAMS, SEEDS, SIZES, Work
 from benchmarks.provenance import Circumstances
 from bsplib.profiler.models.nodes.laws import Point
 from bsplib.profiler.models.nodes.model import ChainModel, NodeModel, fit_nodes
@@ -251,15 +251,24 @@ def _work_goals(cells: Sequence[Report]) -> list[AccuracyGoal]:
 @click.option("--traces", type=click.Path(path_type=Path), help="Folder for the traces, kept.")
 @click.option("--program", "programs", multiple=True, type=click.Choice(list(PROGRAMS)))
 @click.option("--series", default=1000, help="Number of constant series.")
+@click.option("--measured", is_flag=True, help="Time computation rather than charge for it.")
 @click.option("--trial", is_flag=True, help="Write the result into out/benchmarks.")
-def main(traces: Path | None, programs: tuple[str, ...], series: int, trial: bool) -> None:
-    """Record small runs, predict large ones, and compare with the goals."""
+def main(
+    traces: Path | None, programs: tuple[str, ...], series: int, measured: bool, trial: bool
+) -> None:
+    """Record small runs, predict large ones, and compare with the goals.
+
+    Computation is charged, with noise of 5%, so that the result does not depend on what else this
+    computer does.
+    """
+    Work.is_charged = not measured
     circumstances = Circumstances()
     with tempfile.TemporaryDirectory() as temporary:
         folder = traces or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         report: Report = {
             "programs": {name: _judge(folder, name) for name in programs or PROGRAMS},
+            "measured": measured,
             "constants": constants(series),
         }
     keep(circumstances.document("beyond"), report, _rows(report), trial=trial or bool(programs))

@@ -16,6 +16,25 @@ from bsplib import Group
 Main = Callable[[Group, int, int], Any]
 
 
+class Work:
+    """What processes are charged for: operations with noise, or nothing, so that they are timed."""
+
+    is_charged = True
+    noise = 0.05
+    """Standard deviation of the logarithm of each charge."""
+    operation_s, part_s = 2e-9, 5e-6
+    """Seconds of an operation, and of a part of a superstep however small it is."""
+
+
+def charge(bsp: Group, operations: float) -> None:
+    """Charge a process for operations, with noise that is the same in every recording."""
+    if Work.is_charged:
+        bsp.charge(0.0)  # from here on, nothing is timed
+        seed = (bsp.nprocs, round(operations), round(bsp.time() * 1e9))
+        noise = np.random.default_rng(seed).normal(0, Work.noise)
+        bsp.charge(float((Work.part_s + Work.operation_s * operations) * np.exp(noise)))
+
+
 def share(n: int, pid: int, nprocs: int) -> range:
     """Return the elements of a process, where the first blocks are longer by one."""
     short, longer = divmod(n, nprocs)
@@ -33,6 +52,7 @@ def rows_of(nprocs: int) -> int:
 
 def jacobi(bsp: Group, n: int, _seed: int) -> float:
     """Relax an n x n grid, in blocks of a grid of processes, with a halo of one row and column."""
+    charge(bsp, 1)
     rows = rows_of(bsp.nprocs)
     columns = bsp.nprocs // rows
     row, column = divmod(bsp.pid, columns)
@@ -43,6 +63,7 @@ def jacobi(bsp: Group, n: int, _seed: int) -> float:
     edges |= {"left": np.zeros(high), "right": np.zeros(high)}
     for edge in edges.values():
         bsp.push_reg(edge)
+    charge(bsp, high * wide)
     bsp.sync()
     for _ in range(5):
         if row > 0:
@@ -58,13 +79,16 @@ def jacobi(bsp: Group, n: int, _seed: int) -> float:
         grid[1:-1, 0], grid[1:-1, -1] = edges["left"], edges["right"]
         inner = grid[:-2, 1:-1] + grid[2:, 1:-1] + grid[1:-1, :-2] + grid[1:-1, 2:]
         grid[1:-1, 1:-1] = 0.25 * inner
+        charge(bsp, 6 * high * wide)
     return float(bsp.allreduce(float(np.abs(grid).max()), "max"))
 
 
 def means(bsp: Group, n: int, seed: int) -> float:
     """Move 7 centres of n points in 16 dimensions: sums of all processes by allreduce."""
+    charge(bsp, 1)
     generator = np.random.default_rng((seed, bsp.pid))
     points = generator.normal(size=(len(share(n, bsp.pid, bsp.nprocs)), 16))
+    charge(bsp, 16 * len(points))
     start = points[:7].copy() if bsp.pid == 0 else None
     centres: Any = bsp.broadcast(start)
     for _ in range(4):
@@ -74,6 +98,7 @@ def means(bsp: Group, n: int, seed: int) -> float:
         for centre in range(7):
             chosen = points[nearest == centre]
             sums[centre, :16], sums[centre, 16] = chosen.sum(axis=0), len(chosen)
+        charge(bsp, 7 * 20 * len(points))
         sums = np.asarray(bsp.allreduce(sums))
         centres = sums[:, :16] / np.maximum(sums[:, 16:], 1)
     return float(centres.sum())
@@ -81,6 +106,7 @@ def means(bsp: Group, n: int, seed: int) -> float:
 
 def sparse(bsp: Group, n: int, seed: int) -> float:
     """Multiply a sparse matrix with random columns by a vector, of which parts are fetched."""
+    charge(bsp, 1)
     generator = np.random.default_rng((seed, bsp.pid))
     mine = share(n, bsp.pid, bsp.nprocs)
     columns = generator.integers(0, n, size=(len(mine), 6))
@@ -88,6 +114,7 @@ def sparse(bsp: Group, n: int, seed: int) -> float:
         [share(n, pid, bsp.nprocs).stop for pid in range(bsp.nprocs)], columns, side="right"
     )
     needed = [np.unique(columns[owners == pid]) for pid in range(bsp.nprocs)]
+    charge(bsp, 6 * len(mine) * np.log2(6 * len(mine)))
     asked = bsp.alltoall(needed)
     x = np.ones(len(mine))
     for _ in range(3):
@@ -96,13 +123,16 @@ def sparse(bsp: Group, n: int, seed: int) -> float:
         for each, part in zip(needed, parts, strict=True):
             whole[each] = part
         x = whole[columns].sum(axis=1)
+        charge(bsp, 8 * len(mine) + n)
         x /= bsp.allreduce(float(x @ x)) ** 0.5
     return float(x.sum())
 
 
 def quicksort(bsp: Group, n: int, seed: int) -> int:
     """Sort keys by pivots, each of which divides a group of processes in two."""
+    charge(bsp, 1)
     keys = np.random.default_rng((seed, bsp.pid)).random(len(share(n, bsp.pid, bsp.nprocs)))
+    charge(bsp, len(keys) * np.log2(len(keys)))
     return len(_sorted(bsp, np.sort(keys)))
 
 
@@ -117,6 +147,7 @@ def _sorted(group: Group, keys: Any) -> Any:
     group.send(partner, (keys[at:] if low else keys[:at]).copy())
     group.sync()
     parts = [keys[:at] if low else keys[at:], *(part for _, _, part in group.messages())]
+    charge(group, 3 * sum(map(len, parts)))
     with group.split(0 if low else 1) as part:
         return _sorted(part, np.sort(np.concatenate(parts)))
 
@@ -127,6 +158,7 @@ def _middle(keys: Any) -> Any:
 
 def ring(bsp: Group, n: int, seed: int) -> float:
     """Sum forces of n bodies on each other; blocks of bodies go round a ring of processes."""
+    charge(bsp, 1)
     own = np.random.default_rng((seed, bsp.pid)).random((len(share(n, bsp.pid, bsp.nprocs)), 3))
     block, force = own.copy(), np.zeros_like(own)
     for _ in range(bsp.nprocs):
@@ -134,6 +166,7 @@ def ring(bsp: Group, n: int, seed: int) -> float:
             apart = own[start : start + 64, None, :] - block[None, :, :]
             scale = ((apart**2).sum(axis=2) + 1e-3) ** -1.5
             force[start : start + 64] += (apart * scale[:, :, None]).sum(axis=1)
+        charge(bsp, 12 * len(own) * len(block))
         bsp.send((bsp.pid + 1) % bsp.nprocs, block)
         bsp.sync()
         ((_, _, block),) = bsp.messages()
@@ -142,8 +175,10 @@ def ring(bsp: Group, n: int, seed: int) -> float:
 
 def butterfly(bsp: Group, n: int, seed: int) -> float:
     """Exchange halves of an array with the neighbours of a hypercube, one dimension at a time."""
+    charge(bsp, 1)
     data = np.random.default_rng((seed, bsp.pid)).random(len(share(n, bsp.pid, bsp.nprocs)))
     data = np.sort(data)
+    charge(bsp, len(data) * np.log2(max(len(data), 2)))
     distance = 1
     while distance < bsp.nprocs:
         partner = bsp.pid ^ distance
@@ -152,6 +187,7 @@ def butterfly(bsp: Group, n: int, seed: int) -> float:
         bsp.sync()
         for _, _, other in bsp.messages():
             both = np.sort(np.concatenate([data, other]))
+            charge(bsp, 2 * len(data))
             data = both[: len(data)] if bsp.pid < partner else both[len(both) - len(data) :]
         distance *= 2
     return float(data.sum())
@@ -159,12 +195,15 @@ def butterfly(bsp: Group, n: int, seed: int) -> float:
 
 def power(bsp: Group, n: int, seed: int) -> float:
     """Iterate with a dense matrix in blocks of rows: the vector by allgather, its norm by scan."""
+    charge(bsp, 1)
     mine = share(n, bsp.pid, bsp.nprocs)
     matrix = np.random.default_rng((seed, bsp.pid)).random((len(mine), n))
+    charge(bsp, 4 * len(mine) * n)
     x: Any = bsp.scatter(np.ones(n) if bsp.pid == 0 else None, axis=0)
     for _ in range(4):
         whole = bsp.allgather(x, axis=0)
         x = matrix @ whole
+        charge(bsp, len(mine) * n)
         x /= bsp.allreduce(float(x.max()), "max")
     found = bsp.gather(x, axis=0)
     history = bsp.scan(np.full(n // 8, float(bsp.pid)))
@@ -173,14 +212,19 @@ def power(bsp: Group, n: int, seed: int) -> float:
 
 def sample(bsp: Group, n: int, seed: int) -> int:
     """Sort keys by a regular sample: splitters, parts to their goals, a merge."""
+    charge(bsp, 1)
     keys = np.random.default_rng((seed, bsp.pid)).random(len(share(n, bsp.pid, bsp.nprocs)))
     keys.sort()
+    charge(bsp, len(keys) * np.log2(len(keys)))
     picked = keys[:: max(len(keys) // bsp.nprocs, 1)][: bsp.nprocs]
     every = np.sort(bsp.allgather(picked, axis=0))
-    splitters = every[bsp.nprocs // 2 :: bsp.nprocs][: bsp.nprocs - 1]
+    splitters = every[bsp.nprocs + bsp.nprocs // 2 - 1 :: bsp.nprocs][: bsp.nprocs - 1]
+    charge(bsp, len(every) * np.log2(len(every)))
     parts = np.split(keys, np.searchsorted(keys, splitters))
     received = bsp.alltoall([*parts, *([keys[:0]] * (bsp.nprocs - len(parts)))])
-    return len(np.sort(np.concatenate(received)))
+    result = np.sort(np.concatenate(received))
+    charge(bsp, len(result) * np.log2(bsp.nprocs))
+    return len(result)
 
 
 PROGRAMS: dict[str, Main] = {

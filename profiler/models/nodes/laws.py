@@ -153,6 +153,11 @@ class Law:
         """The law in one line."""
         if self.kind == REFUSED:
             return "refused"
+        if self.kind == FITTED:
+            return "; ".join(
+                piece.forms[0].text + (f" where {piece.where[0].text}" if piece.where else "")
+                for piece in self.pieces
+            )
         if len(self.pieces) == 1:
             return " or ".join(form.text for form in self.pieces[0].forms)
         return "; ".join(

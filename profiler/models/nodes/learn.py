@@ -218,7 +218,7 @@ class Learner:
         if spread is None:
             spread = fit_spread(inside, *rows, self._terms, added)
         if spread is not None and spread.score <= _MOST_OFF:
-            pieces = _beside_zeros(Piece((spread.form,)), used, self._varied)
+            pieces = _beside_zeros(Piece((spread.form, *spread.rivals)), used, self._varied)
             if pieces:
                 why = "" if depends else _NO_SEEDS
                 return Law(FITTED, pieces, spread.reach, why)

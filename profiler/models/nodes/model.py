@@ -14,7 +14,7 @@ from rich.console import Console
 
 from bsplib.profiler.models.nested import distance
 from bsplib.profiler.models.nodes.collectives import kind_of, ratio_of
-from bsplib.profiler.models.nodes.laws import REFUSED, Law, Point, PredictedValue
+from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, PredictedValue
 from bsplib.profiler.models.nodes.learn import Learner, Points, learn_work, taking
 from bsplib.profiler.models.nodes.observed import Chain, Observation, ObservedProgram, observe
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -154,7 +154,7 @@ class NodeModel:
 
 def _is_open(law: Law) -> bool:
     """Whether one of the pieces has several forms."""
-    return any(len(piece.forms) > 1 for piece in law.pieces)
+    return law.kind == EXACT and any(len(piece.forms) > 1 for piece in law.pieces)
 
 
 def total(values: Iterable[PredictedValue]) -> PredictedValue:
