@@ -162,7 +162,8 @@ class _Search:
         self._weights = np.array([term.weight for term in self._terms])
         least = 2 if len(times) > LEAST else 1
         self._most = max(min(_MOST_TERMS, len(times) // _MEASUREMENTS_FOR_EACH_TERM), least)
-        self._grows = terms_borne(self._rows, 2) > 1
+        every = np.flatnonzero(np.isfinite(lengths) & (lengths > 0))
+        self._grows = terms_borne(rows[:, every] / lengths[every], 2) > 1
         self._folds = regions(values, LEAST)
         self._parts = parts_of(self._folds)
 

@@ -42,6 +42,13 @@ class Form:
         return total
 
     @property
+    def is_of_shares(self) -> bool:
+        """Whether it divides sizes among processes as if parts of elements were possible."""
+        every = " ".join(self.terms)
+        whole = any(function in every for function in ("ceil", "floor", "_", "exp"))
+        return "/p" in every and not whole
+
+    @property
     def text(self) -> str:
         """The form as a formula, as in ``16*n*(p - 1)/p``."""
         parts = []

@@ -12,6 +12,7 @@ import numpy as np
 from bsplib.experiments.formula import FormulaError
 from bsplib.profiler.models.nodes.forms import Form
 from bsplib.profiler.models.nodes.terms import column
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -146,7 +147,15 @@ class Law:
         pieces = [piece for piece in self.pieces if _may_hold(piece, point)]
         arrays = _arrays(point)
         forms = [form for piece in pieces or self.pieces for form in piece.forms]
-        return [float(form.at(arrays)[0]) for form in forms]
+        found = [float(form.at(arrays)[0]) for form in forms]
+        if self.kind == EXACT:
+            found += [
+                float(form.at(_arrays(there))[0])
+                for there in _whole_shares(point)
+                for form in forms
+                if form.is_of_shares
+            ]
+        return found
 
     @property
     def text(self) -> str:
@@ -170,6 +179,24 @@ class Law:
         return self.kind == EXACT and all(
             not form.terms for piece in self.pieces for form in piece.forms
         )
+
+
+def _whole_shares(point: Point) -> list[Point]:
+    """Return the points around one at which the processes have equal shares of the sizes.
+
+    Where p does not divide a size, the longest share is a whole number of elements, which lies
+    between those of these points.
+    """
+    p = point.get(PROCESSES, 1.0)
+    if all(size % p == 0 for size in point.values()):
+        return []
+    return [
+        {
+            name: value if name == PROCESSES else whole(value / p) * p
+            for name, value in point.items()
+        }
+        for whole in (math.floor, math.ceil)
+    ]
 
 
 def _may_hold(piece: Piece, point: Point) -> bool:

@@ -14,7 +14,7 @@ from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
 from bsplib.profiler.models.nodes.observed import Chain, Observation, Quantities
 from bsplib.profiler.models.nodes.regimes import divide, quantities
-from bsplib.profiler.models.nodes.settle import at_a_bound, between_forms, more_values
+from bsplib.profiler.models.nodes.settle import at_a_bound, between_forms, depends, more_values
 from bsplib.profiler.models.nodes.spread import Shares, added_terms, fit_shares, fit_spread
 from bsplib.profiler.models.nodes.terms import are_powers_of_two, node_terms
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -80,12 +80,14 @@ class Learner:
         takes: Sequence[Callable[[Observation], float]],
         *,
         whole: Sequence[bool],
+        steps: Sequence[Callable[[Observation], float]],
         shares: Sequence[Sequence[Callable[[Observation], float]]],
     ) -> list[Law]:
         """Return the law of each of some quantities that are counted: supersteps, bytes.
 
         Args:
             takes: take a quantity from an observation.
+            steps: take the supersteps of its chain.
             shares: take what a process contributes to it, mean and standard deviation.
             whole: whether it is a count of supersteps, which has an exact form unless it
                 depends on the data.
@@ -93,7 +95,10 @@ class Learner:
         rows = [self._points.of(take) for take in takes]
         settled = [place for place, (_, deviation) in enumerate(rows) if not deviation.any()]
         found = self._find(self._varied, [rows[place][0] for place in settled])
-        forms = dict(zip(settled, found, strict=True))
+        forms = {
+            place: self._in_stages(some, steps[place])
+            for place, some in zip(settled, found, strict=True)
+        }
         others = [place for place in range(len(rows)) if _is_doubtful(forms.get(place, ()))]
         pieces = dict(zip(others, self._divide([rows[place] for place in others]), strict=True))
         return [
@@ -104,6 +109,14 @@ class Learner:
             else self._other(means, deviations, shares[place], whole=whole[place])
             for place, (means, deviations) in enumerate(rows)
         ]
+
+    def _in_stages(self, forms: list[Form], steps: Callable[[Observation], float]) -> list[Form]:
+        """Leave out exchanges on a grid where the supersteps depend on p: a grid has one stage."""
+        if len(forms) < 2 or PROCESSES not in self._varied:
+            return forms
+        if not depends(self._points.values, self._points.of(steps)[0], PROCESSES):
+            return forms
+        return [form for form in forms if "rows(" not in form.text] or forms
 
     def _divide(self, rows: Sequence[tuple[Vector, Vector]]) -> list[tuple[Piece, ...]]:
         """Return the pieces of quantities that have no single exact form."""

@@ -197,6 +197,7 @@ def fit_nodes(
     found = learner.laws(
         [taking(*job[:2], booked=job[2]) for job in jobs],
         whole=[job[1] == "supersteps" for job in jobs],
+        steps=[taking(job[0], "supersteps", booked=job[2]) for job in jobs],
         shares=[_shares(*job) for job in jobs],
     )
     every = known | dict(zip(jobs, found, strict=True))

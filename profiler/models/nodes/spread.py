@@ -53,7 +53,7 @@ _SAME_GROWTH = 0.25
 """Greatest difference of the powers of a size with which a quantity and its main term grow."""
 _NAMED = (*range(1, 11), 12, 14, 16, 20, 24, 32, 48, 64)
 """How many random elements an element may name."""
-_MOST_MISFIT_OF_SIMPLER = 1.25
+_MOST_MISFIT_OF_SIMPLER = 1.5
 """A simpler form may fit all runs at most so much worse than the best one."""
 _FAR_OFF = 1e-6
 _RIVAL_SCORE, _RIVAL_MISFIT = 1.1, 1.1

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bsplib.profiler.models.growth import Growth
 from bsplib.profiler.models.borne import allows, power_beside_constant, terms_borne
 from bsplib.profiler.models.nodes.forms import ZERO, Form
-from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach
+from bsplib.profiler.models.nodes.laws import (
+    EXACT,
+    FITTED,
+    REFUSED,
+    Law,
+    Piece,
+    Reach,
+    Where,
+)
 from bsplib.profiler.models.nodes.settle import more_values
 from bsplib.profiler.models.nodes.spread import LEAST, fit_terms, reach_of
 from bsplib.profiler.models.nodes.terms import column
@@ -59,16 +68,12 @@ _OF_PROCESSES = (
     ("log2(p)**2", 3),
 )
 _MOST_TERMS = 3
+_ENOUGH = 6
+"""Runs of several processes that are enough to be fitted without those of one process."""
+_MUCH_BETTER, _SLIGHT = 2.0, 0.05
+"""How much greater a misfit has to be, as a factor and beyond it, to tell one process apart."""
 _POINTS_FOR_EACH_TERM = 3
 """Points that are needed for each term beyond the first."""
-
-
-class Trials(NamedTuple):
-    """Predictions that were tried inside the runs: each prefix of the sizes, for the next ones."""
-
-    errors: Vector
-    """Logarithms of predicted / measured."""
-    distances: Vector
 
 
 def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
@@ -85,13 +90,38 @@ def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     if used.sum() < LEAST:
         return _of_few(values, seconds)
     inside = {name: array[used] for name, array in varied.items()}
-    return _fitted(inside, seconds[used])
+    return _several_or_one(inside, seconds[used])
+
+
+def _several_or_one(values: Values, seconds: Vector) -> Law:
+    """Fit one formula, or another one for one process alone, which may compute other things."""
+    whole = _fitted(values, seconds)
+    several = values.get(PROCESSES, np.ones(1)) > 1
+    if several.all() or several.sum() < _ENOUGH or not several.any():
+        return whole
+    part = _fitted({name: column[several] for name, column in values.items()}, seconds[several])
+    if part.reach.noise * _MUCH_BETTER + _SLIGHT > whole.reach.noise:
+        return whole
+    alone = {name: column[~several] for name, column in values.items() if name != PROCESSES}
+    alone = {name: column for name, column in alone.items() if np.ptp(column) > 0}
+    if len(seconds) - several.sum() < LEAST or not alone:
+        form = Form((float(np.median(seconds[~several])),), ("1",), rounded=True, weight=1)
+        own = (Piece((form,)),)
+    else:
+        own = _fitted(alone, seconds[~several]).pieces
+    sides = (Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
+    pieces = [
+        replace(piece[0], where=(side,))
+        for piece, side in zip((part.pieces, own), sides, strict=True)
+    ]
+    return replace(part, pieces=tuple(pieces))
 
 
 def _fitted(values: Values, seconds: Vector) -> Law:
     """Fit a formula to computation that is nowhere 0."""
-    terms = supported(work_terms(values), values, seconds)
-    columns = [np.broadcast_to(column(text, values, rounded=True), seconds.shape) for text in terms]
+    every = work_terms(values)
+    terms = supported(every, values, seconds)
+    columns = [np.broadcast_to(column(text, values, rounded=True), seconds.shape) for text in every]
     rows = np.stack(columns, axis=1) / seconds[:, None]
     most = terms_borne(rows, min(_MOST_TERMS, 1 + (len(seconds) - 1) // _POINTS_FOR_EACH_TERM))
     if most == 1:
