@@ -4,7 +4,7 @@ Each function has four arguments: the bytes ``m`` of a value, the bytes ``k`` of
 number of processes ``p``, and ``r``, the Machine's l / g in bytes, on which the choice depends.
 Those with ``h_`` give the bytes of the h-relations of a call, added over its supersteps, those with
 ``steps_`` the number of its supersteps. Process 0 is the root. Pieces of an array are of whole
-elements, the first ones longer by one, so that the longest has ceil(m / k / p) of them.
+elements: where p does not divide them, some pieces are longer by one, but not that of process 0.
 
 =============  ===================================================================
 ``combined``   allreduce, scan and exscan
@@ -62,6 +62,11 @@ def _piece(m: float, k: float, p: int) -> float:
     return math.ceil(m / k / p - 1e-9) * k
 
 
+def _shortest(m: float, k: float, p: int) -> float:
+    """Return the bytes of the shortest piece, which is that of process 0."""
+    return math.floor(m / k / p + 1e-9) * k
+
+
 def _pays(nbytes: float, p: int, r: float) -> bool:
     return p > 2 and nbytes * (p - 2) > r
 
@@ -84,14 +89,17 @@ def combined(m: float, k: float, p: int, r: float) -> tuple[float, int]:
 def reduced(m: float, k: float, p: int, r: float) -> tuple[float, int]:
     """Return h and supersteps where process 0 gets the combination of all values."""
     if _pays(8 * m / k, p, r):
-        return (p - 2) * _piece(m, k, p) + m, 2
+        return (p - 1) * _piece(m, k, p) + m - _shortest(m, k, p), 2
     return (p - 1) * m, 1
 
 
 def spread(m: float, k: float, p: int, r: float) -> tuple[float, int]:
     """Return h and supersteps where process 0 sends a value to all others."""
     if _pays(m, p, r):
-        return (p - 2) * _piece(m, k, p) + m, 2
+        # Then a process receives all but its own piece, which is short unless all but one are long.
+        are_long = round(m / k) % p == p - 1
+        own = _piece(m, k, p) if are_long else _shortest(m, k, p)
+        return 2 * m - _shortest(m, k, p) - own, 2
     return (p - 1) * m, 1
 
 

@@ -36,6 +36,7 @@ function mostReceived(p, radix) {
 
 const add = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 const piece = (m, k, p) => Math.ceil(m / k / p - 1e-9) * k;
+const shortest = (m, k, p) => Math.floor(m / k / p + 1e-9) * k;
 const pays = (bytes, p, r) => p > 2 && bytes * (p - 2) > r;
 
 function combined(m, k, p, r) {
@@ -51,15 +52,18 @@ function combined(m, k, p, r) {
   return cut ? [2 * (p - 1) * piece(m, k, p), 2] : [add(counts) * m, counts.length];
 }
 
-function fromOrToOne(bytes, m, k, p, r) {
-  return pays(bytes, p, r) ? [(p - 2) * piece(m, k, p) + m, 2] : [(p - 1) * m, 1];
+function reduced(m, k, p, r) {
+  if (!pays(8 * m / k, p, r)) return [(p - 1) * m, 1];
+  return [(p - 1) * piece(m, k, p) + m - shortest(m, k, p), 2];
 }
 
-const COSTS = {
-  combined,
-  reduced: (m, k, p, r) => fromOrToOne(8 * m / k, m, k, p, r),
-  spread: (m, k, p, r) => fromOrToOne(m, m, k, p, r),
-};
+function spread(m, k, p, r) {
+  if (!pays(m, p, r)) return [(p - 1) * m, 1];
+  const areLong = Math.round(m / k) % p === p - 1;
+  return [2 * m - shortest(m, k, p) - (areLong ? piece : shortest)(m, k, p), 2];
+}
+
+const COSTS = { combined, reduced, spread };
 
 /* The value of an expression at a point { n, p, ... } on a Machine whose l / g is `shift` times that
    of the runs; not finite where it has none. */

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
     Values = Mapping[str, Vector]
-    Find = Callable[[Values, Vector], list[Form]]
+    Find = Callable[[NDArray[np.bool_], Vector], list[Form]]
 
 _KINDS = {
     "allreduce": "combined",
@@ -88,11 +88,12 @@ def forms_of(
         calls = _explained(kind, values, observed, ratio, element)
         if calls is None:
             continue
-        counts = find(values, np.array([each.count for each in calls]))
         several = np.array([not math.isnan(each.nbytes) for each in calls])
-        inside = {name: column[several] for name, column in values.items()}
-        nbytes = find(inside, np.array([each.nbytes for each in calls])[several])
-        chosen = list(itertools.product(counts[:_MOST_CALLED], nbytes[:_MOST_CALLED]))
+        if not several.any():
+            return [], []
+        counts = find(np.ones(len(calls), bool), np.array([each.count for each in calls]))
+        nbytes = find(several, np.array([each.nbytes for each in calls])[several])
+        chosen = list(itertools.product(_simplest(counts), _simplest(nbytes)))
         made = [
             (
                 _form(f"steps_{kind}", count, size, element, ratio),
@@ -104,6 +105,12 @@ def forms_of(
         if right:
             return _distinct([pair[0] for pair in right]), _distinct([pair[1] for pair in right])
     return [], []
+
+
+def _simplest(forms: Sequence[Form]) -> list[Form]:
+    """Return the simplest forms: nobody gives a collective a size that is made for p."""
+    least = min((form.weight for form in forms), default=0)
+    return [form for form in forms if form.weight == least][:_MOST_CALLED]
 
 
 def _distinct(forms: Sequence[Form]) -> list[Form]:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 MOST_TERMS = 3
 _MOST_WEIGHT = {1: 6, 2: 9, 3: 8}
 """Greatest weight of a form, by its number of terms: how complicated it may be."""
+_MOST_OF_EACH = {1: 6, 2: 5, 3: 5}
+"""Greatest weight of each of its terms."""
 _LEFT = 1e-12
 """Part of the squares of the values that may be left, before coefficients are made exact."""
 _DENOMINATOR = 240
@@ -52,17 +54,23 @@ class Search:
     """The search at some points."""
 
     def __init__(
-        self, terms: Sequence[NodeTerm], values: Mapping[str, Vector], *, rounded: bool
+        self,
+        terms: Sequence[NodeTerm],
+        values: Mapping[str, Vector],
+        columns: Matrix,
+        *,
+        rounded: bool,
     ) -> None:
         """Prepare the columns of the terms.
 
         Args:
             terms: the terms.
             values: the variables, one element for each point; no point comes twice.
+            columns: of :func:`columns_of`.
             rounded: whether log2(p) is rounded up.
         """
         self._rounded = rounded
-        self._terms, self._columns, self._alike = _different(terms, values, rounded=rounded)
+        self._terms, self._columns, self._alike = _different(terms, columns)
         lengths = np.linalg.norm(self._columns, axis=1)
         self._usable = np.flatnonzero(lengths > 0)
         self._lengths = np.where(lengths > 0, lengths, 1)
@@ -99,9 +107,9 @@ class Search:
             ):
                 if forms:
                     least[place] = min(least[place], count)
-                    forms = [other for form in forms for other in self._as_good(form)]
                 limit = min((form.weight for form in found[place]), default=10**9)
-                found[place] += [form for form in forms if form.weight <= limit]
+                every = (other for form in forms for other in self._as_good(form))
+                found[place] += [form for form in every if form.weight <= limit]
         return [sorted(forms, key=lambda form: (form.weight, len(form.terms))) for forms in found]
 
     def _as_good(self, form: Form) -> list[Form]:
@@ -192,6 +200,7 @@ class Search:
             light = weights[rows].sum(axis=1) <= _MOST_WEIGHT[count] - (count - 1 - more)
             rows = rows[(rows[:, -1] > rows[:, -2]) & light]
         rows = rows[weights[rows].sum(axis=1) <= _MOST_WEIGHT[count]]
+        rows = rows[(weights[rows] <= _MOST_OF_EACH[count]).all(axis=1)]
         growths = _numbered(term.growth for term in self._terms)[rows]
         functions = _numbered(term.shared for term in self._terms)[rows]
         sound = _most_alike(growths) <= max(self._processes - 2, 1)
@@ -199,15 +208,19 @@ class Search:
         return np.asarray(rows[sound])
 
 
+def columns_of(terms: Sequence[NodeTerm], values: Mapping[str, Vector], *, rounded: bool) -> Matrix:
+    """Return the values of terms at some points, one row for each term."""
+    return np.stack([column(term.text, values, rounded=rounded) for term in terms])
+
+
 def _different(
-    terms: Sequence[NodeTerm], values: Mapping[str, Vector], *, rounded: bool
+    terms: Sequence[NodeTerm], rows: Matrix
 ) -> tuple[list[NodeTerm], Matrix, list[list[tuple[Fraction, NodeTerm]]]]:
     """Return terms that the points tell apart, with their columns.
 
     Args:
         terms: the simplest first.
-        values: the variables.
-        rounded: whether log2(p) is rounded up.
+        rows: their values at the points.
 
     Returns:
         The terms, their columns, and for each of them the others that have the same column but
@@ -217,8 +230,7 @@ def _different(
     kept: list[NodeTerm] = []
     columns: list[Vector] = []
     alike: list[list[tuple[Fraction, NodeTerm]]] = []
-    for term in terms:
-        found = column(term.text, values, rounded=rounded)
+    for term, found in zip(terms, rows, strict=True):
         greatest = float(np.abs(found).max())
         if not greatest:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler.models.nodes.collectives import Observed, forms_of
-from bsplib.profiler.models.nodes.exact import Search
+from bsplib.profiler.models.nodes.exact import Search, columns_of
 from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
 from bsplib.profiler.models.nodes.observed import Chain, Observation, Quantities
@@ -94,7 +95,7 @@ class Learner:
         """
         rows = [self._points.of(take) for take in takes]
         settled = [place for place, (_, deviation) in enumerate(rows) if not deviation.any()]
-        found = self._find(self._varied, [rows[place][0] for place in settled])
+        found = self._find([rows[place][0] for place in settled])
         forms = {
             place: self._in_stages(some, steps[place])
             for place, some in zip(settled, found, strict=True)
@@ -127,7 +128,7 @@ class Learner:
             np.stack([means for means, _ in rows]),
             np.stack([deviations > 0 for _, deviations in rows]),
             quantities(self._sizes, with_processes=self._with_processes),
-            self._search_inside,
+            self._search_at,
         )
 
     def collective(
@@ -152,17 +153,19 @@ class Learner:
             return None
         return self._exact(found[0], whole=True), self._exact(found[1], whole=False)
 
-    def _find_one(self, values: Values, row: Vector) -> list[Form]:
-        varied = {name: column for name, column in values.items() if np.ptp(column) > 0}
-        return self._find(varied, [row])[0]
+    def _find_one(self, mask: NDArray[np.bool_], row: Vector) -> list[Form]:
+        return self._find([row], mask)[0]
 
-    def _find(self, values: Values, rows: Sequence[Vector]) -> list[list[Form]]:
-        """Return the exact forms of some quantities at points, of which no two are the same."""
+    def _find(
+        self, rows: Sequence[Vector], mask: NDArray[np.bool_] | None = None
+    ) -> list[list[Form]]:
+        """Return the exact forms of some quantities, each with its values at the points."""
         if not rows:
             return []
-        if not values or not np.ptp(np.stack(rows), axis=1).any():
+        if not self._varied or not np.ptp(np.stack(rows), axis=1).any():
             return [[_constant(row)] for row in rows]
-        return self._search_inside(values).find(np.stack(rows))
+        everywhere = np.ones(len(self._points.values[PROCESSES]), bool)
+        return self._search_at(everywhere if mask is None else mask).find(np.stack(rows))
 
     def _exact(self, forms: Sequence[Form], *, whole: bool) -> Law:
         if whole:  # nobody makes half a superstep
@@ -175,13 +178,13 @@ class Learner:
         return Law(EXACT, (Piece(tuple(apart)),), why=why, settle=settle)
 
     def _is_whole(self, form: Form) -> bool:
-        found = form.at(_far(self._varied))
+        found = form.at(self._beyond)
         return not self.powers_of_two or bool((np.abs(found - np.round(found)) < _WHOLE).all())
 
     def _apart(self, forms: Sequence[Form]) -> list[Form]:
         """Return the simplest form, and others that predict something else."""
         first = forms[0]
-        far = _far(self._varied)
+        far = self._beyond
         here = first.at(far)
         found = [first]
         for form in forms[1:]:
@@ -205,15 +208,24 @@ class Learner:
         mean, deviation = (self._points.of(take)[0] for take in shares)
         return self._of_data(means, deviations, Shares(mean, deviation, self._points.seeds))
 
-    def _search_inside(self, values: Values) -> Search:
-        key = repr([(name, array.tobytes()) for name, array in values.items()]).encode()
+    def _search_at(self, mask: NDArray[np.bool_]) -> Search:
+        """Return the search at some of the points."""
+        key = mask.tobytes()
         if key not in self._inside:
-            terms = self._terms
-            if len(values) < len(self._varied):
-                sizes = [name for name in values if name != PROCESSES]
-                terms = node_terms(sizes, with_processes=PROCESSES in values)
-            self._inside[key] = Search(terms, values, rounded=True)
+            inside = {name: column[mask] for name, column in self._varied.items()}
+            self._inside[key] = Search(self._terms, inside, self._columns[:, mask], rounded=True)
         return self._inside[key]
+
+    @functools.cached_property
+    def _beyond(self) -> dict[str, Vector]:
+        """Points beyond the runs, with the number of processes also where it is always the same."""
+        far = _far(self._varied)
+        count = max((len(column) for column in far.values()), default=1)
+        return {PROCESSES: np.full(count, self._points.values[PROCESSES][0]), **far}
+
+    @functools.cached_property
+    def _columns(self) -> NDArray[np.float64]:
+        return columns_of(self._terms, self._varied, rounded=True)
 
     def _divided(self, pieces: Sequence[Piece]) -> Law:
         sound = tuple(Piece(tuple(self._apart(piece.forms)), piece.where) for piece in pieces)

@@ -82,6 +82,8 @@ grid exchanges with the blocks beside it: one with edges, and one that is a toru
 _FRACTIONS = (2, 3, 4, 5, 6, 8, 10, 16)
 """Numbers by which a program may divide a size without the number of processes."""
 _MOST_COMPLICATED = 5
+_ALONE = 6
+"""Weight of a term that no other one goes with: of many such pairs, some give nearly any values."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def node_terms(sizes: Sequence[str], *, with_processes: bool) -> list[NodeTerm]:
                 NodeTerm(form.format(size), 2 + more, size, form) for form, more in _IN_BLOCKS
             ]
         found += [
-            NodeTerm(f"{rounded}({size}/{part})", 4, size, f"{rounded} of {part}")
+            NodeTerm(f"{rounded}({size}/{part})", _ALONE, size, f"{rounded} of {part}")
             for part in _FRACTIONS
             for rounded in ("floor", "ceil")
         ]
