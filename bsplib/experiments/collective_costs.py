@@ -74,8 +74,9 @@ def _pays(nbytes: float, p: int, r: float) -> bool:
 def combined(m: float, k: float, p: int, r: float) -> tuple[float, int]:
     """Return h and supersteps where all processes get the combination of all values."""
     nbytes = 8 * m / k
+    counts: tuple[int, ...] = (p - 1,)
     if p <= ONE_STAGE_MOST:
-        counts, cut = (p - 1,), _pays(nbytes, p, r)
+        cut = _pays(nbytes, p, r)
     else:
         ways = [most_received(p, radix) for radix in RADICES]
         costs = [sum(way) * max(nbytes, LEAST_BYTES) + len(way) * r for way in ways]

@@ -55,7 +55,7 @@ class Observed(NamedTuple):
 class _Calls(NamedTuple):
     """An explanation of one run."""
 
-    count: float
+    calls: float
     nbytes: float
     """Of a value; not a number where one process alone sends nothing."""
 
@@ -91,7 +91,7 @@ def forms_of(
         several = np.array([not math.isnan(each.nbytes) for each in calls])
         if not several.any():
             return [], []
-        counts = find(np.ones(len(calls), bool), np.array([each.count for each in calls]))
+        counts = find(np.ones(len(calls), bool), np.array([each.calls for each in calls]))
         nbytes = find(several, np.array([each.nbytes for each in calls])[several])
         chosen = list(itertools.product(_simplest(counts), _simplest(nbytes)))
         made = [
@@ -141,10 +141,10 @@ def _explained(
     ]
     if not all(every):
         return None
-    common = set.intersection(*({each.count for each in found} for found in every))
+    common = set.intersection(*({each.calls for each in found} for found in every))
     if common:
         wanted = max(common)
-        return [next(each for each in found if each.count == wanted) for found in every]
+        return [next(each for each in found if each.calls == wanted) for found in every]
     return [found[0] for found in every]
 
 

@@ -111,7 +111,7 @@ def _several_or_one(values: Values, seconds: Vector) -> Law:
     alone = {name: column for name, column in alone.items() if np.ptp(column) > 0}
     if len(seconds) - several.sum() < LEAST or not alone:
         form = Form((float(np.median(seconds[~several])),), ("1",), rounded=True, weight=1)
-        own = (Piece((form,)),)
+        own: tuple[Piece, ...] = (Piece((form,)),)
     else:
         own = _fitted(alone, seconds[~several]).pieces
     sides = (Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
