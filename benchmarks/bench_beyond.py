@@ -137,7 +137,7 @@ def constants(count: int) -> Report:
     """Fit series that are constant but for noise; count those whose formulas grow."""
     generator = np.random.default_rng(20)
     grown = {"tables of times": 0, "computation": 0}
-    tables = max(count // 10, 1)
+    tables = max(count // 4, 1)
     for number in range(count):
         n = 2.0 ** np.arange(8, 14)
         times = np.exp(generator.normal(0, _NOISES[number % 2], len(n))) * 1e-3
