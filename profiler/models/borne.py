@@ -1,9 +1,10 @@
 """How many terms measurements bear, and which powers of a size.
 
 A term may be added only if it explains more of the misfit than the best of all terms would explain
-of noise alone in nearly all series of noise: the first in 97 of 100, further ones in 90. So a series that is constant but for its noise keeps
-its constant, however many terms were tried. A power of a size may be used only if the differences
-of the measurements grow like it: unlike the measurements themselves, they have no constant part.
+of noise alone in nearly all series of noise: the first term in 97 of 100, further ones in 90. So a
+series that is constant but for its noise keeps its constant, however many terms were tried. A power
+of a size may be used only if the differences of the measurements grow like it: unlike the
+measurements themselves, they have no constant part.
 """
 
 from __future__ import annotations
