@@ -158,7 +158,7 @@ def _law(law: Law) -> Json:
         "pieces": [
             {
                 "forms": [_form(form) for form in piece.forms],
-                "shares": [law.kind == EXACT and form.is_of_shares for form in piece.forms],
+                "shared": [form.shared if law.kind == EXACT else "" for form in piece.forms],
                 "where": [_where(where) for where in piece.where],
             }
             for piece in law.pieces

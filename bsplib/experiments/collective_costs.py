@@ -134,4 +134,4 @@ COST_FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """By name, functions of four arrays; not a number where an argument is none."""
 ROWS: Callable[..., Any] = np.vectorize(lambda p: float(rows(int(p))), otypes=[float])
-"""The function ``rows`` of formulas, of an array."""
+"""The function ``grid_rows`` of formulas, of an array."""

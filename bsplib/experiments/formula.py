@@ -39,7 +39,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": np.maximum,
 }
 """``min`` and ``max`` take two values, the others one; ``log`` is the natural logarithm."""
-_CALLABLE = FUNCTIONS | COST_FUNCTIONS | {"rows": ROWS}
+_CALLABLE = FUNCTIONS | COST_FUNCTIONS | {"grid_rows": ROWS}
 """With those that only laws of node models use."""
 _ARGUMENTS = {"min": 2, "max": 2, **dict.fromkeys(COST_FUNCTIONS, 4)}
 """How many values a function takes that does not take one."""

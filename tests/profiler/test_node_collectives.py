@@ -132,6 +132,9 @@ def test_a_halo_on_a_grid_is_learnt_from_its_neighbours(record):
 
 
 def test_functions_of_laws_are_no_functions_of_formulas_with_fewer_values():
-    assert read_formula("f[0]*rows(P)").columns({"P": [12.0, 16.0]})[0][:, 0].tolist() == [3, 4]
+    assert read_formula("f[0]*grid_rows(P)").columns({"P": [12.0, 16.0]})[0][:, 0].tolist() == [
+        3,
+        4,
+    ]
     with pytest.raises(ValueError, match="h_spread takes 4 arguments, not 1"):
         read_formula("f[0]*h_spread(P)")

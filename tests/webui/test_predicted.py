@@ -183,7 +183,7 @@ PREDICTED = """async ([data, rates, points]) => {
         staged("spread"),
         staged("reduced"),
         staged("combined"),
-        made(h=exact((40, "ceil(n/rows(p))"))),
+        made(h=exact((40, "ceil(n/grid_rows(p))"))),
         made(supersteps=exact((1, "1"), inside="a larger run may have more")),
         made(h=ALONE_NOTHING, h_sum=ALONE_NOTHING),
     ],

@@ -14,12 +14,12 @@ const ONE = {
 };
 
 /* The rows of a grid of p processes: the greatest divisor that is at most sqrt(p). */
-function rows(p) {
+function gridRows(p) {
   let count = Math.floor(Math.sqrt(p));
   while (p % count !== 0) count -= 1;
   return count;
 }
-ONE.rows = rows;
+ONE.grid_rows = gridRows;
 
 /* What collectives cost, as in bsplib.experiments.collective_costs, which says what it is: h and
    supersteps for a value of m bytes in elements of k bytes on p processes, where l / g is r bytes. */
@@ -89,14 +89,11 @@ function formAt(form, point, shift) {
   return form.reduce((sum, [factor, term]) => sum + factor * evaluate(term, point, shift), 0);
 }
 
-/* The points around one at which the processes have equal shares of the sizes. */
-function wholeShares(point) {
-  const { p, ...sizes } = point;
-  if (Object.values(sizes).every((size) => size % p === 0)) return [];
-  return [Math.floor, Math.ceil].map((whole) => ({
-    p, ...Object.fromEntries(Object.entries(sizes).map(([name, size]) =>
-      [name, whole(size / p) * p])),
-  }));
+/* The points around one at which the processes have equal shares of a size. */
+function wholeShares(point, size) {
+  if (size === "" || point[size] % point.p === 0) return [];
+  return [Math.floor, Math.ceil].map((whole) =>
+    ({ ...point, [size]: whole(point[size] / point.p) * point.p }));
 }
 
 /* Whether a point is on the side of a bound; null in the gap, or where it has no value. */
@@ -113,9 +110,9 @@ function possible(law, point, shift) {
     where.length === 0 || where.some((each) => holds(each, point) !== false));
   const pieces = may.length ? may : law.pieces;
   const found = pieces.flatMap(({ forms }) => forms.map((form) => formAt(form, point, shift)));
-  const shares = pieces.flatMap((piece) => piece.forms.filter((_, at) => piece.shares[at]));
-  const around = shares.length ? wholeShares(point) : [];
-  return [...found, ...around.flatMap((there) => shares.map((form) => formAt(form, there, shift)))];
+  const around = pieces.flatMap(({ forms, shared }) => forms.flatMap((form, at) =>
+    wholeShares(point, shared[at]).map((there) => formAt(form, there, shift))));
+  return [...found, ...around];
 }
 
 /* How far the logarithm of a fitted value may be off at a distance from the runs. */

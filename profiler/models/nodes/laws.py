@@ -151,9 +151,8 @@ class Law:
         if self.kind == EXACT:
             found += [
                 float(form.at(_arrays(there))[0])
-                for there in _whole_shares(point)
                 for form in forms
-                if form.is_of_shares
+                for there in _whole_shares(point, form.shared)
             ]
         return found
 
@@ -181,22 +180,16 @@ class Law:
         )
 
 
-def _whole_shares(point: Point) -> list[Point]:
-    """Return the points around one at which the processes have equal shares of the sizes.
+def _whole_shares(point: Point, size: str) -> list[Point]:
+    """Return the points around one at which the processes have equal shares of a size.
 
-    Where p does not divide a size, the longest share is a whole number of elements, which lies
+    Where p does not divide the size, the longest share is a whole number of elements, which lies
     between those of these points.
     """
     p = point.get(PROCESSES, 1.0)
-    if all(size % p == 0 for size in point.values()):
+    if not size or point[size] % p == 0:
         return []
-    return [
-        {
-            name: value if name == PROCESSES else whole(value / p) * p
-            for name, value in point.items()
-        }
-        for whole in (math.floor, math.ceil)
-    ]
+    return [{**point, size: whole(point[size] / p) * p} for whole in (math.floor, math.ceil)]
 
 
 def _may_hold(piece: Piece, point: Point) -> bool:

@@ -117,7 +117,7 @@ class Learner:
             return forms
         if not depends(self._points.values, self._points.of(steps)[0], PROCESSES):
             return forms
-        return [form for form in forms if "rows(" not in form.text] or forms
+        return [form for form in forms if "grid_rows(" not in form.text] or forms
 
     def _divide(self, rows: Sequence[tuple[Vector, Vector]]) -> list[tuple[Piece, ...]]:
         """Return the pieces of quantities that have no single exact form."""

@@ -63,7 +63,7 @@ _SHARED = (
     ("{0}*(sqrt(p) - 1)/p", 3),
 )
 """How processes share what grows with the sizes."""
-_ROWS, _WIDE = "ceil({0}/rows(p))", "ceil({0}*rows(p)/p)"
+_ROWS, _WIDE = "ceil({0}/grid_rows(p))", "ceil({0}*grid_rows(p)/p)"
 _IN_BLOCKS = (
     ("ceil({0}/p)", 2),
     ("(p - 1)*ceil({0}/p)", 2),
@@ -74,8 +74,8 @@ _IN_BLOCKS = (
     ("ceil({0}/p)*log2(p)", 3),
     ("(p - 1)*floor({0}/p)", 3),
     ("(p - 1)*ceil(ceil({0}/p)/p)", 3),
-    (f"(min(rows(p) - 1, 2)*{_WIDE} + min(p/rows(p) - 1, 2)*{_ROWS})", 3),
-    (f"(min(rows(p) - 1, 1)*{_WIDE} + min(p/rows(p) - 1, 1)*{_ROWS})", 3),
+    (f"(min(grid_rows(p) - 1, 2)*{_WIDE} + min(p/grid_rows(p) - 1, 2)*{_ROWS})", 3),
+    (f"(min(grid_rows(p) - 1, 1)*{_WIDE} + min(p/grid_rows(p) - 1, 1)*{_ROWS})", 3),
 )
 """What the longest of p blocks has of a size, whole elements; the last two are what a block of a
 grid exchanges with the blocks beside it: one with edges, and one that is a torus."""
