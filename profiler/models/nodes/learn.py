@@ -188,6 +188,8 @@ class Learner:
         here = first.at(far)
         found = [first]
         for form in forms[1:]:
+            if _is_of_elements(form) and not _is_of_elements(first):
+                continue  # what rounding makes of the first form is in its band
             there = form.at(far)
             if form.weight <= first.weight + _AS_SIMPLE and not np.allclose(here, there, rtol=1e-9):
                 found.append(form)
@@ -252,6 +254,11 @@ class Learner:
         if depends:
             why = "it depends on the data in a way that the forms do not follow"
         return Law(REFUSED, (), why=why, settle=settle)
+
+
+def _is_of_elements(form: Form) -> bool:
+    """Whether a form differs from one without whole elements by rounding alone."""
+    return ("ceil(" in form.text or "floor(" in form.text) and "grid_rows" not in form.text
 
 
 def _beside_zeros(piece: Piece, used: NDArray[np.bool_], values: Values) -> tuple[Piece, ...]:
