@@ -26,6 +26,7 @@ from bsplib.profiler.mending import Mending
 from bsplib.profiler.pricing import Priced, price
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
 from bsplib.profiler.retimed import retimed
+from bsplib.profiler.spots import Spots
 from bsplib.profiler.verdict import Verdict, judge, sentence
 
 if TYPE_CHECKING:
@@ -133,6 +134,11 @@ class Ledger:
     def mending(self) -> Mending:
         """What the run would take without one of them."""
         return Mending(self.account)
+
+    @cached_property
+    def spots(self) -> Spots:
+        """Where inside their supersteps the losses arise."""
+        return Spots(self.callgraph.run, self.account)
 
     @property
     def elapsed_s(self) -> float:
