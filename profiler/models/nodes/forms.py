@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,10 @@ class Form:
         for coefficient, term in zip(self.coefficients, self.terms, strict=True):
             total = total + float(coefficient) * column(term, values, rounded=self.rounded)
         return total
+
+    def times(self, factor: int) -> Form:
+        """Return a multiple of the form."""
+        return replace(self, coefficients=tuple(factor * each for each in self.coefficients))
 
     @property
     def shared(self) -> str:

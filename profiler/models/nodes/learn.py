@@ -133,25 +133,31 @@ class Learner:
 
     def collective(
         self, kind: str, takes: Sequence[Callable[[Observation], float]], ratio: float
-    ) -> tuple[Law, Law] | None:
-        """Return the laws of supersteps and h of a collective; None if its formula is not met.
+    ) -> dict[str, Law]:
+        """Return the laws of supersteps and h of a collective; none if its formula is not met.
 
         Args:
             kind: its cost function, of :func:`bsplib.profiler.models.nodes.collectives.kind_of`.
-            takes: take supersteps, h, and the mean of what a process sends.
+            takes: take supersteps, h, the mean of what a process sends, and h by the rule ``sum``.
             ratio: l / g of the Machine of the runs, in bytes.
         """
         rows = [self._points.of(take) for take in takes]
         if any(deviation.any() for _, deviation in rows[:2]):
-            return None
-        supersteps, h, share = (means for means, _ in rows)
+            return {}
+        supersteps, h, share, h_sum = (means for means, _ in rows)
         processes = self._points.values[PROCESSES]
         observed = Observed(supersteps, h, share * processes)
         values = {**self._varied, PROCESSES: processes}
         found = forms_of(kind, values, observed, ratio, self._find_one)
         if not found[0]:
-            return None
-        return self._exact(found[0], whole=True), self._exact(found[1], whole=False)
+            return {}
+        laws = {"supersteps": found[0], "h": found[1]}
+        for factor in (1, 2):  # one process sends or receives alone, or each does both alike
+            if np.array_equal(h_sum, factor * h):
+                laws.setdefault("h_sum", [form.times(factor) for form in found[1]])
+        return {
+            name: self._exact(forms, whole=name == "supersteps") for name, forms in laws.items()
+        }
 
     def _find_one(self, mask: NDArray[np.bool_], row: Vector) -> list[Form]:
         return self._find([row], mask)[0]

@@ -242,10 +242,14 @@ def _of_collectives(
     for chain in program.chains:
         kind = kind_of(program.nodes[chain[-1]].name)
         for booked in sides if kind is not None and ratio is not None else ():
-            takes = [taking(chain, name, booked=booked) for name in ("supersteps", "h", "share")]
+            names = ("supersteps", "h", "share", "h_sum")
+            takes = [taking(chain, name, booked=booked) for name in names]
             laws = learner.collective(kind or "", takes, ratio or 0.0)
-            if laws is not None:
-                found[chain, "supersteps", booked], found[chain, "h", booked] = laws
+            found |= {
+                (chain, name, booked): law
+                for name, law in laws.items()
+                if booked or name != "h_sum"
+            }
     return found
 
 
