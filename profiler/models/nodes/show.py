@@ -93,9 +93,9 @@ def _doubts(model: NodeModel) -> Iterator[str]:
     refused = model.refused()
     for leaf, found in refused.items():
         name = fmt.label(model.nodes[leaf])
-        for (quantity, where, why), runs in _grouped(found).items():
+        for (quantity, state, why), runs in _grouped(found).items():
             settle = _settled(runs)
-            yield f"Refused{where}: {quantity} of {name}: {why}{settle}."
+            yield f"{state}: {quantity} of {name}: {why}{settle}."
     for leaf, chains in model.leaves().items():
         for each in chains:
             law = each.law("h")
@@ -113,10 +113,13 @@ def _settled(runs: Sequence[Point]) -> str:
 
 
 def _grouped(found: Sequence[tuple[str, Law]]) -> dict[tuple[str, str, str], list[Point]]:
-    """Return runs that would settle what is refused, by quantity, by where it is, and by why."""
+    """Return runs that would settle what is not known, by quantity, how much of it, and why."""
     grouped: dict[tuple[str, str, str], list[Point]] = {}
     for quantity, law in found:
-        reason = (" beyond the runs", law.inside) if law.inside else ("", law.why)
+        if law.inside:
+            reason = ("Refused beyond the runs", law.inside)
+        else:
+            reason = ("Refused" if law.kind == REFUSED else "Open", law.why)
         runs = grouped.setdefault((quantity, *reason), [])
         runs += [point for point in law.settle if point not in runs]
     return grouped
