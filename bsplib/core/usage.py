@@ -173,8 +173,9 @@ class Usage:
         given = min(used, self.open_ns)
         last = min(used - given, elapsed_ns)
         left = self.open_ns + elapsed_ns - given - last
-        self._on_core = given / self.open_ns if self.open_ns else 0.0
-        self._off_core = min(ready, left) / left if left else 0.0
+        # Compiled, a quotient of two whole numbers would be a whole number.
+        self._on_core = float(given) / self.open_ns if self.open_ns else 0.0
+        self._off_core = float(min(ready, left)) / left if left else 0.0
         since = now() - now_ns
         self._next_cpu_ns = min(used - given - last, since)
         self._next_ready_ns = min(ready - min(ready, left), since)
