@@ -87,6 +87,18 @@ def test_a_call_that_is_asleep_for_a_part_of_its_time_has_the_cpu_time_of_the_re
     assert 9 * MS <= record["comm_cpu"] < record["comm_calls"] - 10 * MS
 
 
+def test_a_superstep_begins_earlier_by_a_wait_for_a_core_while_the_one_before_was_recorded(
+    recorded,
+):
+    recorded.end()
+    compute()
+    now = time.perf_counter_ns()
+    recorded.usage.carried_ns = 3 * MS
+    recorded.log.begin(now)
+    recorded.end(Kind.END)
+    assert recorded.records["start"][1] == now - 3 * MS
+
+
 def test_short_stretches_count_as_time_on_a_core(recorded):
     for _ in range(30):
         recorded.end()
