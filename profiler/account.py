@@ -7,8 +7,9 @@ processes, over nodes of the call graph and over supersteps, too.
 A record is divided where its times divide it. Its computing part (start to arrival, without
 calls of primitives and sub-groups) is time on a core, time without a core, and the rest:
 time blocked. Its communication (calls, and release to end) is, in this order and each at most
-what is left: g h of the process, g times what the greatest h exceeds it, l, time without a
-core, and the rest, which is not explained. Its idle time (arrival to release) is shared out
+what is left: time that was certainly without a core, g h of the process, g times what the
+greatest h exceeds it, l, time that may have been without a core, and the rest, which is not
+explained. Its idle time (arrival to release) is shared out
 by what the process that arrived last did longer: it computed (imbalance of computation), was
 blocked, had no core, called primitives (imbalance of transfers), or began the superstep later.
 Between two records is the time of the recorder, and outside all records start and end.
@@ -26,7 +27,14 @@ import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.profiler._numbering import blocks, finder
-from bsplib.profiler.costs import h_relation, span_of, superstep_numbers
+from bsplib.profiler.costs import (
+    calls_without_core_ns,
+    communication_ns,
+    h_relation,
+    span_of,
+    superstep_numbers,
+    without_core_ns,
+)
 from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
@@ -115,13 +123,14 @@ class Computing:
 
     def rows(self, records: NDArray[np.void]) -> Ints:
         """Return what can delay an arrival, by cause: shape (causes, records)."""
+        waited = calls_without_core_ns(records)
         return np.stack(
             [
                 self.core,
                 records["sub"],
                 self.blocked,
-                self.waited,
-                records["comm_calls"],
+                self.waited + waited,
+                records["comm_calls"] - waited,
                 records["start"],
             ]
         )
@@ -246,10 +255,11 @@ class Account:
 
         Returns:
             g h of the process, g times what the greatest h of the superstep exceeds it, l, and
-            what is left.
+            what is left; that has all time that was certainly without a core.
         """
         records, g = self.run.records[rows], self.rates.g * 1e9
-        rest = records["comm_calls"] + records["end"] - records["released"]
+        waited = without_core_ns(records)[0]
+        rest = communication_ns(records) - waited
         own, greatest = (_up(g * values) for values in (self._h[rows], self.h_max[self.step[rows]]))
         transfers, rest = _taken(rest, own)
         uneven, rest = _taken(rest, greatest - own)
@@ -259,7 +269,7 @@ class Account:
             moves = greatest > 0
             transfers, latency = transfers + rest * moves, latency + rest * ~moves
             rest = np.zeros_like(rest)
-        return transfers, uneven, latency, rest
+        return transfers, uneven, latency, rest + waited
 
     def _own(self, rows: slice) -> Ints:
         """Return the parts of some records without their idle time."""

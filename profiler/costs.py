@@ -198,6 +198,25 @@ def communication_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
     return comm
 
 
+def without_core_ns(records: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how long the communication of each record was without a core: at least, at most.
+
+    The system says it for the calls and the sync together with the idle time in between, in
+    which a process may have been ready, too.
+    """
+    comm = communication_ns(records)
+    ready = records["comm_ready"].clip(min=0)
+    idle = records["released"] - records["arrive"]
+    return np.minimum(comm, (ready - idle).clip(min=0)), np.minimum(comm, ready)
+
+
+def calls_without_core_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return how long the calls of primitives of each record were without a core, at least."""
+    ready = records["comm_ready"].clip(min=0) - (records["end"] - records["arrive"])
+    calls: NDArray[np.int64] = np.minimum(records["comm_calls"], ready.clip(min=0))
+    return calls
+
+
 def h_relation(
     run: Run, numbers: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

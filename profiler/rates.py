@@ -10,7 +10,12 @@ import numpy as np
 from bsplib.errors import UsageError
 from bsplib.profiler import format as fmt
 from bsplib.profiler._numbering import blocks, by_blocks, stable_order
-from bsplib.profiler.costs import communication_ns, h_relation, superstep_numbers
+from bsplib.profiler.costs import (
+    communication_ns,
+    h_relation,
+    superstep_numbers,
+    without_core_ns,
+)
 from bsplib.profiler.models.prices import choose_prices, recorded_machine
 from bsplib.sync_kinds import Kind
 
@@ -99,9 +104,9 @@ def _is_virtual(run: Run) -> bool:
 def fitted_to(run: Run) -> Rates:
     """Fit g and l to the communication times of a run.
 
-    Times are medians over supersteps of equal h, for the slowest process of each. Where
-    processes share cores, most of them contain waiting for a core; there they are lower
-    quartiles over processes of equal h.
+    Times are medians over supersteps of equal h, for the slowest process of each. What the
+    system calls time without a core is left out. It does not tell all of it where processes
+    share cores; there the times are lower quartiles over processes of equal h.
 
     Returns:
         Rates of 0 with a note where the run does not determine them.
@@ -146,15 +151,21 @@ def _syncs(run: Run) -> tuple[Values, Values]:
         steps = step[part][rows]
         present[steps] = True
         np.maximum.at(h, steps, np.maximum(h_out[part], h_in[part])[rows])
-        np.maximum.at(comm, steps, communication_ns(records)[rows].astype(np.float64))
+        np.maximum.at(comm, steps, _on_core_ns(records)[rows])
     return h[present], comm[present] / 1e9
 
 
 def _processes(run: Run) -> tuple[Values, Values]:
     """Return h and the time of communication of each record of a sync, in bytes and s."""
     rows = np.flatnonzero(run.records["kind"] != Kind.END)
-    comm_ns = by_blocks(len(run.records), lambda part: communication_ns(run.records[part]))
+    comm_ns = by_blocks(len(run.records), lambda part: _on_core_ns(run.records[part]))
     return np.maximum(*h_relation(run))[rows], comm_ns[rows] / 1e9
+
+
+def _on_core_ns(records: NDArray[np.void]) -> Values:
+    """Return the time of communication of records without that for want of a core."""
+    comm = communication_ns(records) - without_core_ns(records)[1]
+    return comm.astype(np.float64)
 
 
 def _points(h: Values, comm_s: Values, quantile: float) -> tuple[Values, Values, Values]:

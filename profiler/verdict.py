@@ -42,7 +42,10 @@ BALANCED_SHARE = 0.1
 MOST_OF_IT = 0.5
 """Share of the losses that lie below a function which is named for them."""
 _LEAST_SAVED = 0.01
-"""A loss is hidden by others if to mend it alone saves a smaller share of the elapsed time."""
+"""A loss is hidden by others if to mend it alone saves a smaller share of the elapsed time.
+
+Transfers differ by chance if to even them saves a smaller share of the time in supersteps.
+"""
 _LEAST_LISTED = 0.005
 """A part of the account that is a smaller share of the elapsed time is not listed."""
 BALANCED, SPREAD, REST = "balanced", "spread", "rest"
@@ -90,10 +93,11 @@ def judge(ledger: Ledger) -> Verdict:
     whole = ledger.account.elapsed_ns * ledger.callgraph.run.nprocs
     if whole == 0:
         return Verdict(True, (Sentence(NOTHING, 0.0, BALANCED),))
-    least = LEAST_SHARE * ledger.account.in_supersteps_ns()
-    worth = [each for each in ledger.findings if each.ns >= least]
+    inside = ledger.account.in_supersteps_ns()
+    worth = [each for each in ledger.findings if each.ns >= LEAST_SHARE * inside]
+    least_s = _LEAST_SAVED * inside / 1e9 / ledger.callgraph.run.nprocs
     told = sorted(
-        (pair for pair in _told(ledger, worth) if not _is_noise(pair[0], ledger.elapsed_s)),
+        (pair for pair in _told(ledger, worth) if not _is_noise(pair[0], ledger, least_s)),
         key=lambda pair: (
             pair[0].kind == CORE,
             -_gain_s(pair[0], ledger.elapsed_s),
@@ -120,10 +124,10 @@ def _gain_s(sentence: Sentence, elapsed_s: float) -> float:
     return min(elapsed_s - (sentence.without_s or 0.0), sentence.seconds)
 
 
-def _is_noise(sentence: Sentence, elapsed_s: float) -> bool:
+def _is_noise(sentence: Sentence, ledger: Ledger, least_s: float) -> bool:
     """Tell whether transfers differ now and then, so that to even them saves nothing."""
-    saved_s = elapsed_s - (sentence.without_s or 0.0)
-    return sentence.part == "transfer_imbalance" and saved_s < _LEAST_SAVED * elapsed_s
+    saved_s = ledger.elapsed_s - (sentence.without_s or 0.0)
+    return sentence.part == "transfer_imbalance" and saved_s < least_s
 
 
 def _rest(spent: Counter[str], whole: int, elapsed_s: float, others: bool) -> Sentence:

@@ -222,12 +222,14 @@ class Log:
         """Leave out what the recorder has used, if it took long; call :meth:`begin` afterwards."""
         usage = self._usage
         if usage is not None and usage.is_late(self._end_ns, now_ns):
-            usage.begin(now_ns)
+            usage.rest(self._end_ns, now_ns)
 
     def begin(self, start_ns: int) -> None:
         """Begin the next superstep."""
         usage = self._usage
         if usage is not None:
+            start_ns -= usage.carried_ns
+            usage.carried_ns = 0
             self._comp_open_ns = self._comm_open_ns = self._calls_ns = 0
             self._piece_ns = start_ns
             self._begin_usage()

@@ -53,7 +53,7 @@ cdef class Usage:
     cdef int _file
     cdef word _thread
     cdef readonly long long last_ns
-    cdef public long long open_ns
+    cdef public long long open_ns, carried_ns
     cdef public long long[::1] used
     cdef long long _cpu_ns, _waited_ns, _faults
     cdef readonly bint has_waits, has_faults
@@ -66,6 +66,8 @@ cdef class Usage:
     @cython.locals(thread=word)
     cpdef int begin(self, long long now_ns) except -1
     cpdef int close(self) except -1
+    @cython.locals(waited=cython.longlong, ready=cython.longlong, thread=word)
+    cpdef int rest(self, long long end_ns, long long now_ns) except -1
     cpdef bint is_late(self, long long end_ns, long long start_ns) noexcept
     cpdef bint is_due(self, long long now_ns) noexcept
     @cython.locals(
@@ -73,7 +75,8 @@ cdef class Usage:
         used=cython.longlong, given=cython.longlong, last=cython.longlong, left=cython.longlong,
         ready=cython.longlong, at=Py_ssize_t, comp=cython.longlong, comm=cython.longlong,
         comp_cpu=cython.longlong, comm_cpu=cython.longlong, comp_ready=cython.longlong,
-        comm_ready=cython.longlong,
+        comm_ready=cython.longlong, total=cython.longlong, blocked=cython.longlong, longer=cython.longlong,
+        room=cython.longlong, waited_last=cython.longlong, waited_open=cython.longlong,
     )
     cpdef int settle(self, long long elapsed_ns, long long now_ns) except -1
     cpdef long long on_core(self, long long open_ns) noexcept

@@ -11,11 +11,16 @@ open stretches before it, which were too short to be read. It is **shared out by
 
 1. The open stretches count as time on a core, as far as the CPU time that was used reaches; if it
    does not, each of them gets the same part of its elapsed time. The last stretch gets the rest,
-   at most its elapsed time. Time in calls, such as put, counts as an open stretch.
-2. Time ready without a core is shared out in proportion to what is left of each elapsed time.
+   at most its elapsed time. Time in calls, such as put, counts as an open stretch. What of all
+   this is longer than ``DUE_NS`` may have lost its core as well as the last stretch: they get
+   parts of the CPU time in proportion to their elapsed time.
+2. Time blocked, neither on a core nor ready, belongs to the last stretch, as far as that has time
+   left. All other time without a core was ready.
 3. Page faults belong to the last stretch.
 4. What is more than there is elapsed time was used after the stretch had ended, before the system
-   was read, such as by a thread that lost its core there: it belongs to the next stretch.
+   was read, such as by a thread that lost its core there: it belongs to the next stretch. Time
+   ready while the recorder worked between two supersteps belongs to the second of them, which
+   begins earlier by as much: it is not the recorder's.
 
 So all but the last stretch together are shorter than ``DUE_NS`` and the calls of a superstep.
 
@@ -103,6 +108,8 @@ class Usage:
         """What the last stretch has been given: CPU time, time ready, minor and major faults."""
         self._cpu_ns = self._waited_ns = self._faults = 0
         self._on_core = self._off_core = 0.0  # parts of an open stretch, of what is left of it
+        self.carried_ns = 0
+        """How much earlier the next superstep begins, since it was ready without a core."""
         self._next_cpu_ns = self._next_ready_ns = 0  # what belongs to the next stretch
         self._first = self._count = 0  # records with open stretches
         self._open_comp = array("q", [0] * _MOST_OPEN)
@@ -152,6 +159,17 @@ class Usage:
         """Tell whether the recorder took long between two supersteps; then nothing is open."""
         return start_ns - end_ns >= DUE_NS and self._count == 0
 
+    def rest(self, end_ns: int, now_ns: int) -> None:
+        """Leave out what the recorder has used between two supersteps, where nothing is open.
+
+        Time ready without a core is carried to the next stretch; see the rule above.
+        """
+        waited, ready, thread = self._waited_ns, self._next_ready_ns, self._thread
+        self.begin(now_ns)
+        if self.has_waits and thread == self._thread:
+            ready += max(self._waited_ns - waited, 0)
+            self.carried_ns = self._next_ready_ns = min(ready, now_ns - end_ns)
+
     def settle(self, elapsed_ns: int, now_ns: int) -> None:
         """Read what was used, and share it out; see the rule above.
 
@@ -170,17 +188,27 @@ class Usage:
             used += max(self._cpu_ns - cpu, 0)
             if self.has_waits:
                 ready += max(self._waited_ns - waited, 0)
-        given = min(used, self.open_ns)
-        last = min(used - given, elapsed_ns)
-        left = self.open_ns + elapsed_ns - given - last
-        self._on_core = given / self.open_ns if self.open_ns else 0.0
-        self._off_core = min(ready, left) / left if left else 0.0
+        total = min(used, self.open_ns + elapsed_ns)
+        left = self.open_ns + elapsed_ns - total
+        blocked = min(left - min(ready, left) if self.has_waits else left, elapsed_ns)
+        given = min(total, self.open_ns, DUE_NS)
+        longer = self.open_ns - given
+        room = longer + elapsed_ns - blocked
+        if longer and room:
+            given += min(rounded(float(total - given) / room * longer), longer)
+        last = min(total - given, elapsed_ns)
+        waited_last = min(ready, max(elapsed_ns - last - blocked, 0))
+        left = self.open_ns - given
+        waited_open = min(ready - waited_last, left)
+        # Compiled, a quotient of two whole numbers would be a whole number.
+        self._on_core = float(given) / self.open_ns if self.open_ns else 0.0
+        self._off_core = float(waited_open) / left if left else 0.0
         since = now() - now_ns
         self._next_cpu_ns = min(used - given - last, since)
-        self._next_ready_ns = min(ready - min(ready, left), since)
+        self._next_ready_ns = min(ready - waited_last - waited_open, since)
         faults = self._faults - faults if is_same and self.has_faults else 0
         self.used[0] = last
-        self.used[1] = self.off_core(elapsed_ns - last)
+        self.used[1] = waited_last
         self.used[2] = faults & _MINOR
         self.used[3] = faults >> 40
         for at in range(self._count):

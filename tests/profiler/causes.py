@@ -1,24 +1,30 @@
-"""Programs on two real processes that each lose time for one planted cause.
+"""Programs on real processes that each lose time for one planted cause.
 
-Each names its seconds: what is lost of the elapsed time on average over the processes, as the
-program itself measures it. Nothing else in them takes long.
+Each returns its seconds: what is lost by one process and those that wait for it, as the kernel
+measures it there. The sum over the processes, divided by their number, is a part of the elapsed
+time. Nothing else in them takes long.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import gc
+import inspect
+import mmap
+import multiprocessing
+import os
 import tempfile
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 import bsplib
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ROUNDS = 20
 LONG_S = 0.02
@@ -34,6 +40,67 @@ class Cause:
     main: Callable[[bsplib.Group], float]
     kind: str
     words: tuple[str, ...]
+    nprocs: int = 2
+    lines: bool = False
+    """Whether lines are sampled."""
+    line: str = ""
+    """The text of the line that has to be named, where lines are sampled."""
+    beside: int = 0
+    """How many other processes compute at the same time."""
+    planted: int = 1
+    """How many causes were planted, of which this is one."""
+    has_seconds: bool = True
+    """Whether the program returns its seconds."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the sentence has to contain, with the number of the line."""
+        if not self.line:
+            return self.words
+        (number,) = (
+            number for number, text in enumerate(_SOURCE, start=1) if text.strip() == self.line
+        )
+        return (*self.words, f"at line {number} of ")
+
+
+class Spent(NamedTuple):
+    """What a thread has spent until now, as the kernel says, in seconds."""
+
+    elapsed: float
+    cpu: float
+    ready: float
+    """Ready to run, and without a core."""
+
+    @classmethod
+    def now(cls) -> Spent:
+        """Read what this thread has spent."""
+        with open("/proc/thread-self/schedstat") as file:
+            ready = int(file.read().split()[1])
+        return cls(time.perf_counter(), time.thread_time(), ready / 1e9)
+
+    def since(self, before: Spent) -> Spent:
+        """Return what was spent between two moments."""
+        return Spent(*(now - then for now, then in zip(self, before, strict=True)))
+
+    @property
+    def blocked(self) -> float:
+        """What is neither on a core nor ready."""
+        return self.elapsed - self.cpu - self.ready
+
+
+@contextlib.contextmanager
+def busy_beside(count: int) -> Iterator[None]:
+    """Let other processes compute until the end of the block."""
+    context = multiprocessing.get_context("fork")
+    others = [context.Process(target=busy, args=(3600,), daemon=True) for _ in range(count)]
+    for other in others:
+        other.start()
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.join()
 
 
 def busy(seconds: float) -> float:
@@ -50,37 +117,66 @@ def asleep(bsp: bsplib.Group) -> float:
     for _ in range(ROUNDS):
         busy(SHORT_S)
         if bsp.pid == 1:
-            began = time.perf_counter()
+            began = Spent.now()
             time.sleep(LONG_S)
-            lost += time.perf_counter() - began
+            lost += Spent.now().since(began).blocked
         bsp.sync()
     return 2 * lost
 
 
+def at_a_disk(bsp: bsplib.Group) -> float:
+    """Read 16 MiB from a disk on process 1, while process 0 waits; 0 where the disk is memory."""
+    lost = 0.0
+    with tempfile.NamedTemporaryFile() as file, mmap.mmap(-1, 2**24) as memory:
+        memory.write(bytes(2**24))  # pages that were touched before
+        file.write(memory)
+        os.fsync(file.fileno())
+        disk = os.open(file.name, os.O_RDONLY | os.O_DIRECT)
+        bsp.sync()
+        for _ in range(ROUNDS):
+            busy(SHORT_S)
+            if bsp.pid == 1:
+                began = Spent.now()
+                os.preadv(disk, [memory], 0)
+                lost += Spent.now().since(began).blocked
+            bsp.sync()
+        os.close(disk)
+    return 2 * lost
+
+
 def at_a_lock(bsp: bsplib.Group) -> float:
-    """Let process 1 wait for a lock of a file that process 0 holds while it sleeps."""
+    """Let process 1 wait for a lock of a file while process 0 holds it, and compute as long."""
     path = bsp.broadcast(tempfile.mkstemp()[1] if bsp.pid == 0 else None)
     lost = 0.0
     with open(path, "w") as file:
         for _ in range(ROUNDS):
-            bsp.sync()
-            began = time.perf_counter()
             if bsp.pid == 0:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                time.sleep(LONG_S)
-            else:
-                time.sleep(LONG_S / 10)
-                fcntl.flock(file, fcntl.LOCK_EX)
-            fcntl.flock(file, fcntl.LOCK_UN)
-            lost += time.perf_counter() - began
             bsp.sync()
-    return lost
+            if bsp.pid == 1:
+                began = Spent.now()
+                fcntl.flock(file, fcntl.LOCK_EX)  # waits
+                lost += Spent.now().since(began).blocked
+            busy(LONG_S)
+            fcntl.flock(file, fcntl.LOCK_UN)
+            bsp.sync()
+    return 2 * lost
+
+
+def without_a_core(bsp: bsplib.Group) -> float:
+    """Compute equally long on all processes, of which some have no core for a while."""
+    began = Spent.now()
+    for _ in range(3 * ROUNDS):
+        busy(LONG_S / 4)
+        bsp.sync()
+    return Spent.now().since(began).ready
 
 
 def in_a_collection(bsp: bsplib.Group) -> float:
     """Collect garbage on process 1, which has a million objects."""
+    began = time.thread_time()
     kept = [[number] for number in range(1_000_000)] if bsp.pid == 1 else []
-    lost = 0.0
+    lost = time.thread_time() - began
     for _ in range(ROUNDS):
         bsp.sync()
         if bsp.pid == 1:
@@ -144,7 +240,11 @@ def by_two_callers(bsp: bsplib.Group) -> float:
 
 def prepare() -> float:
     """Compute long; this function does not sync."""
-    return busy(LONG_S)
+    began = time.thread_time()
+    total = 0.0
+    while time.thread_time() < began + LONG_S:
+        total += sum(number * 0.5 for number in range(1000))
+    return time.thread_time() - began
 
 
 def in_a_function_without_sync(bsp: bsplib.Group) -> float:
@@ -202,21 +302,64 @@ def by_two_causes_that_hide_each_other(bsp: bsplib.Group) -> float:
     return lost / 2
 
 
+_SOURCE = inspect.getsource(inspect.getmodule(busy)).splitlines()  # type: ignore[arg-type]
+
 CAUSES = {
     "sleep": Cause(asleep, "blocked", ("process 1 is blocked in asleep",)),
-    "lock": Cause(at_a_lock, "blocked", ("blocked in at_a_lock",)),
+    "sleep, lines": Cause(
+        asleep, "blocked", ("process 1 is blocked",), lines=True, line="time.sleep(LONG_S)"
+    ),
+    "disk": Cause(at_a_disk, "blocked", ("process 1 is blocked in at_a_disk",)),
+    "disk, lines": Cause(
+        at_a_disk,
+        "blocked",
+        ("process 1 is blocked",),
+        lines=True,
+        line="os.preadv(disk, [memory], 0)",
+    ),
+    "lock": Cause(at_a_lock, "blocked", ("process 1 is blocked", "in at_a_lock")),
+    "lock, lines": Cause(
+        at_a_lock,
+        "blocked",
+        ("process 1 is blocked",),
+        lines=True,
+        line="fcntl.flock(file, fcntl.LOCK_EX)  # waits",
+    ),
+    "noisy neighbour": Cause(
+        without_a_core, "waiting for a core", ("others use the cores",), beside=2
+    ),
+    "too many processes": Cause(
+        without_a_core,
+        "waiting for a core",
+        ("8 processes are more than the cores",),
+        nprocs=8,
+    ),
     "garbage": Cause(in_a_collection, "fixed", ("process 1 in in_a_collection",)),
     "first touch": Cause(in_new_memory, "fixed", ("process 0 in in_new_memory",)),
     "twelve callers": Cause(
         with_twelve_callers, "fixed", ("process 1 in guilty", "and from 11 other lines")
     ),
-    "two callers": Cause(by_two_callers, "fixed", ("process 1 in sweep", "called by alpha")),
+    "two callers": Cause(
+        by_two_callers, "fixed", ("process 1 in sweep", "called by alpha"), planted=2
+    ),
     "no sync": Cause(
         in_a_function_without_sync, "fixed", ("process 0 in exchange", "without_sync")
     ),
-    "bytes": Cause(by_bytes, "communication-bound", ("in transfers in pass_on",)),
-    "supersteps": Cause(
-        by_supersteps, "too many supersteps", ("in tick", "20000 of which move no bytes")
+    "no sync, lines": Cause(
+        in_a_function_without_sync,
+        "fixed",
+        ("process 0 in exchange", "prepare"),
+        lines=True,
+        line="total += sum(number * 0.5 for number in range(1000))",
     ),
-    "hidden": Cause(by_two_causes_that_hide_each_other, "fixed", ("process 0",)),
+    "bytes": Cause(
+        by_bytes, "communication-bound", ("in transfers in pass_on",), has_seconds=False
+    ),
+    "supersteps": Cause(
+        by_supersteps,
+        "too many supersteps",
+        ("in tick", "20000 of which move no bytes"),
+        has_seconds=False,
+    ),
+    "hidden": Cause(by_two_causes_that_hide_each_other, "fixed", ("process 0",), planted=2),
 }

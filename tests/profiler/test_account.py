@@ -115,6 +115,40 @@ def test_who_waits_for_a_process_without_a_core_waits_for_the_core(script):
     assert whole(program) == {"useful": 80, "core": 120}
 
 
+def waiting(program, **ready):
+    """Return the account of a run whose processes were ready in their communication so long."""
+    run = program.run()
+    run.records["comm_ready"] = 0
+    for name, ns in ready.items():
+        run.records["comm_ready"][run.records["pid"] == int(name[-1])] = ns
+    account = Account(run, RATES)
+    return {part: ns for part, ns in account.whole().items() if ns}
+
+
+def test_time_without_a_core_after_the_release_is_no_latency(script):
+    program = script(2)
+    program.step("main", w=[10, 10], transfer=100)
+    # All are released at once, so that 90 of the 100 ns were without a core.
+    assert waiting(program, process0=90, process1=90) == {
+        "useful": 20, "latency": 20, "core": 180,
+    }  # fmt: skip
+
+
+def test_time_ready_while_idle_is_taken_for_a_wait_after_latency(script):
+    program = script(2)
+    program.step("main", w=[10, 60], transfer=100)
+    # Process 0 was idle for 50 ns: at least 40 of its 100 ns were without a core.
+    assert waiting(program, process0=90) == {
+        "useful": 70, "imbalance": 50, "latency": 60, "core": 70, "unexplained": 70,
+    }  # fmt: skip
+
+
+def test_calls_without_a_core_make_others_wait_for_the_core(script):
+    program = script(2)
+    program.step("main", calls=[60, 0])
+    assert waiting(program, process0=50) == {"transfer_imbalance": 10, "latency": 10, "core": 100}
+
+
 def test_unequal_sub_groups_are_an_imbalance_of_computation(script):
     program = script(2)
     with program.partition(1, 1) as (left, right):

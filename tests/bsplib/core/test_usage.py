@@ -74,8 +74,29 @@ def test_time_asleep_is_neither_cpu_time_nor_a_wait_for_a_core(recorded):
     time.sleep(0.05)
     recorded.end(Kind.END)
     (record,) = recorded.records
-    assert record["arrive"] - record["start"] >= 50 * MS
-    assert record["comp_cpu"] + max(record["comp_ready"], 0) < 40 * MS
+    used = record["comp_cpu"] + max(record["comp_ready"], 0)
+    assert record["arrive"] - record["start"] - used >= 49 * MS
+
+
+def test_a_call_that_is_asleep_for_a_part_of_its_time_has_the_cpu_time_of_the_rest(recorded):
+    began = time.perf_counter_ns()
+    compute()
+    time.sleep(0.02)
+    recorded.end(Kind.END, calls_ns=time.perf_counter_ns() - began)
+    (record,) = recorded.records
+    assert 9 * MS <= record["comm_cpu"] < record["comm_calls"] - 10 * MS
+
+
+def test_a_superstep_begins_earlier_by_a_wait_for_a_core_while_the_one_before_was_recorded(
+    recorded,
+):
+    recorded.end()
+    compute()
+    now = time.perf_counter_ns()
+    recorded.usage.carried_ns = 3 * MS
+    recorded.log.begin(now)
+    recorded.end(Kind.END)
+    assert recorded.records["start"][1] == now - 3 * MS
 
 
 def test_short_stretches_count_as_time_on_a_core(recorded):
