@@ -23,7 +23,7 @@ import numpy as np
 
 import bsplib
 from benchmarks.accuracy import AccuracyGoal, Report, keep
-from benchmarks.beyond.programs import DATA, FAR, PROCESSES, PROGRAMS, SEEDS, SIZES, Work
+from benchmarks.beyond.programs import DATA, FAR, PROCESSES, PROGRAMS, SEEDS, SIZES, WorkOf
 from benchmarks.provenance import Circumstances
 from bsplib.profiler.models.nodes.laws import Point
 from bsplib.profiler.models.nodes.model import ChainModel, NodeModel, fit_nodes
@@ -261,7 +261,7 @@ def main(
     Computation is charged, with noise of 5%, so that the result does not depend on what else this
     computer does.
     """
-    Work.is_charged = not measured
+    WorkOf.is_charged = not measured
     circumstances = Circumstances()
     with tempfile.TemporaryDirectory() as temporary:
         folder = traces or Path(temporary)

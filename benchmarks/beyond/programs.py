@@ -16,7 +16,7 @@ from bsplib import Group
 Main = Callable[[Group, int, int], Any]
 
 
-class Work:
+class WorkOf:
     """What processes are charged for: operations with noise, or nothing, so that they are timed."""
 
     is_charged = True
@@ -28,11 +28,11 @@ class Work:
 
 def charge(bsp: Group, operations: float) -> None:
     """Charge a process for operations, with noise that is the same in every recording."""
-    if Work.is_charged:
+    if WorkOf.is_charged:
         bsp.charge(0.0)  # from here on, nothing is timed
         seed = (bsp.nprocs, round(operations), round(bsp.time() * 1e9))
-        noise = np.random.default_rng(seed).normal(0, Work.noise)
-        bsp.charge(float((Work.part_s + Work.operation_s * operations) * np.exp(noise)))
+        noise = np.random.default_rng(seed).normal(0, WorkOf.noise)
+        bsp.charge(float((WorkOf.part_s + WorkOf.operation_s * operations) * np.exp(noise)))
 
 
 def share(n: int, pid: int, nprocs: int) -> range:

@@ -42,7 +42,7 @@ _CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
 _QUARTILE = 0.25
 
 
-class Before(NamedTuple):
+class PricesBefore(NamedTuple):
     """What a Machine says of supersteps by what came before; see :class:`Measured`."""
 
     late: Curve
@@ -50,7 +50,7 @@ class Before(NamedTuple):
     evicting_s: float
 
 
-class _Moments(NamedTuple):
+class _ProbedMoments(NamedTuple):
     """When a process came to a meeting and when it went on, by what was measured and repeat."""
 
     came: Seconds
@@ -60,12 +60,12 @@ class _Moments(NamedTuple):
 class _Swept(NamedTuple):
     """Exchanges with buffers in the caches, and after a sweep, which took so long."""
 
-    warm: _Moments
-    swept: _Moments
+    warm: _ProbedMoments
+    swept: _ProbedMoments
     sweep_s: float
 
 
-def measure_before(nprocs: int, backend: BackendName, empty_s: float) -> Before:
+def measure_before(nprocs: int, backend: BackendName, empty_s: float) -> PricesBefore:
     """Measure supersteps after waits, and after computations that sweep the caches.
 
     Args:
@@ -87,7 +87,7 @@ def measure_before(nprocs: int, backend: BackendName, empty_s: float) -> Before:
     more = swept - warm
     more -= more[0]  # without anything to send, processes only come a little later than others
     evicted = np.maximum.accumulate(np.maximum(more, 0.0))
-    return Before(
+    return PricesBefore(
         Curve(after_ns, tuple(np.maximum.accumulate(added).tolist())),
         Curve((0, *SIZES), tuple(evicted.tolist())),
         sweep_s * min(cache_bytes() / _SWEEP_BYTES, 1.0),
@@ -103,7 +103,7 @@ def cache_bytes() -> int:
         return _CACHE_BYTES
 
 
-def _lasted(moments: list[_Moments]) -> Seconds:
+def _lasted(moments: list[_ProbedMoments]) -> Seconds:
     """Return how long it took from the last arrival until all went on: the lower quartile."""
     came = np.max([each.came for each in moments], axis=0)
     went = np.max([each.went for each in moments], axis=0)
@@ -114,7 +114,7 @@ def _lasted(moments: list[_Moments]) -> Seconds:
 # -- in the processes ---------------------------------------------------------------------------
 
 
-def _come_late(bsp: Group) -> _Moments:
+def _come_late(bsp: Group) -> _ProbedMoments:
     """Come to a sync later than the others, in turn with them."""
     shape = len(WAITS_S), _LATE_REPEATS
     came, went = np.zeros(shape), np.zeros(shape)
@@ -129,13 +129,16 @@ def _come_late(bsp: Group) -> _Moments:
             came[place, repeat] = bsp.time()
             bsp.sync()
             went[place, repeat] = bsp.time()
-    return _Moments(came, went)
+    return _ProbedMoments(came, went)
 
 
 def _exchange_swept(bsp: Group) -> _Swept:
     """Exchange with a neighbour, with buffers in the caches and after a sweep in turn."""
     shape = 1 + len(SIZES), _SWEPT_REPEATS
-    turns = _Moments(np.zeros(shape), np.zeros(shape)), _Moments(np.zeros(shape), np.zeros(shape))
+    turns = (
+        _ProbedMoments(np.zeros(shape), np.zeros(shape)),
+        _ProbedMoments(np.zeros(shape), np.zeros(shape)),
+    )
     memory = np.ones(_SWEEP_BYTES // 8)
     source = np.ones(SIZES[-1], np.uint8)
     partner = pid if (pid := bsp.pid ^ 1) < bsp.nprocs else bsp.pid

@@ -16,10 +16,10 @@ from bsplib.record.joining.description import described
 from bsplib.record.joining.figures import cpu_at, ready_at
 from bsplib.record.joining.messages import Messages, matched
 from bsplib.record.joining.numbering import distinct_numbers
-from bsplib.record.joining.ranks import NO_PROCESS, Calls, Ints
+from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls
 from bsplib.record.joining.steps import ALL, MESSAGES, Ends, ends_of_messages, found_ends
 from bsplib.record.joining.volumes import flows
-from bsplib.record.joining.waiting import Stretches, Waits, blamed, waits_at
+from bsplib.record.joining.waiting import WaitingTimes, Waits, blamed, waits_at
 from bsplib.recording.records import (
     FROM_SYSTEM,
     NOT_MEASURED,
@@ -41,7 +41,7 @@ _BY_PARTNER = frozenset({"Alltoallv", "Alltoallw"})
 _NO_FAMILY = (-2, -2)
 
 
-def assembled(calls: Calls) -> Run:
+def assembled(calls: MpiCalls) -> Run:
     """Return the run of a program by the calls of its processes."""
     messages, collectives = matched(calls), gathered(calls)
     ends = found_ends(calls, messages, collectives)
@@ -73,7 +73,7 @@ def assembled(calls: Calls) -> Run:
 class _Laid:
     """The stretches of all processes, each up to the call that ends it or to the end."""
 
-    def __init__(self, calls: Calls, ends: Ends) -> None:
+    def __init__(self, calls: MpiCalls, ends: Ends) -> None:
         self.calls = calls
         self.ends = ends
         there = np.zeros(calls.nprocs, np.int64)
@@ -121,12 +121,12 @@ class _Laid:
             begins[rows[near]] -= 1
         return begins
 
-    def stretches(self, waits: Waits) -> Stretches:
+    def stretches(self, waits: Waits) -> WaitingTimes:
         """Return the stretches with the waits at their ends."""
         released, culprit = self.arrive.copy(), self.pid.copy()
         released[self.of_end] = np.maximum(waits.until, released[self.of_end])
         culprit[self.of_end] = waits.culprit
-        return Stretches(self.first, self.start, self.arrive, released, self.end, culprit)
+        return WaitingTimes(self.first, self.start, self.arrive, released, self.end, culprit)
 
     def ends_of(self, ends: Ints, pid: Ints) -> Ints:
         """Return the stretches of some ends; of -1 the last stretch of the process."""
@@ -147,7 +147,7 @@ class _GroupsOfEnds(NamedTuple):
     """By pid the number of the superstep of the last stretch."""
 
 
-def _groups(calls: Calls, ends: Ends) -> tuple[tuple[GroupInfo, ...], _GroupsOfEnds]:
+def _groups(calls: MpiCalls, ends: Ends) -> tuple[tuple[GroupInfo, ...], _GroupsOfEnds]:
     """Return the groups of the run, and to which one each end belongs."""
     last = _last_numbers(calls, ends)
     if ends.roots == 0 and (ends.processes == MESSAGES).all():
@@ -173,7 +173,7 @@ def _groups(calls: Calls, ends: Ends) -> tuple[tuple[GroupInfo, ...], _GroupsOfE
     return tuple(groups), _GroupsOfEnds(group, number, last)
 
 
-def _last_numbers(calls: Calls, ends: Ends) -> Ints:
+def _last_numbers(calls: MpiCalls, ends: Ends) -> Ints:
     """Return the number of the superstep after the last one that each process ended."""
     last = np.zeros(calls.nprocs, np.int64)
     roots = ends.processes == ALL
@@ -184,7 +184,7 @@ def _last_numbers(calls: Calls, ends: Ends) -> Ints:
 # -- records --------------------------------------------------------------------------------------
 
 
-def _records(laid: _Laid, stretches: Stretches, groups: _GroupsOfEnds) -> NDArray[np.void]:
+def _records(laid: _Laid, stretches: WaitingTimes, groups: _GroupsOfEnds) -> NDArray[np.void]:
     """Return a record for each stretch."""
     calls, ends = laid.calls, laid.ends
     records = np.zeros(len(laid.pid), RECORD)
@@ -207,7 +207,7 @@ def _records(laid: _Laid, stretches: Stretches, groups: _GroupsOfEnds) -> NDArra
     return records
 
 
-def _collective_calls(calls: Calls, ends: Ends) -> Ints:
+def _collective_calls(calls: MpiCalls, ends: Ends) -> Ints:
     """Return a call for each end whose role tells how it ends: of a collective one of its calls."""
     found = ends.call.copy()
     begun = np.flatnonzero(calls.role >= FIRST_COLLECTIVE)
@@ -285,12 +285,12 @@ def _stacks(laid: _Laid) -> tuple[tuple[Stack, ...], Ints]:
     return tuple(stacks), of_record
 
 
-def _first_stack(calls: Calls, pid: int) -> int:
+def _first_stack(calls: MpiCalls, pid: int) -> int:
     first, stop = calls.first[pid], calls.first[pid + 1]
     return int(calls.stack[first]) if stop > first else -1
 
 
-def _outermost(calls: Calls, pid: int) -> Stack:
+def _outermost(calls: MpiCalls, pid: int) -> Stack:
     """Return a stack for a process that made no call."""
     return (Frame(str(calls.ranks[pid].header.get("program", "")), "<module>", 1, 1),)
 
@@ -312,7 +312,7 @@ class _Rows:
 class _Traffic:
     """Collects the bytes of all calls."""
 
-    def __init__(self, calls: Calls, ends: Ends, laid: _Laid) -> None:
+    def __init__(self, calls: MpiCalls, ends: Ends, laid: _Laid) -> None:
         self._calls = calls
         self._ends = ends
         self._laid = laid

@@ -14,7 +14,7 @@ import numpy as np
 
 from bsplib.record.joining.calls import FIRST_COLLECTIVE, IS_START, Role
 from bsplib.record.joining.numbering import distinct_numbers, nth_of_key
-from bsplib.record.joining.ranks import Calls, Ints
+from bsplib.record.joining.ranks import Ints, MpiCalls
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Collectives:
         return int(self.number.max(initial=-1)) + 1
 
 
-def gathered(calls: Calls) -> Collectives:
+def gathered(calls: MpiCalls) -> Collectives:
     """Return the collectives of communicators of two or more processes, and of all."""
     size = np.array([len(comm.members) for comm in calls.comms], np.int64)
     found = (calls.role >= FIRST_COLLECTIVE) & (calls.comm >= 0)
@@ -60,7 +60,7 @@ def gathered(calls: Calls) -> Collectives:
     return Collectives(begin, _ends(calls, begin), number, nth, since, until, culprit)
 
 
-def _ends(calls: Calls, begin: Ints) -> Ints:
+def _ends(calls: MpiCalls, begin: Ints) -> Ints:
     """Return the calls in which collectives ended: those that completed their requests."""
     completed = np.full(len(calls.role), -1, np.int64)
     known = calls.origin >= 0
@@ -68,7 +68,7 @@ def _ends(calls: Calls, begin: Ints) -> Ints:
     return np.where(IS_START[calls.call[begin]], completed[begin], begin)
 
 
-def _waits(calls: Calls, begin: Ints, number: Ints, since: Ints) -> tuple[Ints, Ints]:
+def _waits(calls: MpiCalls, begin: Ints, number: Ints, since: Ints) -> tuple[Ints, Ints]:
     """Return until when each process waits in a collective, and for whom."""
     until, culprit = since.copy(), calls.pid[begin].copy()
     bounds = np.append(np.flatnonzero(np.diff(number, prepend=-1)), len(number))
@@ -85,7 +85,7 @@ def _waits(calls: Calls, begin: Ints, number: Ints, since: Ints) -> tuple[Ints, 
 class _Parts:
     """What the rules of waiting need."""
 
-    calls: Calls
+    calls: MpiCalls
     begin: Ints
     number: Ints
     since: Ints

@@ -8,7 +8,7 @@ from typing import Any
 
 from bsplib.backends.members import named
 from bsplib.record.events import NOT_READ
-from bsplib.record.joining.ranks import Calls, Rank
+from bsplib.record.joining.ranks import MpiCalls, Rank
 from bsplib.recording.records import MAX_NUMBER, Lifetime, Run
 from bsplib.recording.stacks import MAX_TEXT
 
@@ -17,7 +17,7 @@ BACKEND = "mpi4py"
 _NOT_READ = "the recorder could not read it"
 
 
-def described(calls: Calls, run: Run) -> Run:
+def described(calls: MpiCalls, run: Run) -> Run:
     """Return the run with its metadata, its lifetime and the digests of its sources."""
     ranks = calls.ranks
     first = ranks[min(ranks)]
@@ -68,7 +68,7 @@ def _cores(ranks: dict[int, Rank]) -> int:
     return sum(told.values()) if told else os.cpu_count() or 1  # type: ignore[arg-type]
 
 
-def _hosts(calls: Calls) -> dict[str, Any]:
+def _hosts(calls: MpiCalls) -> dict[str, Any]:
     """Return the metadata about hosts, where there are several."""
     ranks = calls.ranks
     host = {pid: str(rank.header.get("host", "unknown")) for pid, rank in ranks.items()}
@@ -82,7 +82,7 @@ def _hosts(calls: Calls) -> dict[str, Any]:
     return {"hosts": names, "clock_bounds_s": bounds}
 
 
-def _error(calls: Calls, absent: list[int]) -> str:
+def _error(calls: MpiCalls, absent: list[int]) -> str:
     """Say why the run is not complete; empty where it is."""
     texts = []
     if absent:
@@ -113,7 +113,7 @@ def _sources(ranks: dict[int, Rank]) -> dict[str, str]:
     return {file: digests.pop() for file, digests in found.items() if len(digests) == 1}
 
 
-def _lifetime(calls: Calls, *, complete: bool) -> Lifetime:
+def _lifetime(calls: MpiCalls, *, complete: bool) -> Lifetime:
     """Return when the program began and ended."""
     every = [calls.ranks.get(pid) for pid in range(calls.nprocs)]
     known = list(calls.ranks.values())

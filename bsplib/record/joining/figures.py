@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.record.events import NOT_READ
-from bsplib.record.joining.ranks import Calls, Ints
+from bsplib.record.joining.ranks import Ints, MpiCalls
 
 Floats = NDArray[np.float64]
 
 
-def cpu_at(calls: Calls, pid: int, moments: Ints) -> Floats | None:
+def cpu_at(calls: MpiCalls, pid: int, moments: Ints) -> Floats | None:
     """Return the CPU time of a process at some moments; None where it was not read.
 
     Before the first reading and after the last one it is taken to compute.
@@ -30,13 +30,13 @@ def cpu_at(calls: Calls, pid: int, moments: Ints) -> Floats | None:
     return found
 
 
-def ready_at(calls: Calls, pid: int, moments: Ints) -> Floats | None:
+def ready_at(calls: MpiCalls, pid: int, moments: Ints) -> Floats | None:
     """Return for how long a process has had no core until some moments; None if not read."""
     read = _readings(calls, pid, calls.ready)
     return None if read is None else np.interp(moments, *read)
 
 
-def _readings(calls: Calls, pid: int, values: tuple[Ints, Ints]) -> tuple[Floats, Floats] | None:
+def _readings(calls: MpiCalls, pid: int, values: tuple[Ints, Ints]) -> tuple[Floats, Floats] | None:
     """Return the moments at which a clock was read, and what it said; both rise."""
     rows = slice(calls.first[pid], calls.first[pid + 1])
     at = np.stack([calls.enter[rows], calls.leave[rows]], axis=1).ravel()

@@ -14,7 +14,7 @@ import numpy as np
 
 from bsplib.record.joining.calls import Role
 from bsplib.record.joining.numbering import distinct_numbers, nth_of_key
-from bsplib.record.joining.ranks import NO_PROCESS, Calls, Ints
+from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls
 
 _RECEIVES = (Role.RECEIVE, Role.BOTH)
 _SENDS = (Role.SEND, Role.BOTH, Role.SEND_START, Role.BOTH_START)
@@ -36,7 +36,7 @@ class Messages:
     """Bytes, by the sender."""
 
 
-def matched(calls: Calls) -> Messages:
+def matched(calls: MpiCalls) -> Messages:
     """Return the messages of a program, with the receive of each where it is known.
 
     A message that a process sends to itself is among them.
@@ -52,7 +52,7 @@ def matched(calls: Calls) -> Messages:
     return Messages(send, post, came, calls.pid[send], calls.partner[send], calls.out[send])
 
 
-def _sends(calls: Calls) -> Ints:
+def _sends(calls: MpiCalls) -> Ints:
     sends = np.isin(calls.role, _SENDS)
     received = np.zeros(len(calls.role), bool)
     received[calls.origin[(calls.origin >= 0) & (calls.dones["source"] >= 0)]] = True
@@ -61,7 +61,7 @@ def _sends(calls: Calls) -> Ints:
     return np.flatnonzero(sends & (calls.partner != NO_PROCESS) & (calls.comm >= 0))
 
 
-def _receives(calls: Calls) -> tuple[Ints, Ints, Ints, Ints]:
+def _receives(calls: MpiCalls) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the calls that posted receives and those that got them, with source and tag.
 
     They are in the order of posts.

@@ -83,7 +83,7 @@ class Rank:
 
 
 @dataclass
-class Calls:
+class MpiCalls:
     """The calls of all processes, by pid and in the order in which they were made.
 
     All arrays but ``first`` have one element for each call.
@@ -120,7 +120,7 @@ class Calls:
     """For each row of ``dones`` the position of the call that started its request, or -1."""
 
 
-def read_calls(folder: Path) -> Calls:
+def read_calls(folder: Path) -> MpiCalls:
     """Read what all ranks have recorded.
 
     Raises:
@@ -470,7 +470,7 @@ def _origins(file: RankFile, dones: NDArray[np.void]) -> Ints:
     return np.where(known, at[found], -1)
 
 
-def _together(nprocs: int, tables: list[_Table], named: _CommonNumbers) -> Calls:
+def _together(nprocs: int, tables: list[_Table], named: _CommonNumbers) -> MpiCalls:
     """Put the tables of the ranks one after the other."""
     counts = np.zeros(nprocs + 1, np.int64)
     for table in tables:
@@ -492,7 +492,7 @@ def _together(nprocs: int, tables: list[_Table], named: _CommonNumbers) -> Calls
     column["leave"] -= zero
     cpu = column.pop("cpu"), column.pop("cpu_leave")
     ready = column.pop("ready"), column.pop("ready_leave")
-    return Calls(
+    return MpiCalls(
         nprocs=nprocs,
         ranks={table.pid: table.rank for table in tables},
         comms=named.processes,

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from bsplib.record.joining.calls import Role
 from bsplib.record.joining.collectives import Collectives
 from bsplib.record.joining.messages import Messages
-from bsplib.record.joining.ranks import NO_PROCESS, Calls, Ints
+from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls
 
 MESSAGES = -1
 """In place of a set of processes: an end at which messages are exchanged."""
@@ -75,7 +75,7 @@ class Ends:
         return np.flatnonzero(self.processes <= ALL)
 
 
-def found_ends(calls: Calls, messages: Messages, collectives: Collectives) -> Ends:
+def found_ends(calls: MpiCalls, messages: Messages, collectives: Collectives) -> Ends:
     """Return where the stretches of all processes end."""
     sets, families, set_of_comm = _sets(calls)
     set_of = set_of_comm[calls.comm[collectives.begin]]
@@ -97,7 +97,7 @@ def found_ends(calls: Calls, messages: Messages, collectives: Collectives) -> En
     return ends
 
 
-def _sets(calls: Calls) -> tuple[list[tuple[int, ...]], list[tuple[int, int]], Ints]:
+def _sets(calls: MpiCalls) -> tuple[list[tuple[int, ...]], list[tuple[int, int]], Ints]:
     """Return the distinct sets of processes of communicators, and the set of each."""
     every = tuple(range(calls.nprocs))
     number = {frozenset(every): ALL}
@@ -111,7 +111,7 @@ def _sets(calls: Calls) -> tuple[list[tuple[int, ...]], list[tuple[int, int]], I
     return sets, families, np.array(of_comm, np.int64)
 
 
-def _exchanges(calls: Calls, messages: Messages) -> NDArray[np.bool_]:
+def _exchanges(calls: MpiCalls, messages: Messages) -> NDArray[np.bool_]:
     """Mark the calls at which a process waits for messages, or until they are on their way."""
     other = (calls.partner != NO_PROCESS) & (calls.partner != calls.pid)
     ends: NDArray[np.bool_] = np.isin(calls.role, [Role.SEND, Role.RECEIVE, Role.BOTH])
@@ -127,7 +127,7 @@ def _exchanges(calls: Calls, messages: Messages) -> NDArray[np.bool_]:
 # -- supersteps of the root group -----------------------------------------------------------------
 
 
-def _root_order(calls: Calls, collectives: Collectives, set_of: Ints) -> Ints:
+def _root_order(calls: MpiCalls, collectives: Collectives, set_of: Ints) -> Ints:
     """Return for each collective which superstep of the root group it ends; -1 for others.
 
     Communicators of all processes count as one, as long as all processes have their collectives

@@ -19,7 +19,7 @@ import numpy as np
 
 from bsplib.record.joining.calls import BASE
 from bsplib.record.joining.collectives import Collectives
-from bsplib.record.joining.ranks import Calls, Ints
+from bsplib.record.joining.ranks import Ints, MpiCalls
 
 
 class Flows(NamedTuple):
@@ -42,7 +42,7 @@ class _Members(NamedTuple):
     into: Ints
 
 
-def flows(calls: Calls, collectives: Collectives) -> Flows:
+def flows(calls: MpiCalls, collectives: Collectives) -> Flows:
     """Return the bytes of all collectives whose partners the records do not name.
 
     Those of the v and w variants of Alltoall and of neighbourhoods have rows by partner.

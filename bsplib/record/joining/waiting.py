@@ -23,7 +23,7 @@ import numpy as np
 from bsplib.record.joining.calls import Role
 from bsplib.record.joining.collectives import Collectives
 from bsplib.record.joining.messages import Messages
-from bsplib.record.joining.ranks import Calls, Ints
+from bsplib.record.joining.ranks import Ints, MpiCalls
 from bsplib.record.joining.steps import Ends
 
 _LONGEST_CHAIN = 1000
@@ -41,7 +41,7 @@ class Waits:
 
 
 def waits_at(
-    calls: Calls, ends: Ends, messages: Messages, collectives: Collectives, arrive: Ints
+    calls: MpiCalls, ends: Ends, messages: Messages, collectives: Collectives, arrive: Ints
 ) -> Waits:
     """Return how long processes wait at the ends of their stretches.
 
@@ -82,7 +82,7 @@ class _Latest:
         self.culprit[at[later]] = culprit[later]
 
 
-def _add_late_receivers(calls: Calls, ends: Ends, messages: Messages, latest: _Latest) -> None:
+def _add_late_receivers(calls: MpiCalls, ends: Ends, messages: Messages, latest: _Latest) -> None:
     """Let senders wait for receives that were posted while they sent.
 
     Where a call also receives, and waited for that, the send has not delayed it.
@@ -98,7 +98,7 @@ def _add_late_receivers(calls: Calls, ends: Ends, messages: Messages, latest: _L
     latest.add(at[here], posted[here], messages.target[rows[here]])
 
 
-def _completions(calls: Calls, send: Ints) -> Ints:
+def _completions(calls: MpiCalls, send: Ints) -> Ints:
     """Return the calls in which sends were complete; -1 where none is known."""
     completed = np.full(len(calls.role), -1, np.int64)
     known = calls.origin >= 0
@@ -111,7 +111,7 @@ def _completions(calls: Calls, send: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
-class Stretches:
+class WaitingTimes:
     """The stretches of all processes, by pid and time; one element for each."""
 
     first: Ints
@@ -123,7 +123,7 @@ class Stretches:
     culprit: Ints
 
 
-def blamed(stretches: Stretches) -> tuple[Ints, Ints]:
+def blamed(stretches: WaitingTimes) -> tuple[Ints, Ints]:
     """Return the stretches that waited, and for each the one to blame."""
     rows = np.flatnonzero(stretches.released > stretches.arrive)
     search = _BlameSearch(stretches)
@@ -135,7 +135,7 @@ def blamed(stretches: Stretches) -> tuple[Ints, Ints]:
 class _BlameSearch:
     """Follows waits from process to process."""
 
-    def __init__(self, stretches: Stretches) -> None:
+    def __init__(self, stretches: WaitingTimes) -> None:
         self._first = stretches.first.tolist()
         self._start = stretches.start.tolist()
         self._arrive = stretches.arrive.tolist()

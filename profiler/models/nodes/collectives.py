@@ -43,7 +43,7 @@ _FREE = 1e300
 """l / g in bytes of a Machine on which communication takes no time."""
 
 
-class Observed(NamedTuple):
+class CollectiveCosts(NamedTuple):
     """What the runs have of a cost centre, one element for each point."""
 
     supersteps: Vector
@@ -73,7 +73,7 @@ def ratio_of(g: float | None, latency: float | None) -> float | None:
 
 
 def forms_of(
-    kind: str, values: Values, observed: Observed, ratio: float, find: Find
+    kind: str, values: Values, observed: CollectiveCosts, ratio: float, find: Find
 ) -> tuple[list[Form], list[Form]]:
     """Return the forms of supersteps and h of a collective; none if it is not as the formulas say.
 
@@ -117,7 +117,7 @@ def _distinct(forms: Sequence[Form]) -> list[Form]:
     return list({form.text: form for form in forms}.values())
 
 
-def _gives(pair: tuple[Form, Form], values: Values, observed: Observed) -> bool:
+def _gives(pair: tuple[Form, Form], values: Values, observed: CollectiveCosts) -> bool:
     return all(
         np.allclose(form.at(values), row, rtol=_SAME, atol=0)
         for form, row in zip(pair, observed[:2], strict=True)
@@ -132,7 +132,7 @@ def _form(function: str, count: Form, size: Form, element: int, ratio: float) ->
 
 
 def _explained(
-    kind: str, values: Values, observed: Observed, ratio: float, element: int
+    kind: str, values: Values, observed: CollectiveCosts, ratio: float, element: int
 ) -> list[_Calls] | None:
     """Return an explanation of each run, with as many calls in all as possible; None if none."""
     every = [

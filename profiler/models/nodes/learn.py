@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler.models.nodes.collectives import Observed, forms_of
+from bsplib.profiler.models.nodes.collectives import CollectiveCosts, forms_of
 from bsplib.profiler.models.nodes.exact import Search, columns_of
 from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
@@ -146,7 +146,7 @@ class Learner:
             return {}
         supersteps, h, share, h_sum = (means for means, _ in rows)
         processes = self._points.values[PROCESSES]
-        observed = Observed(supersteps, h, share * processes)
+        observed = CollectiveCosts(supersteps, h, share * processes)
         values = {**self._varied, PROCESSES: processes}
         found = forms_of(kind, values, observed, ratio, self._find_one)
         if not found[0]:
