@@ -48,6 +48,8 @@ _COMPILED = "bsplib/core/"
 """How the names of the sources of compiled modules begin, in tracebacks."""
 _OWN = [_HERE, _COMPILED]
 """How the names of files begin that are no part of the program: bsplib, and further backends."""
+_CORE = (_HERE + "core" + os.sep, _COMPILED)
+"""How the names of files of the core begin."""
 _BACKENDS = [_HERE + "backends" + os.sep]
 """Those of backends."""
 _MEETINGS = (
@@ -100,9 +102,13 @@ def is_installed(name: str) -> bool:
     return name.startswith(("<frozen", *_installed())) and not name.startswith(tuple(_OWN))
 
 
-def is_wrapper(code: CodeType) -> bool:
-    """Tell whether code is bsplib's own and stands around a primitive, to keep the time."""
-    return is_own(code) and code.co_name in _WRAPPERS
+def is_hidden(code: CodeType) -> bool:
+    """Tell whether code has no place in a recorded stack.
+
+    It is bsplib's own, and stands around a primitive to keep the time; or it belongs to the core,
+    which has no frames where it is compiled.
+    """
+    return is_own(code) and (code.co_name in _WRAPPERS or code.co_filename.startswith(_CORE))
 
 
 def frames_of_sync(codes: Sequence[CodeType]) -> int:

@@ -156,7 +156,7 @@ class LineSampler:
         frames = [
             Frame(code.co_filename, code.co_qualname, code.co_firstlineno, line, is_own)
             for code, _, line in places
-            if not ((is_own := call_site.is_own(code)) and call_site.is_wrapper(code))
+            if not ((is_own := call_site.is_own(code)) and call_site.is_hidden(code))
         ]
         if not is_whole:
             frames.append(_CUT)

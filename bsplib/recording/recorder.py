@@ -98,7 +98,7 @@ class Recorder:
         if not above:
             return self.stack_of_end()  # main itself is a primitive
         self._main = codes[-1]
-        stack = [_frame_of(*call) for call in above if not call_site.is_wrapper(call[0])]
+        stack = [_frame_of(*call) for call in above if not call_site.is_hidden(call[0])]
         return self._number(tuple(reversed(stack)))
 
     def _number(self, stack: Stack) -> int:
