@@ -178,7 +178,7 @@ def test_no_alarm_is_left_after_a_run_in_the_simulator():
     for _ in range(20):
         bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim", timeout=0.01 + TIMEOUT)
     time.sleep(2 * TIMEOUT)  # an alarm that was left would go off
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # a thread of another test may end meanwhile
 
 
 SCRIPT = """
