@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from bsplib.backends.shm.port import ShmPort
+from bsplib.primitives import oblivious
 
 VICTIM = 1
 DEADLINE_S = 30
@@ -294,7 +295,7 @@ def waiting_in_a_sync_of_a_partition(bsp, happens):
 
 
 def waiting_in_an_oblsync(bsp, happens):
-    come_late(bsp, inside(type(bsp).oblsync), happens)
+    come_late(bsp, inside(oblivious.oblsync), happens)
     for pid in everybody(bsp):
         bsp.send(pid, bsp.pid)
     bsp.oblsync(bsp.nprocs)

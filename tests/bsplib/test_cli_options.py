@@ -72,6 +72,7 @@ OWN = {
     },
     "report": {"--depth", "--node"},
     "compare": {"--fail-on"},
+    "machines": {"--new"},
     "view": {"--sources", "--port", "--browser", "--compare"},
     "export": {"--table", "--supersteps"},
     "probe": {"--name"},

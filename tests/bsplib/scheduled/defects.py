@@ -12,12 +12,12 @@ from bsplib.primitives import superstep
 
 def free_replies_at_close() -> None:
     """Let no one know of an outbox that has only replies to gets; free it when its group ends."""
-    answer = superstep.Supersteps._answer
+    answer = superstep.Supersteps.answer
 
-    def answer_untold(self: Any) -> int:
-        told = self._meeting.has_outbox
-        head = answer(self)
-        self._meeting.has_outbox = told
+    def answer_untold(self: Any, engine: Any) -> int:
+        told = engine.meeting.has_outbox
+        head = answer(self, engine)
+        engine.meeting.has_outbox = told
         return head
 
     def close(self: Any) -> None:
@@ -25,7 +25,7 @@ def free_replies_at_close() -> None:
             self._context.give_outbox(self._open)
             self._open = None
 
-    superstep.Supersteps._answer = answer_untold  # type: ignore[method-assign]
+    superstep.Supersteps.answer = answer_untold  # type: ignore[method-assign]
     leases.Leases.close = close  # type: ignore[method-assign]
 
 
@@ -44,13 +44,13 @@ def free_boxes_at_close() -> None:
 
 def answer_in_the_next_box() -> None:
     """Put replies into the box of the next superstep, which is written before others have read."""
-    answer = superstep.Supersteps._answer
+    answer = superstep.Supersteps.answer
 
-    def answer_there(self: Any) -> int:
-        self._replies = self._box
-        return answer(self)
+    def answer_there(self: Any, engine: Any) -> int:
+        engine.replies = engine.box
+        return answer(self, engine)
 
-    superstep.Supersteps._answer = answer_there  # type: ignore[method-assign]
+    superstep.Supersteps.answer = answer_there  # type: ignore[method-assign]
 
 
 def read_cards_late() -> None:
