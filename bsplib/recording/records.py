@@ -290,6 +290,11 @@ class Run:
         return field.table(self)
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether records and traffic cannot change, so that what is computed can be kept."""
+        return all(type(self).__dict__[name].is_fixed(self) for name in ("records", "traffic"))
+
+    @property
     def absent(self) -> tuple[int, ...]:
         """Pids of processes whose records are missing: their host was lost with them."""
         return tuple(self.meta.get("absent", ()))
