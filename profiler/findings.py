@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from bsplib.profiler.run_account import RunAccount
     from bsplib.recording.tables import Columns
 
+_MOST_PLACES = 200
+"""Call stacks that are looked at for each cause, those that lose most."""
 _REPEATED = 5
 """A place that is passed at least so often can have a loss that happens once."""
 _HALF = 0.5
@@ -330,10 +332,11 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
     leaf_of = np.array([number[leaf] for leaf in leaves], np.int64)
     sums = account.sums
     is_repeated = _is_repeated(callgraph, sums.passed)
+    size_of = group_sizes(account.run)
     waits: list[_Draft] = []
     for cause, part in _PARTS.items():
         merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
-        for cluster in _clusters(sums.lost[cause], is_repeated):
+        for cluster in _clusters(sums.lost[cause], is_repeated, size_of):
             chain = callgraph.origins[cluster.origin].chain
             once = cluster.most.position if cluster.habit == ONE_OFF else None
             merged[cluster.habit, cluster.pids, chain[-2:], once].append(cluster)
@@ -367,9 +370,10 @@ def _is_repeated(callgraph: CallGraph, passed: Ints) -> list[bool]:
     ]
 
 
-def _clusters(sums: CauseSums, is_repeated: list[bool]) -> Iterator[_Cluster]:
+def _clusters(sums: CauseSums, is_repeated: list[bool], size_of: Ints) -> Iterator[_Cluster]:
     """Yield the clusters of what is lost for a cause, by call stack."""
-    for origin, by_pid in sorted(sums.by_origin().items()):
+    by_origin = sorted(sums.by_origin().items(), key=lambda each: (-sum(each[1].values()), each[0]))
+    for origin, by_pid in by_origin[:_MOST_PLACES]:
         worst = sums.worst[origin]
         if is_repeated[origin] and worst.ns > _HALF * sum(by_pid.values()):
             most = max(worst.records, key=lambda record: (record.ns, -record.position))
@@ -378,17 +382,17 @@ def _clusters(sums: CauseSums, is_repeated: list[bool]) -> Iterator[_Cluster]:
             left = by_pid.copy()
             for record in worst.records:
                 left[record.pid] -= record.ns
-            yield from _habits(origin, left, sums, worst)
+            size = sums.size(origin, worst, size_of)
+            yield from _habits(origin, left, size, sums, worst)
         else:
-            yield from _habits(origin, by_pid, sums, None)
+            yield from _habits(origin, by_pid, sums.size(origin, None, size_of), sums, None)
 
 
 def _habits(
-    origin: int, by_pid: dict[int, int], sums: CauseSums, without: WorstStep | None
+    origin: int, by_pid: dict[int, int], size: int, sums: CauseSums, without: WorstStep | None
 ) -> Iterator[_Cluster]:
     """Yield clusters for the processes that are always waited for, and for the others."""
     lost = {pid: ns for pid, ns in by_pid.items() if ns}
-    size = int(sums.size[origin])
     always = (1 / size + _ALONE * (1 - 1 / size)) * sum(lost.values())
     alone = [pid for pid in sorted(lost) if lost[pid] >= max(always, 1)]
     for pid in alone:

@@ -7,6 +7,7 @@ call stack the superstep that loses most.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -84,7 +85,7 @@ class WorstStep(NamedTuple):
 class CauseSums:
     """What is lost for one cause."""
 
-    def __init__(self, nprocs: int, origins: int) -> None:
+    def __init__(self, nprocs: int) -> None:
         self._nprocs = nprocs
         self._keys: Ints = np.zeros(0, np.int64)
         self._sums: Ints = np.zeros((1, 0), np.int64)
@@ -92,8 +93,8 @@ class CauseSums:
         """The two records that lose most, of each call stack and process: key, then fields."""
         self.worst: dict[int, WorstStep] = {}
         """By call stack."""
-        self.size: Ints = np.ones(origins, np.int64)
-        """For each call stack the size of the largest group that loses something there."""
+        self._sizes: Counter[tuple[int, int]] = Counter()
+        """How many records lose something, by call stack and size of their group."""
 
     def add(self, account: Account, origin: Ints, lost: Ints) -> None:
         """Take in the records of a window, by their call stacks and what is lost for them."""
@@ -102,7 +103,7 @@ class CauseSums:
             return
         records = account.run.records[account.halo + rows]
         values, origin, group = lost[rows], origin[rows], records["group"]
-        np.maximum.at(self.size, origin, group_sizes(account.run)[group])
+        self._add_sizes(origin, group_sizes(account.run)[group])
         keys = origin * self._nprocs + records["pid"]
         number = keys.copy()
         found = rank_in_place(number)
@@ -116,6 +117,11 @@ class CauseSums:
         )
         self._add_most(fields, number, len(found))
         self._add_worst(account.step[account.halo + rows], origin, fields)
+
+    def _add_sizes(self, origin: Ints, size: Ints) -> None:
+        found, count = np.unique(origin * 2**32 + size, return_counts=True)
+        for key, records in zip(found.tolist(), count.tolist(), strict=True):
+            self._sizes[divmod(key, 2**32)] += records
 
     def _add_most(self, fields: Ints, number: Ints, count: int) -> None:
         values, candidates = fields[1].copy(), [self._most]
@@ -160,6 +166,19 @@ class CauseSums:
             found.setdefault(origin, {})[pid] = ns
         return found
 
+    def size(self, origin: int, without: WorstStep | None, size_of: Ints) -> int:
+        """Return the size of the largest group that loses something at a call stack.
+
+        Args:
+            origin: the call stack.
+            without: a superstep that does not count.
+            size_of: number of processes of each group.
+        """
+        left = Counter({size: n for (at, size), n in self._sizes.items() if at == origin})
+        if without:
+            left[int(size_of[without.group])] -= len(without.records)
+        return max((size for size, n in left.items() if n), default=1)
+
     def most(self, origin: int, pid: int, without: WorstStep | None) -> LossRecord:
         """Return the record of a call stack and a process that loses most.
 
@@ -189,7 +208,7 @@ class LossSums:
         """How much of the time of each process is in its records, and between them."""
         self.passed: Ints = np.zeros((origins, run.nprocs), np.int64)
         """How often each process passed each call stack."""
-        self.lost = {cause: CauseSums(run.nprocs, origins) for cause in WAITS}
+        self.lost = {cause: CauseSums(run.nprocs) for cause in WAITS}
         """By cause."""
 
     def add(self, account: Account) -> None:
