@@ -9,25 +9,24 @@ Source: the G graph of bspprof; Jarvis et al. 2002, section 2.1, for the cost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler.costs import METRICS, h_relation, record_costs, superstep_numbers
-from bsplib.profiler.window import root_supersteps
+from bsplib.profiler.costs import communication_ns, h_relation, superstep_numbers
+from bsplib.profiler.window import windows
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
-
-_COMM = METRICS.index("comm")
 
 
 class ExchangeSide(IntEnum):
@@ -106,8 +105,21 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
         l: seconds for each superstep.
         rule: h of a process: ``max`` or ``sum`` of the bytes in and the bytes out.
     """
-    numbers = superstep_numbers(run)
-    h_out, h_in = h_relation(run, numbers)
+    parts = [_of_window(window, g, l, rule) for window in windows(run)]
+    names = [field.name for field in fields(Departures)]
+    if not parts:
+        return Departures(**{name: np.zeros(0, np.int64) for name in names})
+    every = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    order = np.argsort(every["group"], kind="stable")  # by group and number
+    return Departures(**{name: values[order] for name, values in every.items()})
+
+
+def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures:  # noqa: E741
+    """Return the departures of the supersteps in a window."""
+    run, fresh = window.run, window.fresh
+    records = run.records[fresh]
+    numbers = superstep_numbers(run)[fresh] - window.halo_steps
+    h_out, h_in = (values[fresh] for values in h_relation(run))
     h = h_out + h_in if rule == "sum" else np.maximum(h_out, h_in)
     count = int(numbers.max(initial=-1)) + 1
 
@@ -117,24 +129,23 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
         return most
 
     most_h, most_in, most_out = greatest(h), greatest(h_in), greatest(h_out)
-    record = np.zeros(count, np.int64)
+    row = np.zeros(count, np.int64)
     leading = np.flatnonzero(h == most_h[numbers])[::-1]
-    record[numbers[leading]] = leading
+    row[numbers[leading]] = leading
     pattern = np.where(most_in > most_out, ExchangeSide.FAN_IN, ExchangeSide.EVEN)
     pattern[most_out > most_in] = ExchangeSide.FAN_OUT
-    records = run.records[record]
     every = Departures(
-        group=records["group"].astype(np.int64),
-        superstep=records["superstep"],
-        root=root_supersteps(run)[record],
-        record=record,
+        group=records["group"][row].astype(np.int64),
+        superstep=records["superstep"][row],
+        root=window.root_supersteps()[row],
+        record=window.position[row],
         h=most_h,
         pattern=pattern.astype(np.int64),
-        comm_s=greatest(record_costs(run, numbers)[_COMM]) / 1e9,
+        comm_s=greatest(communication_ns(records).astype(np.float64)) / 1e9,
         predicted_s=g * most_h + l,
     )
     synced = np.zeros(count, bool)
-    synced[numbers[run.records["kind"] != Kind.END]] = True
+    synced[numbers[records["kind"] != Kind.END]] = True
     return every.of(np.flatnonzero(synced))
 
 
@@ -143,15 +154,14 @@ def by_place(found: Departures, place: Ints, count: int) -> tuple[Floats, Ints]:
 
     Args:
         found: the supersteps.
-        place: number of the cost centre of each record of the run.
+        place: number of the cost centre of each superstep.
         count: number of cost centres.
 
     Returns:
         For each cost centre the sum of departures in seconds, and its number of supersteps.
     """
-    at = place[found.record]
-    over_s = np.bincount(at, found.over_s, count).astype(np.float64)
-    return over_s, np.bincount(at, minlength=count)
+    over_s = np.bincount(place, found.over_s, count).astype(np.float64)
+    return over_s, np.bincount(place, minlength=count)
 
 
 def _logarithmic(values: Floats, steps: int) -> Ints:

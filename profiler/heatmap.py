@@ -22,9 +22,11 @@ from bsplib.profiler._steps import RootSteps, excess
 from bsplib.profiler.costs import record_costs, spent_ns, superstep_numbers
 
 if TYPE_CHECKING:
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 
 TIMES = ("comp", "comm", "idle", "waiting")
@@ -42,7 +44,7 @@ MAX_ROWS = 256
 MAX_COLUMNS = 4096
 """Greatest numbers of rows and columns of a window."""
 
-_SUMMED_CELLS = 2**21
+_SUMMED_CELLS = 2**18
 """Cells that are summed up once. Where a picture needs finer ones, the records in its
 window are summed up again."""
 
@@ -118,7 +120,7 @@ class Heatmap:
         edges = np.linspace(low, high, columns + 1)
         places, first, last = self.steps.during(edges)
         layers = np.concatenate(
-            [self._course.between(edges), self._amounts(places)[:, len(TIMES) :]], axis=1
+            [self._course(edges, first, last), self._amounts(places)[:, len(TIMES) :]], axis=1
         )
         return self._window(edges, layers, np.diff(places), first, last)
 
@@ -157,31 +159,33 @@ class Heatmap:
         """All supersteps, as finely as memory allows."""
         return self._summed(0, self.steps.count)
 
-    @cached_property
-    def _course(self) -> Course:
-        return Course(self.run, self.block)
-
-    @cached_property
-    def _costs(self) -> list[Floats]:
-        """The layers of each record."""
-        numbers = superstep_numbers(self.run)
-        comp, comm, idle, h = record_costs(self.run, numbers)
-        work = comp + self.run.records["sub"]
-        over, over_h = (excess(self.run, numbers, cost) for cost in (work, h))
-        return [comp, comm, idle, spent_ns(self.run) - comp, over, h, over_h]
+    def _course(self, edges: Floats, first: Ints, last: Ints) -> Floats:
+        """Return what the processes did between moments, which lie in these supersteps."""
+        spent = np.zeros((max(len(edges) - 1, 0), len(TIMES), self.rows))
+        if len(first):
+            for window in self.steps.windows(int(first[0]), int(last[-1]) + 1):
+                spent += Course(window, self.block).between(edges)
+        return spent
 
     def _summed(self, low: int, high: int) -> Grid:
         """Sum up the records of a range of supersteps."""
         count, nprocs = max(high - low, 1), self.run.nprocs
         width = max(-(-count * self.rows // _SUMMED_CELLS), -(-count * nprocs // _PROCESS_CELLS))
-        columns = -(-count // width)
-        rows = self.steps.records(low, high)
-        position, pid = self.steps.position[rows], self.run.records["pid"][rows]
-        cells = (position - low) // width * nprocs + pid
-        amounts = np.empty((columns, len(LAYERS), self.rows))
-        for layer, cost in enumerate(self._costs):
-            by_process = np.bincount(cells, cost[rows], columns * nprocs)
-            amounts[:, layer] = self._by_row(by_process.reshape(-1, nprocs), layer)
+        amounts = np.zeros((-(-count // width), len(LAYERS), self.rows))
+        carried, at = np.zeros((len(LAYERS), nprocs)), -1  # a column that two windows share
+        for window in self.steps.windows(low, high):
+            column = (self.steps.positions(window) - low) // width
+            first = int(column.min())
+            columns = int(column.max()) - first + 1
+            cells = (column - first) * nprocs + window.run.records["pid"][window.fresh]
+            by_process = np.stack(
+                [np.bincount(cells, cost, columns * nprocs) for cost in _costs(window)]
+            ).reshape(len(LAYERS), columns, nprocs)
+            if at == first:
+                by_process[:, 0] += carried
+            for layer, of_layer in enumerate(by_process):
+                amounts[first : first + columns, layer] = self._by_row(of_layer, layer)
+            carried, at = by_process[:, -1].copy(), first + columns - 1
         return Grid(low, width, amounts)
 
     def _by_row(self, by_process: NDArray[Any], layer: int) -> Floats:
@@ -191,6 +195,17 @@ class Heatmap:
         joined = np.maximum if LAYERS[layer] in GREATEST else np.add
         rows: Floats = joined.reduceat(by_process, np.arange(0, self.run.nprocs, self.block), 1)
         return rows
+
+
+def _costs(window: RunWindow) -> list[Floats]:
+    """Return the layers of each record of a window, without its halo."""
+    run = window.run
+    numbers = superstep_numbers(run)
+    comp, comm, idle, h = record_costs(run, numbers)
+    work = comp + run.records["sub"]
+    over, over_h = (excess(run, numbers, cost) for cost in (work, h))
+    every = comp, comm, idle, spent_ns(run) - comp, over, h, over_h
+    return [cost[window.fresh] for cost in every]
 
 
 _Number = TypeVar("_Number", int, float)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from bsplib.errors import UsageError
-from bsplib.profiler.costs import GROUPS, group_columns
+from bsplib.profiler.costs import GROUPS, group_columns, once
 from bsplib.recording.records import TRAFFIC, Run
 from bsplib.recording.tables import Columns, joined
 
@@ -38,6 +38,10 @@ FIELDS = (
 """The fields of records that windows have."""
 
 
+_OPENED = "opened"
+_NEVER = np.iinfo(np.int64).max
+
+
 class RunWindow(NamedTuple):
     """A range of supersteps of the root group, with the records of all processes in them."""
 
@@ -55,6 +59,10 @@ class RunWindow(NamedTuple):
         """The records of the window itself."""
         return slice(self.halo, self.halo + len(self.position))
 
+    def root_supersteps(self) -> Ints:
+        """Return the supersteps of the root group of the records, without the halo."""
+        return root_supersteps(self.run)[self.fresh]
+
 
 def root_supersteps(run: Run) -> NDArray[np.int64]:
     """Return for each record the superstep of the root group in which it took place.
@@ -68,10 +76,14 @@ def root_supersteps(run: Run) -> NDArray[np.int64]:
 
 def _opened(run: Run) -> Ints:
     """Return for each group the superstep of the root in which it was opened."""
-    opened = np.zeros(len(run.groups), np.int64)
-    for position, info in enumerate(run.groups[1:], start=1):
-        opened[position] = opened[info.parent] if info.parent else info.superstep
-    return opened
+
+    def compute() -> Ints:
+        opened = np.zeros(len(run.groups), np.int64)
+        for position, info in enumerate(run.groups[1:], start=1):
+            opened[position] = opened[info.parent] if info.parent else info.superstep
+        return opened
+
+    return once(run, _OPENED, compute)
 
 
 def _root_steps(records: Columns | NDArray[np.void], opened: Ints) -> Ints:
@@ -108,11 +120,18 @@ def restricted(run: Run, first: int, last: int) -> Run:
     return replace(run, records=run.records[kept], traffic=traffic, lifetime=None)
 
 
-def windows(run: Run) -> Iterator[RunWindow]:
-    """Yield the windows of a run, by rising supersteps; a short run has one."""
-    reader, groups = _Reader(run), group_columns(run)
+def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWindow]:
+    """Yield the windows of a run, by rising supersteps; a short run has one.
+
+    Args:
+        run: the run.
+        first: number of the first superstep of the root group.
+        last: number of the last one; default: that of the run.
+    """
+    reader = _Reader(run)
+    shared = {GROUPS: group_columns(run), _OPENED: reader.opened}
     halo = _Halo(Columns({name: np.zeros(0, np.int64) for name in FIELDS}, 0), _no_traffic(), 0)
-    for low, end in pairwise(reader.cuts()):
+    for low, end in pairwise(reader.cuts(first, last)):
         position, records = reader.records(low, end)
         if len(records) == 0:
             continue
@@ -129,8 +148,9 @@ def windows(run: Run) -> Iterator[RunWindow]:
             complete=run.complete,
             meta=run.meta,
         )
-        part.derived[GROUPS] = groups
-        yield RunWindow(part, len(halo.records), halo.steps, position)
+        part.derived.update(shared)
+        if low >= first:
+            yield RunWindow(part, len(halo.records), halo.steps, position)
         halo = _halo_after(run.nprocs, records, traffic)
 
 
@@ -166,7 +186,7 @@ class _Reader:
 
     def __init__(self, run: Run) -> None:
         self._records, self._traffic = run.table("records"), run.table("traffic")
-        self._opened = _opened(run)
+        self.opened = _opened(run)
         self._low, self._high = self._spans(run)
         self._read: dict[int, tuple[Columns, Ints]] = {}
         self._callers = _ranges(self._traffic, lambda rows: rows["record"], ("record",))
@@ -178,23 +198,32 @@ class _Reader:
             known: tuple[Ints, Ints] = run.derived["spans"]
             return known
         names = ("superstep",) if len(run.groups) == 1 else ("group", "superstep")
-        found = _ranges(self._records, lambda rows: _root_steps(rows, self._opened), names)
+        found = _ranges(self._records, lambda rows: _root_steps(rows, self.opened), names)
         if run.is_fixed:
             run.derived["spans"] = found
         return found
 
-    def cuts(self) -> list[int]:
+    def cuts(self, first: int, last: int | None) -> list[int]:
         """Return where windows begin, and where the last one ends.
+
+        The superstep before the first one is a window, too, since it is in the halo of the next.
+        """
+        begin, end = int(self._low.min(initial=_NEVER)), int(self._high.max(initial=-1)) + 1
+        low, high = max(begin, first), end if last is None else min(end, last + 1)
+        if low >= high:
+            return []
+        inner = self._even_cuts(begin, end)
+        inside = inner[(low < inner) & (inner < high)].tolist()
+        return [*([low - 1] if low > begin else []), low, *inside, high]
+
+    def _even_cuts(self, begin: int, end: int) -> Ints:
+        """Divide all supersteps into windows of about as many records.
 
         The rows of a chunk are taken to be spread evenly over its supersteps.
         """
-        if len(self._low) == 0:
-            return []
-        rows = np.diff(self._records.bounds)
-        begin, end = int(self._low.min()), int(self._high.max()) + 1
-        count = len(self._records)
+        rows, count = np.diff(self._records.bounds), len(self._records)
         if count <= ROWS:
-            return [begin, end]
+            return np.zeros(0, np.int64)
         density = rows / (self._high + 1 - self._low)
         places = np.concatenate([self._low, self._high + 1])
         order = np.argsort(places, kind="stable")
@@ -203,7 +232,7 @@ class _Reader:
         until = np.concatenate([[0.0], np.cumsum(rate[:-1] * np.diff(places))])
         wanted = np.arange(ROWS, count, ROWS)
         inner = np.ceil(np.interp(wanted, until, places)).astype(np.int64)
-        return np.unique(np.concatenate([[begin, end], inner.clip(begin, end)])).tolist()
+        return np.unique(inner.clip(begin, end))
 
     def records(self, low: int, end: int) -> tuple[Ints, Columns]:
         """Return the records of a range of root supersteps, with their positions in the run."""
@@ -226,7 +255,7 @@ class _Reader:
     def _chunk(self, number: int) -> tuple[Columns, Ints]:
         if number not in self._read:
             columns = self._records.read(number, FIELDS)
-            self._read[number] = columns, _root_steps(columns, self._opened)
+            self._read[number] = columns, _root_steps(columns, self.opened)
         return self._read[number]
 
     def traffic(self, position: Ints, halo: int) -> Columns:

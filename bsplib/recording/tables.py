@@ -88,6 +88,21 @@ class RunTable(ABC):
         for number, first in enumerate(self.bounds[:-1]):
             yield first, self.read(number, names)
 
+    def pick(self, positions: NDArray[np.int64], names: Iterable[str]) -> Columns:
+        """Return some rows, in the order in which their positions in the table are given."""
+        wanted = tuple(names)
+        found = {name: np.zeros(len(positions), self.dtype[name]) for name in wanted}
+        chunk = np.searchsorted(self.bounds, positions, side="right") - 1
+        order = np.argsort(chunk, kind="stable")
+        for here in np.split(order, np.flatnonzero(np.diff(chunk[order])) + 1 if len(order) else 0):
+            if len(here) == 0:
+                continue
+            number = int(chunk[here[0]])
+            rows = self.read(number, wanted)
+            for name in wanted:
+                found[name][here] = rows[name][positions[here] - self.bounds[number]]
+        return Columns(found, len(positions))
+
 
 class ArrayTable(RunTable):
     """A table whose rows are in memory."""

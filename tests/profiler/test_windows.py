@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib.profiler import window
+from bsplib.profiler.departures import departures
+from bsplib.profiler.heatmap import Heatmap
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report.document import document
+from bsplib.profiler.traffic import RunTraffic
 from bsplib.recording import tables
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
@@ -64,6 +67,37 @@ def test_a_report_of_many_windows_says_what_one_of_a_single_window_says(script, 
         patch.setattr(tables, "ROWS", rows)
         patch.setattr(window, "ROWS", rows)
         check_same(whole, said(run))
+
+
+@examples(40)
+@given(st.data(), st.integers(1, 12), st.integers(1, 3))
+def test_a_heat_map_and_traffic_of_many_windows_are_those_of_one(script, data, rows, most_rows):
+    run = data.draw(programs(script, one_stack=False)).run()
+
+    def shown():
+        heatmap = Heatmap(run, most_rows=most_rows)
+        by_superstep = heatmap.by_superstep(0, heatmap.steps.count, 5)
+        by_time = heatmap.by_time(0, heatmap.steps.ended_ns, 7)
+        points, counts = departures(run, 1e-9, 1e-9).thinned(4)
+        pieces = [vars(each) for each in (by_superstep, by_time, points)]
+        return [*pieces, counts, vars(RunTraffic(run).matrix(run.records["pid"] > 0))]
+
+    whole = shown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "ROWS", rows)
+        patch.setattr(window, "ROWS", rows)
+        check_same(plain(whole), plain(shown()))
+
+
+def plain(value):
+    """Return arrays and objects as lists and dictionaries."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if hasattr(value, "__dataclass_fields__"):
+        return plain(vars(value))
+    return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 @examples(60)
