@@ -178,12 +178,11 @@ class Spans:
             np.cumsum(np.concatenate([bits * (word == k), -bits * (word == k)])[order])[:-1]
             for k in range(int(word.max()) + 1)
         ]
-        which, number = masks[0], None
         if len(masks) > 1:
             found, number = np.unique(np.stack(masks), axis=1, return_inverse=True)
         else:
-            found, number = np.unique(which, return_inverse=True)
-            found = found[None]
+            number = masks[0]
+            found = rank_in_place(number)[None]
         by_mask = np.bincount(number.ravel(), lasts, found.shape[1]).tolist()
         for mask, ns in zip(found.T.tolist(), by_mask, strict=True):
             if any(mask):

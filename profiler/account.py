@@ -260,21 +260,21 @@ class Account:
         late, behind = late[some], self.behind[rows][some]
         before = self.before[behind]
         first = before < 0  # and what follows for record -1 is not used
-        records, root = self.run.records[before], self.run.records["group"][rows][some] == 0
+        kind, root = self.run.records["kind"][before], self.run.records["group"][rows][some] == 0
         parts[ENDS, some] += late * (first & root)
         parts[IMBALANCE, some] += late * (first & ~root)
         rest = late * ~first
         communication = self.communication
         limits = (
             (RECORDING, self.run.records["recording"][behind]),
-            (TRANSFER_IMBALANCE, (communication.transfers + communication.uneven)[before]),
+            (TRANSFER_IMBALANCE, communication.transfers[before] + communication.uneven[before]),
             (LATENCY, communication.latency[before]),
-            (CORE, records["comm_ready"].clip(min=0)),
+            (CORE, self.run.records["comm_ready"][before].clip(min=0)),
         )
         for part, most in limits:
             mine, rest = taken(rest, most)
             parts[part, some] += mine
-        waited = (records["kind"] == Kind.OBLSYNC) | self._virtual
+        waited = (kind == Kind.OBLSYNC) | self._virtual
         parts[IMBALANCE, some] += rest * waited
         parts[UNEXPLAINED, some] += rest * ~waited
 

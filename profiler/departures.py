@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -86,14 +86,13 @@ class Departures:
         if len(self.h) <= most:
             return self, np.ones(len(self.h), np.int64)
         side = max(int((most / len(ExchangeSide)) ** 0.5), 1)
-        cells = (_logarithmic(self.h, side) * side + _logarithmic(self.comm_s, side)) * len(
-            ExchangeSide
-        )
+        cells = _logarithmic(self.h, side) * side + _logarithmic(self.comm_s, side)
         order = np.argsort(-np.abs(self.over_s), kind="stable")
-        _, first, count = np.unique(
-            (cells + self.pattern)[order], return_index=True, return_counts=True
-        )
-        return self.of(order[first]), count
+        cells = cells * len(ExchangeSide) + self.pattern
+        first = np.full(int(cells.max()) + 1, -1, np.int64)
+        first[cells[order[::-1]]] = order[::-1]  # of several the last one stays
+        count = np.bincount(cells)
+        return self.of(first[first >= 0]), count[count > 0]
 
 
 def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  # noqa: E741  # the name in the field
@@ -105,11 +104,18 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
         l: seconds for each superstep.
         rule: h of a process: ``max`` or ``sum`` of the bytes in and the bytes out.
     """
-    parts = [_of_window(window, g, l, rule) for window in windows(run)]
     names = [field.name for field in fields(Departures)]
-    if not parts:
+    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
+    for window in windows(run):
+        found = _of_window(window, g, l, rule)
+        for name in names:
+            parts[name].append(getattr(found, name))
+    if not parts["h"]:
         return Departures(**{name: np.zeros(0, np.int64) for name in names})
-    every = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    # One column after the other, since a long run has many supersteps.
+    every = {name: np.concatenate(parts.pop(name)) for name in names}
+    if len(run.groups) == 1:
+        return Departures(**every)
     order = np.argsort(every["group"], kind="stable")  # by group and number
     return Departures(**{name: values[order] for name, values in every.items()})
 
@@ -135,12 +141,12 @@ def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures: 
     pattern = np.where(most_in > most_out, ExchangeSide.FAN_IN, ExchangeSide.EVEN)
     pattern[most_out > most_in] = ExchangeSide.FAN_OUT
     every = Departures(
-        group=records["group"][row].astype(np.int64),
+        group=records["group"][row],
         superstep=records["superstep"][row],
         root=window.root_supersteps()[row],
         record=window.position[row],
         h=most_h,
-        pattern=pattern.astype(np.int64),
+        pattern=pattern.astype(np.int8),
         comm_s=greatest(communication_ns(records).astype(np.float64)) / 1e9,
         predicted_s=g * most_h + l,
     )

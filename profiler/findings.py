@@ -482,7 +482,7 @@ class _RowsOfDrafts:
         for cause, lost in lost_by_cause(account).items():
             rows = np.flatnonzero(lost)
             if len(rows):
-                label = self._label(cause, records[rows], origin[rows])
+                label = self._label(cause, records, rows, origin[rows])
                 for number in np.unique(label[label >= 0]).tolist():
                     mine = rows[label == number]
                     yield self._drafts[number], LossRows(mine + account.halo, lost[mine])
@@ -494,19 +494,19 @@ class _RowsOfDrafts:
                 if len(mine):
                     yield draft, LossRows(mine + account.halo, np.zeros(0, np.int64))
 
-    def _label(self, cause: str, records: Columns, origin: Ints) -> Ints:
+    def _label(self, cause: str, records: Columns, rows: Ints, origin: Ints) -> Ints:
         """Return for each record that loses something the number of its draft, or -1."""
         keys, labels = self._labels[cause]
         label = np.full(len(origin), -1, np.int64)
         if len(keys):
-            wanted = origin * self._nprocs + records["pid"]
+            wanted = origin * self._nprocs + records["pid"][rows]
             at = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
             label = np.where(keys[at] == wanted, labels[at], -1)
         for number, draft in enumerate(self._drafts):
             if draft.cause == cause and draft.habit == ONE_OFF:
                 for cluster in draft.clusters:
-                    at_step = records["superstep"] == cluster.most.superstep
-                    at_step &= records["group"] == cluster.most.group
+                    at_step = records["superstep"][rows] == cluster.most.superstep
+                    at_step &= records["group"][rows] == cluster.most.group
                     label[at_step & (origin == cluster.origin)] = number
         return label
 

@@ -70,10 +70,9 @@ def supersteps_of(run: Run) -> RunSupersteps:
     size = group_sizes(run)[group].astype(np.float64)
     number = records["superstep"][first].astype(np.int64)
     h_out, h_in = h_relation(run, of_record)
-    h = {
-        "max": _leaders(run, np.maximum(h_in, h_out), of_record, size),
-        "sum": _leaders(run, h_in + h_out, of_record, size),
-    }
+    most = _leaders(run, np.maximum(h_in, h_out), of_record, size)
+    both = _leaders(run, h_in + h_out, of_record, size) if most.greatest.any() else most
+    h = {"max": most, "sum": both}
     w = _leaders(run, computation_ns(run), of_record, size)
     return RunSupersteps(group, number, ended, w, h, of_record)
 

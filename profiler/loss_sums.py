@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler import account as parts
-from bsplib.profiler._numbering import rank_in_place
+from bsplib.profiler._numbering import rank_in_place, stable_order
 from bsplib.profiler._segments import starts
 from bsplib.profiler._sums import summed
 from bsplib.profiler.costs import group_sizes
@@ -101,10 +101,11 @@ class CauseSums:
         rows = np.flatnonzero(lost)
         if len(rows) == 0:
             return
-        records = account.run.records[account.halo + rows]
-        values, origin, group = lost[rows], origin[rows], records["group"]
+        records, at = account.run.records, account.halo + rows
+        values, origin = lost[rows], origin[rows]
+        pid, group, superstep = (records[name][at] for name in ("pid", "group", "superstep"))
         self._add_sizes(origin, group_sizes(account.run)[group])
-        keys = origin * self._nprocs + records["pid"]
+        keys = origin * self._nprocs + pid
         number = keys.copy()
         found = rank_in_place(number)
         by_key = np.zeros((1, len(found)), np.int64)
@@ -112,16 +113,16 @@ class CauseSums:
         self._keys, self._sums = summed(
             np.concatenate([self._keys, found]), np.concatenate([self._sums, by_key], axis=1)
         )
-        fields = np.stack(
-            [keys, values, account.position[rows], records["pid"], group, records["superstep"]]
-        )
+        fields = np.stack([keys, values, account.position[rows], pid, group, superstep])
         self._add_most(fields, number, len(found))
-        self._add_worst(account.step[account.halo + rows], origin, fields)
+        self._add_worst(account.step[at], origin, fields)
 
     def _add_sizes(self, origin: Ints, size: Ints) -> None:
-        found, count = np.unique(origin * 2**32 + size, return_counts=True)
-        for key, records in zip(found.tolist(), count.tolist(), strict=True):
-            self._sizes[divmod(key, 2**32)] += records
+        many = int(size.max()) + 1
+        number = origin * many + size
+        found = rank_in_place(number)
+        for key, records in zip(found.tolist(), np.bincount(number).tolist(), strict=True):
+            self._sizes[divmod(key, many)] += records
 
     def _add_most(self, fields: Ints, number: Ints, count: int) -> None:
         values, candidates = fields[1].copy(), [self._most]
@@ -142,7 +143,7 @@ class CauseSums:
         self._most = every[:, rank < 2]
 
     def _add_worst(self, step: Ints, origin: Ints, fields: Ints) -> None:
-        order = np.argsort(origin, kind="stable")
+        order = stable_order(origin)
         begins = starts(origin[order])
         for first, end in zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
             mine = order[first:end]

@@ -107,7 +107,7 @@ class RunTraffic:
         )
         shape = rows.parts, columns.parts
         sums = _Sums(nprocs, shape)
-        for window in windows(run):
+        for window in windows(run) if len(run.table("traffic")) else ():
             kept = None if chosen is None else chosen[window.position]
             sender, receiver, sizes, messages = _transfers(window, kept)
             inside = _within(sender, rows) & _within(receiver, columns)

@@ -64,8 +64,7 @@ class Replay:
             after_ns: what it would take less after its release.
         """
         records, before, halo = account.run.records, account.before, account.halo
-        lasts = self._lasts(account)
-        saved = np.array(saved_ns, np.float64)
+        lasts, saved = self._lasts(account), saved_ns.copy()
         later = np.flatnonzero(before >= halo)
         saved[:, later] += after_ns[:, before[later]]  # it is a part of what the next record lasts
         carried = np.flatnonzero((before >= 0) & (before < halo))
@@ -74,9 +73,9 @@ class Replay:
             every = np.concatenate([lasts[None, rows], lasts[rows] - saved[:, rows]])
             if owners is None:
                 self._root.add(account, rows, every)
-                self._note_ends(account, rows, after_ns)
+                self._note_ends(account, after_ns)
                 continue
-            by_group = _totals(account, rows, every)
+            by_group = _totals(account, np.asarray(rows), every)
             gained = by_group[0] - by_group[1:]
             np.add.at(saved.T, owners[1], gained[:, owners[0]].T)
 
@@ -92,7 +91,7 @@ class Replay:
             if owners is None:
                 self._alone.add(account, rows, own[:, rows])
                 continue
-            by_group = _totals(account, rows, own[:, rows])
+            by_group = _totals(account, np.asarray(rows), own[:, rows])
             np.add.at(own.T, owners[1], by_group[:, owners[0]].T)
 
     def alone_ns(self) -> int:
@@ -113,18 +112,21 @@ class Replay:
         lasts: Floats = (records["arrive"] - since).astype(np.float64)
         return lasts
 
-    def _note_ends(self, account: Account, root: Ints, after: Floats) -> None:
+    def _note_ends(self, account: Account, after: Floats) -> None:
         """Note what is saved after the last releases, where no record of the root follows yet."""
         records, step = account.run.records, account.step
+        followed = np.zeros(len(step), bool)
+        followed[account.before[account.before >= 0]] = True
+        root = np.flatnonzero(~followed & (records["group"] == 0))
+        root = root[root >= account.halo]
         if len(root) == 0:
             return
-        order = root[np.argsort(step[root], kind="stable")]
-        self._after[:, records["pid"][order]] = after[:, order]  # of several the last one stays
-        last = order[step[order] == step[order[-1]]]
+        self._after[:, records["pid"][root]] = after[:, root]
+        last = root[step[root] == step[root].max()]
         tail = (records["end"][last] - records["released"][last]).astype(np.float64)
         self._ending = tail.max() - (tail - after[:, last]).max(axis=1)
 
-    def _upwards(self, account: Account) -> Iterator[tuple[Ints, tuple[Ints, Ints] | None]]:
+    def _upwards(self, account: Account) -> Iterator[tuple[Ints | slice, tuple[Ints, Ints] | None]]:
         """Yield the records of the groups of each depth, the deepest ones first.
 
         With them come the groups of processes that entered one, and the records that they were
@@ -132,7 +134,7 @@ class Replay:
         """
         groups = account.run.records["group"]
         if len(self._depth) == 1:
-            yield np.arange(account.halo, len(groups)), None
+            yield slice(account.halo, len(groups)), None
             return
         depths = self._depth[groups]
         depths[: account.halo] = -1
@@ -151,10 +153,11 @@ class _RootClock:
         self._released = np.zeros((mends, nprocs))
         self._is_oblivious = is_oblivious
 
-    def add(self, account: Account, rows: Ints, lasts: Floats) -> None:
+    def add(self, account: Account, rows: Ints | slice, lasts: Floats) -> None:
         """Take in what records of the root last in each mend."""
         if self._is_oblivious:
-            _step_by_step(account, rows, lasts, self._released)
+            positions = np.arange(len(account.step))[rows]
+            _step_by_step(account, positions, lasts, self._released)
         else:
             self._total += _greatest(account.step[rows], lasts).sum(axis=1)
 

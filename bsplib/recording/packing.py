@@ -253,12 +253,12 @@ def _read_form(content: memoryview, at: int, count: int) -> tuple[int, int, int]
 def _read_residues(content: memoryview, at: int, width: int, count: int) -> _Column:
     """Return the residues of a field from their planes, the lowest byte first."""
     if width == 0:
-        unsigned = np.full(count, int.from_bytes(content[at : at + _WORD], "little"), np.uint64)
-    else:
-        planes = np.frombuffer(content, np.uint8, width * count, at).reshape(width, count)
-        unsigned = planes[0].astype(np.uint64)
-        for number in range(1, width):
-            unsigned |= planes[number].astype(np.uint64) << np.uint64(8 * number)
+        residue = int.from_bytes(content[at : at + _WORD], "little")
+        return np.full(count, (residue >> 1) ^ -(residue & 1), np.int64)
+    planes = np.frombuffer(content, np.uint8, width * count, at).reshape(width, count)
+    unsigned = planes[0].astype(np.uint64)
+    for number in range(1, width):
+        unsigned |= planes[number].astype(np.uint64) << np.uint64(8 * number)
     residues: _Column = (unsigned >> np.uint64(1)).view(np.int64)
     residues ^= -(unsigned & np.uint64(1)).view(np.int64)
     return residues
