@@ -34,7 +34,7 @@ _SECONDS = 0.02
 def _cases(nprocs: int, nbytes: int, stack: ExitStack) -> Sequence[Case]:
     goals, size = _GOALS[nprocs, nbytes], nbytes // _WORD
     pool = stack.enter_context(bsplib.Pool(nprocs))
-    # A superstep of so many processes takes at least some microseconds each.
+    # A superstep of many processes takes at least some microseconds for each of them.
     count = round(max(3, min(2000, _SECONDS / (5e-6 * nprocs + nbytes * 1e-9))))
     started = {}
     for mpi in filter(Mpi.is_here, ALL):

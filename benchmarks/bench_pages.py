@@ -81,7 +81,7 @@ _FRAMES = f"""async ([selector, count]) => {{
 
 
 def tree_of_functions(nodes: int) -> Run:
-    """Return a run of 16 processes whose call graph is a random tree of so many nodes.
+    """Return a run of 16 processes whose call graph is a random tree of ``nodes`` nodes.
 
     Half of the nodes are functions, and each of them ends some supersteps.
     """

@@ -51,11 +51,28 @@ def _on_and_off(
 def _working(
     nprocs: int, count: int, superstep_s: float, most: float, stack: ExitStack
 ) -> Sequence[Case]:
-    """Compare a program that computes for about so many seconds in every superstep."""
+    """Compare a program that computes for about ``superstep_s`` seconds in every superstep."""
     trial = 100
     seconds = bsplib.run(programs.work, count, trial, nprocs=nprocs)[0]
     rounds = max(round(trial * superstep_s / seconds), 1)
     return _on_and_off(nprocs, programs.work, (count, rounds), Goal.times(most, _OFF), stack)
+
+
+def _with_lines(nprocs: int, stack: ExitStack) -> Sequence[Case]:
+    """Compare recording with and without samples of the lines, in supersteps of some 10 ms."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+
+    def sample(*, lines: bool) -> float:
+        path = folder / "trace.bsp"
+        try:
+            options = {"profile": path, "lines": lines}
+            seconds: float = bsplib.run(programs.work, 100, 1000, nprocs=nprocs, **options)[0]
+            return seconds
+        finally:
+            path.unlink()  # otherwise the next run would be added to it
+
+    on = Case("lines", partial(sample, lines=True), goals=(Goal.times(1.02, _OFF),))
+    return [Case(_OFF, partial(sample, lines=False)), on]
 
 
 _SUPERSTEP_S, _CALL_S = 0.5e-6, 0.1e-6
@@ -89,6 +106,8 @@ SECTIONS = (
             ("sends", programs.small_messages),
         )
     ),
+    Section("Sampling of lines, p = 1", "superstep", partial(_with_lines, 1)),
+    Section("Sampling of lines, p = 2", "superstep", partial(_with_lines, 2)),
     Section(
         "Recording of supersteps of 200 us, p = 2",
         "superstep",

@@ -124,7 +124,7 @@ def late_barriers(ranks: MPI.Intracomm, count: int, late_s: float, quantile: flo
 
 
 def collectives(ranks: MPI.Intracomm, count: int, name: str, size: int) -> float:
-    """Call a collective of arrays with so many numbers."""
+    """Call a collective of arrays of ``size`` numbers."""
     call = collective_calls.on_mpi(ranks, name, size)
     collective_calls.check(name, ranks.rank, ranks.size, size, call())
     return seconds_each(count, call)

@@ -42,7 +42,7 @@ def late_syncs(bsp: bsplib.Group, count: int, late_s: float, quantile: float) ->
 
 
 def collectives(bsp: bsplib.Group, count: int, name: str, size: int) -> float:
-    """Call a collective of arrays with so many numbers."""
+    """Call a collective of arrays of ``size`` numbers."""
     call = collective_calls.on_bsplib(bsp, name, size)
     collective_calls.check(name, bsp.pid, bsp.nprocs, size, call())
     return seconds_each(count, call)

@@ -20,7 +20,7 @@
     ├── ProcessDiedError         a process exited or was killed
     ├── RunTimeoutError          the run took longer than its timeout
     ├── OutOfSharedMemoryError   /dev/shm cannot hold what the program asks for
-    ├── StartError               the system does not allow so many processes or files
+    ├── StartError               the system allows no more processes or files
     ├── MissingExtraError        a package that an extra installs is not there
     └── TraceError               a file is no trace, or not a complete one
 

@@ -26,7 +26,7 @@ WIDTH, HEIGHT = 1280, 800
 SHARPNESS = 2
 """Pixels of the picture for each pixel of the page."""
 RUNS = 7
-"""The quietest of so many runs is shown: other programs disturb measured computation."""
+"""Number of runs, of which the quietest is shown: others disturb measured computation."""
 
 
 def recorded(folder: Path) -> Run:

@@ -75,7 +75,7 @@ class Departures:
         return self.of(np.argsort(-np.abs(self.over_s), kind="stable")[:most])
 
     def thinned(self, most: int) -> tuple[Departures, Ints]:
-        """Return at most about so many supersteps that look like all of them in a plot.
+        """Return about ``most`` supersteps, at most, that look like all of them in a plot.
 
         Of supersteps with nearly the same h, time and pattern, the one that departs most
         stands for all. Nearly the same means the same cell of a logarithmic grid.
@@ -171,7 +171,7 @@ def by_place(found: Departures, place: Ints, count: int) -> tuple[Floats, Ints]:
 
 
 def _logarithmic(values: Floats, steps: int) -> Ints:
-    """Return on which of so many steps of a logarithmic scale each value lies; 0 on the first."""
+    """Return on which of ``steps`` steps of a logarithmic scale each value lies, from 0."""
     positive = values[values > 0]
     if len(positive) == 0:
         return np.zeros(len(values), np.int64)

@@ -10,7 +10,7 @@ cause, one process and one cost centre in one function are one loss, whoever cal
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ from bsplib.profiler.loss_sums import (
     lost_by_cause,
 )
 from bsplib.profiler.mending import MendedRows, saved
+from bsplib.profiler.spots import InsideLoss, LookedAt, records_of_samples
 from bsplib.profiler.whatif import Replay
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ class Finding:
     without_ns: int | None = None
     """What the run would take if this alone were mended; None for a loss of less than
     ``LEAST_SHARE``."""
+    inside: InsideLoss | None = field(default=None, repr=False, compare=False)
+    """What was executed there; None where the line does not matter."""
 
 
 class Findings(NamedTuple):
@@ -139,13 +142,16 @@ def find(callgraph: CallGraph, account: RunAccount) -> Findings:
     least = LEAST_SHARE * account.in_supersteps_ns()
     worth = [draft for draft in drafts if draft.ns >= least]
     rows_of = _RowsOfDrafts(callgraph, account, drafts)
-    replay = Replay(account.run, len(worth))
+    replay, record = Replay(account.run, len(worth)), records_of_samples(callgraph.run)
     for each in account.accounts():
         replay.add_alone(each, each.computing.core)
         before = np.zeros((len(worth), len(each.step)))
         after = np.zeros_like(before)
+        looked_at = LookedAt(each, callgraph.run.samples, record)
         for draft, rows in rows_of.of(each):
             draft.measured.add(each, draft, rows, callgraph)
+            if draft.inside is not None:
+                draft.inside.add(looked_at, rows.rows)
             if draft.ns >= least:
                 number = worth.index(draft)
                 before[number], after[number] = saved(draft.cause, MendedRows(each, rows.rows))
@@ -185,6 +191,7 @@ class _Draft:
     clusters: tuple[_Cluster, ...]
     """Of what processes wait for one another; the greatest first."""
     measured: _Measured
+    inside: InsideLoss | None = None
     without_ns: int | None = None
 
     def finding(self, callgraph: CallGraph) -> Finding:
@@ -210,6 +217,7 @@ class _Draft:
             measured.total_bytes if self.cause == BYTES else 0,
             measured.most_bytes if self.cause == BYTES else 0,
             self.without_ns,
+            self.inside,
         )
 
     def _pids(self) -> tuple[int, ...]:
@@ -346,10 +354,12 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
             kind = {COMP: first.habit, SUB_GROUPS: GROUPS, WAIT: BLOCKED}.get(cause, "")
             origins = tuple(each.origin for each in clusters)
             ns = sum(each.ns for each in clusters)
-            measured = _Measured(leaf_of)
-            waits.append(
-                _Draft(cause, kind, first.habit, ns, part, origins, tuple(clusters), measured)
+            draft = _Draft(
+                cause, kind, first.habit, ns, part, origins, tuple(clusters), _Measured(leaf_of)
             )
+            if cause in {COMP, WAIT}:
+                draft.inside = InsideLoss(cause, len(account.run.stacks))
+            waits.append(draft)
     yield from waits
     yield from _supersteps(account, leaf_of)
     yield from _bytes(callgraph, account, leaf_of, waits)

@@ -62,7 +62,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def shortened(text: str, columns: int) -> str:
-    """Return a text of at most so many columns; of a longer one the middle is left out.
+    """Return a text in at most ``columns`` columns; of a longer one the middle is left out.
 
     Both ends of a name identify it best. Wide letters, such as Chinese ones, take two columns.
     """
@@ -91,7 +91,7 @@ def said(run: Run, key: str) -> str:
 
 
 def program(run: Run, most: int = 60) -> str:
-    """Return the program of a run with its arguments, in at most so many columns."""
+    """Return the program of a run with its arguments, in at most ``most`` columns."""
     arguments = run.meta.get("arguments")
     words = [said(run, "program")]
     if isinstance(arguments, list):

@@ -25,6 +25,7 @@ from bsplib.profiler.pricing import Priced, price
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
 from bsplib.profiler.retimed import retimed
 from bsplib.profiler.run_account import RunAccount
+from bsplib.profiler.spots import Spots
 from bsplib.profiler.survey import waiting_ns
 from bsplib.profiler.verdict import Verdict, judge, sentence
 
@@ -136,6 +137,11 @@ class Ledger:
     def efficiencies(self) -> Efficiencies:
         """The efficiencies of the run."""
         return efficiencies(self.account, self._findings.alone_ns)
+
+    @cached_property
+    def spots(self) -> Spots:
+        """Where inside their supersteps the losses arise."""
+        return Spots(self.callgraph.run)
 
     @property
     def elapsed_s(self) -> float:

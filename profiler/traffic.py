@@ -38,7 +38,7 @@ class Blocks(NamedTuple):
 
     @classmethod
     def of(cls, first: int, end: int, nprocs: int, most: int) -> Blocks:
-        """Divide a range of pids, clipped to those of a run, into at most so many blocks."""
+        """Divide a range of pids, clipped to those of a run, into at most ``most`` blocks."""
         first = min(max(first, 0), nprocs - 1)
         end = min(max(end, first + 1), nprocs)
         return cls(first, end, -(-(end - first) // most))

@@ -243,13 +243,16 @@ _REMEDIES = {
 
 def _of_computation(finding: Finding, ledger: Ledger) -> str:
     where = _where(finding, ledger.callgraph)
+    spot = ledger.spots.text(finding)
+    computes = f", which computes {spot}" if spot else ""
     if finding.habit == ROTATING:
-        return f"are lost waiting for another process each time {where} (rotating straggler)"
+        who = "another process each time"
+        return f"are lost waiting for {who} {where} (rotating straggler){computes}"
     name = ProcessNames(ledger.callgraph.run)(finding.pids)
     if finding.habit == ONE_OFF:
         once = f"most of it in {_superstep(finding)} for {name}"
-        return f"are lost waiting {where}, {once} (one-off straggler)"
-    return f"are lost waiting for {name} {where} (fixed straggler{_branch(finding)})"
+        return f"are lost waiting {where}, {once} (one-off straggler){computes}"
+    return f"are lost waiting for {name} {where} (fixed straggler{_branch(finding)}){computes}"
 
 
 def _of_bytes(finding: Finding, ledger: Ledger) -> str:
@@ -273,7 +276,10 @@ def _of_blocked(finding: Finding, ledger: Ledger) -> str:
     who = "processes are" if finding.habit == ROTATING else f"{names(finding.pids)} is"
     once = f", most of it in {_superstep(finding)}" if finding.habit == ONE_OFF else ""
     why = "asleep, or waiting for a disk, a lock or another program"
-    return f"pass while {who} blocked {_where(finding, ledger.callgraph)}{once} ({BLOCKED}: {why})"
+    where = _where(finding, ledger.callgraph)
+    if spot := ledger.spots.text(finding):
+        where = f"{spot}, in supersteps that end {where}"
+    return f"pass while {who} blocked {where}{once} ({BLOCKED}: {why})"
 
 
 def _of_supersteps(finding: Finding, ledger: Ledger) -> str:

@@ -1,4 +1,4 @@
-"""A histogram with so many bins that they are divided among the processes.
+"""A histogram whose bins, since they are many, are divided among the processes.
 
 Each process draws its own values, in batches. The bin of a value is on some process; one call of
 ``put_at`` adds 1 to the bins of all values of a batch, wherever they are.

@@ -138,8 +138,8 @@ _STEADY = {
 def _transforms() -> Iterator[Item]:
     """Yield Table 3 of Gonzalez et al. on virtual processors of a T3E, and here.
 
-    The transform has half as many values as in the paper. Those that predict it have so many
-    that a part of them exceeds the cache of a core, as it was on the T3E.
+    The transform has half as many values as in the paper. Those that predict it have enough
+    values that a part of them exceeds the cache of a core, as it was on the T3E.
     """
     why = (
         "fitted to N = 2^14 to 2^18, on both sides of a cache of 2 MB, for N = 2^20; what a value "

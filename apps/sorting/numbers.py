@@ -19,7 +19,7 @@ from bsplib.core import radix
 _LEAST = 1 << 12
 """Fewer numbers are sorted by numpy."""
 _MEASURED = 1 << 13
-"""So many numbers are sorted in both ways to find out which is faster."""
+"""How many numbers are sorted in both ways to find out which is faster."""
 _TIMES = 3
 
 

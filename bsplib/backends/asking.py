@@ -1,4 +1,4 @@
-"""Questions where the processes of a run are, which SIGQUIT asks (Ctrl-backslash in a terminal).
+"""Ask a run where its processes are: by SIGQUIT, which Ctrl-backslash in a terminal sends.
 
 The run goes on. Where it waits for real processes, it looks every now and then whether somebody
 has asked: to answer in the handler of the signal would disturb the wait. Virtual processors
@@ -49,7 +49,7 @@ def _handle(_: int, frame: FrameType | None) -> None:
 
 
 def seconds_to_wait(seconds: float) -> float:
-    """Return how long a wait of so many seconds may last until somebody looks again."""
+    """Return how much of a wait may pass until somebody looks again, in seconds."""
     return seconds if _show is None else min(seconds, _LOOK_S)
 
 

@@ -18,7 +18,7 @@ _MOST_GRACE_S = 1.5
 """The time is counted from the last outcome, so that processes which come late since they share
 cores are heard; but from the first failure no more than this."""
 _LOOK_S = 2.0
-"""After so many seconds without an outcome the caller checks whether processes are stopped."""
+"""Seconds without an outcome after which the caller checks whether processes are stopped."""
 
 Outcomes = dict[int, Ended | Death]
 """How processes ended, by pid."""

@@ -79,7 +79,7 @@ class PrivateMemory:
         self._arrays: list[Any] = []
 
     def allocate(self, nbytes: int) -> Block:
-        """Return a block of so many bytes; its byte is its address."""
+        """Return a block of ``nbytes`` bytes; its byte is its address."""
         memory = np.empty(nbytes, np.uint8)
         self._arrays.append(memory)
         address = address_of(memory)
@@ -92,7 +92,7 @@ class Box:
     Args:
         pid: this process.
         nprocs: number of processes of the group.
-        allocate: returns a new block of at least so many bytes.
+        allocate: returns a new block of at least the number of bytes that it is given.
     """
 
     def __init__(self, pid: int, nprocs: int, allocate: Callable[[int], Block]) -> None:
@@ -215,7 +215,7 @@ class Box:
         return chunk + HEAD_BYTES
 
     def _next_block(self, nbytes: int) -> None:
-        """Take chunks from another block, which has room for so many bytes."""
+        """Take chunks from another block, which has room for ``nbytes`` bytes."""
         blocks = self._blocks[self._turn]
         while self._used_blocks < len(blocks):
             block = blocks[self._used_blocks]

@@ -54,7 +54,7 @@ if not cython.compiled:
 prepare()
 
 _MANY_PAGES = 1 << 16
-"""An hpput of at least so many bytes maps all pages that it writes at once, if it is the first
+"""Least number of bytes of an hpput that maps all pages that it writes at once, if it is the first
 transfer to that array. This is faster than one page fault for each of them."""
 _MOST_OFFSET = 1 << 40
 """The greatest offset that is taken here: its byte is sure to have less than 63 bits."""

@@ -56,7 +56,7 @@ if not cython.compiled:
 prepare()
 
 _MOST_HEADS = 4096
-"""So many decoded heads of messages are kept, since most programs send the same ones again."""
+"""Decoded heads of messages that are kept at most: most programs send the same ones again."""
 _BYTE = np.dtype(np.uint8)
 
 

@@ -34,10 +34,10 @@ _WINDOWS = _AREA_SHIFT - _CHUNK_SHIFT
 """The most windows that an area can have; see shm/segment.py."""
 
 LARGE = 1 << 18
-"""For a payload of at least so many bytes a process waits until it can use memory that is in use
-now. Otherwise it would have to copy the payload once more, or to use other memory."""
+"""Least number of bytes of a payload for which a process waits until it can use memory that is
+in use now. Otherwise it would have to copy the payload once more, or to use other memory."""
 _BYTES_PER_NS = 2
-"""It waits 1 ns for so many bytes. Another copy would take longer, since it would go to memory
+"""Bytes for which it waits 1 ns. Another copy would take longer, since it would go to memory
 that is not in the cache, or whose pages have to be cleared first."""
 
 
@@ -87,7 +87,7 @@ class Meeting:
         return False
 
     def settles(self, pid: int, nbytes: int) -> bool:  # noqa: ARG002
-        """Do as :meth:`is_settled`, but wait for it where so many bytes are worth the time."""
+        """Do as :meth:`is_settled`, but wait for it where ``nbytes`` bytes are worth the time."""
         return self.is_settled(pid)
 
     def meet(self, note: int, head: int, stamp: int) -> bool:  # noqa: ARG002

@@ -40,7 +40,7 @@ _FIRST = 7
 _MANY = 1 << 16
 """More keys than these are distributed by their first digit: they do not stay in a cache."""
 _FEW = 40
-"""So many keys, at most, are sorted by insertion."""
+"""Greatest number of keys that are sorted by insertion."""
 
 
 def can_sort(dtype: Any) -> bool:

@@ -34,7 +34,7 @@ _LEAST_SPINS = MOST_SPINS // 5
 """It looks at least so often, even after several waits in which looking was in vain."""
 _FIRST_TRIAL = 32
 _LAST_TRIAL = 1 << 10
-"""After so many waits with fewer looks it tries all of them once more: at first, and at most."""
+"""Waits with fewer looks after which it tries all of them once more: at first, and at most."""
 MOST_YIELDS = 64
 """The most looks that follow, each of which lets others run (``sched_yield``)."""
 LONG_GAP_NS = 200_000

@@ -27,8 +27,8 @@ prepare()
 
 _SCAN_MAX_PROCESSES = 16
 _SCAN_MIN_WORDS = 1000
-"""Up to so many processes, and from so many words on, numpy finds the words of each process
-by one scan for each of them faster than by sorting."""
+"""With at most this number of processes, and at least this number of words, numpy finds the words
+of each process faster by one scan for each of them than by sorting."""
 
 
 def count_words(pids: Any, indices: Any, numbers: Any) -> bool:

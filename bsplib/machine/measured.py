@@ -150,7 +150,7 @@ def price_parts(
 
 
 def slowdown(measured: Sequence[Measured], nprocs: int) -> float:
-    """Return the time of a computation with so many processes, divided by its time alone."""
+    """Return the time of a computation beside ``nprocs - 1`` others, divided by its time alone."""
     return sum(share * part.slowdown for part, share in _around(measured, nprocs))
 
 

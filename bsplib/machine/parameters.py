@@ -228,7 +228,7 @@ class Machine:
         return self.parts(relation.h, pattern)
 
     def slowdown(self, nprocs: int) -> float:
-        """Return the time of a computation in one of so many processes, divided by that alone.
+        """Return the time of a computation beside ``nprocs - 1`` others, divided by its time alone.
 
         It is 1 where no probe measured it. Beyond the greatest number of processes that was
         measured, and that of the cores, it grows with the number of processes for each core.

@@ -22,7 +22,7 @@ from bsplib.transfers import operations
 _WORD = 8
 """Bytes that an element counts where all processes have to choose alike."""
 _MOST_FORMS = 256
-"""Of so many forms of values the recipes are remembered."""
+"""Greatest number of forms of values whose recipes are remembered."""
 
 
 _Value = TypeVar("_Value")

@@ -18,11 +18,10 @@ from typing import NamedTuple
 from bsplib.machine import Machine
 
 ONE_STAGE_MOST = 8
-"""Up to so many processes, each sends its value to all others in one superstep. In larger groups
-that many messages would take longer than more supersteps."""
+"""Greatest number of processes of which each sends its value to all others in one superstep. In
+larger groups these messages would take longer than more supersteps."""
 _LEAST_BYTES = 256
-"""A message costs at least as much as one of so many bytes, however short it is: the time to send
-and to deliver it."""
+"""A shorter message costs as much as one of this length: the time to send and to deliver it."""
 _RADICES = (8, 4, 2)
 """How many blocks may exchange their results in one stage, of which the cheapest is chosen. Of
 equals the first one has fewer supersteps."""

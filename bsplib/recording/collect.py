@@ -26,9 +26,7 @@ from bsplib.recording.records import (
     MAX_NUMBER,
     NOT_MEASURED,
     RECORD,
-    SAMPLE,
     TRAFFIC,
-    Doing,
     Frame,
     GroupInfo,
     Host,
@@ -36,7 +34,8 @@ from bsplib.recording.records import (
     Stack,
     root_group,
 )
-from bsplib.recording.spool import CHUNKS, HEADER, SAMPLES
+from bsplib.recording.samples import joined_samples, read_samples
+from bsplib.recording.spool import CHUNKS, HEADER
 from bsplib.recording.trace_document import checked_reasons
 from bsplib.sync_kinds import Kind
 
@@ -157,6 +156,8 @@ class _Told:
     host: Host | None = None
     noted: Noted = field(default_factory=Noted)
     measured: dict[str, str] = field(default_factory=dict)
+    sampled: list[int] = field(default_factory=list)
+    """The number in the run of each stack of its samples."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +176,8 @@ class _Part:
 def _read_part(
     folder: Path, pid: int, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
 ) -> _Part:
-    records, reason = _read_table(folder / f"{pid}.records", RECORD)
-    traffic, _ = _read_table(folder / f"{pid}.traffic", TRAFFIC)
+    records, reason = read_table(folder / f"{pid}.records", RECORD)
+    traffic, _ = read_table(folder / f"{pid}.traffic", TRAFFIC)
     group_of, stack_of, told = read_definitions(folder / f"{pid}.definitions", groups, stacks)
     sound = sound_rows(records, len(group_of), len(stack_of))
     if len(sound) < len(records):
@@ -186,31 +187,9 @@ def _read_part(
     sound["stack"] = stack_of[sound["stack"]]
     # A process writes traffic before its record: rows beyond the records were left unfinished.
     within = (traffic["record"] >= 0) & (traffic["record"] < len(sound))
-    samples = read_samples(folder / f"{pid}.{SAMPLES}", pid, stack_of)
+    samples = read_samples(folder, pid, told.sampled, lambda: sound)
     begun = (folder / f"{pid}.records").exists()
     return _Part(sound, traffic[within], reason, begun, told, samples)
-
-
-def read_samples(path: Path, pid: int, stack_of: NDArray[np.int32]) -> NDArray[np.void] | None:
-    """Return the samples of a process that can be true; None where it was not sampled."""
-    if not path.exists():
-        return None
-    content = whole_chunks(memoryview(path.read_bytes()))
-    parts = [unpacked(payload, head.rows, SAMPLE) for head, payload in heads(content)]
-    samples = np.concatenate([np.empty(0, SAMPLE), *parts])
-    time, stack = samples["time"], samples["stack"]
-    kept = (time >= 0) & (time <= MAX_NUMBER) & (stack >= 0) & (stack < len(stack_of))
-    kept &= samples["doing"] < len(Doing)
-    samples = samples[kept]
-    samples["pid"] = pid
-    samples["stack"] = stack_of[samples["stack"]]
-    return samples[np.argsort(samples["time"], kind="stable")]
-
-
-def joined_samples(parts: Sequence[NDArray[np.void] | None]) -> NDArray[np.void] | None:
-    """Return the samples of all processes; None where none was sampled."""
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if known else None
 
 
 def sound_rows(records: NDArray[np.void], groups: int, stacks: int) -> NDArray[np.void]:
@@ -234,7 +213,7 @@ def _joined_traffic(parts: list[_Part]) -> NDArray[np.void]:
     return np.concatenate(joined)
 
 
-def _read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str]:
+def read_table(path: Path, dtype: np.dtype[Any]) -> tuple[NDArray[np.void], str]:
     """Return the complete rows of a table, and the reason why recording stopped, if it did."""
     raw = path.read_bytes() if path.exists() else b""
     if len(raw) < HEADER.size:
@@ -282,8 +261,10 @@ def read_definitions(
     for line in text.split("\n")[:-1]:  # a last line without its end is incomplete
         what, value = json.loads(line)
         if what == "stack":
-            stack = tuple(Frame(*frame) for frame in value)
-            stack_of.append(stacks.setdefault(stack, len(stacks)))
+            stack_of.append(_number(value, stacks))
+        elif what == "sampled":
+            number, frames = value
+            told.sampled[number : number + 1] = [_number(frames, stacks)]
         elif what == "host":
             told.host = Host.of_json(value)  # the last one counts
         elif what == "measured":
@@ -299,6 +280,12 @@ def read_definitions(
                 group = group._replace(parent=group_of[group.parent])
             group_of.append(groups.setdefault(group, len(groups)))
     return np.array(group_of, np.int32), np.array(stack_of, np.int32), told
+
+
+def _number(frames: list[Any], stacks: dict[Stack, int]) -> int:
+    """Return the number of a stack in the run, to which it is added if it is new."""
+    stack = tuple(Frame(*frame) for frame in frames)
+    return stacks.setdefault(stack, len(stacks))
 
 
 def first_half(run: Run) -> Run:

@@ -125,7 +125,7 @@ def unpacked(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> N
         dtype: that of the rows.
 
     Raises:
-        TraceError: it is not the payload of so many rows of that dtype.
+        TraceError: it is not the payload of ``count`` rows of that dtype.
     """
     rows = np.empty(count, dtype)
     for name, column in unpacked_columns(payload, count, dtype).items():
@@ -227,7 +227,7 @@ def whole_chunks(content: memoryview) -> memoryview:
 
 
 def _content(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> memoryview:
-    """Return the content of the frame, no longer than so many rows can be."""
+    """Return the content of the frame, no longer than ``count`` rows can be."""
     most = len(dtype.names or ()) * (2 + _WORD * max(count, 1))
     try:
         size = zstandard.frame_content_size(payload)

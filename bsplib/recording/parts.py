@@ -28,7 +28,7 @@ from bsplib.recording.spool import HEADER
 PREFIX = "bsp-part-"
 _MARK = b"bsp part"
 """Beginning of a report with a part; that of a pickle is another one."""
-_SIZES = Struct("<7Q")
+_SIZES = Struct(f"<{1 + len(FILES)}Q")
 """Bytes of the report itself, and of the files of the part in the order of ``FILES``."""
 
 

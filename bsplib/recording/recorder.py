@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import CodeType, FrameType
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bsplib import call_site
 from bsplib.core.log import Log
 from bsplib.core.stack_keys import StackKeys
@@ -78,10 +75,6 @@ class Recorder:
             opened_ns,
             self._usage,
         )
-
-    def add_samples(self, rows: NDArray[np.void]) -> None:
-        """Write samples of this process; see :meth:`Spool.add_samples`."""
-        self._spool.add_samples(rows)
 
     def stop(self, error: BaseException) -> None:
         """Stop recording; what has been recorded is kept."""

@@ -199,6 +199,11 @@ class Doing(IntEnum):
     """It was inside put, get, send or a similar primitive."""
     WAITING = 2
     """It was inside a sync."""
+    BLOCKED = 3
+    """It was computing by its place, but its thread slept, or waited for a disk, a lock or another
+    program; also without a core, where the system does not tell that time."""
+    NO_CORE = 4
+    """It was computing by its place, but its thread was ready without a core."""
 
 
 class Lifetime(NamedTuple):
@@ -264,7 +269,7 @@ class Run:
     directory), backend, host, cores, versions, core (``bsplib.core.BUILD``), started
     (ISO 8601), error, machine; machine_given: whether the program named the machine;
     cpu_measured: whether records have CPU time; absent: see :attr:`absent`;
-    repeat: see :attr:`repeat`.
+    repeat: see :attr:`repeat`; sample_ns: time from one sample of a process to the next.
     Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
     together) and clock_bounds_s (by host: the greatest possible error of its times against
     those of process 0, in seconds)."""

@@ -10,6 +10,8 @@ rows becomes 0, then the number of chunks in the mapped file is raised. So where
 chunk more than that number, the mapped rows are either in that chunk or none; a last chunk that is
 not whole is left out, and the rows are still mapped.
 
+Samples are written as chunks only. They may come between any two instructions of the rest.
+
 Disk space is allocated before a file is mapped: so a full disk is an error at that moment,
 and no SIGBUS later. After such an error, or if a file cannot be created, the process stops
 recording, and the program continues.
@@ -17,7 +19,6 @@ recording, and the program continues.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import mmap
@@ -25,7 +26,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from struct import Struct
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,16 +52,21 @@ CHUNKS = ".chunks"
 _Stop = Callable[[BaseException], None]
 
 
-def append(file: BinaryIO, chunk: bytes) -> None:
-    """Append a chunk to a file without a buffer, or nothing.
+def append(file: BinaryIO, content: bytes) -> None:
+    """Append to a file without a buffer, by one write, all of the content or nothing.
 
     Raises:
         OSError: there is no space for it.
     """
     at = file.tell()
-    if file.write(chunk) != len(chunk):  # the disk is full
+    if file.write(content) != len(content):  # the disk is full
         file.truncate(at)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _line(what: str, value: Any) -> bytes:
+    """Return a line of the definitions of a process."""
+    return (json.dumps([what, value]) + "\n").encode()
 
 
 class MappedTable:
@@ -164,13 +170,14 @@ class Spool:
     def __init__(self, folder: Path, pid: int) -> None:
         self.records = MappedTable(RECORD, self.stop)
         self.traffic = MappedTable(TRAFFIC, self.stop)
-        self._definitions: TextIO | None = None
+        self._definitions: BinaryIO | None = None
         self._samples: BinaryIO | None = None
+        self._is_sampled = True
         self._folder, self._pid = folder, pid
         try:
             self.records.open(folder / f"{pid}.records")
             self.traffic.open(folder / f"{pid}.traffic")
-            self._definitions = (folder / f"{pid}.definitions").open("w", encoding="utf-8")
+            self._definitions = (folder / f"{pid}.definitions").open("wb", buffering=0)
         except (OSError, MemoryError) as error:
             self.stop(error)
 
@@ -183,10 +190,14 @@ class Spool:
     def add_samples(self, rows: NDArray[np.void]) -> None:
         """Write samples of this process, which are later than those before.
 
+        This and :meth:`define_sampled` may be called between any two instructions of this
+        process, also of the other methods. So they use nothing that those change in several
+        steps, and where samples cannot be written, the recording of supersteps goes on.
+
         Args:
-            rows: dtype SAMPLE; a stack is a number that :meth:`define_stack` has defined.
+            rows: dtype SAMPLE; a stack is a number that :meth:`define_sampled` has defined.
         """
-        if self._definitions is None:  # recording has stopped
+        if self._definitions is None or not self._is_sampled:  # recording has stopped
             return
         try:
             if self._samples is None:
@@ -194,8 +205,24 @@ class Spool:
                 self._samples = path.open("xb", buffering=0)
             for first in range(0, len(rows), MOST_ROWS):
                 append(self._samples, packed(rows[first : first + MOST_ROWS]))
-        except (OSError, MemoryError) as error:
-            self.stop(error)
+        except (OSError, MemoryError):
+            self._is_sampled = False
+
+    def define_sampled(self, number: int, stack: Stack) -> None:
+        """Define a stack of samples; see :meth:`add_samples`.
+
+        These stacks have numbers of their own, since the recorder may be about to number one.
+
+        Args:
+            number: at most the count of those defined before; a smaller one is defined anew.
+            stack: from ``main`` to the line that is executed.
+        """
+        if self._definitions is None or not self._is_sampled:
+            return
+        try:
+            append(self._definitions, _line("sampled", [number, shortened(stack)]))
+        except (OSError, MemoryError):
+            self._is_sampled = False
 
     def define_stack(self, stack: Stack) -> None:
         """Define a call stack; its number is the count of stacks defined before."""
@@ -225,9 +252,7 @@ class Spool:
         if self._definitions is None:
             return
         try:
-            json.dump([what, value], self._definitions)
-            self._definitions.write("\n")
-            self._definitions.flush()
+            append(self._definitions, _line(what, value))
         except OSError as error:
             self.stop(error)
 
@@ -239,9 +264,7 @@ class Spool:
         self._close_definitions()
 
     def _close_definitions(self) -> None:
-        if self._samples is not None:
-            self._samples.close()
         definitions, self._definitions = self._definitions, None
-        if definitions is not None:
-            with contextlib.suppress(OSError):  # close tries again to write what write could not
-                definitions.close()
+        for file in (definitions, self._samples):
+            if file is not None:
+                file.close()

@@ -109,7 +109,7 @@ class PackedTable:
     content: list[bytes | memoryview] = field(default_factory=list)
 
     def add(self, rows: int, content: Sequence[bytes | memoryview]) -> None:
-        """Add a chunk of so many rows, in pieces."""
+        """Add a chunk of ``rows`` rows, in pieces."""
         self.rows += rows
         self.content += content
 
@@ -222,7 +222,7 @@ def _write_chunks(archive: zipfile.ZipFile, name: str, table: PackedTable) -> No
 def _write_rows(archive: zipfile.ZipFile, name: str, rows: NDArray[np.void]) -> None:
     """Write rows as a member, chunk by chunk."""
     member = zipfile.ZipInfo(name)
-    member.file_size = rows.nbytes  # at most about so much: beyond 2 GiB, zip has another header
+    member.file_size = rows.nbytes  # roughly the most: beyond 2 GiB, zip has another header
     with archive.open(member, "w") as file:
         for first in range(0, len(rows), MOST_ROWS):
             file.write(packed(rows[first : first + MOST_ROWS]))
@@ -400,13 +400,13 @@ class _Reader:
         return self._table(folder, "samples", SAMPLE, entry).whole()
 
     def _advance(self, size_bytes: float) -> None:
-        """Tell that so many bytes more have been read, or checked."""
+        """Tell that ``size_bytes`` more have been read, or checked."""
         if size_bytes:
             self._done += size_bytes
             self._progress(round(self._done / self._work, 9))
 
     def _advance_of(self, folder: str, table: str, rows: int) -> Callable[[int], None]:
-        """Return what tells that so many of the rows of a table have been checked."""
+        """Return what is called with the number of rows of a table that have been checked."""
         size = self._member(self._name(folder, table)).file_size
         if not rows:
             self._advance(size)

@@ -8,6 +8,7 @@ every record has to be looked at (:mod:`bsplib.recording.collect`).
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,9 @@ from numpy.typing import NDArray
 
 from bsplib.errors import TraceError
 from bsplib.recording.collect import (
-    joined_samples,
     read_definitions,
     read_rows,
-    read_samples,
+    read_table,
     reasons_of,
     sound_rows,
     unread_chunks,
@@ -27,7 +27,7 @@ from bsplib.recording.collect import (
 from bsplib.recording.lifetimes import Caller, lifetime_of
 from bsplib.recording.packing import HEADER, MAGIC, heads, packed
 from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Run, Stack, root_group
-from bsplib.recording.spool import SAMPLES
+from bsplib.recording.samples import joined_samples, read_samples
 from bsplib.recording.trace import PackedRun, PackedTable
 
 _Positions = tuple[tuple[int, ...], tuple[int, ...]]
@@ -66,7 +66,9 @@ def collect_whole(
         if not whole:
             return None
         told.append(of_process)
-        samples.append(read_samples(folder / f"{pid}.{SAMPLES}", pid, stack_of))
+        samples.append(
+            read_samples(folder, pid, of_process.sampled, partial(_records, folder, pid))
+        )
     run = Run(
         nprocs=nprocs,
         groups=tuple(groups),
@@ -81,6 +83,11 @@ def collect_whole(
     )
     positions = [(list(of_group), list(of_stack)) for of_group, of_stack in numberings]
     return PackedRun(run, records, traffic, positions)
+
+
+def _records(folder: Path, pid: int) -> NDArray[np.void]:
+    """Return the records of a process, unpacked."""
+    return read_table(folder / f"{pid}.records", RECORD)[0]
 
 
 def _number(

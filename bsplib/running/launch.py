@@ -24,7 +24,7 @@ import numpy as np
 from bsplib import core
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Report
-from bsplib.errors import ProcessRangeError
+from bsplib.errors import ProcessRangeError, UsageError
 from bsplib.group import Group
 from bsplib.running.failures import trim
 from bsplib.running.messages import logged
@@ -69,6 +69,7 @@ def run(
     nprocs: int | None = ...,
     backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
+    lines: bool = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
     wait: Wait = ...,
@@ -87,6 +88,7 @@ def run(
     nprocs: int | None = ...,
     backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
+    lines: bool = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
     wait: Wait = ...,
@@ -106,6 +108,7 @@ def run(
     nprocs: int | None = ...,
     backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
+    lines: bool = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
     wait: Wait = ...,
@@ -126,6 +129,7 @@ def run(
     nprocs: int | None = ...,
     backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
+    lines: bool = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
     wait: Wait = ...,
@@ -147,6 +151,7 @@ def run(
     nprocs: int | None = ...,
     backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
+    lines: bool = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
     wait: Wait = ...,
@@ -169,6 +174,7 @@ def run(
     nprocs: int | None = ...,
     backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
+    lines: bool = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
     wait: Wait = ...,
@@ -192,6 +198,7 @@ def run(
     nprocs: int | None = ...,
     backend: BackendName | None = ...,
     profile: str | os.PathLike[str] | None = ...,
+    lines: bool = ...,
     machine: Machine | str | None = ...,
     check: bool = ...,
     wait: Wait = ...,
@@ -206,6 +213,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
     nprocs: int | None = None,
     backend: str | None = None,
     profile: str | os.PathLike[str] | None = None,
+    lines: bool = False,
     machine: Machine | str | None = None,
     check: bool = False,
     wait: str = "auto",
@@ -233,6 +241,9 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             points to is replaced. If this process is killed before, ``bsp recover FOLDER``
             makes the trace from the records, which lie beside it in a folder
             ``.bsp-records-...``. Nothing is recorded if None.
+        lines: let the trace have samples, too: a thousand times a second, the line that each
+            process executes in the thread of ``main``, with the calls above it. It needs
+            ``profile``, real processes, the compiled core and Linux.
         machine: prices the communication of virtual processors, scales their computation
             where it has a speed, and determines when ``broadcast`` uses two stages: a
             :class:`bsplib.Machine`, the name of one, or a TOML file;
@@ -286,6 +297,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             start_method=start_method,
             seed=sim_seed,
             timeout=timeout,
+            lines=lines,
         )
         task = Task(main, args, kwargs, draw(), measuring(conditions_of(setting)))
 
@@ -308,6 +320,7 @@ def setting_of(
     machine: Machine | str | None,
     check: bool,
     timeout: float | None = None,
+    lines: bool = False,
     **others: Any,
 ) -> Setting:
     """Check the options of a run or a pool; those of ``bsp run`` replace what the script gives.
@@ -318,10 +331,11 @@ def setting_of(
         machine: prices communication.
         check: report probable mistakes.
         timeout: seconds that a run may take.
+        lines: sample the lines that are executed, if anything is recorded.
         **others: further arguments of :func:`bsplib.running.setting.choose`.
 
     Raises:
-        ProcessRangeError: there cannot be so many processes.
+        ProcessRangeError: there cannot be ``nprocs`` processes.
         UsageError: there is no such backend, Machine, way to wait or start method.
         BspError: this process is one of many that run the program, and cannot join them.
     """
@@ -333,6 +347,7 @@ def setting_of(
         machine=overrides.machine or machine,
         check=check or overrides.check,
         timeout=timeout if overrides.timeout is None else overrides.timeout,
+        lines=(lines or overrides.lines) and overrides.records,
         **others,
     )
 
@@ -438,6 +453,8 @@ def run_perhaps_recorded(
     overrides = current()
     target = overrides.profile or profile or overrides.profile_else
     path = None if target is None or not overrides.records else Path(target).absolute()
+    if path is None and setting.lines:
+        raise UsageError("lines: samples are part of a trace; name its file by profile=")
     report = launch(task) if path is None else _recorded(task, setting, path, launch, called_ns)
     if overrides.measured is not None and task.conditions.measures:
         overrides.measured(MeasuredRun(samples(report), setting, _program(), path))
@@ -452,10 +469,14 @@ def _recorded(
     from bsplib.recording.recording import Recording  # noqa: PLC0415
 
     meta, backend = _meta(task, setting), backends.find(setting.backend)
+    if setting.lines:
+        from bsplib.recording.line_sampler import INTERVAL_NS  # noqa: PLC0415  # few runs sample
+
+        meta["sample_ns"] = INTERVAL_NS
     caller = Caller(backend.is_virtual, called_ns)
     recording = Recording(path, setting.nprocs, meta, spread=backend.is_spread, caller=caller)
     try:
-        recorded = task.conditions._replace(records=recording.destination)
+        recorded = task.conditions._replace(records=recording.destination, lines=setting.lines)
         report = launch(task._replace(conditions=recorded))
     except BaseException as error:
         recording.end(error)

@@ -23,6 +23,7 @@ class RunOptions(TypedDict, total=False):
     nprocs: int | None
     backend: BackendName | None
     profile: str | os.PathLike[str] | None
+    lines: bool
     machine: Machine | str | None
     check: bool
     wait: Wait

@@ -42,6 +42,7 @@ class Overrides(NamedTuple):
     """File of the records where neither ``profile`` nor the script names one."""
     machine: Machine | None = None
     check: bool = False
+    lines: bool = False
     timeout: float | None = None
     debugged: int | None = None
     label: bool = False

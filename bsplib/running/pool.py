@@ -81,6 +81,7 @@ class Pool:
         backend: as for :func:`bsplib.run`. Virtual processors (``"sim"``) are made anew for each
             run, which takes no time.
         profile: file to record all runs of the pool in, as for :func:`bsplib.run`.
+        lines: as for :func:`bsplib.run`.
         machine: as for :func:`bsplib.run`.
         check: as for :func:`bsplib.run`.
         wait: as for :func:`bsplib.run`.
@@ -93,12 +94,13 @@ class Pool:
             backend has no pools, or no trace can be written at ``profile``.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is an option
         self,
         nprocs: int | None = None,
         *,
         backend: BackendName | None = None,
         profile: str | os.PathLike[str] | None = None,
+        lines: bool = False,
         machine: Machine | str | None = None,
         check: bool = False,
         wait: Wait = "auto",
@@ -114,6 +116,7 @@ class Pool:
                 wait=wait,
                 start_method=start_method,
                 seed=sim_seed,
+                lines=lines,
             )
             _check_pools(self._setting)
             self.profile = profile

@@ -20,6 +20,7 @@ KEYWORDS = (
     "backend",
     "machine",
     "profile",
+    "lines",
     "check",
     "timeout",
     "start_method",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from warnings import warn_explicit
 
+from bsplib import call_site
 from bsplib.backends.base import Alignment, Port
 from bsplib.backends.table import own_cores
+from bsplib.errors import TraceWarning
 from bsplib.group import Group
 from bsplib.primitives.state import Terms
 from bsplib.running.failures import Failure, failure_of
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from bsplib.experiments.blocks import Samples
     from bsplib.machine import Machine
     from bsplib.recording.parts import Destination
+    from bsplib.recording.spool import Spool
 
 _Group = TypeVar("_Group", bound=Group)
 
@@ -32,6 +36,8 @@ class Conditions(NamedTuple):
     """Lines that a process prints begin with its pid."""
     records: Destination | None = None
     """Where the records go; None where nothing is recorded."""
+    lines: bool = False
+    """Sample the lines that are executed; only where something is recorded."""
     debugged: int | None = None
     """The real process whose ``breakpoint()`` has the terminal; None where all refuse it."""
     measures: bool = False
@@ -162,7 +168,7 @@ def _run_with_records(
     from bsplib.recording.records import Host, root_group  # noqa: PLC0415
     from bsplib.recording.spool import Spool  # noqa: PLC0415
 
-    is_virtual = port.clock is not None
+    conditions, is_virtual = task.conditions, port.clock is not None
     with opened(records, port.pid) as folder, closing(Spool(folder, port.pid)) as spool:
         if alignment is not None:
             spool.define_host(Host(alignment.host, alignment.bound_ns, own_cores()))
@@ -171,13 +177,25 @@ def _run_with_records(
             moments = _Moments(began_ns, began_ns)
         spool.note(began=began_ns, started=moments.started_ns, ready=moments.ready_ns)
         recorder = Recorder(spool, _call_main.__code__, task.main, began_ns, is_virtual=is_virtual)
-        with closing(recorder):
+        sampled = _sampling(port, spool, began_ns) if conditions.lines else nullcontext()
+        with closing(recorder), sampled:
             kind = _kind(RecordedGroup, port)
             result = _run_main(task, kind(port, terms, None, recorder, root_group(port.nprocs)))
             spool.note(finished=port.now())
         if alignment is not None:
             spool.define_host(Host(*_host_at_end(port, alignment), own_cores()))
         return result
+
+
+def _sampling(port: Port, spool: Spool, began_ns: int) -> AbstractContextManager[Any]:
+    """Sample the lines that this process executes, while the block is executed."""
+    from bsplib.recording.line_sampler import LineSampler  # noqa: PLC0415  # few runs want it
+
+    sampler = LineSampler(spool, _call_main.__code__, began_ns, port.now)
+    if reason := sampler.start():
+        text = f"lines: process {port.pid} is not sampled: {reason}"
+        warn_explicit(text, TraceWarning, call_site.BEFORE, 0)
+    return closing(sampler)
 
 
 def _host_at_end(port: Port, before: Alignment) -> tuple[str, int]:

@@ -47,7 +47,7 @@ class ReplayPrices:
     ``ratio`` says. Only for predictions with another number of processes than ran."""
 
     def ratio_at(self, nprocs: int) -> float:
-        """Return the ratio of a computation that so many processes do.
+        """Return the ratio of a computation that ``nprocs`` processes do.
 
         Between two numbers of ``slowdowns`` it is interpolated. More processes than the last
         number share the cores, so that it grows in proportion to them.

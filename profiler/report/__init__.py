@@ -15,6 +15,7 @@ from bsplib.profiler.report.find import find
 from bsplib.profiler.report.head import print_losses, print_prices, print_title, print_verdict
 from bsplib.profiler.report.labels import indent, labels
 from bsplib.profiler.report.lines import MARK, Name, print_table, print_wrapped
+from bsplib.profiler.report.places import print_places
 from bsplib.profiler.report.rows import MOST_ROWS, TREE, RowChoice, choose
 from bsplib.profiler.report.sandwich import print_sandwich
 
@@ -70,6 +71,7 @@ def print_report(
             print_verdict(repeats, console)
             console.print()
             _print_nodes(profile, choice, set(chain), console)
+            print_places(profile, console)
         elif found in profile.callgraph.graph:
             print_losses(profile, found, console)
             console.print()

@@ -66,7 +66,10 @@ IDEAS = {
 """Words that stand for one idea wherever they are used."""
 
 OWN = {
-    "run": {"--check", "--debug", "--repeat", "--speedup", "--experiments", "--module"},
+    "run": {
+        *("--lines", "--check", "--debug", "--repeat"),
+        *("--speedup", "--experiments", "--module"),
+    },
     "report": {"--depth", "--node"},
     "compare": {"--fail-on"},
     "view": {"--sources", "--port", "--browser", "--compare"},

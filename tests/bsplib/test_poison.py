@@ -29,6 +29,8 @@ HAS_BEGUN_ANEW = multiprocessing.Event()
 """A process has given back what it had in a run, to be ready for the next one."""
 WORDS = 4000
 """Numbers that a process gets one by one, and whose answer does not fit into a record."""
+FEW = 50
+"""Numbers whose answer is a record, but no card."""
 LARGE = 1 << 17
 """Numbers of a payload for which a process waits until it can use the last outbox again."""
 
@@ -117,6 +119,23 @@ def fail_in_a_group(bsp):
         sub.sync()
 
 
+def answer_beside_an_unposted_box(bsp):
+    """Process 1 collects records in a box that no meeting posts, answers a get, and then puts."""
+    x = bsp.zeros(FEW)
+    bsp.sync()
+    if bsp.pid == 1:
+        bsp.send(0, 1.0)
+        bsp.send(0, 2.0)
+    bsp.oblsync(2 if bsp.pid == 0 else 0)
+    got = bsp.get_at(1, np.arange(FEW), x) if bsp.pid == 0 else None
+    bsp.sync()
+    if bsp.pid == 1:
+        bsp.put(0, 1.0, x)
+        bsp.put(1, 2.0, x)
+    bsp.sync()
+    return float(x[0]), None if got is None else got.sum()
+
+
 def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tell the meeting of no outbox, and free the last one when its group ends."""
     room = Leases.room
@@ -160,6 +179,7 @@ def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (serve_much_and_leave, 3, [None, [WORDS - 1, WORDS - 2], [WORDS - 1, WORDS - 2]]),
         (send_and_put, 2, [(0, 0), (2 * LARGE, 3 * LARGE)]),
         (put_and_leave, 3, [None] * 3),
+        (answer_beside_an_unposted_box, 2, [(1.0, 0.0), (2.0, None)]),
     ],
 )
 def test_a_right_program_does_the_same_as_without_the_mode(program, count, right):

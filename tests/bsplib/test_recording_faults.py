@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import resource
 import shutil
@@ -177,7 +176,7 @@ def test_a_definition_that_cannot_be_written_ends_the_recording(run, tmp_path, m
     def fail(*_, **__):
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
-    monkeypatch.setattr(json, "dump", fail)
+    monkeypatch.setattr(spool, "append", fail)
     with pytest.warns(bsplib.TraceWarning, match="quota exceeded"):
         assert run(count, 3, profile=tmp_path / TRACE) == [3, 3]
     assert len(read_trace(tmp_path / TRACE).runs[0].records) == 0

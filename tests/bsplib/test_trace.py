@@ -813,7 +813,7 @@ def test_reasons_that_cannot_be_are_refused(path, measured):
 
 @pytest.mark.parametrize(
     ("field", "value", "fault"),
-    [("pid", 2, "a pid"), ("stack", 2, "a stack"), ("doing", 3, "a doing"), ("time", -1, "a time")],
+    [("pid", 2, "a pid"), ("stack", 2, "a stack"), ("doing", 5, "a doing"), ("time", -1, "a time")],
 )
 def test_samples_that_cannot_be_are_refused(path, run, field, value, fault):
     run.samples[0][field] = value

@@ -36,6 +36,7 @@ def write(folder, pid, count):
     spool.define_group(GroupInfo(0, 0, 0, pid, range(pid, pid + 1)))
     for at in range(3):
         spool.define_stack((FRAMES[(at + pid) % 3],))
+        spool.define_sampled(at, (FRAMES[(at + pid) % 3],))
     spool.note(began=1000, started=100, ready=900, finished=5000)
     spool.define_measured({"cpu": "", "ready": "no file"})
     samples = [(0, 20 + at, at % 3, at % 3) for at in range(count)]
@@ -80,7 +81,7 @@ def test_samples_name_the_stacks_of_the_run(tmp_path):
 def test_samples_that_cannot_be_are_left_out(tmp_path):
     write(tmp_path, 0, 3)
     write(tmp_path, 1, 0)
-    wrong = [(0, -1, 0, 0), (0, 2**60, 0, 0), (0, 5, 3, 0), (0, 5, -1, 0), (0, 5, 0, 3)]
+    wrong = [(0, -1, 0, 0), (0, 2**60, 0, 0), (0, 5, 3, 0), (0, 5, -1, 0), (0, 5, 0, 5)]
     with (tmp_path / "0.samples").open("ab") as file:
         file.write(packed(np.array([*wrong, (9, 5, 1, 1)], SAMPLE)))
     run = collect([tmp_path] * 2, complete=True, meta={}).run

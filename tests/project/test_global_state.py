@@ -13,6 +13,7 @@ _JOB = "a process belongs to one job of MPI from its start to its end"
 EXCEPTIONS = {
     "bsplib/backends/asking.py": _HANDLER,
     "bsplib/backends/signals.py": _HANDLER,
+    "bsplib/core/sampling.py": _HANDLER,
     "bsplib/backends/mpi/foreign.py": _JOB,
     "bsplib/backends/mpi/together.py": _JOB,
     "bsplib/backends/mpi/launch.py": "a lock that another thread of the parent may hold is "

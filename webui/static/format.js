@@ -1,7 +1,7 @@
 /* Texts for numbers, by the same rules as profiler/format.py. */
 
 const TIME_UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
-const EXACT = 60; // so many decimals are all that a number from 1 to 1000 has
+const EXACT = 60; // decimals: all that a number from 1 to 1000 has
 const SIZE_UNITS = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
 
 export const METRICS = {

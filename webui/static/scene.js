@@ -6,7 +6,7 @@ import { route } from "./routes.js";
 import { treeLayout } from "./tree-layout.js";
 
 const MOST_LAID_OUT = 300; // larger graphs are not asked of the server
-/* Lines are easier to follow in a layout of dot: an outline has to gain so much, less where the
+/* Lines are easier to follow in a layout of dot: an outline has to gain this much, less where the
    whole cannot be read in either, and more where many nodes have several callers. */
 const GAIN = 1.6;
 const GAIN_OF_MANY = 1.15;
@@ -48,7 +48,7 @@ function largest(layouts, tree, { nodes, links }, room, padding) {
 }
 
 /* { width, height, boxes: Map(node -> { node, x, y, w, h }), lines: [{ from, to, edge, path }],
-     isDense (so many lines that they are drawn faintly), below }. found: the result of visible(). */
+     isDense (its lines are many, and drawn faintly), below }. found: the result of visible(). */
 export async function makeScene(model, found, room, padding, context) {
   const nameOf = (node) => label(model.nodes[node]);
   const tree = treeLayout(found.nodes, found.links, nameOf, room.width / Math.max(1, room.height));

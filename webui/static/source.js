@@ -1,5 +1,6 @@
 /* The view "Source": the function around the selected node, with what each line costs that
-   ended supersteps or called a function that did. */
+   ended supersteps or called a function that did. Where the run was sampled, each line has its
+   seconds, and a cost centre the functions that were executed in its supersteps. */
 
 import { selection } from "./detail.js";
 import { html } from "./dom.js";
@@ -9,6 +10,41 @@ import { bin } from "./model.js";
 
 const COLUMNS = [["loss", "Loss at the chosen rates"], ["supersteps", "Supersteps that ended there"],
   ["h", "Sum of the greatest h of each superstep"]];
+
+/* Columns of a run that was sampled: the parts of the seconds that are added up, and a title. */
+const SAMPLED = [
+  ["computing", ["computing"], "Computing here and in what is called here; average of the processes"],
+  ["waiting", ["waiting", "calls"], "In syncs and communication calls; average of the processes"],
+  ["blocked", ["blocked", "no_core"],
+    "Asleep, waiting for a disk or a lock, or without a core; average of the processes"],
+];
+
+/* The cells with the seconds of a line; none where nothing was sampled. */
+function sampledCells(answer, taken) {
+  if (!answer.sampled) return [];
+  return SAMPLED.map(([name, parts]) => {
+    const sum = taken ? parts.reduce((total, part) => total + taken[part], 0) : 0;
+    return html("td", { class: "margin", "data-part": name }, sum > 0 ? seconds(sum) : "");
+  });
+}
+
+/* The functions that were executed in the supersteps that end at a node, to be unfolded. */
+function tree(functions, whole) {
+  return html("ul", {}, ...functions.filter((each) => each.seconds >= whole / 1000).map((each) => {
+    const text = `${each.name}: ${seconds(each.seconds)}`;
+    return html("li", { title: `${each.file}:${each.line}` }, each.calls.length
+      ? html("details", {}, html("summary", {}, text), tree(each.calls, whole)) : text);
+  }));
+}
+
+function unfolded(answer, { id, kind }) {
+  const functions = kind === "cost_centre" ? answer.below[id] ?? [] : [];
+  const whole = functions.reduce((total, each) => total + each.seconds, 0);
+  if (!(whole > 0)) return null;
+  return html("section", { class: "below" },
+    html("h3", {}, "Functions executed in the supersteps that end here, average of the processes"),
+    tree(functions, whole));
+}
 
 function code(pieces) {
   return html("td", { class: "code" }, ...pieces.map((piece) =>
@@ -48,13 +84,15 @@ export function create(host, { store, api, query }) {
     const { first, lines } = answer.excerpts[number];
     const { kind, line: chosen } = model.nodes[node];
     const costs = costsOf(model, answer, number);
+    const taken = new Map(answer.excerpts[number].seconds);
     return lines.map((pieces, offset) => {
       const line = first + offset;
       const found = costs.get(line);
       const isChosen = kind === "cost_centre" && line === chosen;
       return html("tr", {
         class: found?.ends ? "ends" : null, "data-line": line, "aria-current": isChosen ? "true" : null,
-      }, ...margin(model, metric, found), html("th", { scope: "row" }, String(line)), code(pieces));
+      }, ...margin(model, metric, found), ...sampledCells(answer, taken.get(line)),
+      html("th", { scope: "row" }, String(line)), code(pieces));
     });
   }
 
@@ -64,11 +102,14 @@ export function create(host, { store, api, query }) {
     const number = answer.of[node];
     const { file, note } = answer.excerpts[number];
     const rows = rowsOf(model, state, node, number);
-    const head = html("tr", {}, ...COLUMNS.map(([text, title]) =>
+    const columns = [...COLUMNS,
+      ...(answer.sampled ? SAMPLED : []).map(([text, , title]) => [text, title])];
+    const head = html("tr", {}, ...columns.map(([text, title]) =>
       html("th", { scope: "col", title }, text)), html("td", { colspan: 2 }));
     host.replaceChildren(...[
       html("div", { class: "about" }, html("h2", {}, file || label(model.nodes[node])),
         note ? html("p", { class: "gap" }, note) : null),
+      unfolded(answer, model.nodes[node]),
       rows.length ? html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows)) : null,
     ].filter(Boolean));
     const { id } = model.nodes[node];

@@ -4,7 +4,7 @@
 import { button, byId, html } from "./dom.js";
 import { seconds } from "./format.js";
 
-const AROUND = 12; // so many supersteps are shown on either side of one
+const AROUND = 12; // supersteps shown on either side of one
 const TALL = 900; // pixels: in a lower window, only the first sentence is shown at first
 
 /* isLong: whether all sentences are shown at first in every window. */

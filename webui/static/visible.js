@@ -2,7 +2,7 @@
    between them: edges, and chains of calls through nodes that are not shown. */
 
 const NEGLIGIBLE = 0.001; // part of the cost of a run
-const FEW = 120; // so many nodes related to one node are all shown, however cheap
+const FEW = 120; // nodes related to one node that are all shown, however cheap
 
 /* The nodes that are reached from a node along edges: "callees" with end "to", or "callers"
    with end "from"; the node itself included. `stop` ends the search below a node. */

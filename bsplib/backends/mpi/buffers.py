@@ -21,7 +21,7 @@ class Buffers:
         self._free_bytes = 0
 
     def take(self, nbytes: int) -> Room:
-        """Return a buffer of at least so many bytes."""
+        """Return a buffer of at least ``nbytes`` bytes."""
         size = max(_LEAST_BYTES, 1 << (nbytes - 1).bit_length()) if nbytes else _LEAST_BYTES
         free = self._free[size]
         if not free:

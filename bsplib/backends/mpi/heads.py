@@ -19,7 +19,7 @@ MEET = 0
 OBLIVIOUS = 1
 """A post at the end of an oblivious superstep."""
 CREDIT = 2
-"""So many oblivious posts of the receiver have been read: it may send more."""
+"""The number of oblivious posts of the receiver that have been read: it may send more."""
 QUESTION = 3
 """Has the receiver left this group?"""
 ANSWER = 4

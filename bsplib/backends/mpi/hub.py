@@ -69,7 +69,7 @@ class Hub:
         size: number of watchers.
 
     Raises:
-        StartError: this process may not open so many connections.
+        StartError: this process may not open all connections.
     """
 
     def __init__(self, size: int) -> None:

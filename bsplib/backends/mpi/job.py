@@ -94,7 +94,7 @@ class Job:
     """The first rank that is another process."""
 
     def fits(self, nprocs: int, starter: Starter) -> bool:
-        """Tell whether a run of so many processes, started in some way, can have its ranks."""
+        """Tell whether a run of ``nprocs`` processes, started in this way, can have its ranks."""
         same = (self.starter.command, self._loads) == (starter.command, _loads(starter))
         return self.size >= nprocs and same
 

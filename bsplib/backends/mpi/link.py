@@ -31,7 +31,7 @@ from bsplib.backends.mpi.waiting import LastLooks, RankWait, polls_of
 MOST_AHEAD = 64
 """Oblivious posts that a rank sends to another one which has not read them."""
 _CREDIT = MOST_AHEAD // 2
-"""So many posts are credited at once."""
+"""Number of posts that are credited at once."""
 _TURNS = 4
 """Buffers of heads that are sent to many; they are used in turn."""
 _MOST_LEFT = 4096

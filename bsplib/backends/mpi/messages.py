@@ -72,7 +72,7 @@ class Stream:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether so much waits to be sent that nothing should be added now."""
+        """Whether enough waits to be sent already that nothing should be added now."""
         return len(self._out) > _CROWD
 
     def put(self, kind: int, *content: bytes) -> None:

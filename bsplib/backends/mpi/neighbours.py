@@ -20,7 +20,7 @@ _MARK_BYTES = 64
 """A mark has a cache line of its own."""
 _WORD = 8
 _MOST_RUN_AHEAD_BYTES = 1 << 28
-"""So much may be left in blocks of oblivious supersteps before payloads go through MPI."""
+"""Bytes that oblivious supersteps may leave in blocks before payloads go through MPI."""
 _IN_ROOT, _IN_SUB_GROUP = 0, 8
 """Words of a process, each in a cache line of its own. See PROTOCOL.md."""
 _RUN_SHIFT = 32
@@ -118,7 +118,7 @@ class Neighbours:
         self._store.note(*self._delivered(label, superstep))
 
     def has_delivered(self, rank: int, label: int, superstep: int) -> bool:
-        """Tell whether a process has ended just so many supersteps of a group.
+        """Tell whether a process has ended exactly ``superstep`` supersteps of a group.
 
         Of a sub-group it is only known if the process has ended none of another sub-group since.
         """
@@ -130,7 +130,7 @@ class Neighbours:
         return True
 
     def _delivered(self, label: int, superstep: int) -> tuple[int, int]:
-        """Return a word, and what it is once a process has ended so many supersteps."""
+        """Return a word, and its value once a process has ended ``superstep`` supersteps."""
         if label == ROOT:
             return _IN_ROOT, self._run << _RUN_SHIFT | superstep
         return _IN_SUB_GROUP, (label + superstep * _ODD) % _WORDS

@@ -20,7 +20,7 @@ from bsplib.backends.oblivious import NOTHING, Collector
 from bsplib.backends.oblivious import Post as ObliviousPost
 
 _MOST_UNSENT_BYTES = 1 << 28
-"""A process whose oblivious supersteps have left so much unsent waits before the next one."""
+"""Unsent bytes of oblivious supersteps with which a process waits before the next one."""
 _FOREVER = 1 << 62
 
 

@@ -21,8 +21,8 @@ _COUNT = np.dtype("<u2")
 
 
 MOST_PROCESSES = MOST_BODY - 3
-"""Of so many a head has room for the notes and counts of any round. In larger groups each process
-sends a head to each other one."""
+"""Greatest number of processes whose notes and counts of any round fit into a head. In larger
+groups each process sends a head to each other one."""
 
 
 def rounds_of(nprocs: int) -> int:

@@ -14,7 +14,7 @@ from bsplib.backends.sent import Exchanger, SentMeeting
 from bsplib.core.meeting import LARGE
 
 _BYTES_PER_NS = 2
-"""A process waits 1 ns for so many bytes, as in shared memory."""
+"""Bytes for which a process waits 1 ns, as in shared memory."""
 
 
 class Settling(SentMeeting):
@@ -42,7 +42,7 @@ class Settling(SentMeeting):
         return self._neighbours.has_delivered(rank, membership.label, superstep)
 
     def settles(self, pid: int, nbytes: int) -> bool:
-        """Do as :meth:`is_settled`, but wait for it where so many bytes are worth the time."""
+        """Do as :meth:`is_settled`, but wait for it where ``nbytes`` bytes are worth the time."""
         membership = self._membership
         if self.is_settled(pid):
             return True

@@ -23,8 +23,8 @@ _YIELDS = 100
 _NAP_S = 2e-5
 """A nap takes 50 µs more where the system groups its timers."""
 _SHARE = 1 / 50
-"""A nap of a rank that only waits for others is such a part of the time that it has waited: so
-it uses next to no processor, and comes so much later than it could."""
+"""Part of the time that a rank has waited for others that its next nap lasts: it uses hardly any
+processor time, and comes later than it could by at most this part."""
 _MOST_NAP_S = 2e-3
 _LAST_LOOKS = 10
 LOOK_S = 0.02

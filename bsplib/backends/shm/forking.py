@@ -135,7 +135,7 @@ def fork_all(prepared: Sequence[Prepared], alive: int, started: list[int]) -> No
         started: to which their numbers in the operating system are appended.
 
     Raises:
-        OSError: the system does not allow so many; some may have started.
+        OSError: the system allows fewer; some may have started.
     """
     for stream in (sys.stdout, sys.stderr):  # what is buffered would be written by each, too
         with contextlib.suppress(AttributeError, ValueError):  # there is none, or it is closed

@@ -30,7 +30,7 @@ class Lease(NamedTuple):
     last_read: int
     """Last superstep in which it may be read."""
     oblivious: int
-    """It ends, too, as soon as all have consumed so many posts."""
+    """It ends, too, as soon as all have consumed this number of posts."""
     outbox: Outbox
 
 

@@ -59,7 +59,7 @@ class Outbox:
         self._entered = self._used = self._begin = self._next = self._stop = 0
 
     def _enter_chunk(self, nbytes: int) -> int:
-        """Return the beginning of the next chunk that has room for so many bytes."""
+        """Return the beginning of the next chunk that has room for ``nbytes`` bytes."""
         number = self._entered
         while number < len(self._chunks) and self._chunks[number][1] < nbytes:
             number += 1

@@ -23,7 +23,7 @@ _NEXT_QUESTION_NS = 2_000_000
 _SHARE_OF_DELAY = 0.1
 """A process that was ready, but without a core, for this part of the time lacks one."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 4, 256
-"""A process that found its core needed sleeps at once in so many waits: at first, at most."""
+"""Waits in which a process that found its core needed sleeps at once: at first, at most."""
 
 
 class Patience:

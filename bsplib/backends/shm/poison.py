@@ -241,6 +241,32 @@ class PoisonedContext(ProcessContext):
         return _watched(kind)
 
 
+class _BoxBlocks:
+    """The blocks of one box of this process, in two halves that are posted in turn.
+
+    Args:
+        allocate: returns a new block.
+    """
+
+    def __init__(self, allocate: Callable[[int], Block]) -> None:
+        self._allocate = allocate
+        self._new: list[Block] = []
+        self._halves: dict[int, list[Block]] = {}
+
+    def allocate(self, nbytes: int) -> Block:
+        """Return a new block of the half that is posted next, if not by the next post."""
+        block = self._allocate(nbytes)
+        self._new.append(block)
+        return block
+
+    def posted(self, byte: int) -> list[Block]:
+        """Return the blocks of the half that begins at a byte; none if it is of another box."""
+        if byte in self._halves or any(start == byte for start, *_ in self._new):
+            self._halves.setdefault(byte, []).extend(self._new)
+            self._new.clear()
+        return self._halves.get(byte, [])
+
+
 class Watch:
     """What one process has read from the others of a group, and may read no longer than it may.
 
@@ -260,14 +286,13 @@ class Watch:
         self._met = 0, 0
         """The slot of the last meeting that this process has passed, and its generation."""
         self._failure: PoisonError | None = None
-        self._new_blocks: list[Block] = []
-        self._boxes: dict[int, list[Block]] = {}
-        self._posted: list[int] = []
+        self._boxes: list[_BoxBlocks] = []
+        self._posted: list[Block] = []
+        """The blocks that this process has posted since the superstep before."""
 
     def forget(self) -> None:
         """Begin another run: all memory has been given back."""
         self._noted.clear()
-        self._new_blocks.clear()
         self._boxes.clear()
         self._posted.clear()
 
@@ -387,24 +412,22 @@ class Watch:
 
     # -- what others may read of this process -----------------------------------------------------
 
-    def add_block(self, block: Block) -> Block:
-        """Note a new block of a box of this process."""
-        self._new_blocks.append(block)
-        return block
+    def box_memory(self, allocate: Callable[[int], Block]) -> Callable[[int], Block]:
+        """Return what allocates for one more box of this process, whose blocks are watched."""
+        box = _BoxBlocks(allocate)
+        self._boxes.append(box)
+        return box.allocate
 
     def after_posts(self, head: int) -> None:
         """Note what all have posted, and use memory anew that nobody reads from now on."""
         self._poison_other_slot()
         if not self._has_met:
-            for posted in self._posted:
-                for byte, _, nbytes in self._boxes[posted]:
-                    self._context.heap.use_anew(byte, nbytes)
+            for byte, _, nbytes in self._posted:
+                self._context.heap.use_anew(byte, nbytes)
             self._posted.clear()
         if head >> _KIND_SHIFT == _IN_BOX:
-            posted = head & _BYTE_MASK
-            self._posted.append(posted)
-            self._boxes.setdefault(posted, []).extend(self._new_blocks)
-            self._new_blocks.clear()
+            for box in self._boxes:
+                self._posted += box.posted(head & _BYTE_MASK)
         self._has_met = True
 
     def _poison_other_slot(self) -> None:
@@ -503,8 +526,7 @@ class WatchedPort(ShmPort):
 
     def box_memory(self) -> Callable[[int], Block]:
         """See :meth:`Port.box_memory`."""
-        allocate = super().box_memory()
-        return lambda nbytes: self.watch.add_block(allocate(nbytes))
+        return self.watch.box_memory(super().box_memory())
 
     def exchange_oblivious(
         self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0

@@ -76,7 +76,7 @@ def _no_addresses(nbytes: int) -> OutOfSharedMemoryError:
 
 
 _POPULATE = 1 << 16
-"""From so many bytes on, pages are mapped when they are reserved, see :meth:`Segment.reserve`."""
+"""Least number of bytes whose pages are mapped when reserved, see :meth:`Segment.reserve`."""
 _POPULATE_WRITE = 23
 """``MADV_POPULATE_WRITE`` of Linux 5.14; Python's mmap does not name it."""
 

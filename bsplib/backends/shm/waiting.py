@@ -23,7 +23,7 @@ from bsplib.core.waiting import MOST_SPINS, MOST_YIELDS, Waiter
 
 _YIELDS_PER_LOOK_AT_CLOCK = 4
 _ASKED = 4
-"""Of so many processes that it waits for it asks whether they have a core."""
+"""Processes, of those that it waits for, of which it asks whether they have a core."""
 _SPINS_PER_CALL = 4
 """Looks of the core that take as long as one call of a function that looks."""
 _LOOK_NS = 10_000_000

@@ -6,7 +6,7 @@ left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -71,6 +71,12 @@ class _Marks:
     """An hp-transfer reads it."""
     hp: set[int] = field(default_factory=set)
     """Elements that hp-transfers write."""
+
+
+def _meets_itself(uses: Sequence[tuple[str, int, str, set[int]]]) -> bool:
+    """Whether a step is an hp-transfer within one array: it may change what it has yet to read."""
+    written = {(root, name) for how, root, name, _ in uses if how == "hp"}
+    return any(how != "hp" and (root, name) in written for how, root, name, _ in uses)
 
 
 class Builder:
@@ -266,7 +272,7 @@ class Builder:
             return False
         try:
             uses = self.uses(group, step)
-            if not all(self.may(*use) for use in uses):
+            if _meets_itself(uses) or not all(self.may(*use) for use in uses):
                 return False
             self._run.apply(group, step)
         except WrongError:

@@ -1,0 +1,221 @@
+"""What each line of the program takes, from the samples of a run.
+
+A sample stands for the time since the one before it: ``interval_ns``. It is booked to the
+superstep that it falls into, by the times of the records, and to what its process did then.
+
+Where a process was computing by its place, the kernel's figures of its thread since the sample
+before decide (CPU time, and time ready without a core): what was the greatest part of that time
+counts. Where the system does not tell the time without a core, it counts as blocked.
+
+The error of a line with n samples is about sqrt(n) of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.recording.records import MAX_NUMBER, Doing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from bsplib.recording.records import Frame, Run, Stack
+
+USUAL_NS = 1_000_000
+"""Time from one sample to the next, in a trace that does not say it."""
+_INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3")
+"""Parts of the names of files that are no part of a program."""
+
+PARTS = ("computing", "calls", "waiting", "blocked", "no_core")
+_PART_OF = np.array(list(Doing), np.intp)
+"""The part in which a sample is booked, by its Doing: the parts are in this order."""
+
+
+class LineSeconds(NamedTuple):
+    """Seconds of one line, summed over the processes."""
+
+    computing: float
+    calls: float
+    """In communication primitives."""
+    waiting: float
+    """In syncs."""
+    blocked: float
+    """Asleep, or waiting for a disk, a lock or another program."""
+    no_core: float
+    """Ready, while others had the cores."""
+
+    @property
+    def total(self) -> float:
+        """Sum of the parts."""
+        return sum(self)
+
+
+class LinePlace(NamedTuple):
+    """A line of the program."""
+
+    file: str
+    line: int
+    function: str
+
+
+class Line(NamedTuple):
+    """A line of the program, and what it took."""
+
+    file: str
+    line: int
+    function: str
+    own: LineSeconds
+    """While the line itself was executed, or what it called outside the program."""
+    whole: LineSeconds
+    """The same with all functions of the program that it called."""
+    pid: int
+    """The process in which it took most."""
+    greatest_s: float
+    """What it took there, by itself."""
+
+
+class BookedSamples(NamedTuple):
+    """The samples of a run, with what they belong to."""
+
+    record: NDArray[np.intp]
+    """Position of the superstep in the records of the run; -1: after the last one."""
+    seconds: NDArray[np.float64]
+    """By sample and part (``PARTS``)."""
+
+
+def interval_s(run: Run) -> float:
+    """Return the time from one sample of a process to the next, in seconds."""
+    found = run.meta.get("sample_ns")
+    return (found if type(found) is int and 0 < found <= MAX_NUMBER else USUAL_NS) / 1e9
+
+
+def book_samples(run: Run) -> BookedSamples:
+    """Return superstep and seconds of each sample of a sampled run."""
+    samples = run.samples
+    assert samples is not None
+    record = np.full(len(samples), -1, np.intp)
+    for pid in range(run.nprocs):
+        mine = np.flatnonzero(samples["pid"] == pid)
+        rows = np.flatnonzero(run.records["pid"] == pid)
+        # The superstep of a sub-group ends before the one around it: the first end counts.
+        place = np.searchsorted(run.records["end"][rows], samples["time"][mine], side="right")
+        within = place < len(rows)
+        record[mine[within]] = rows[place[within]]
+    seconds = np.zeros((len(samples), len(PARTS)))
+    seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = interval_s(run)
+    return BookedSamples(record, seconds)
+
+
+def lines_of(run: Run) -> list[Line]:
+    """Return the lines of the program that were sampled, the one that took most first.
+
+    Args:
+        run: a run; one without samples has no lines.
+    """
+    if run.samples is None:
+        return []
+    seconds = book_samples(run).seconds
+    sums = np.zeros((len(run.stacks), run.nprocs, len(PARTS)))
+    np.add.at(sums, (run.samples["stack"], run.samples["pid"]), seconds)
+    return _of_stacks(run.stacks, sums)
+
+
+def _of_stacks(stacks: Sequence[Stack], sums: NDArray[np.float64]) -> list[Line]:
+    """Return the lines for the sums of each stack, by process and part."""
+    own: defaultdict[LinePlace, NDArray[np.float64]]
+    own = defaultdict(lambda: np.zeros(sums.shape[1:]))
+    whole: defaultdict[LinePlace, NDArray[np.float64]]
+    whole = defaultdict(lambda: np.zeros(sums.shape[2]))
+    for number in np.flatnonzero(sums.sum((1, 2))).tolist():
+        places = list(dict.fromkeys(places_of(stacks[number])))
+        if places:
+            own[places[0]] += sums[number]
+        for place in places:
+            whole[place] += sums[number].sum(0)
+    lines = []
+    for place, total in whole.items():
+        mine = own[place] if place in own else np.zeros(sums.shape[1:])
+        by_pid = mine.sum(1)
+        pid = int(by_pid.argmax())
+        own_s, whole_s = LineSeconds(*mine.sum(0).tolist()), LineSeconds(*total.tolist())
+        lines.append(Line(*place, own_s, whole_s, pid, float(by_pid[pid])))
+    return sorted(lines, key=lambda line: (-line.own.total, -line.whole.total, line[:2]))
+
+
+def places_of(stack: Stack) -> Iterator[LinePlace]:
+    """Yield the lines of a stack that are part of the program, the innermost first."""
+    for frame in reversed(stack):
+        if is_of_program(frame):
+            yield LinePlace(frame.file, frame.line, frame.function)
+
+
+def is_of_program(frame: Frame) -> bool:
+    """Tell whether a frame is part of the program, not of Python, a package or bsplib."""
+    return not (
+        frame.library
+        or not frame.file
+        or frame.file.startswith("<frozen")
+        or any(part in frame.file for part in _INSTALLED)
+    )
+
+
+class Below(NamedTuple):
+    """A function of the program that was executed below another one."""
+
+    file: str
+    function: str
+    first_line: int
+    seconds: LineSeconds
+    """Of the function with all that it called."""
+    calls: tuple[Below, ...]
+    """The functions that it called, the one that took most first."""
+
+
+def functions_below(
+    run: Run, booked: BookedSamples, records: NDArray[np.intp]
+) -> tuple[Below, ...]:
+    """Return the functions that were executed in some supersteps, from ``main`` down.
+
+    Args:
+        run: a run that was sampled.
+        booked: its samples.
+        records: positions of the records of the supersteps.
+    """
+    assert run.samples is not None
+    here = np.isin(booked.record, records)
+    sums = np.zeros((len(run.stacks), len(PARTS)))
+    np.add.at(sums, run.samples["stack"][here], booked.seconds[here])
+    chains = [
+        (_functions(run.stacks[number]), sums[number]) for number in np.flatnonzero(sums.sum(1))
+    ]
+    return _tree(chains)
+
+
+_Chain = tuple[tuple[str, str, int], ...]
+_DEEPEST = 60
+
+
+def _functions(stack: Stack) -> _Chain:
+    """Return the functions of the program on a stack; of calls of itself, the first."""
+    frames = (frame for frame in stack if is_of_program(frame))
+    found = dict.fromkeys((frame.file, frame.function, frame.first_line) for frame in frames)
+    return tuple(found)[:_DEEPEST]
+
+
+def _tree(chains: list[tuple[_Chain, NDArray[np.float64]]]) -> tuple[Below, ...]:
+    by_first: defaultdict[tuple[str, str, int], list[tuple[_Chain, NDArray[np.float64]]]]
+    by_first = defaultdict(list)
+    for chain, seconds in chains:
+        if chain:
+            by_first[chain[0]].append((chain[1:], seconds))
+    found = [
+        Below(*first, LineSeconds(*sum(each for _, each in rest).tolist()), _tree(rest))  # type: ignore[union-attr]  # there is one at least
+        for first, rest in by_first.items()
+    ]
+    return tuple(sorted(found, key=lambda below: (-below.seconds.total, below[:3])))

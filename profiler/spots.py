@@ -1,0 +1,200 @@
+"""Where inside its supersteps a loss arises: at which line, or between which lines.
+
+A superstep is known by the call stack of the sync that ends it. What a process computed before,
+or where it was blocked, may be in a function that never syncs. Where the run was sampled, the
+samples of these supersteps name the line. Otherwise the place is the stretch of the program from
+the sync before to this one, unless both are the same call in a loop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.profiler import format as fmt
+from bsplib.profiler._numbering import rank_in_place, stable_order
+from bsplib.profiler.lines import LinePlace, book_samples, places_of
+from bsplib.profiler.loss_sums import COMP, WAIT
+from bsplib.profiler.stretches import stretch_of
+from bsplib.recording.records import Doing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.profiler.account import Account, Ints
+    from bsplib.profiler.findings import Finding
+    from bsplib.profiler.stretches import Stretch
+    from bsplib.recording.records import Run
+
+_MOST = 0.5
+"""A line, or a stretch, is named if this share of the loss is there."""
+_LEAST_SAMPLES = 5
+"""Fewer samples, beyond what other processes have there, name no line."""
+
+
+class LineSpot(NamedTuple):
+    """A line of the program, and the call that led to it."""
+
+    place: LinePlace
+    caller: LinePlace | None
+
+    @property
+    def text(self) -> str:
+        """The line in words, after a verb."""
+        file, line, function = self.place
+        name = fmt.visible(file.rpartition("/")[2])
+        called = ""
+        if self.caller is not None:
+            called = f", called by {fmt.visible(self.caller.function)} at line {self.caller.line}"
+        return f"at line {line} of {fmt.visible(function)} ({name}){called}"
+
+
+class Spots:
+    """The places of the losses of a run.
+
+    Args:
+        run: the run, as recorded.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def text(self, finding: Finding) -> str:
+        """Return the place of a loss in words, after a verb; empty where it is not known.
+
+        Only of computation that others wait for, and of time blocked: transfers and
+        supersteps are where the calls are.
+        """
+        if finding.inside is None or not finding.inside.stretches:
+            return ""
+        line = None if self._run.samples is None else self._line(finding.inside.excess())
+        spot = line or self._stretch(finding.inside.stretches)
+        return "" if spot is None else spot.text
+
+    def _line(self, excess: NDArray[np.float64]) -> LineSpot | None:
+        """Return the innermost line with most of the samples of a loss, given by stack."""
+        total = float(excess.clip(min=0).sum())
+        if total < _LEAST_SAMPLES:
+            return None
+        sums: defaultdict[LinePlace, float] = defaultdict(float)
+        depths: dict[LinePlace, int] = {}
+        callers: defaultdict[LinePlace, defaultdict[LinePlace | None, float]]
+        callers = defaultdict(lambda: defaultdict(float))
+        for number in np.flatnonzero(excess).tolist():
+            places = list(dict.fromkeys(reversed(list(places_of(self._run.stacks[number])))))
+            for depth, place in enumerate(places):
+                sums[place] += excess[number]
+                depths[place] = max(depths.get(place, 0), depth)
+                callers[place][places[depth - 1] if depth else None] += excess[number]
+        most = [place for place, samples in sums.items() if samples >= _MOST * total]
+        if not most:
+            return None
+        place = max(most, key=lambda each: (depths[each], sums[each]))
+        through = callers[place]
+        return LineSpot(place, max(through, key=lambda each: through[each]))
+
+    def _stretch(self, spent: Counter[tuple[int, int]]) -> Stretch | None:
+        """Return the stretch with most of the computing, or of the time blocked, of a loss."""
+        run = self._run
+        sums: defaultdict[Stretch, int] = defaultdict(int)
+        for (before, after), total in sorted(spent.items()):
+            stack = run.stacks[before] if before >= 0 else None
+            sums[stretch_of(stack, run.stacks[after])] += total
+        best = max(sums, key=lambda stretch: sums[stretch])
+        if best.first == best.last or sums[best] < _MOST * sum(sums.values()):
+            return None
+        return best
+
+
+class InsideLoss:
+    """What was executed in the supersteps of a loss, added up window by window."""
+
+    def __init__(self, cause: str, stacks: int) -> None:
+        self._cause = cause
+        self.stretches: Counter[tuple[int, int]] = Counter()
+        """Nanoseconds by the stacks of the sync before, -1 for none, and of that at the end."""
+        self._mine, self._every = np.zeros((2, stacks))
+        """Samples by stack: of the loss, and of all processes in the same supersteps."""
+        self._rows = self._here = 0
+
+    def add(self, looked_at: LookedAt, rows: Ints) -> None:
+        """Take in some records of a window."""
+        account, records = looked_at.account, looked_at.account.run.records
+        spent = account.computing.core if self._cause == COMP else account.computing.blocked
+        stacks = len(account.run.stacks)
+        ends = (looked_at.stack_before[rows] + 1) * stacks + records["stack"][rows]
+        found = rank_in_place(ends)
+        for key, ns in zip(found.tolist(), np.bincount(ends, spent[rows]).tolist(), strict=True):
+            before, after = divmod(key, stacks)
+            self.stretches[before - 1, after] += int(ns)
+        if looked_at.row_of_sample is not None:
+            self._add_samples(looked_at, rows, looked_at.row_of_sample)
+
+    def _add_samples(self, looked_at: LookedAt, rows: Ints, row_of_sample: Ints) -> None:
+        account, samples = looked_at.account, looked_at.samples
+        belongs = np.zeros(len(account.step), bool)
+        belongs[rows] = True
+        here = np.zeros(len(account.h_max), bool)
+        here[account.step[rows]] = True
+        doing = np.isin(samples["doing"], _DOING[self._cause])
+
+        def by_stack(chosen: NDArray[np.bool_]) -> Ints:
+            kept = doing & chosen[row_of_sample]
+            return np.bincount(samples["stack"][kept], minlength=len(self._mine))
+
+        self._mine += by_stack(belongs)
+        self._every += by_stack(here[account.step])
+        self._rows += len(rows)
+        self._here += int(np.count_nonzero(here[account.step[account.halo :]]))
+
+    def excess(self) -> NDArray[np.float64]:
+        """Return by stack how many samples the loss has; of computing, beyond an even share."""
+        if self._cause != COMP:
+            return self._mine
+        return self._mine - self._rows / max(self._here, 1) * self._every
+
+
+class LookedAt:
+    """A window of a run, with what was executed in it."""
+
+    def __init__(self, account: Account, samples: NDArray[np.void] | None, record: Ints) -> None:
+        """Find the samples of a window.
+
+        Args:
+            account: the account of the window.
+            samples: the samples of the run; None where it was not sampled.
+            record: for each sample the position in the run of the record that it fell into.
+        """
+        self.account = account
+        self.stack_before = _stack_before(account)
+        """The stack of the sync before each record, in its process; -1: there was none."""
+        self.row_of_sample: Ints | None = None
+        """For each sample of the window the position of its record there."""
+        if samples is not None and len(account.position):
+            at = np.searchsorted(account.position, record).clip(max=len(account.position) - 1)
+            inside = np.flatnonzero(account.position[at] == record)
+            self.samples, self.row_of_sample = samples[inside], at[inside] + account.halo
+
+
+def _stack_before(account: Account) -> Ints:
+    records = account.run.records
+    pids, stacks = records["pid"].astype(np.int64), records["stack"]
+    order = stable_order(pids)
+    before = np.full(len(order), -1, np.int64)
+    follows = pids[order[1:]] == pids[order[:-1]]
+    before[order[1:][follows]] = stacks[order[:-1][follows]]
+    return before
+
+
+def records_of_samples(run: Run) -> Ints:
+    """Return for each sample the position of the record that it fell into; -1: into none."""
+    if run.samples is None:
+        return np.zeros(0, np.int64)
+    record: Ints = book_samples(run).record.astype(np.int64)
+    return record
+
+
+_DOING = {COMP: (Doing.COMPUTING,), WAIT: (Doing.BLOCKED,)}
+"""What a process does, by its samples, while it causes a loss."""

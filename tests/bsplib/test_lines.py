@@ -1,0 +1,278 @@
+"""The lines that processes execute, as samples in the trace of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.core import BUILD
+from bsplib.core.sampling import why_not
+from bsplib.errors import UsageError
+from bsplib.profiler.lines import lines_of
+from bsplib.profiler.stretches import stretch_of
+from bsplib.recording.records import Doing, Frame
+from bsplib.recording.trace import read_trace
+
+needs_sampler = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it samples")
+BLOCK = bytes(2_000_000)
+
+
+@pytest.fixture
+def sampled(tmp_path):
+    def run(main, *args, nprocs=2):
+        path = tmp_path / "trace.bsp"
+        results = bsplib.run(main, *args, nprocs=nprocs, profile=path, lines=True)
+        return results, read_trace(path).runs[-1]
+
+    return run
+
+
+def functions(run, *, inner=False):
+    """Return how many samples the functions of a run have: of whole stacks, or of their ends."""
+    found = Counter()
+    for sample in run.samples:
+        stack = run.stacks[sample["stack"]]
+        names = {frame.function for frame in (stack[-1:] if inner else stack)}
+        found.update(dict.fromkeys(names, 1))
+    return found
+
+
+def spend(seconds):
+    """Use CPU time of this thread."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def computes(bsp):
+    for _ in range(3):
+        spend(0.05)
+        bsp.sync()
+    return bsp.pid
+
+
+def sleeps(bsp):
+    time.sleep(0.1)
+    bsp.sync()
+
+
+def calls_numpy(bsp):
+    values = np.arange(2_000_000)
+    end = time.perf_counter() + 0.15
+    while time.perf_counter() < end:
+        np.sort(values[::-1])
+    bsp.sync()
+
+
+def hashes_by_an_operator(bsp):
+    class Hasher:
+        def __matmul__(self, other):
+            return hashlib.sha256(other).digest()
+
+    hasher = Hasher()
+    for _ in range(20):
+        hasher @ BLOCK
+        Hasher()
+    bsp.sync()
+
+
+def has_a_thread(bsp):
+    other = threading.Thread(target=spend, args=(0.1,))
+    other.start()
+    spend(0.05)
+    other.join()
+    bsp.sync()
+
+
+def has_a_timer(bsp):
+    alarms = []
+    signal.signal(signal.SIGALRM, lambda *_: alarms.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    while len(alarms) < 5:
+        time.sleep(0.005)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    bsp.sync()
+    return len(alarms)
+
+
+def raises_from_a_handler(bsp):
+    def handle(*_):
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, handle)
+    caught = 0
+    for _ in range(10):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.003)
+            spend(1)
+        except TimeoutError:
+            caught += 1
+    bsp.sync()
+    return caught
+
+
+def forks(bsp):
+    codes = []
+    for _ in range(5):
+        child = os.fork()
+        if not child:
+            spend(0.01)
+            os._exit(3)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    said = subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True, check=True)
+    bsp.sync()
+    return codes, said.stdout
+
+
+def recurses(bsp, depth):
+    if depth:
+        return recurses(bsp, depth - 1)
+    spend(0.05)
+    bsp.sync()
+    return None
+
+
+@needs_sampler
+def test_the_function_that_computes_has_the_samples(sampled):
+    results, run = sampled(computes)
+    assert results == [0, 1]
+    assert functions(run)["spend"] > 100
+    assert set(run.samples["pid"]) == {0, 1}
+
+
+@needs_sampler
+def test_a_sleep_is_blocked_on_its_line(sampled):
+    _, run = sampled(sleeps)
+    (line, *_) = [line for line in lines_of(run) if line.function == "sleeps"]
+    assert line.line == sleeps.__code__.co_firstlineno + 1
+    assert line.own.blocked > line.own.computing
+
+
+@needs_sampler
+def test_time_inside_numpy_counts_for_the_line_that_calls_it(sampled):
+    _, run = sampled(calls_numpy)
+    line = max(lines_of(run), key=lambda line: line.own.computing + line.own.no_core)
+    assert (line.function, line.line) == (
+        "calls_numpy",
+        calls_numpy.__code__.co_firstlineno + 4,
+    )
+
+
+@needs_sampler
+def test_time_inside_an_operator_is_not_booked_to_the_line_after_it(sampled):
+    _, run = sampled(hashes_by_an_operator)
+    first = hashes_by_an_operator.__code__.co_firstlineno
+    whole = {line.line - first: line.whole.total for line in lines_of(run)}
+    assert whole.get(8, 0) < whole[7]
+
+
+@needs_sampler
+def test_other_threads_are_no_part_of_the_samples(sampled):
+    _, run = sampled(has_a_thread)
+    assert "Thread.run" not in functions(run)
+    assert functions(run)["has_a_thread"] > 0
+
+
+@needs_sampler
+def test_a_timer_of_the_program_keeps_its_signals(sampled):
+    results, run = sampled(has_a_timer)
+    assert min(results) >= 5
+    assert len(run.samples)
+
+
+@needs_sampler
+def test_what_a_handler_of_the_program_raises_reaches_the_program(sampled):
+    results, _ = sampled(raises_from_a_handler)
+    assert results == [10, 10]
+
+
+@needs_sampler
+def test_forked_processes_run_without_samples(sampled):
+    results, run = sampled(forks)
+    assert results == [([3] * 5, b"1\n")] * 2
+    assert len(run.samples)
+
+
+@needs_sampler
+def test_a_deep_stack_keeps_its_innermost_calls(sampled):
+    _, run = sampled(recurses, 300)
+    assert functions(run, inner=True)["spend"] > 0
+
+
+@needs_sampler
+def test_samples_during_a_sync_are_waiting(sampled):
+    def waits(bsp):
+        if bsp.pid:
+            spend(0.1)
+        bsp.sync()
+
+    _, run = sampled(waits)
+    doing = run.samples[run.samples["pid"] == 0]["doing"]
+    assert (doing == Doing.WAITING).sum() > len(doing) // 2
+
+
+@needs_sampler
+def test_pools_sample_each_run(tmp_path):
+    path = tmp_path / "trace.bsp"
+    with bsplib.Pool(nprocs=2, profile=path, lines=True) as pool:
+        pool.run(computes)
+        pool.run(computes)
+    assert all(functions(run)["spend"] > 50 for run in read_trace(path).runs)
+
+
+def test_lines_need_a_file_for_the_trace():
+    expected = "name its file by profile=" if not why_not() else "lines: "
+    with pytest.raises(UsageError, match=expected):
+        bsplib.run(computes, nprocs=1, lines=True)
+
+
+def test_virtual_time_has_no_lines(tmp_path):
+    with pytest.raises(UsageError, match="has virtual time"):
+        bsplib.run(computes, nprocs=1, backend="sim", lines=True, profile=tmp_path / "trace.bsp")
+
+
+@pytest.mark.skipif(BUILD == "compiled", reason="this is the compiled core")
+def test_the_interpreted_core_says_that_lines_need_the_compiled_one(tmp_path):
+    with pytest.raises(UsageError, match="by the compiled core"):
+        bsplib.run(computes, nprocs=1, lines=True, profile=tmp_path / "trace.bsp")
+
+
+def frame(function, line, first=1):
+    return Frame("a.py", function, first, line)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (None, (frame("main", 7),), "from the beginning to line 7 of main (a.py)"),
+        ((frame("main", 7),), (frame("main", 14),), "between line 7 and line 14 of main (a.py)"),
+        ((frame("main", 7),), (frame("main", 7),), "from line 7 to the next time there in main"),
+        (
+            (frame("main", 14),),
+            (frame("main", 7),),
+            "from line 14 to line 7 in the next round in main (a.py)",
+        ),
+        (
+            (frame("main", 7), frame("f", 30, 29)),
+            (frame("main", 14), frame("g", 50, 49)),
+            "between line 7 and line 14 of main (a.py)",
+        ),
+        (
+            (frame("main", 7), frame("f", 30, 29)),
+            (frame("main", 7), frame("f", 33, 29)),
+            "between line 30 and line 33 of f (a.py)",
+        ),
+    ],
+)
+def test_a_superstep_is_the_stretch_between_the_calls_at_its_ends(before, after, text):
+    assert stretch_of(before, after).text.startswith(text)
