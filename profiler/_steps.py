@@ -40,7 +40,7 @@ class RootSteps:
         """When the last process ended its last superstep."""
         self._by_length = np.argsort(self.end - self.start, kind="stable").astype(np.int32)
         self._rank = np.full(self.count + 1, -1, np.int32)
-        self._rank[self._by_length] = np.arange(self.count)
+        self._rank[self._by_length] = np.arange(self.count, dtype=np.int32)
 
     def positions(self, window: RunWindow) -> Ints:
         """Return the position of the superstep of each record of a window."""
@@ -57,8 +57,7 @@ class RootSteps:
         bounds = np.stack([first, last + 1], axis=1).ravel()
         if len(bounds) == 0:
             return bounds
-        found: Ints = self._by_length[np.maximum.reduceat(self._rank, bounds)[::2]]
-        return found
+        return self._by_length[np.maximum.reduceat(self._rank, bounds)[::2]].astype(np.int64)
 
     def during(self, edges: Floats) -> tuple[Floats, Ints, Ints]:
         """Return where moments lie in the sequence of supersteps.

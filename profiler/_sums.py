@@ -139,7 +139,8 @@ class Spans:
     """
 
     def __init__(self) -> None:
-        self._open: tuple[Ints, Ints, Ints] = (*np.zeros((3, 0), np.int64),)  # type: ignore[assignment]
+        nothing = np.zeros(0, np.int64)
+        self._open: tuple[Ints, Ints, Ints] = nothing, nothing, nothing
         """Origin, start and end of the times that later windows may overlap."""
         self._ns: Counter[tuple[int, ...]] = Counter()
 
@@ -191,7 +192,7 @@ class Spans:
         self._open = origin[later], np.maximum(start[later], until), end[later]
 
 
-def _of_cells(cells: CostCells, cell: Ints, records: Columns) -> tuple[Ints, Ints, Ints]:
+def _of_cells(cells: CostCells, cell: Ints, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints]:
     """Return origin, start and end of times that together are those of the records.
 
     The times of a cell are one if all of them contain the same moment, as those of a global
@@ -278,7 +279,7 @@ class RunSums:
         keys = group[alone] * _MOST_ORIGINS + origin[alone]
         number = keys.copy()
         found = rank_in_place(number) if len(number) else keys
-        sums = np.stack([np.bincount(number, row, len(found)) for row in stats])
+        sums = np.stack([np.bincount(number, row, len(found)) for row in stats]).astype(np.float64)
         self._singles.append((found, sums))
         if not alone.all():
             more = ~alone
@@ -301,10 +302,11 @@ class RunSums:
 
     def origin_of(self, records: Columns | NDArray[np.void]) -> Ints:
         """Return the positions in ``origins`` of the origins of some records."""
-        keys = records["stack"] * np.int64(len(Kind)) + records["kind"]
+        keys: Ints = records["stack"] * np.int64(len(Kind)) + records["kind"]
         if len(self.keys) == 1:
             return np.zeros(len(keys), np.int64)
-        return np.searchsorted(self.keys, keys).astype(np.int64)
+        found: Ints = np.searchsorted(self.keys, keys).astype(np.int64)
+        return found
 
     def work(self, parts: Iterable[frozenset[int]]) -> GraphWork:
         """Return what the costs of parts take, which are given by their origins."""

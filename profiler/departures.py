@@ -111,7 +111,8 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
         for name in names:
             parts[name].append(getattr(found, name))
     if not parts["h"]:
-        return Departures(**{name: np.zeros(0, np.int64) for name in names})
+        whole, some = np.zeros(0, np.int64), np.zeros(0)
+        return Departures(whole, whole, whole, whole, some, whole, some, some)
     # One column after the other, since a long run has many supersteps.
     every = {name: np.concatenate(parts.pop(name)) for name in names}
     if len(run.groups) == 1:

@@ -22,6 +22,8 @@ from bsplib.profiler._steps import RootSteps, excess
 from bsplib.profiler.costs import record_costs, spent_ns, superstep_numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
@@ -47,6 +49,10 @@ MAX_COLUMNS = 4096
 _SUMMED_CELLS = 2**18
 """Cells that are summed up once. Where a picture needs finer ones, the records in its
 window are summed up again."""
+
+_KEPT_RECORDS = 2**20
+"""A run of so many records at most is kept in the form that any range of time is found in. In a
+longer one, the records of the range are read again."""
 
 _PROCESS_CELLS = 2**24
 """Cells of single processes from which the greatest of each row is chosen."""
@@ -163,9 +169,26 @@ class Heatmap:
         """Return what the processes did between moments, which lie in these supersteps."""
         spent = np.zeros((max(len(edges) - 1, 0), len(TIMES), self.rows))
         if len(first):
-            for window in self.steps.windows(int(first[0]), int(last[-1]) + 1):
-                spent += Course(window, self.block).between(edges)
+            low, high = int(first[0]), int(last[-1])
+            for course in self._courses(low, high):
+                spent += course.between(edges)
         return spent
+
+    def _courses(self, low: int, high: int) -> Iterable[Course]:
+        """Return the courses of windows that have supersteps of a range."""
+        if len(self.run.table("records")) > _KEPT_RECORDS:
+            return (Course(each, self.block) for each in self.steps.windows(low, high + 1))
+        return (course for first, last, course in self._kept if first <= high and low <= last)
+
+    @cached_property
+    def _kept(self) -> list[tuple[int, int, Course]]:
+        """The first and the last superstep, and the course, of all windows of a short run."""
+        kept = []
+        for window in self.steps.windows(0, self.steps.count):
+            position = self.steps.positions(window)
+            course = Course(window, self.block)
+            kept.append((int(position.min()), int(position.max()), course))
+        return kept
 
     def _summed(self, low: int, high: int) -> Grid:
         """Sum up the records of a range of supersteps."""
@@ -178,9 +201,8 @@ class Heatmap:
             first = int(column.min())
             columns = int(column.max()) - first + 1
             cells = (column - first) * nprocs + window.run.records["pid"][window.fresh]
-            by_process = np.stack(
-                [np.bincount(cells, cost, columns * nprocs) for cost in _costs(window)]
-            ).reshape(len(LAYERS), columns, nprocs)
+            layers = [np.bincount(cells, cost, columns * nprocs) for cost in _costs(window)]
+            by_process = np.array(layers, np.float64).reshape(len(LAYERS), columns, nprocs)
             if at == first:
                 by_process[:, 0] += carried
             for layer, of_layer in enumerate(by_process):

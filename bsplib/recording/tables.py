@@ -94,7 +94,7 @@ class RunTable(ABC):
         found = {name: np.zeros(len(positions), self.dtype[name]) for name in wanted}
         chunk = np.searchsorted(self.bounds, positions, side="right") - 1
         order = np.argsort(chunk, kind="stable")
-        for here in np.split(order, np.flatnonzero(np.diff(chunk[order])) + 1 if len(order) else 0):
+        for here in np.split(order, np.flatnonzero(np.diff(chunk[order])) + 1):
             if len(here) == 0:
                 continue
             number = int(chunk[here[0]])
