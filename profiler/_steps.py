@@ -32,7 +32,8 @@ class RootSteps:
         self._run = run
         parts = [_of_window(window) for window in windows(run)]
         empty = np.zeros((4, 0), np.int64)
-        self.numbers, self.start, self.end, self.record = np.concatenate([empty, *parts], axis=1)
+        every = [np.concatenate(columns) for columns in zip(empty, *parts, strict=True)]
+        self.numbers, self.start, self.end, self.record = every
         """Of each superstep: its number, begin and end in nanoseconds, and the position of the
         record with the most computation."""
         self.count = len(self.numbers)

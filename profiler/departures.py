@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bsplib.profiler._numbering import blocks
 from bsplib.profiler.costs import communication_ns, h_relation, superstep_numbers
 from bsplib.profiler.window import windows
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from bsplib.profiler.window import RunWindow
@@ -66,7 +69,7 @@ class Departures:
         """Measured time above the prediction; negative where it was faster."""
         return self.comm_s - self.predicted_s
 
-    def of(self, rows: NDArray[np.intp]) -> Departures:
+    def of(self, rows: NDArray[np.intp] | slice) -> Departures:
         """Return some of the supersteps."""
         return Departures(**{name: values[rows] for name, values in vars(self).items()})
 
@@ -113,10 +116,12 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
     if not parts["h"]:
         whole, some = np.zeros(0, np.int64), np.zeros(0)
         return Departures(whole, whole, whole, whole, some, whole, some, some)
-    # One column after the other, since a long run has many supersteps.
-    every = {name: np.concatenate(parts.pop(name)) for name in names}
     if len(run.groups) == 1:
-        return Departures(**every)
+        del parts["root"]  # it is the superstep itself
+    # One column after the other, since a long run has many supersteps.
+    every = {name: np.concatenate(parts.pop(name)) for name in names if name in parts}
+    if len(run.groups) == 1:
+        return Departures(root=every["superstep"], **every)
     order = np.argsort(every["group"], kind="stable")  # by group and number
     return Departures(**{name: values[order] for name, values in every.items()})
 
@@ -156,27 +161,36 @@ def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures: 
     return every.of(np.flatnonzero(synced))
 
 
-def by_place(found: Departures, place: Ints, count: int) -> tuple[Floats, Ints]:
+def by_place(
+    found: Departures, place_of: Callable[[Departures], Ints], count: int
+) -> tuple[Floats, Ints]:
     """Sum up departures by cost centre.
 
     Args:
         found: the supersteps.
-        place: number of the cost centre of each superstep.
+        place_of: returns the number of the cost centre of each of some supersteps.
         count: number of cost centres.
 
     Returns:
         For each cost centre the sum of departures in seconds, and its number of supersteps.
     """
-    over_s = np.bincount(place, found.over_s, count).astype(np.float64)
-    return over_s, np.bincount(place, minlength=count)
+    over_s, supersteps = np.zeros(count), np.zeros(count, np.int64)
+    for rows in blocks(len(found.h)):
+        part = found.of(rows)
+        place = place_of(part)
+        over_s += np.bincount(place, part.over_s, count)
+        supersteps += np.bincount(place, minlength=count)
+    return over_s, supersteps
 
 
-def _logarithmic(values: Floats, steps: int) -> Ints:
+def _logarithmic(values: Floats, steps: int) -> NDArray[np.int32]:
     """Return on which of ``steps`` steps of a logarithmic scale each value lies, from 0."""
     positive = values[values > 0]
     if len(positive) == 0:
-        return np.zeros(len(values), np.int64)
+        return np.zeros(len(values), np.int32)
     low, high = np.log(positive.min()), np.log(positive.max())
     logs = np.log(np.maximum(values, positive.min()))
-    scaled: Ints = ((logs - low) / max(high - low, 1e-9) * (steps - 1)).astype(np.int64)
+    scaled: NDArray[np.int32] = ((logs - low) / max(high - low, 1e-9) * (steps - 1)).astype(
+        np.int32
+    )
     return scaled

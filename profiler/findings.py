@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.loss_sums import CauseSums, LossRecord, WorstStep
     from bsplib.profiler.run_account import RunAccount
-    from bsplib.recording.tables import Columns
 
 _MOST_PLACES = 200
 """Call stacks that are looked at for each cause, those that lose most."""
@@ -308,7 +307,8 @@ class _Measured:
 
 def _sizes(account: Account) -> Ints:
     """Return for each record the number of processes of its group."""
-    return group_sizes(account.run)[account.run.records["group"]]
+    sizes: Ints = group_sizes(account.run)[account.run.records["group"]]
+    return sizes
 
 
 def _excess(account: Account) -> list[NDArray[np.float64]]:
@@ -480,8 +480,8 @@ class _RowsOfDrafts:
         for number, draft in enumerate(self._drafts):
             if draft.cause == cause and draft.habit != ONE_OFF:
                 for cluster in draft.clusters:
-                    keys = (cluster.origin * self._nprocs + pid for pid in cluster.members)
-                    labels.update(dict.fromkeys(keys, number))
+                    of_cluster = (cluster.origin * self._nprocs + pid for pid in cluster.members)
+                    labels.update(dict.fromkeys(of_cluster, number))
         keys = sorted(labels)
         return np.array(keys, np.int64), np.array([labels[key] for key in keys], np.int64)
 
@@ -504,7 +504,7 @@ class _RowsOfDrafts:
                 if len(mine):
                     yield draft, LossRows(mine + account.halo, np.zeros(0, np.int64))
 
-    def _label(self, cause: str, records: Columns, rows: Ints, origin: Ints) -> Ints:
+    def _label(self, cause: str, records: NDArray[np.void], rows: Ints, origin: Ints) -> Ints:
         """Return for each record that loses something the number of its draft, or -1."""
         keys, labels = self._labels[cause]
         label = np.full(len(origin), -1, np.int64)

@@ -44,7 +44,7 @@ class MendedRows:
         steps[self.account.step[self.rows]] = True
         return steps[self.account.step]
 
-    def above_mean(self, values: Floats, shares: Floats | None = None) -> Floats:
+    def above_mean(self, values: Floats, shares: Ints | None = None) -> Floats:
         """Return by how much values exceed the mean of their superstep, in those inside.
 
         Args:
@@ -55,7 +55,7 @@ class MendedRows:
         means = np.bincount(step, values if shares is None else shares)[step] / size
         return np.where(self.inside, values - means, 0.0)
 
-    def only(self, values: Ints | Floats) -> Floats:
+    def only(self, values: NDArray[np.integer | np.floating]) -> Floats:
         """Return values at these rows, and 0 at all others."""
         kept = np.zeros(len(values))
         kept[self.rows] = values[self.rows]

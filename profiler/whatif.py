@@ -82,7 +82,8 @@ class Replay:
     def saved_ns(self) -> Floats:
         """Return by mend how much less the run takes, when all windows have been added."""
         total = self._root.total()
-        return total[0] - total[1:] + self._ending
+        saved: Floats = total[0] - total[1:] + self._ending
+        return saved
 
     def add_alone(self, account: Account, own_ns: Ints) -> None:
         """Take in what records take alone, and their sub-groups; see :meth:`alone_ns`."""

@@ -123,7 +123,9 @@ def _describe_centres(callgraph: CallGraph, found: Departures) -> list[Json]:
     leaves = [origin.chain[-1] for origin in callgraph.origins]
     place = {leaf: number for number, leaf in enumerate(dict.fromkeys(leaves))}
     number = np.array([place[leaf] for leaf in leaves], np.int64)
-    over_s, count = by_place(found, number[callgraph.origin_at(found.record)], len(place))
+    over_s, count = by_place(
+        found, lambda part: number[callgraph.origin_at(part.record)], len(place)
+    )
     order = np.argsort(-np.abs(over_s), kind="stable")[:MOST_LISTED]
     names = list(place)
     return [
