@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.profiler._numbering import ranked
+from bsplib.profiler._numbering import rank_in_place, ranked
 from bsplib.profiler._sums import summed
 from bsplib.profiler.costs import group_sizes
 from bsplib.profiler.leaders import RULES, supersteps_of
@@ -95,19 +95,18 @@ class BookKeeper:
         steps = supersteps_of(window.run)
         records = window.run.records
         origin = records["stack"] * np.int64(len(Kind)) + records["kind"]
+        leaders = [steps.w, *(steps.h[rule] for rule in RULES)]
         fresh = slice(window.halo_steps, None)  # those of the halo are the first of the root
-        w, group = steps.w, steps.group
-        columns = [(w.record, w.greatest), (w.record, w.lost), (w.record, steps.ended)]
-        for rule in RULES:
-            leaders = steps.h[rule]
-            columns += [(leaders.record, leaders.greatest), (leaders.record, leaders.lost)]
-        keys = [(group * _MOST_ORIGINS + origin[record])[fresh] for record, _ in columns]
-        found = np.unique(np.concatenate(keys[1:]))
+        number = np.concatenate(
+            [(steps.group * _MOST_ORIGINS + origin[each.record])[fresh] for each in leaders]
+        )
+        found = rank_in_place(number)
+        places = np.split(number, len(leaders))
+        columns = [(places[0], steps.ended)]
+        for place, each in zip(places, leaders, strict=True):
+            columns += [(place, each.greatest), (place, each.lost)]
         sums = np.stack(
-            [
-                np.bincount(np.searchsorted(found, by), values[fresh], len(found))
-                for by, (_, values) in zip(keys, columns, strict=True)
-            ]
+            [np.bincount(place, values[fresh], len(found)) for place, values in columns]
         )
         self._keys, self._sums = summed(
             np.concatenate([self._keys, found]), np.concatenate([self._sums, sums], axis=1)
@@ -128,7 +127,7 @@ class BookKeeper:
         """Return the books, with origins by their positions among all keys."""
         group, key = np.divmod(self._keys, _MOST_ORIGINS)
         at = np.where(self._at >= 0, np.searchsorted(keys, self._at), -1)
-        w, w_lost, ended, *h = self._sums
+        ended, w, w_lost, *h = self._sums
         return Books(
             self._run,
             BookedCells(

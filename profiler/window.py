@@ -128,7 +128,7 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
         first: number of the first superstep of the root group.
         last: number of the last one; default: that of the run.
     """
-    reader = _Reader(run)
+    reader = _WindowReader(run)
     shared = {GROUPS: group_columns(run), _OPENED: reader.opened}
     halo = _Halo(Columns({name: np.zeros(0, np.int64) for name in FIELDS}, 0), _no_traffic(), 0)
     for low, end in pairwise(reader.cuts(first, last)):
@@ -181,7 +181,7 @@ def _no_traffic() -> Columns:
     return Columns({name: np.zeros(0, TRAFFIC[name]) for name in TRAFFIC.names or ()}, 0)
 
 
-class _Reader:
+class _WindowReader:
     """Reads ranges of supersteps. A chunk is kept as long as later windows need it."""
 
     def __init__(self, run: Run) -> None:
