@@ -46,6 +46,7 @@ def retimed(run: Run, rates: Rates) -> Run:
         lasted = records["end"][inside] - records["start"][inside]
         np.add.at(sub, account.owner[inside], lasted)
     records["sub"] = sub
+    records.setflags(write=False)
     return replace(run, records=records, lifetime=None, meta=run.meta | {"virtual_time": "priced"})
 
 

@@ -8,7 +8,6 @@ record needs to know of the superstep before it, at the border of two windows, i
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.profiler.costs import GROUPS, group_columns, once
-from bsplib.recording.records import TRAFFIC, Run
+from bsplib.recording.records import RECORD, TRAFFIC, Run
 from bsplib.recording.tables import Columns, joined
 
 if TYPE_CHECKING:
@@ -110,14 +109,33 @@ def restricted(run: Run, first: int, last: int) -> Run:
     """
     if first > last:
         raise UsageError(f"There are no supersteps from {first} to {last}: give a rising range.")
-    inside = root_supersteps(run)
-    kept = (first <= inside) & (inside <= last)
-    if kept.all():
+    reader = _WindowReader(run, RECORD.names or ())
+    if reader.is_whole(first, last):
         return run
-    of_kept = kept[run.traffic["record"]]
-    traffic = run.traffic[of_kept]
-    traffic["record"] = (np.cumsum(kept) - 1)[traffic["record"]]
-    return replace(run, records=run.records[kept], traffic=traffic, lifetime=None)
+    position, records = reader.records(first, last + 1)
+    traffic = reader.traffic(position, 0)
+    return Run(
+        run.nprocs,
+        run.groups,
+        run.stacks,
+        _as_rows(records, RECORD),
+        _as_rows(traffic, TRAFFIC),
+        complete=run.complete,
+        meta=run.meta,
+        sources=run.sources,
+        steal_ns=run.steal_ns,
+        measured=run.measured,
+        samples=run.samples,
+    )
+
+
+def _as_rows(columns: Columns, dtype: np.dtype[np.void]) -> NDArray[np.void]:
+    """Return columns as an array of rows, which cannot be changed."""
+    rows = np.empty(len(columns), dtype)
+    for name, values in columns.fields.items():
+        rows[name] = values
+    rows.setflags(write=False)
+    return rows
 
 
 def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWindow]:
@@ -128,7 +146,7 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
         first: number of the first superstep of the root group.
         last: number of the last one; default: that of the run.
     """
-    reader = _WindowReader(run)
+    reader = _WindowReader(run, FIELDS)
     shared = {GROUPS: group_columns(run), _OPENED: reader.opened}
     halo = _Halo(Columns({name: np.zeros(0, np.int64) for name in FIELDS}, 0), _no_traffic(), 0)
     for low, end in pairwise(reader.cuts(first, last)):
@@ -184,7 +202,8 @@ def _no_traffic() -> Columns:
 class _WindowReader:
     """Reads ranges of supersteps. A chunk is kept as long as later windows need it."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, names: tuple[str, ...]) -> None:
+        self._names = names
         self._records, self._traffic = run.table("records"), run.table("traffic")
         self.opened = _opened(run)
         self._low, self._high = self._spans(run)
@@ -202,6 +221,10 @@ class _WindowReader:
         if run.is_fixed:
             run.derived["spans"] = found
         return found
+
+    def is_whole(self, first: int, last: int) -> bool:
+        """Tell whether all records took place in a range of root supersteps."""
+        return bool((self._low >= first).all() and (self._high <= last).all())
 
     def cuts(self, first: int, last: int | None) -> list[int]:
         """Return where windows begin, and where the last one ends.
@@ -249,18 +272,21 @@ class _WindowReader:
             if self._high[number] < end:
                 del self._read[number]
         if not parts:
-            return np.zeros(0, np.int64), Columns({}, 0)
+            nothing = {name: np.zeros(0, RECORD[name]) for name in self._names}
+            return np.zeros(0, np.int64), Columns(nothing, 0)
         return np.concatenate(positions), joined(parts)
 
     def _chunk(self, number: int) -> tuple[Columns, Ints]:
         if number not in self._read:
-            columns = self._records.read(number, FIELDS)
+            columns = self._records.read(number, self._names)
             self._read[number] = columns, _root_steps(columns, self.opened)
         return self._read[number]
 
     def traffic(self, position: Ints, halo: int) -> Columns:
         """Return the traffic of some records, which follow so many others in their window."""
         low, high = self._callers
+        if len(position) == 0:
+            return _no_traffic()
         # The records are in few stretches, since each process has its own in the file.
         ends = np.append(np.flatnonzero(np.diff(position) > 1), len(position) - 1)
         first, last = position[np.append(0, ends[:-1] + 1)], position[ends]
