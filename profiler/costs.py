@@ -46,11 +46,14 @@ def superstep_numbers(run: Run) -> NDArray[np.int64]:
 
 def _superstep_numbers(run: Run) -> NDArray[np.int64]:
     group, superstep = run.records["group"], run.records["superstep"]
-    lengths = np.zeros(len(run.groups), np.int64)
+    least = np.full(len(run.groups), np.iinfo(np.int64).max)
+    end = np.zeros(len(run.groups), np.int64)
     for part in blocks(len(group)):
-        np.maximum.at(lengths, group[part], superstep[part] + 1)
+        np.minimum.at(least, group[part], superstep[part])
+        np.maximum.at(end, group[part], superstep[part] + 1)
+    lengths = np.maximum(end - least, 0)  # a window of a run has late supersteps only
     if is_small(lengths.sum(dtype=float), len(group)):
-        first = np.cumsum(lengths) - lengths
+        first = np.cumsum(lengths) - lengths - np.where(end > 0, least, 0)
         keys = by_blocks(len(group), lambda part: first[group[part]] + superstep[part])
         rank_in_place(keys)
         return keys
