@@ -58,7 +58,7 @@ def check_same(one, other):
         assert one == other
 
 
-@examples(60)
+@examples(25)
 @given(st.data(), st.integers(1, 12))
 def test_a_report_of_many_windows_says_what_one_of_a_single_window_says(script, data, rows):
     run = data.draw(programs(script, one_stack=False)).run()
@@ -69,7 +69,7 @@ def test_a_report_of_many_windows_says_what_one_of_a_single_window_says(script, 
         check_same(whole, said(run))
 
 
-@examples(40)
+@examples(15)
 @given(st.data(), st.integers(1, 12), st.integers(1, 3))
 def test_a_heat_map_and_traffic_of_many_windows_are_those_of_one(script, data, rows, most_rows):
     run = data.draw(programs(script, one_stack=False)).run()
@@ -100,7 +100,7 @@ def plain(value):
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
-@examples(60)
+@examples(25)
 @given(st.data(), st.integers(1, 12))
 def test_each_superstep_is_in_one_window_with_all_its_records_and_traffic(script, data, rows):
     run = data.draw(programs(script, one_stack=False)).run()
