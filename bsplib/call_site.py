@@ -20,34 +20,24 @@ from typing import Any
 _CALLS_MAIN = "run_task"
 _OUTERMOST = (_CALLS_MAIN, "be_process")
 _ENDS_MAIN = "_finish"
-_WRAPPERS = ("timed", "paused", "settled", "__next__", "pid", "nprocs", "machine")
+_WRAPPERS = ("paused", "settled", "__next__", "pid", "nprocs", "machine")
 """Names of functions that wrap primitives, and of properties: they are no primitives."""
 _BELOW_CORE = {
-    "_end_superstep": "sync",
-    "_sync_recorded": "sync",
-    "_before_meeting": "sync",
-    "_check_kinds": "sync",
-    "meet": "sync",
-    "check_current": "sync",
-    "_prepare_delivery": "sync",
-    "_answer": "sync",
-    "_take_answers": "sync",
-    "_write_answer": "sync",
-    "_land_early": "sync",
-    "_land": "sync",
-    "_write_gaps": "sync",
-    "_write_placed": "sync",
-    "_fetch": "sync",
-    "_after_delivery": "sync",
-    "_after_superstep": "sync",
-    "_port_end_superstep": "sync",
-    "_fail_for_good": "sync",
-    "_put_slowly": "put",
-    "_send_slowly": "send",
-    "_get_slowly": "get",
-    "_decode": "messages",
+    **dict.fromkeys(
+        (
+            *("meet", "check_current", "announce", "check_kinds", "prepare", "answer", "end_port"),
+            *("take_answers", "write_answer", "land_early", "land", "write_gaps", "write_grid"),
+            *("write_placed", "fetch", "after_delivery", "arrived", "delivered", "fail_for_good"),
+        ),
+        "sync",
+    ),
+    "put_slowly": "put",
+    "send_slowly": "send",
+    "get_slowly": "get",
+    "decode": "messages",
+    "check_oblsync": "oblsync",
 }
-"""The primitive from which the core calls a function: where the core is compiled, the primitive
+"""The primitive from which the engine calls a function: where the core is compiled, the primitive
 itself has no frame."""
 _SYNCS = ("sync", "oblsync", "done", "__exit__")
 """Primitives that end a superstep by themselves; a collective calls one of them."""

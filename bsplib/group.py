@@ -1,38 +1,44 @@
 """A group of processes as one of them sees it: all that a program calls.
 
-:class:`Group` is the last of a chain of classes. Each of them adds the primitives of one
-theme, may use all that stands above it, and nothing that stands below:
+A :class:`Group` has an engine, which collects the transfers of a superstep and delivers them at its
+end. What a program calls are methods of the group:
 
-==================== ======================================== ================================
-class                file in primitives/                      what a program calls
-==================== ======================================== ================================
-``QuickState``       quick_state.py in core/: attributes of   (none)
-                     the core
-``Collecting``       collecting.py in core/: from a call to   (none)
-                     its record
-``Delivering``       delivering.py in core/: from records to  (none)
-                     arrays and messages
-``Core``             core.py in core/: calls that need no     put, hpput, get, send, messages,
-                     further check, and the end of a          sync
-                     superstep
-``Values``           values.py in core/: what                 (none)
-                     collectives send and take
-``GroupState``       state.py: all private attributes, errors pid, nprocs, machine
-``Supersteps``       superstep.py: what the end of one does   oblsync
-``Arrays``           arrays.py                                push_reg, pop_reg, zeros,
-                                                              zeros_like, full, empty, array,
-                                                              scope
-``RemoteAccess``     remote.py: the checks of puts and gets   hpget, on, put_at, get_at
-``Mailbox``          mailbox.py: the checks of messages       qsize, get_tag, move, hpmove,
-                                                              set_tagsize
-``CollectiveMail``   collective_mail.py                       (what the next two share)
-``Exchanges``        exchanges.py                             broadcast, gather, allgather,
-                                                              scatter, alltoall
-``Combinations``     combinations.py                          reduce, allreduce, scan, exscan
-``SubGroups``        subgroups.py                             partition, split, done
-``Group``            this one                                 time, rng, charge, experiment,
-                                                              abort
-==================== ======================================== ================================
+====================================== =====================================================
+what a program calls                   where it begins
+====================================== =====================================================
+put, hpput, get, hpget, put_at,        calls.py in core/: goes on to the engine, which hands
+get_at, send, messages, move, hpmove,  what it declines to functions of remote.py, mailbox.py
+sync, oblsync                          and oblivious.py in primitives/
+pid, nprocs, machine                   state.py in primitives/: all private attributes, errors
+push_reg, pop_reg, zeros, zeros_like,  arrays.py in primitives/
+full, empty, array, scope
+on                                     remote.py in primitives/
+qsize, get_tag, set_tagsize            mailbox.py in primitives/
+broadcast, gather, allgather, scatter, exchanges.py in primitives/
+alltoall
+reduce, allreduce, scan, exscan        combinations.py in primitives/
+partition, split, done                 subgroups.py in primitives/
+time, rng, charge, experiment, abort   this file
+====================================== =====================================================
+
+The modules of primitives/ have functions whose first argument is the group. The group has the
+following parts; none of them knows the group, so that its arrays are freed with it:
+
+``_engine``
+    :class:`~bsplib.core.engine.Engine`: the records of transfers, and their delivery. Where a run
+    is recorded or checked, or its time is virtual, it is an
+    :class:`~bsplib.core.observed.ObservedEngine`, which tells observers of calls, meetings and
+    deliveries: :class:`~bsplib.core.recorded.RecordingObserver` and
+    :class:`~bsplib.primitives.checking.Checking`.
+``_values``
+    :class:`~bsplib.core.values.Values`: sends and takes the values of collectives.
+``_supersteps``
+    :class:`~bsplib.primitives.superstep.Supersteps`: what the engine leaves to others at the end
+    of a superstep.
+``_registry``, ``_watch``
+    The registered arrays, and what ``check=True`` knows of the superstep.
+``_port``
+    The connection to the other processes, which the backend has made.
 
 All argument checks stand in these files, once for every backend: the layers below are
 given plain values that have been checked.
@@ -43,19 +49,41 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsFloat, SupportsIndex, TypeVar, overload
+from types import CodeType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NoReturn,
+    Self,
+    SupportsFloat,
+    SupportsIndex,
+    TypeVar,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsplib import call_site
+from bsplib.backends.base import Port
 from bsplib.errors import AbortError, ArgumentError, UsageError
 from bsplib.experiments.blocks import OFF, ExperimentBlock, check, values_of
-from bsplib.primitives import other_names
-from bsplib.primitives.subgroups import SubGroups
+from bsplib.primitives import (
+    arrays,
+    combinations,
+    ending,
+    exchanges,
+    mailbox,
+    other_names,
+    remote,
+    subgroups,
+)
+from bsplib.primitives.declined import DeclinedCalls
+from bsplib.primitives.state import Declined, GroupRecording, GroupState, Terms
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _Destination = TypeVar("_Destination", bound=NDArray[Any])
+_DECLINED = DeclinedCalls()
 
 
 def _is_time(seconds: object) -> bool:
@@ -65,7 +93,7 @@ def _is_time(seconds: object) -> bool:
         return False
 
 
-class Group(SubGroups):
+class Group(GroupState):
     """The group of processes that a program runs in, as process ``pid`` sees it.
 
     ``main`` is given the whole run as a group; :meth:`partition` and :meth:`split` make
@@ -132,6 +160,70 @@ class Group(SubGroups):
         def send(self, pid: SupportsIndex, payload: Any, tag: Any = None) -> None: ...  # noqa: D102
         def messages(self) -> Iterator[tuple[int, Any, Any]]: ...  # noqa: D102
 
+    def __init__(
+        self,
+        port: Port,
+        terms: Terms,
+        parent: Group | None = None,
+        recording: GroupRecording | None = None,
+        declined: Declined = _DECLINED,
+    ) -> None:
+        super().__init__(port, terms, parent, recording, declined)
+
+    # -- registered arrays --------------------------------------------------------------
+
+    push_reg = arrays.push_reg
+    pop_reg = arrays.pop_reg
+    zeros = arrays.zeros
+    zeros_like = arrays.zeros_like
+    full = arrays.full
+    empty = arrays.empty
+    array = arrays.array
+    scope = arrays.scope
+    on = remote.on
+
+    # -- messages, beside what the engine does ------------------------------------------
+
+    qsize = mailbox.qsize
+    get_tag = mailbox.get_tag
+    set_tagsize = mailbox.set_tagsize
+
+    # -- collectives --------------------------------------------------------------------
+
+    broadcast = exchanges.broadcast
+    gather = exchanges.gather
+    allgather = exchanges.allgather
+    scatter = exchanges.scatter
+    alltoall = exchanges.alltoall
+    reduce = combinations.reduce
+    allreduce = combinations.allreduce
+    scan = combinations.scan
+    exscan = combinations.exscan
+
+    # -- sub-groups ---------------------------------------------------------------------
+
+    partition = subgroups.partition
+    split = subgroups.split
+    done = subgroups.done
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.done()
+        else:
+            subgroups.abandon(self)
+
+    # -- the beginning and the end of main ----------------------------------------------
+
+    def _begin(self) -> None:
+        """Begin ``main``: what follows is computation of the program."""
+
+    def _finish(self, main: CodeType | None = None) -> None:
+        """End the last superstep; see :func:`bsplib.primitives.ending.finish`."""
+        ending.finish(self, main)
+
     # -- enquiry ----------------------------------------------------------------------
 
     if not TYPE_CHECKING:  # a checker of types knows all attributes
@@ -147,7 +239,7 @@ class Group(SubGroups):
         raise TypeError("a group belongs to one process of one run")
 
     def __repr__(self) -> str:
-        return f"<Group {self._pid} of {self._nprocs}, superstep {self._superstep}>"
+        return f"<Group {self._pid} of {self._nprocs}, superstep {self._engine.superstep}>"
 
     def time(self) -> float:
         """Return the seconds since the run began: since the barrier before ``main``.

@@ -1,7 +1,7 @@
 """How Sphinx builds the documentation: ``make docs`` writes it to build/docs.
 
 Pages are Markdown (MyST). The pages of the repository link to files of the repository, such as
-``../bsplib/core/core.py``; here such a link opens a copy of the file that belongs to the site.
+``../bsplib/core/engine.py``; here such a link opens a copy of the file that belongs to the site.
 """
 
 from __future__ import annotations

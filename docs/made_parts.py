@@ -101,7 +101,7 @@ def _signature(value: Any) -> str:
         if each.default is not inspect.Parameter.empty
         else each.replace(annotation=inspect.Parameter.empty)
         for each in signature.parameters.values()
-        if each.name != "self"
+        if each.name not in ("self", "bsp")
     ]
     shown = signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty)
     return str(shown).replace("=<factory>", "=...")

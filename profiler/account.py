@@ -137,7 +137,7 @@ class Account:
         self.position = np.arange(len(run.records)) if position is None else position
         self.step = superstep_numbers(run)
         """For each record the number of its superstep."""
-        self.behind = _arrived_last(run, self.step)
+        self.behind, self._is_blamed = _with_blamed(run, _arrived_last(run, self.step))
         """For each record the position of the record that it waited for; of those that
         arrived last their own."""
         self.before = _before(run)
@@ -226,9 +226,47 @@ class Account:
             records["start"],
         )
         longer = np.stack([values[behind] - values[idle] for values in causes])
+        np.maximum(longer, 0, out=longer)
+        if self._is_blamed is not None:
+            chosen = np.flatnonzero(self._is_blamed[idle] & self._are_apart(idle, behind))
+            every = np.stack([values[behind[chosen]] for values in causes])
+            longer[:, chosen] = self._of_blamed(idle[chosen], longer[:, chosen], every)
         waits = np.zeros((len(CAUSES), len(records)), np.int64)
-        waits[:, idle] = shared_out(self._idle[idle], np.maximum(longer, 0, out=longer))
+        waits[:, idle] = shared_out(self._idle[idle], longer)
         return waits
+
+    def _are_apart(self, rows: Ints, behind: Ints) -> NDArray[np.bool_]:
+        """Tell for records, and those that they waited for, whether these can be elsewhere."""
+        records = self.run.records
+        apart = (self.step[rows] != self.step[behind]) | (records["kind"][rows] == Kind.OBLSYNC)
+        found: NDArray[np.bool_] = apart | (records["sub"][rows] > 0) | (records["sub"][behind] > 0)
+        return found
+
+    def _of_blamed(self, rows: Ints, longer: Ints, every: Ints) -> Ints:
+        """Weigh what records did for which the trace itself says who waited for them.
+
+        They need not be of the same superstep. So it counts what they did during the wait: their
+        computing part, in which those matter that they did longer, or transfers after it, without
+        the time for which they had no core.
+
+        Args:
+            rows: positions of the records that waited.
+            longer: by cause, what those did longer that they waited for.
+            every: by cause, all that those did.
+        """
+        records, others = self.run.records[rows], self.run.records[self.behind[rows]]
+        weights = longer.copy()
+        weights[[GROUPS, LATE]] = every[[GROUPS, LATE]] = 0
+        alike = weights.sum(axis=0) == 0
+        weights[:, alike] = every[:, alike]
+        front = _common(records, others["start"] + others["sub"], others["arrive"])
+        weights = shared_out(front, weights)
+        tail = _common(records, others["released"], others["end"])
+        lasted = others["comm_calls"] + others["end"] - others["arrive"]
+        coreless = (tail * (others["comm_ready"].clip(min=0) / np.maximum(lasted, 1))).astype(int)
+        weights[NO_CORE] += coreless
+        weights[CALLS] += tail - coreless
+        return weights
 
     @cached_property
     def _idle(self) -> Ints:
@@ -318,6 +356,13 @@ def _named(records: NDArray[np.void] | Columns, row: int) -> str:
     return f"superstep {superstep} of process {pid} in group {group}"
 
 
+def _common(records: NDArray[np.void] | Columns, low: Ints, high: Ints) -> Ints:
+    """Return how much of the idle time of records lies in some ranges of time."""
+    begin, end = np.maximum(low, records["arrive"]), np.minimum(high, records["released"])
+    common: Ints = (end - begin).clip(min=0)
+    return common
+
+
 def shared_out(amount: Ints, weights: Ints) -> Ints:
     """Divide amounts in proportion to weights, into whole numbers with the same sums.
 
@@ -367,6 +412,16 @@ def _arrived_last(run: Run, step: Ints) -> Ints:
     own = np.flatnonzero(arrive == released)
     behind[own] = own
     return behind
+
+
+def _with_blamed(run: Run, behind: Ints) -> tuple[Ints, NDArray[np.bool_] | None]:
+    """Put those that the trace blames in place of the last arrivals; mark the records."""
+    if run.waits is None:
+        return behind, None
+    marked = np.zeros(len(behind), bool)
+    marked[run.waits["record"]] = True
+    behind[run.waits["record"]] = run.waits["behind"]
+    return behind, marked
 
 
 def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:

@@ -20,6 +20,8 @@ import numpy as np
 from bsplib.profiler.limits import check_graph
 from bsplib.profiler.summary import Cost, Summary
 from bsplib.profiler.survey import survey
+from bsplib.recording.records import MPI_CALL
+from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.booking import Books
     from bsplib.recording.records import Frame, Run, Stack
     from bsplib.recording.tables import Columns
-    from bsplib.sync_kinds import Kind
 
 __all__ = ["CallGraph", "Cost", "Node", "Summary", "build"]
 
@@ -105,6 +106,10 @@ class CallGraph:
     def origin_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the positions in ``origins`` of the origins of a few records, by position."""
         return self.origin_of(self.run.table("records").pick(positions, ("stack", "kind")))
+
+    def kind_of(self, origin: int) -> Kind:
+        """Return the kind of sync at the end of an origin."""
+        return self._sums.origins[origin][1]
 
     def call_lines(self, origin: int) -> list[int]:
         """Return the lines of the calls on the stack of an origin that are shown, downwards.
@@ -238,7 +243,13 @@ def _cost_centre(stack: Stack, shown: Stack, kind: Kind) -> _Key:
     below = len(stack) - stack[::-1].index(leaf)
     if below < len(stack):
         name += f" · {stack[below].function.rpartition('.')[2]}"
-    return _Key("cost_centre", name, leaf.file, leaf.line, kind.name.lower())
+    ending = Kind.SYNC if is_call_of_mpi(stack, kind) else kind  # the name of the call says how
+    return _Key("cost_centre", name, leaf.file, leaf.line, ending.name.lower())
+
+
+def is_call_of_mpi(stack: Stack, kind: Kind) -> bool:
+    """Tell whether a superstep ended at a call of MPI by a program of mpi4py."""
+    return stack[-1].file == MPI_CALL and kind != Kind.END
 
 
 def _rooted(callers: list[_Callers]) -> tuple[_Key, list[_Callers]]:

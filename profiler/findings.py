@@ -42,8 +42,10 @@ from bsplib.profiler.loss_sums import (
     lost_by_cause,
 )
 from bsplib.profiler.mending import MendedRows, saved
+from bsplib.profiler.mpi_words import MpiCalls
 from bsplib.profiler.spots import InsideLoss, LookedAt, records_of_samples
 from bsplib.profiler.whatif import Replay
+from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +111,11 @@ class Finding:
     sharing: int = 0
     """How many processes end these supersteps at the cost centre; 0: most of them."""
     needless: int = 0
-    """How many of the supersteps move no bytes."""
+    """How many of the supersteps move no bytes, with mpi4py not even empty messages."""
+    late: str = ""
+    """For what those were late that others waited for, in a program of mpi4py; else empty."""
+    are_messages: bool = False
+    """Whether supersteps are mostly small messages of a program of mpi4py."""
     total_bytes: int = 0
     most_bytes: int = 0
     """For transfers: all bytes, and the greatest h of a process in one superstep."""
@@ -213,6 +219,8 @@ class _Draft:
             len({chain[-1] for chain in chains}) if self.cause == SYNC else 1,
             measured.sharing() if self.cause == COMP else 0,
             measured.needless if self.cause == SYNC else 0,
+            measured.calls.late() if self.cause == COMP else "",
+            measured.calls.are_small_messages() if self.cause == SYNC else False,
             measured.total_bytes if self.cause == BYTES else 0,
             measured.most_bytes if self.cause == BYTES else 0,
             self.without_ns,
@@ -228,6 +236,7 @@ class _Measured:
 
     def __init__(self, leaf_of: Ints) -> None:
         self._leaf_of = leaf_of
+        self.calls = MpiCalls()
         self.count = 0
         self.needless = 0
         self.total_bytes = 0
@@ -243,13 +252,15 @@ class _Measured:
         inside[account.step[rows.rows]] = True
         self.count += int(np.count_nonzero(inside))
         if draft.cause == COMP:
+            self.calls.add_late(account.run, rows.rows)
             self._add_sharing(account, draft, rows, inside, callgraph)
         elif draft.cause == COMM:
             self._excess += [values[rows.rows] @ rows.lost for values in _excess(account)]
         elif draft.cause == SUB_GROUPS:
             self._add_members(account, draft.clusters[0])
         elif draft.cause == SYNC:
-            self.needless += int(np.count_nonzero(inside & (account.h_max == 0)))
+            self.calls.add_steps(account.run, rows.rows)
+            self.needless += int(np.count_nonzero(inside & _are_needless(account)))
         elif draft.cause == BYTES:
             self._add_bytes(account, rows.rows)
 
@@ -261,6 +272,8 @@ class _Measured:
         inside: NDArray[np.bool_],
         callgraph: CallGraph,
     ) -> None:
+        if callgraph.kind_of(draft.origins[0]) == Kind.OBLSYNC:
+            return  # sender and receiver end it at different calls anyway
         records = account.run.records[account.halo :]
         here = inside[account.step[account.halo :]]
         leaves = self._leaf_of[callgraph.origin_of(records)[here]]
@@ -270,6 +283,8 @@ class _Measured:
 
     def sharing(self) -> int:
         """Return how many processes end the supersteps at the cost centre; 0: most of them."""
+        if self._rows == 0:
+            return 0
         mean = self._there / max(self.count, 1)
         few = mean <= _HALF * self._size / max(self._rows, 1)
         return max(1, round(mean)) if few else 0
@@ -303,6 +318,16 @@ class _Measured:
         if (h.max(), -at) > (self.most_bytes, -self._at) or self._at < 0:
             self.most_bytes, self._at = int(h.max()), at
             self.pids = (int(account.run.records["pid"][most]),)
+
+
+def _are_needless(account: Account) -> NDArray[np.bool_]:
+    """Mark the supersteps that move no bytes, with mpi4py not even empty messages."""
+    needless: NDArray[np.bool_] = account.h_max == 0
+    run = account.run
+    if run.is_interleaved:
+        sending = run.traffic["record"][run.traffic["messages"] > 0]
+        needless[account.step[sending]] = False
+    return needless
 
 
 def _sizes(account: Account) -> Ints:

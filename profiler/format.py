@@ -128,7 +128,8 @@ def waiting(run: Run) -> str:
         return ""
     cores = run.meta.get("cores")
     where = f" on {cores} core{'s' * (cores != 1)}" if isinstance(cores, int) else ""
-    return f"waiting for a core: {seconds(waited_ns / 1e9)} of {run.nprocs} processes{where}"
+    who = counted(run.nprocs, "process", "processes")
+    return f"waiting for a core: {seconds(waited_ns / 1e9)} of {who}{where}"
 
 
 def seconds_per_byte(g: float) -> str:

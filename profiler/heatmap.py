@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bsplib.profiler._phases import Course
 from bsplib.profiler._steps import RootSteps, excess
 from bsplib.profiler.costs import record_costs, spent_ns, superstep_numbers
+from bsplib.profiler.survey import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,6 +99,8 @@ class Heatmap:
         """Number of processes in a row; the last row may have fewer."""
         self.rows = -(-run.nprocs // self.block)
         self.steps = RootSteps(run)
+        self.begin_ns, self.end_ns = span_of(run)
+        """When the run began and ended, with its start and its end."""
 
     def by_superstep(self, low: int, high: int, columns: int) -> Window:
         """Return a range of supersteps of the root group.
@@ -107,7 +110,7 @@ class Heatmap:
             high: position after the last superstep.
             columns: greatest number of columns; a column is at least one superstep.
         """
-        low, high = _clipped(low, high, self.steps.count)
+        low, high = _clipped(low, high, 0, self.steps.count)
         columns = min(max(columns, 1), MAX_COLUMNS, high - low)
         edges = np.round(np.linspace(low, high, columns + 1))
         first, last = edges[:-1].astype(np.int64), edges[1:].astype(np.int64) - 1
@@ -117,12 +120,12 @@ class Heatmap:
         """Return a range of time.
 
         Args:
-            low: nanoseconds since the run began; clipped to the run.
+            low: nanoseconds on the clock of the records; clipped to the run. Before 0 it starts.
             high: nanoseconds, the end of the range.
             columns: number of columns.
         """
-        low, high = _clipped(low, high, self.steps.ended_ns)
-        columns = min(max(columns, 1), MAX_COLUMNS) if high > low else 0
+        low, high = _clipped(low, high, self.begin_ns, self.end_ns)
+        columns = min(max(columns, 1), MAX_COLUMNS) if high > low and self.steps.count else 0
         edges = np.linspace(low, high, columns + 1)
         places, first, last = self.steps.during(edges)
         layers = np.concatenate(
@@ -233,9 +236,9 @@ def _costs(window: RunWindow) -> list[Floats]:
 _Number = TypeVar("_Number", int, float)
 
 
-def _clipped(low: _Number, high: _Number, end: _Number) -> tuple[_Number, _Number]:
-    """Return a range inside 0 to end; of a falling range its first point."""
-    low = min(max(low, 0), end)
+def _clipped(low: _Number, high: _Number, begin: _Number, end: _Number) -> tuple[_Number, _Number]:
+    """Return a range inside another one; of a falling range its first point."""
+    low = min(max(low, begin), end)
     return low, max(min(high, end), low)
 
 

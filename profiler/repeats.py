@@ -10,12 +10,15 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.account import PARTS
+from bsplib.profiler.survey import elapsed_s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.verdict import Sentence
+    from bsplib.recording.records import Run
 
 
 class RepeatInterval(NamedTuple):
@@ -48,28 +51,50 @@ class Repeats(NamedTuple):
     """The one of median time."""
     runs: tuple[RunProfile, ...]
 
-    def intervals(self) -> list[RepeatInterval]:
-        """Return the sentences of the run of median time, those that hold in most runs first."""
+    def intervals(self, run: RunProfile | None = None) -> list[RepeatInterval]:
+        """Return the sentences of a run, those that hold in most runs first.
+
+        Args:
+            run: one of the runs; default: that of median time.
+        """
+        shown = self.median if run is None else run
+        verdicts = {each.number: each.verdict().sentences for each in self.runs}
         told = [
-            RepeatInterval(each, *self._among(each)) for each in self.median.verdict().sentences
+            RepeatInterval(each, *_among(each, verdicts.values()))
+            for each in verdicts[shown.number]
         ]
         return sorted(told, key=lambda each: not each.is_sure)
+
+    def account_s(self) -> dict[str, tuple[float, float]]:
+        """Return the least and the greatest seconds of each part of the account.
+
+        They are averages over the processes, as in a sentence.
+        """
+        wholes = [run.ledger().account.whole() for run in self.runs]
+        scale = 1e9 * self.median.nprocs
+        return {
+            part: (min(each[part] for each in wholes) / scale, max(e[part] for e in wholes) / scale)
+            for part in PARTS
+        }
 
     def elapsed(self) -> str:
         """Return how long the runs took."""
         times = sorted(run.elapsed_s for run in self.runs)
         return f"{fmt.seconds(times[0])} to {fmt.seconds(times[-1])} in {len(times)} runs"
 
-    def _among(self, sentence: Sentence) -> tuple[float, float, int, int]:
-        """Return the least and greatest seconds of a sentence, and in how many runs it is."""
-        alike = [
-            each.seconds
-            for run in self.runs
-            for each in run.verdict().sentences
-            if (each.kind, each.node) == (sentence.kind, sentence.node)
-            and (each.who == sentence.who)
-        ]
-        return min(alike), max(alike), len(alike), len(self.runs)
+
+def _among(
+    sentence: Sentence, verdicts: Collection[Sequence[Sentence]]
+) -> tuple[float, float, int, int]:
+    """Return the least and greatest seconds of a sentence, and in how many verdicts it is."""
+    about = sentence.kind, sentence.node, sentence.who
+    alike = [
+        each.seconds
+        for told in verdicts
+        for each in told
+        if (each.kind, each.node, each.who) == about
+    ]
+    return min(alike), max(alike), len(alike), len(verdicts)
 
 
 def gathered(runs: Iterable[RunProfile]) -> list[Repeats]:
@@ -78,18 +103,38 @@ def gathered(runs: Iterable[RunProfile]) -> list[Repeats]:
     A script that calls ``bsplib.run`` several times has as many in each repeat: the first of
     one belongs to the first of the others.
     """
-    groups: defaultdict[tuple[object, ...], list[RunProfile]] = defaultdict(list)
+    listed = list(runs)
+    found = []
+    for positions in same_runs([run.run.repeat for run in listed]):
+        group = [listed[position] for position in positions]
+        found.append(Repeats(group[median([run.elapsed_s for run in group])], tuple(group)))
+    return found
+
+
+def same_runs(repeats: Sequence[tuple[int, int] | None]) -> list[list[int]]:
+    """Return the positions of runs that repeat each other, by which repeat each of them is."""
+    groups: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     passed: defaultdict[tuple[int, int], int] = defaultdict(int)
-    for run in runs:
-        repeat = run.run.repeat
+    for position, repeat in enumerate(repeats):
         if repeat is None:
-            groups["alone", run.number].append(run)
+            groups["alone", position].append(position)
             continue
-        groups["repeated", repeat[1], passed[repeat]].append(run)
+        groups["repeated", repeat[1], passed[repeat]].append(position)
         passed[repeat] += 1
-    return [Repeats(_median(group), tuple(group)) for group in groups.values()]
+    return list(groups.values())
 
 
-def _median(runs: Sequence[RunProfile]) -> RunProfile:
-    ordered = sorted(runs, key=lambda run: run.elapsed_s)
+def shown_run(runs: Sequence[Run]) -> int:
+    """Return the position of the run that is shown where one is: the last, or of its repeats one.
+
+    That is the one of median time.
+    """
+    groups = same_runs([run.repeat for run in runs])
+    (group,) = (each for each in groups if len(runs) - 1 in each)
+    return group[median([elapsed_s(runs[position]) for position in group])]
+
+
+def median(times: Sequence[float]) -> int:
+    """Return the position of the median of some times; of an even number the lower one."""
+    ordered = sorted(range(len(times)), key=lambda position: times[position])
     return ordered[(len(ordered) - 1) // 2]

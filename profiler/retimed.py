@@ -47,7 +47,8 @@ def retimed(run: Run, rates: Rates) -> Run:
         np.add.at(sub, account.owner[inside], lasted)
     records["sub"] = sub
     records.setflags(write=False)
-    return replace(run, records=records, lifetime=None, meta=run.meta | {"virtual_time": "priced"})
+    meta = run.meta | {"virtual_time": "priced"}
+    return replace(run, records=records, waits=None, lifetime=None, meta=meta)
 
 
 def _set_times(records: NDArray[np.void], rows: Ints, step: Ints, lasts: Ints, price: Ints) -> None:

@@ -76,17 +76,31 @@ class RunAccount:
     @cached_property
     def outside(self) -> Ints:
         """Time of each process outside its records: shape (parts, processes)."""
-        run, covered = self.run, self.sums.covered
-        outside = np.zeros((len(PARTS), run.nprocs), np.int64)
-        outside[ENDS] = self.elapsed_ns - covered
-        life = run.lifetime
-        if life is not None and life.returned is not None and life.collected is not None:
-            written = np.full(run.nprocs, max(life.returned - life.collected, 0))
-            outside[RECORDING], outside[ENDS] = taken(outside[ENDS], written)
-        if (outside < 0).any():
-            pid = int(outside[ENDS].argmin())
-            raise TraceError(
-                f"the records of process {pid} take {covered[pid]} ns, and the run only "
-                f"{self.elapsed_ns} ns: they overlap, so the trace is damaged"
-            )
-        return outside
+        return time_outside(self.run, self.sums.covered)
+
+
+def time_outside(run: Run, covered: Ints) -> Ints:
+    """Return the time of each process outside its records: shape (parts, processes).
+
+    Args:
+        run: the run.
+        covered: how much of the time of each process is in its records, and between them.
+
+    Raises:
+        TraceError: this is more than the run takes.
+    """
+    begin_ns, end_ns = span_of(run)
+    elapsed_ns = end_ns - begin_ns
+    outside = np.zeros((len(PARTS), run.nprocs), np.int64)
+    outside[ENDS] = elapsed_ns - covered
+    life = run.lifetime
+    if life is not None and life.returned is not None and life.collected is not None:
+        written = np.full(run.nprocs, max(life.returned - life.collected, 0))
+        outside[RECORDING], outside[ENDS] = taken(outside[ENDS], written)
+    if (outside < 0).any():
+        pid = int(outside[ENDS].argmin())
+        raise TraceError(
+            f"the records of process {pid} take {covered[pid]} ns, and the run only "
+            f"{elapsed_ns} ns: they overlap, so the trace is damaged"
+        )
+    return outside

@@ -26,6 +26,7 @@ from bsplib.profiler.kinds import (
     STEPS,
 )
 from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SUB_GROUPS, SYNC, WAIT
+from bsplib.profiler.mpi_words import SMALL_MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -248,11 +249,16 @@ def _of_computation(finding: Finding, ledger: Ledger) -> str:
     if finding.habit == ROTATING:
         who = "another process each time"
         return f"are lost waiting for {who} {where} (rotating straggler){computes}"
-    name = ProcessNames(ledger.callgraph.run)(finding.pids)
+    name, late = ProcessNames(ledger.callgraph.run)(finding.pids), _listed(finding.late)
     if finding.habit == ONE_OFF:
         once = f"most of it in {_superstep(finding)} for {name}"
-        return f"are lost waiting {where}, {once} (one-off straggler){computes}"
-    return f"are lost waiting for {name} {where} (fixed straggler{_branch(finding)}){computes}"
+        return f"are lost waiting {where}, {once} (one-off straggler{late}){computes}"
+    kind = f"fixed straggler{_branch(finding)}{late}"
+    return f"are lost waiting for {name} {where} ({kind}){computes}"
+
+
+def _listed(more: str) -> str:
+    return f", {more}" if more else ""
 
 
 def _of_bytes(finding: Finding, ledger: Ledger) -> str:
@@ -282,13 +288,21 @@ def _of_blocked(finding: Finding, ledger: Ledger) -> str:
     return f"pass while {who} blocked {where}{once} ({BLOCKED}: {why})"
 
 
+_NEEDLESS = {
+    STEPS: "move no bytes",
+    SMALL_MESSAGES: "send nothing, and could be one with the exchange before",
+}
+"""What supersteps are without which the program would do the same, by their kind."""
+
+
 def _of_supersteps(finding: Finding, ledger: Ledger) -> str:
     most = ", most of them" if finding.places > 1 else ""
-    none = f", {finding.needless} of which move no bytes" if finding.needless else ""
+    kind = SMALL_MESSAGES if finding.are_messages else finding.kind
+    none = f", {finding.needless} of which {_NEEDLESS[kind]}" if finding.needless else ""
     where = _where(finding, ledger.callgraph)
     count = fmt.counted(finding.count, "superstep")
     return (
-        f"are spent for the end of {count}{most} {where}, more than for their work ({STEPS}{none})"
+        f"are spent for the end of {count}{most} {where}, more than for their work ({kind}{none})"
     )
 
 

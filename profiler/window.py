@@ -15,7 +15,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.profiler.costs import GROUPS, group_columns, once
-from bsplib.recording.records import RECORD, TRAFFIC, Run
+from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
 from bsplib.recording.tables import Columns, joined
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ def restricted(run: Run, first: int, last: int) -> Run:
         return run
     position, records = reader.records(first, last + 1)
     traffic = reader.traffic(position, 0)
+    kept = np.zeros(len(run.table("records")), bool)
+    kept[position] = True
     return Run(
         run.nprocs,
         run.groups,
@@ -126,6 +128,7 @@ def restricted(run: Run, first: int, last: int) -> Run:
         steal_ns=run.steal_ns,
         measured=run.measured,
         samples=run.samples,
+        waits=waits_among(run, kept),
     )
 
 
@@ -140,6 +143,9 @@ def _as_rows(columns: Columns, dtype: np.dtype[np.void]) -> NDArray[np.void]:
 
 def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWindow]:
     """Yield the windows of a run, by rising supersteps; a short run has one.
+
+    One whose trace says itself who waited for whom has one, too, however long it is: that one
+    may have been in any superstep.
 
     Args:
         run: the run.
@@ -165,11 +171,25 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
             cast("Any", traffic),
             complete=run.complete,
             meta=run.meta,
+            waits=_waits_in(run, position, len(halo.records)),
         )
         part.derived.update(shared)
         if low >= first:
             yield RunWindow(part, len(halo.records), halo.steps, position)
         halo = _halo_after(run.nprocs, records, traffic)
+
+
+def _waits_in(run: Run, position: Ints, halo: int) -> NDArray[np.void] | None:
+    """Return the waits of a window for its own records, by their places in it."""
+    if run.waits is None:
+        return None
+    kept = np.zeros(len(run.table("records")), bool)
+    kept[position] = True
+    waits = waits_among(run, kept)
+    if waits is not None and halo:
+        for name in ("record", "behind"):
+            waits[name] += halo
+    return waits
 
 
 class _Halo(NamedTuple):
@@ -206,6 +226,7 @@ class _WindowReader:
         self._names = names
         self._records, self._traffic = run.table("records"), run.table("traffic")
         self.opened = _opened(run)
+        self._is_divided = run.waits is None
         self._low, self._high = self._spans(run)
         self._read: dict[int, tuple[Columns, Ints]] = {}
         self._callers = _ranges(self._traffic, lambda rows: rows["record"], ("record",))
@@ -245,7 +266,7 @@ class _WindowReader:
         The rows of a chunk are taken to be spread evenly over its supersteps.
         """
         rows, count = np.diff(self._records.bounds), len(self._records)
-        if count <= ROWS:
+        if count <= ROWS or not self._is_divided:
             return np.zeros(0, np.int64)
         density = rows / (self._high + 1 - self._low)
         places = np.concatenate([self._low, self._high + 1])

@@ -21,7 +21,7 @@ from bsplib.output_file import PAGE, PAGE_MARK, write_text
 from bsplib.profiler.compare.pairing import pairs_by_order
 from bsplib.webui.answers import ANSWERS, Json, Query
 from bsplib.webui.predicted import ShownModel, describe_model
-from bsplib.webui.traces import COMPARISON, Traces
+from bsplib.webui.traces import COMPARISON, REPEATS, Traces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,6 +134,9 @@ def saved_answers(traces: Traces) -> Json:
     for about in overview:
         for number in range(len(about["runs"])):
             opened = traces.run(about["id"], number)
+            if opened.run.repeat is not None:
+                address = address_of(about["id"], number, REPEATS, {})
+                found[address] = traces.answer(about["id"], number, REPEATS, {})
             for name, answer in ANSWERS.items():
                 for query in answer.saved(opened):
                     address = address_of(about["id"], number, name, query)

@@ -14,11 +14,10 @@ from bsplib.errors import UsageError
 from bsplib.experiments.formula import postfix
 from bsplib.profiler import format as fmt
 from bsplib.profiler.dot import LayoutError
-from bsplib.profiler.models.nodes.laws import Law, Where
+from bsplib.profiler.models.nodes.laws import EXACT, Law, Where
 from bsplib.profiler.models.nodes.memory import HUGE, LARGER_ARRAYS, exchanged_in_runs
 from bsplib.profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
 from bsplib.profiler.models.nodes.settle import words
-from bsplib.profiler.models.nodes.stages import chooses, of_stages
 from bsplib.profiler.models.nodes.terms import in_stages
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.models.prices import recorded_machine, slowdowns_here
@@ -85,10 +84,7 @@ def describe_model(shown: ShownModel) -> Json:
             {
                 "nodes": [number[name] for name in each.chain],
                 "pattern": each.pattern,
-                "laws": {
-                    quantity: _law(law, has_stages=chooses(model.nodes[each.chain[-1]]))
-                    for quantity, law in each.laws.items()
-                },
+                "laws": {quantity: _law(law) for quantity, law in each.laws.items()},
                 "texts": {
                     quantity: fmt.visible(each.law(quantity).text)
                     for quantity in ("supersteps", "h", "comp")
@@ -155,22 +151,18 @@ def _curves(machine: Machine | None) -> list[Json]:
     ]
 
 
-def _law(law: Law, *, has_stages: bool) -> Json:
-    """Return a law: its pieces, and what is said where it has no value.
-
-    ``stages`` are the bounds of each piece that move with l / g of the Machine, if it has any.
-    """
-    stages = of_stages(law) if has_stages else []
+def _law(law: Law) -> Json:
+    """Return a law: its pieces, and what is said where it has no value."""
     return {
         "kind": law.kind,
         "pieces": [
             {
                 "forms": [_form(form) for form in piece.forms],
+                "shared": [form.shared if law.kind == EXACT else "" for form in piece.forms],
                 "where": [_where(where) for where in piece.where],
             }
             for piece in law.pieces
         ],
-        "stages": [[_where(where) for where in bounds] for bounds in stages],
         "reach": list(astuple(law.reach)),
         "why": fmt.visible(law.why),
         "settle": fmt.visible(words(law.settle)),

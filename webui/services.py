@@ -7,6 +7,7 @@ markup.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ MAX_SLICES = 2**17
 those of one node or edge (see ``describe_pies``)."""
 MOST_LISTED_PROCESSES = 4096
 """Greatest number of processes of which each part of the account is given."""
+MOST_CAUSES = 3
+"""So many causes of each part of the account are given."""
 MOST_LAID_OUT = 300
 """Greatest number of nodes for which dot is used; the page lays out larger graphs itself."""
 MOST_LINES = 600
@@ -89,12 +92,14 @@ def describe_graph(callgraph: CallGraph, rates: Rates | None = None) -> Json:
 def describe_account(ledger: Ledger) -> Json:
     """Return what the elapsed time was used for, in seconds on average over the processes.
 
-    Each part has its seconds in the whole run, at each origin, and by process.
+    Each part has its seconds in the whole run, at each origin, and by process; and its greatest
+    causes: the places at which processes wait for others, or are blocked, and for whom.
     """
     account, run = ledger.account, ledger.callgraph.run
     scale = 1e9 * run.nprocs
     by_process = account.by_process()
     at_origins = account.sums.by_origin
+    causes = _causes(ledger)
     return {
         "elapsed_s": ledger.elapsed_s,
         "parts": [
@@ -104,11 +109,23 @@ def describe_account(ledger: Ledger) -> Json:
                 "seconds": int(mine.sum()) / scale,
                 "origins": (there / scale).tolist(),
                 "processes": (mine / 1e9).tolist() if run.nprocs <= MOST_LISTED_PROCESSES else [],
+                "causes": causes[name],
             }
             for name, mine, there in zip(PARTS, by_process, at_origins, strict=True)
         ],
         "efficiency": ledger.efficiencies._asdict(),
     }
+
+
+def _causes(ledger: Ledger) -> defaultdict[str, list[Json]]:
+    """Return by part the places and processes that cause it, the greatest first."""
+    number = {node: position for position, node in enumerate(ledger.callgraph.graph)}
+    scale, found = 1e9 * ledger.callgraph.run.nprocs, defaultdict[str, list[Json]](list)
+    for finding in ledger.findings:
+        if finding.chain and len(found[finding.part]) < MOST_CAUSES:
+            cause = {"node": number[finding.chain[-1]], "who": list(finding.pids)}
+            found[finding.part].append(cause | {"seconds": finding.ns / scale})
+    return found
 
 
 def describe_verdict(ledger: Ledger) -> Json:
@@ -157,6 +174,7 @@ def describe_head(run: Run | RunHead) -> Json:
         **{key: _meta(run, key) for key in keys},
         "nprocs": run.nprocs,
         "complete": run.complete,
+        "repeat": run.repeat,
     }
 
 

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bsplib.profiler.account import PARTS
 from bsplib.profiler.heatmap import LAYERS, Heatmap
+from bsplib.profiler.rates import rates_of_run
+from bsplib.profiler.spending import Spending
 from bsplib.webui.opened import AddressError, OpenRun, number_in
 from bsplib.webui.through import records_through
 
@@ -30,39 +33,46 @@ Json = dict[str, Any]
 MOST_ROWS = 128
 """Greatest number of rows of a window on a served page."""
 SAVED_ROWS = 48
-SAVED_COLUMNS = 200
-"""Greatest size of the windows that a saved page contains."""
+SAVED_CELLS = 4000
+SAVED_COLUMNS = 200, 1600
+"""How many rows the windows of a saved page have at most; about how many cells, and how many
+columns at least and at most. ``heatdata.js`` computes the same."""
 MOST_RANGES = 1000
 """Greatest number of ranges of supersteps by which a node is marked."""
 
 _UNITS = {"h": ("h", "over_h"), "time": ("comp", "comm", "idle", "waiting", "over")}
 """The layers with a common unit: bytes, and seconds."""
 _MOST = 2**16 - 1
+_MOST_SHARE = 2**8 - 1
 
 
 def timeline(opened: OpenRun, query: Mapping[str, str]) -> Json:
     """Return a window: ``axis``, ``low``, ``high`` (supersteps, or seconds) and ``columns``.
 
     Without ``low`` and ``high`` the window is the whole run; ``rows`` is the greatest number
-    of rows.
+    of rows. With ``parts`` it also says what cells were used for, by the parts of the account.
 
     Raises:
         QueryError: a value of the query means nothing.
     """
     rows = number_in(query, "rows") or MOST_ROWS
-    columns = number_in(query, "columns") or SAVED_COLUMNS
+    columns = number_in(query, "columns") or SAVED_COLUMNS[0]
     axis = query.get("axis", "superstep")
     if axis not in AXES:
         raise AddressError(f"axis is {axis[:40]!r}: give {' or '.join(AXES)}.")
     window_of, unit = AXES[axis]
     heatmap = _heatmap(opened, min(rows, MOST_ROWS))
     window = window_of(heatmap, query, columns)
-    return describe(opened.callgraph(opened.whole(query)), heatmap, window, unit)
+    described = describe(opened.callgraph(opened.whole(query)), heatmap, window, unit)
+    return described | (_parts(opened, heatmap, window, axis) if number_in(query, "parts") else {})
 
 
-def saved(opened: OpenRun) -> Iterable[Mapping[str, str]]:  # noqa: ARG001  # every run alike
+def saved(opened: OpenRun) -> Iterable[Mapping[str, str]]:
     """Return the queries of a saved page: coarse windows of the whole run, by both axes."""
-    size = {"columns": str(SAVED_COLUMNS), "rows": str(SAVED_ROWS)}
+    rows = min(SAVED_ROWS, opened.run.nprocs)
+    least, most = SAVED_COLUMNS
+    columns = min(max(SAVED_CELLS // rows, least), most)
+    size = {"columns": str(columns), "rows": str(SAVED_ROWS), "parts": "1"}
     return [{"axis": axis, **size} for axis in AXES]
 
 
@@ -82,7 +92,8 @@ def describe(callgraph: CallGraph, heatmap: Heatmap, window: Window, unit: float
         "block": heatmap.block,
         "rows": heatmap.rows,
         "total": heatmap.steps.count,
-        "ended_s": heatmap.steps.ended_ns / 1e9,
+        "begin_s": heatmap.begin_ns / 1e9,
+        "end_s": heatmap.end_ns / 1e9,
         "edges": (window.edges * unit).tolist(),
         "supersteps": [float(f"{count:.6g}") for count in window.supersteps],
         "first": window.first.tolist(),
@@ -100,6 +111,21 @@ def _heatmap(opened: OpenRun, rows: int) -> Heatmap:
     return opened.once(f"heatmap of {rows} rows", lambda: Heatmap(opened.run, most_rows=rows))
 
 
+def _parts(opened: OpenRun, heatmap: Heatmap, window: Window, axis: str) -> Json:
+    """Return by part of the account which share of each cell it is, in 8 bits and base 64."""
+    rates = opened.once("rates", lambda: rates_of_run(opened.run))
+    run, steps, block = opened.run, heatmap.steps, heatmap.block
+    name = f"spending of {heatmap.rows} rows"
+    spending = opened.once(name, lambda: Spending(run, rates, steps, block))
+    by = spending.by_time if axis == "time" else spending.by_superstep
+    amounts = by(window.edges)
+    totals = amounts.sum(axis=1, keepdims=True)
+    shares = np.rint(amounts / np.where(totals > 0, totals, 1) * _MOST_SHARE).astype(np.uint8)
+    by_row = np.ascontiguousarray(shares.transpose(1, 2, 0))
+    texts = (base64.b64encode(each.tobytes()).decode("ascii") for each in by_row)
+    return {"parts": dict(zip(PARTS, texts, strict=True))}
+
+
 def _by_superstep(heatmap: Heatmap, query: Mapping[str, str], columns: int) -> Window:
     low, high = number_in(query, "low"), number_in(query, "high")
     return heatmap.by_superstep(low or 0, heatmap.steps.count if high is None else high, columns)
@@ -107,8 +133,9 @@ def _by_superstep(heatmap: Heatmap, query: Mapping[str, str], columns: int) -> W
 
 def _by_time(heatmap: Heatmap, query: Mapping[str, str], columns: int) -> Window:
     low_s, high_s = _seconds_in(query, "low"), _seconds_in(query, "high")
-    high_ns = heatmap.steps.ended_ns if high_s is None else high_s * 1e9
-    return heatmap.by_time((low_s or 0) * 1e9, high_ns, columns)
+    low_ns = heatmap.begin_ns if low_s is None else low_s * 1e9
+    high_ns = heatmap.end_ns if high_s is None else high_s * 1e9
+    return heatmap.by_time(low_ns, high_ns, columns)
 
 
 AXES = {"superstep": (_by_superstep, 1), "time": (_by_time, 1e-9)}
@@ -120,8 +147,8 @@ def _seconds_in(query: Mapping[str, str], key: str) -> float | None:
         value = float(query[key]) if key in query else None
     except ValueError:
         value = np.nan
-    if value is not None and not 0 <= value < np.inf:
-        raise AddressError(f"{key} is {query[key][:40]!r}: give seconds that are not negative.")
+    if value is not None and not abs(value) < np.inf:
+        raise AddressError(f"{key} is {query[key][:40]!r}: give seconds.")
     return value
 
 

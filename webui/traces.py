@@ -23,6 +23,7 @@ from bsplib.recording.trace import read_heads, read_trace
 from bsplib.webui import services
 from bsplib.webui.answers import ANSWERS
 from bsplib.webui.opened import AddressError, OpenRun
+from bsplib.webui.repeats import describe_repeats, opening_run
 
 if TYPE_CHECKING:
     import os
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-COMPARISON = "compare"
-"""The answer that is about two runs: the one of the address, and the one of the query."""
+COMPARISON, REPEATS = "compare", "repeats"
+"""The answers that are about several runs: the one of the address with the one of the query, or
+with its repeats."""
 
 _KEPT_ANSWERS = 64
 
@@ -120,14 +122,21 @@ class Traces:
             facts = self._facts(trace_id, source)
         except (BspError, OSError) as error:
             why = fmt.visible(str(error).replace(str(source.path), source.name))
-            return {**about, "title": about["name"], "runs": [], "error": why}
-        kept = ("nprocs", "backend", "elapsed_s", "started", "complete")
+            return {**about, "title": about["name"], "runs": [], "opening": 0, "error": why}
+        kept = ("nprocs", "backend", "elapsed_s", "started", "complete", "repeat")
         runs = [
             {"title": f"run {number}", **{key: fact[key] for key in kept}}
             for number, fact in enumerate(facts, start=1)
         ]
         title = (facts[0]["program"] or "") if facts else "no runs"
-        return {**about, "title": title, "runs": runs, "error": None}
+        opening = self._opening(trace_id, source)
+        return {**about, "title": title, "runs": runs, "opening": opening, "error": None}
+
+    def _opening(self, trace_id: str, source: _Source) -> int:
+        """Return the number of the run with which a trace opens."""
+        if source.runs is None and source.heads is not None:
+            return opening_run(source.heads)
+        return opening_run([opened.run for opened in self.runs(trace_id)])
 
     def _facts(self, trace_id: str, source: _Source) -> list[Json]:
         """Return what is known of the runs of a trace; of a file that is not read yet, less."""
@@ -181,7 +190,7 @@ class Traces:
         Args:
             trace_id: id of the trace.
             number: number of the run in the trace, from 0.
-            name: ``COMPARISON``, or a name in ``bsplib.webui.answers.ANSWERS``.
+            name: ``COMPARISON``, ``REPEATS``, or a name in ``bsplib.webui.answers.ANSWERS``.
             query: the query of the address.
 
         Raises:
@@ -189,13 +198,13 @@ class Traces:
             QueryError: a value of the query means nothing.
             BspError: the answer cannot be computed, for a run that is too large for example.
         """
-        opened = self.run(trace_id, number)
-        if name != COMPARISON and name not in ANSWERS:
+        self.run(trace_id, number)  # that there is one
+        if name not in {COMPARISON, REPEATS, *ANSWERS}:
             raise IndexError(f"a run has no {name[:40]!r}; it has {', '.join(ANSWERS)}")
         key = (trace_id, str(number), name, *(f"{k}={query[k]}" for k in sorted(query)))
         with self._lock:
             known = self._answers.pop(key, None)
-        made = self._made(name, opened, query) if known is None else known
+        made = self._made(trace_id, number, name, query) if known is None else known
         if name not in ANSWERS or ANSWERS[name].kept:
             with self._lock:
                 self._answers[key] = made
@@ -205,9 +214,14 @@ class Traces:
             raise made
         return made
 
-    def _made(self, name: str, opened: OpenRun, query: Mapping[str, str]) -> Json | BspError:
+    def _made(
+        self, trace_id: str, number: int, name: str, query: Mapping[str, str]
+    ) -> Json | BspError:
         """Return an answer, or the error that is the answer, so that both are computed once."""
+        opened = self.run(trace_id, number)
         try:
+            if name == REPEATS:
+                return describe_repeats(self.runs(trace_id), number, query)
             if name == COMPARISON:
                 return describe_comparison(self.run(*run_named(query)), opened, query)
             return ANSWERS[name].make(opened, query)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from statistics import median
 
+import bsplib
 from bsplib.apps.fourier.experiment import printed_predictions
+from bsplib.apps.papers import seeds
 from bsplib.apps.papers.gonzalez import TABLE_3
 from bsplib.apps.papers.msteps.model import error_percent, fft_time
 from bsplib.apps.papers.msteps.platforms import CONSTANTS, PVM, VALUES
 from bsplib.apps.papers.speedup import buffers
 from bsplib.apps.papers.speedup.laws import fit_parts
-from bsplib.apps.papers.speedup.overheads import BARRIER, CREATION
+from bsplib.apps.papers.speedup.overheads import (
+    BARRIER,
+    BARRIER_PVM_MS,
+    CREATION,
+    CREATION_PVM_MS,
+)
 from bsplib.apps.papers.speedup.runs import time_of
 from bsplib.apps.papers.speedup.terms import (
     ALONE,
@@ -28,13 +34,12 @@ from bsplib.apps.papers.speedup.terms import (
 from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
 from bsplib.apps.papers.steady.model import ALGORITHMS, merge_sort_table
 from bsplib.apps.papers.steady.model import SteadySetting as Capacities
-from bsplib.apps.sql.generate import PAPER_SIZE, Generator
+from bsplib.apps.papers.where_pays import greatest_l
 from bsplib.apps.sql.paper import IMBALANCE_LESS, PAPER, TABLE_1, total_gain
-from bsplib.apps.sql.plan import EXPERIMENTAL, STAGES
-from bsplib.apps.sql.scan import BLOCK
-from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StageFigures, StorySetting, tell
-from bsplib.apps.sql.story_table import by_balance, gain, imbalance_change, printed_by_balance
-from bsplib.machine import load_machine
+from bsplib.apps.sql.plan import STAGES
+from bsplib.apps.sql.story import STORY_SIZE
+from bsplib.apps.sql.story_table import printed_by_balance
+from bsplib.profiler import format as fmt
 
 JARVIS, GONZALEZ, RODA = "Jarvis et al. 2002", "Gonzalez et al.", "Roda et al. 1999"
 CHITTOR, SHI = "Chittor 1995", "Shi"
@@ -90,6 +95,21 @@ def _jarvis() -> Iterator[Item]:
         share,
         remark,
         "bsplib.apps.sql",
+    )
+    yield Item(
+        *(JARVIS, "Figure 8", "computation of the sample's sort on one process", "7% | 0%"),
+        *(f"{round(100 / 16)}% | 0%", "1/p, since one of 16 processes sorts it", "bsplib.apps.sql"),
+    )
+    yield Item(
+        *(JARVIS, "Figure 3", "computation that two leaves leave to their caller", "4.73 s"),
+        *(f"{1.35 + 3.38:.2f} s", "", "bsplib.apps.broadcast"),
+    )
+    row = TABLE_1["SGI Origin 2000"][8]
+    sgi = 100 * (1 - row.optimised / row.original)
+    why = "half a percent is rounded up in print"
+    yield Item(
+        *(JARVIS, "Table 1", "gain at p = 8, SGI Origin 2000", "13%", f"{sgi:.1f}%", why),
+        "bsplib.apps.sql.paper",
     )
     for machine, rows in TABLE_1.items():
         printed = {"Cray T3E": "17%", "Cray T3D": "18%", "SGI Origin 2000": "19%"}.get(machine)
@@ -147,6 +167,21 @@ def _chittor() -> Iterator[Item]:
         ours = f"{line.each:.2f} P + {line.start:.1f}"
         why = "the line through the printed times; our runs use it"
         yield Item(CHITTOR, table, what, printed, ours, why, "bsplib.apps.papers.speedup.overheads")
+    for table, what, times in (
+        ("Table 1", "creation of processes on PVM", CREATION_PVM_MS),
+        ("Table 2", "barrier on PVM", BARRIER_PVM_MS),
+    ):
+        line = fit_parts(times)
+        ours = f"{line.each:.1f} P + {line.start:.0f} ms"
+        printed = f"{', '.join(map(str, times.values()))} ms at P = {', '.join(map(str, times))}"
+        why = "the line through the printed times"
+        yield Item(CHITTOR, table, what, printed, ours, why, "bsplib.apps.papers.speedup.overheads")
+    slow = max(n for n in (2**k for k in range(4, 18)) if PRINTED_PVM.roll_off(n, 16) == 1)
+    why = "the greatest power of two for which equation 17 has its least time at P = 1"
+    yield Item(
+        *(CHITTOR, "chapter 6", "PVM: best speedup at P = 1 until", "about N = 8192"),
+        *(f"N = {slow}", why, "bsplib.apps.papers.speedup.terms"),
+    )
     cost = f"{cost_of(range(1, 11), range(1, 4), 2):.1%}"
     yield Item(
         CHITTOR,
@@ -230,6 +265,12 @@ def virtual(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
 
     Source: Chittor 1995, chapter 5.
     """
+    ours = ", ".join(f"{figure_1(oblivious=way):.0f} w" for way in (True, False))
+    why = "if the first exchange is one way; in print it may be both ways, which takes 6 w, too"
+    yield Item(
+        *(GONZALEZ, "Figure 1", "oblivious, and with global syncs", "5 w, 6 w", ours, why),
+        "bsplib.apps.papers.items",
+    )
     times = {p: time_of(1024, p) for p in (1, 2, 4, 8, 16, 32, 64, 128, 512)}
     least = min(times, key=times.__getitem__)
     why = "Multi did not run 512 processors; the costs of a key are ours, and so is the roll-off"
@@ -258,64 +299,124 @@ def virtual(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
     advance()
 
 
+def figure_1(*, oblivious: bool, one_way: bool = True) -> float:
+    """Return how many w two processes take whose loads of w and 2 w change over.
+
+    Args:
+        oblivious: whether supersteps end obliviously.
+        one_way: whether only the process with the lesser load sends first.
+
+    Source: Gonzalez et al., Figure 1.
+    """
+    unit = 1e-3
+    machine = f"ideal:g={unit},l=0"
+    times = bsplib.run(_loads, unit, oblivious, one_way, nprocs=2, backend="sim", machine=machine)
+    return max(times) / unit
+
+
+def _loads(bsp: bsplib.Group, unit: float, oblivious: bool, one_way: bool) -> float:
+    """Compute w or 2 w and exchange a byte, which takes w; then the other way round."""
+    first = bsp.pid == 0
+    bsp.charge(unit if first else 2 * unit)
+    if first or not one_way:
+        bsp.send(1 - bsp.pid, b"x")
+    _end(bsp, oblivious, int(not first or not one_way))
+    bsp.charge(2 * unit if first else unit)
+    bsp.send(1 - bsp.pid, b"x")
+    _end(bsp, oblivious, 1)
+    return bsp.time()
+
+
+def _end(bsp: bsplib.Group, oblivious: bool, expected: int) -> None:
+    if oblivious:
+        bsp.oblsync(expected)
+    else:
+        bsp.sync()
+
+
 VIRTUAL_PARTS = 3
 
 
-def story(advance: Callable[[], object] = lambda: None) -> Iterator[Item]:
-    """Yield the balances of the SQL story, from runs on virtual processors: half a minute.
-
-    Args:
-        advance: is called after each of its four stages.
+def story() -> Iterator[Item]:
+    """Yield the balances and gains of the SQL story, from runs with several seeds.
 
     Source: Jarvis et al. 2002, section 4.
     """
-    generator = Generator(STORY_SIZE, STORY_SEED, 0.0, STORY_SIZE // 4)
-    block = BLOCK * STORY_SIZE // PAPER_SIZE
-    setting = StorySetting(generator, 16, load_machine("shared-memory"), block, EXPERIMENTAL)
-    with tempfile.TemporaryDirectory(prefix="bsp-papers-") as folder:
-        told = tell(setting, Path(folder), advance)
-    why = "keys and factor are not printed; chosen so that the imbalance before is alike"
-    for found in told:
-        for name, title in _BALANCES.items():
-            printed = getattr(PAPER[found.stage], name)
-            if printed is not None:
-                ours = "{}% | {}%".format(*getattr(found, name).percentages())
-                what = f"{STAGES[found.stage].title}: {title}"
-                shown = f"{printed[0]}% | {printed[1]}%"
-                yield Item(
-                    JARVIS, "Figures 5 to 9", what, shown, ours, why, "bsplib.apps.sql.story"
-                )
-    yield from _gains({each.stage: each for each in told}, setting)
+    rows = seeds.read()
+    stages = seeds.by_stage(rows)
+    count = len(stages["original"])
+    why = f"median and range over {count} seeds; keys and factor are not printed"
+    for stage, name, printed in _printed_balances():
+        found = [row.balances[name] for row in stages[stage]]
+        ours = " | ".join(seeds.spread(each) for each in zip(*found, strict=True))
+        shown = f"{printed[0]}% | {printed[1]}%"
+        what = f"{STAGES[stage].title}: {_BALANCES[name]}"
+        yield Item(JARVIS, "Figures 5 to 9", what, shown, ours, why, _SEEDS)
+    yield from _gains(stages)
+    yield from _by_sort(rows, count)
 
 
-def _gains(told: dict[str, StageFigures], setting: StorySetting) -> Iterator[Item]:
-    """Yield the gains of the stages: print has one of each."""
-    place = "bsplib.apps.sql.story_table"
-    change = imbalance_change(told["original"], told["balanced"])
+_SEEDS = "bsplib.apps.papers.seeds"
+
+
+def _printed_balances() -> Iterator[tuple[str, str, tuple[int, int]]]:
+    """Yield stage, name and figures of all balances in print."""
+    for stage, printed in PAPER.items():
+        for name in _BALANCES:
+            balance = getattr(printed, name)
+            if balance is not None:
+                yield stage, name, balance
+
+
+def _gains(stages: dict[str, list[seeds.StageRow]]) -> Iterator[Item]:
+    """Yield what balanced input gains: print has one of each."""
+    pairs = list(zip(stages["original"], stages["balanced"], strict=True))
+    changes = [100 * (now.imbalance_h / before.imbalance_h - 1) for before, now in pairs]
     why = "in ours balanced rows need fewer moves in the queries, which print does not tell"
     yield Item(
-        JARVIS,
-        "section 4.1",
-        "imbalance by balanced input",
-        f"-{IMBALANCE_LESS}",
-        change,
-        why,
-        place,
+        *(JARVIS, "section 4.1", "imbalance by balanced input", f"-{IMBALANCE_LESS}"),
+        *(seeds.spread(changes, "+"), why, _SEEDS),
     )
-    gained = f"{by_balance(told['original'], told['balanced']):.0%}"
-    whole = gain(told["original"].queries_h, told["balanced"].queries_h)
-    why = f"26% of the 46% that (54% | 21%) lacks; ours is {whole} with what is moved less, too"
+    gained = [100 * now.gain_by_balance(before) for before, now in pairs]
+    whole = seeds.spread([100 * (1 - now.queries_h / before.queries_h) for before, now in pairs])
+    why = (
+        f"derived and not printed: 26% of the 46% that (54% | 21%) lacks; ours is {whole} with "
+        "what is moved less, too"
+    )
     yield Item(
         *(JARVIS, "section 4.1", "gain in h of the queries by balance"),
-        *(f"{printed_by_balance():.0%}", gained, why, place),
+        *(f"{printed_by_balance():.0%}, derived", seeds.spread(gained), why, _SEEDS),
     )
+
+
+def _by_sort(rows: list[seeds.StageRow], count: int) -> Iterator[Item]:
+    """Yield the gains of the sorts on several Machines, and where the bitonic sample pays."""
+    machines = seeds.machines()
     for stage, what in (("theoretical", "theory's factor"), ("bitonic", "the bitonic sample")):
-        ours = gain(told["balanced"].sort_s, told[stage].sort_s)
-        why = (
-            f"time in print; ours is the cost on {setting.machine.label}, whose g and l are its own"
-        )
+        gained = {name: seeds.gains(rows, stage, machine) for name, machine in machines.items()}
+        ours = "; ".join(f"{name}: {seeds.spread(each, '+')}" for name, each in gained.items())
         printed = PAPER[stage].sort_gain
-        yield Item(JARVIS, "section 4.3", f"gain of the sort by {what}", printed, ours, why, place)
+        sign = 1 if float(printed.rstrip("%")) > 0 else -1
+        middles = {name: sign * round(median(each)) for name, each in gained.items()}
+        other = [name for name, each in middles.items() if each < 0]
+        none = [name for name, each in middles.items() if not each]
+        turns = f"turned round on {', '.join(other)}" if other else "its sign is that of print"
+        turns += f", none on {', '.join(none)}" if none else ""
+        why = f"time in print, w + g h + l in ours, {count} seeds; {turns}"
+        yield Item(
+            *(JARVIS, "section 4.3", f"gain of the sort by {what}", printed, ours, why, _SEEDS)
+        )
+    for name, machine in machines.items():
+        limits = [greatest_l(machine, p, STORY_SIZE) for p in _MAP]
+        ours = ", ".join(fmt.seconds(limit) for limit in limits)
+        own = fmt.seconds(machine.need("l"))
+        why = f"a map in g, l and p, which print does not have; its own l is {own}"
+        what = f"bitonic sample pays up to l =, p = {', '.join(map(str, _MAP))}, {name}"
+        place = "bsplib.apps.papers.where_pays"
+        yield Item(JARVIS, "section 4.3", what, "not printed", ours, why, place)
+
+
+_MAP = (4, 8, 16, 32, 64)
 
 
 _BALANCES = {
@@ -329,6 +430,21 @@ _BALANCES = {
 MISSING = (
     NotComputed(
         JARVIS, "seconds of Table 1", "the program is not printed; bsplib.apps.sql table1 has gains"
+    ),
+    NotComputed(
+        JARVIS,
+        "communication (92% | 89%) of Figure 9",
+        "a superstep ends for all virtual processors at once, so theirs is even",
+    ),
+    NotComputed(
+        JARVIS,
+        "h (71% | 56%) of elim_dup0, section 4.2",
+        "its query is not printed; no query here eliminates duplicates by a sort of their own",
+    ),
+    NotComputed(
+        JARVIS,
+        "(60% | 48%) and (49% | 15%) of Figure 7",
+        "of a sort whose keys and factor are not printed; stages 6 and 7 of ours are in the table",
     ),
     NotComputed(JARVIS, "Figures 3 and 4", "screens; make demo draws the call graph of Figure 3"),
     NotComputed(GONZALEZ, "times of Table 3", "of their T3E; --full predicts and measures ours"),

@@ -24,9 +24,10 @@ def run(
     as_json: Path | None,
     markdown: Path | None,
     measured: Path | None,
+    seeds: Path | None = None,
     force: bool = False,
 ) -> None:
-    """Compute all entries, print them, and write them.
+    """Compute all entries, print them, and write them; or run the stages of the SQL story anew.
 
     Args:
         everything: whether to measure this computer, too.
@@ -34,13 +35,18 @@ def run(
         as_json: file for a JSON document.
         markdown: file for the page of the documentation.
         measured: file for the table of what was measured.
+        seeds: file for what the stages of the SQL story do with each seed; then nothing else is
+            computed.
         force: replace files that exist.
 
     Raises:
         UsageError: a file cannot be written.
-        MissingExtraError: pyarrow, which the queries need, is not installed.
+        MissingExtraError: pyarrow, which the queries of the story need, is not installed.
     """
-    need("pyarrow")
+    if seeds is not None:
+        need("pyarrow")
+        _write(seeds, _told_by_seeds(), force=force)
+        return
     same, own = collected(everything=everything)
     items = same + own
     Console().print(show.as_table(items))
@@ -50,11 +56,25 @@ def run(
     )
     for path, text, told in written:
         if path is not None:
-            try:
-                write_text(path, text(told), PAGE if path == html else None, force=force)
-            except OSError as error:
-                raise UsageError(f"papers: {path} cannot be written: {error.strerror}") from None
-            Console().print(f"wrote {path}", highlight=False, soft_wrap=True)
+            _write(path, text(told), is_page=path == html, force=force)
+
+
+def _write(path: Path, text: str, *, is_page: bool = False, force: bool) -> None:
+    try:
+        write_text(path, text, PAGE if is_page else None, force=force)
+    except OSError as error:
+        raise UsageError(f"papers: {path} cannot be written: {error.strerror}") from None
+    Console().print(f"wrote {path}", highlight=False, soft_wrap=True)
+
+
+def _told_by_seeds() -> str:
+    """Run all stages with each seed, with a progress bar, and return the file."""
+    from bsplib.apps.papers import seeds  # noqa: PLC0415  # needs an extra
+
+    done, parts = count(1), seeds.SEEDS * len(STAGES)
+    with drawn("running the stages of the SQL story") as told:
+        rows = seeds.measure(range(seeds.SEEDS), lambda: told(next(done) / parts))
+    return seeds.as_text(rows)
 
 
 def collected(*, everything: bool = False) -> tuple[list[Item], list[Item]]:
@@ -67,14 +87,14 @@ def collected(*, everything: bool = False) -> tuple[list[Item], list[Item]]:
         Entries that are the same everywhere, and those that were measured.
     """
     items, measured, done = list(quick()), list[Item](), count(1)
-    parts = VIRTUAL_PARTS + len(STAGES) + everything * PARTS
+    parts = VIRTUAL_PARTS + everything * PARTS
     with drawn("running programs on virtual processors") as told:
 
         def advance() -> None:
             told(next(done) / parts)
 
         items += virtual(advance)
-        items += story(advance)
+        items += story()
         if everything:
             measured += here(advance)
     return items, measured

@@ -104,7 +104,9 @@ def as_markdown(items: Sequence[Item]) -> str:
         "",
         "Written by `bsp papers --force --markdown docs/papers.md`; `--full` adds what is "
         "measured on the computer at hand. What is not computed from printed constants is from "
-        "runs on virtual processors, which take the same time everywhere.",
+        "runs on virtual processors, which take the same time everywhere. The stages of the SQL "
+        "paper were run with several seeds by `bsp papers --seeds apps/papers/seeds.csv`; their "
+        "rows have the median, the least and the greatest.",
         "",
         *_markdown(_TITLES, [_cells(item) for item in items]),
         "",

@@ -64,6 +64,21 @@ def sample_sizes(sizes: Sequence[int], factor: float, nprocs: int) -> list[int]:
     return [min(length, -(-length * total // size)) for length in sizes]
 
 
+def samples_between(factor: float, size: int, nprocs: int) -> float:
+    """Return how many samples lie between two pivots, as if they came from endless keys.
+
+    The more of the keys are in the sample, the less is left to chance: of n keys, m of which are
+    in the sample, the variance is 1 - m/n of that of endless keys.
+
+    Args:
+        factor: s.
+        size: n.
+        nprocs: p.
+    """
+    drawn = min(max(math.ceil(factor * nprocs**2), 1), size)
+    return math.inf if drawn == size else drawn / nprocs / (1 - drawn / size)
+
+
 class Factor(click.ParamType):
     """An oversampling factor: a number above 0, such as 64 or 0.25, or ``theory``."""
 

@@ -62,6 +62,7 @@ from bsplib.apps.sorting.oversampling import (
     Factor,
     factor_of,
     sample_sizes,
+    samples_between,
     theoretical_oversampling,
 )
 from bsplib.apps.sorting.pivots import Sample, cut, in_order, regular, sample_at
@@ -77,6 +78,16 @@ THEORY = {
     "oversampling": lambda options: theoretical_oversampling(options["size"], options["nprocs"])
 }
 """What theory demands of options, for ``bsp tune``."""
+THEORY_MEANS = {
+    "oversampling": "with it the chance that any process gets more than 1.1 times its share is at "
+    "most one in a million, whatever the samples cost, while the best value weighs their cost"
+}
+SAMPLES = {
+    "oversampling": lambda options: samples_between(
+        options["oversampling"], options["size"], options["nprocs"]
+    )
+}
+"""How many samples lie between two pivots, for ``bsp tune``."""
 
 
 @dataclass(frozen=True)

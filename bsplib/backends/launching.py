@@ -128,6 +128,15 @@ class Moved(NamedTuple):
     """How many of the bytes that leave it go through memory new to it."""
 
 
+class Before(NamedTuple):
+    """What came before a superstep ends; see :class:`bsplib.machine.measured.HRelation`."""
+
+    wait_ns: int = 0
+    """From the first to the last arrival of the group."""
+    apart_ns: int = 0
+    """From the last sync of the group to the last arrival."""
+
+
 class Prices(Protocol):
     """What communication costs in virtual time."""
 
@@ -135,7 +144,11 @@ class Prices(Protocol):
     def asks_for_calls(self) -> bool:
         """Whether the prices depend on the number of calls."""
 
-    def empty(self, nprocs: int) -> float:
+    @property
+    def has_state(self) -> bool:
+        """Whether the prices depend on what came before."""
+
+    def empty(self, nprocs: int, before: Before) -> float:
         """Return the seconds of a superstep in which a group communicates nothing."""
 
     def cold(self, pid: int, sent_bytes: int) -> int:
@@ -148,12 +161,15 @@ class Prices(Protocol):
             sent_bytes: bytes that leave it in this superstep.
         """
 
-    def superstep(self, moved: Sequence[Moved], links: Iterable[tuple[int, int]]) -> float:
+    def superstep(
+        self, moved: Sequence[Moved], links: Iterable[tuple[int, int]], before: Before
+    ) -> float:
         """Return the seconds of a superstep of a whole group.
 
         Args:
             moved: of all processes, by pid.
             links: (sender, receiver) pairs.
+            before: what came before.
         """
 
     def oblivious(self, moved: Iterable[Moved], nprocs: int) -> float:

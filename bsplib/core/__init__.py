@@ -11,7 +11,8 @@ not. It is also a warning where a build is there that cannot be used. The enviro
 ``BSPLIB_CORE`` chooses a build: ``python``, or ``compiled``, which makes it an error if the
 compiled modules cannot be used.
 
-The core imports nothing of bsplib but ``errors`` and ``sync_kinds``. Begin reading at ``core.py``.
+The core imports nothing of bsplib but ``errors`` and ``sync_kinds``. Begin reading at
+``engine.py``.
 """
 
 from __future__ import annotations

@@ -9,17 +9,16 @@ from bsplib.core.box cimport (
 )
 from bsplib.core.grids cimport GridWords
 from bsplib.core.lanes cimport Lane
-from bsplib.core.quick_state cimport QuickState
+from bsplib.core.engine_state cimport EngineState
 
 cdef word INDICES_SHIFT, GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
 
 cdef word _MANY_PAGES
 cdef Py_ssize_t _MOST_OFFSET
 
-cdef class Collecting(QuickState):
+cdef class Collecting(EngineState):
     @cython.locals(lane=Lane)
     cdef bint _lane_of(self, object array) except -1
-    cpdef void _forget_lanes(self) except *
     @cython.locals(to=Py_ssize_t, first=Py_ssize_t, lane=Lane, nbytes=word)
     cdef Py_ssize_t _first_byte(self, object pid, object array, object values, object offset) except? -1
     @cython.locals(lane=Lane)
@@ -38,7 +37,7 @@ cdef class Collecting(QuickState):
     cdef Py_ssize_t _first_of_list(
         self, Py_ssize_t to, Py_ssize_t count, object dst, object offset
     ) except? -1
-    @cython.locals(to=int, size=word, lane=Lane, nbytes=word, head=word, at=word)
+    @cython.locals(to=int, size=word, lane=Lane, nbytes=word, at=word)
     cdef bint _put_grid(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(to=Py_ssize_t, lane=Lane, size=word)
     cdef word _grid_on(self, object pid, object view, object values, object offset) except? 0
@@ -49,13 +48,14 @@ cdef class Collecting(QuickState):
     cdef bint _hpput_quickly(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t)
     cdef bint _put_bytes(self, word first, object values) except -1
-    cdef bint _box_takes(self, word nbytes) except -1
-    @cython.locals(at=word)
+    cdef bint box_takes(self, word nbytes) except -1
+    @cython.locals(head=word)
+    cdef word _grid_room(self, int to, word slot, word size, word nbytes) except 0
     cdef word _room(self, int to, word slot, word first, word nbytes) except 0
     @cython.locals(head=word)
-    cpdef void _add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
+    cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(nbytes=word)
-    cpdef void _add_put(self, int to, word slot, word first, object values) except *
+    cpdef void add_put(self, int to, word slot, word first, object values) except *
     cdef object _get_into(
         self, object pid, object src, object dst, object offset, bint at_any_time
     )
@@ -65,20 +65,19 @@ cdef class Collecting(QuickState):
     ) except -1
     cdef bint _hpgets_at_sync(self) except -1
     @cython.locals(to=Py_ssize_t, nbytes=word)
-    cdef bint _send_quickly(self, object pid, object payload, object tag) except -1
+    cdef bint send_quickly(self, object pid, object payload, object tag) except -1
     cdef bint _takes_payload(self, word nbytes, object tag) except -1
-    @cython.locals(at=word)
-    cdef word _message_room(self, int to, bytes head, word nbytes) except 0
-    cpdef void _add_message(self, int to, bytes head, object content, word nbytes) except *
+    cdef word message_room(self, int to, bytes head, word nbytes) except 0
+    cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
     @cython.locals(nbytes=word, at=word)
-    cpdef void _describe(
+    cpdef void describe(
         self, Box box, int to, word kind, bytes description, word indices, object data
     ) except *
-    cpdef void _describe_staged(
+    cpdef void describe_staged(
         self, Box box, int to, word kind, bytes description, word indices, word where, word nbytes
     ) except *
     @cython.locals(size=word, padded=word, first=word, at=word)
     cdef word _describe_room(
         self, Box box, int to, word kind, bytes description, word indices, word nbytes, word behind
     ) except 0
-    cpdef void _add_ask(self, int sender, word nbytes, object pending) except *
+    cpdef void add_ask(self, int sender, word nbytes, object pending) except *

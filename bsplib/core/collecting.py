@@ -14,11 +14,11 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.box import Box
+from bsplib.core.engine_state import EngineState
 from bsplib.core.grids import GridWords
 from bsplib.core.kinds import GRID, INDICES_SHIFT, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
 from bsplib.core.lanes import Lane
 from bsplib.core.queue import CollectiveTag
-from bsplib.core.quick_state import QuickState
 
 if not cython.compiled:
     from bsplib.core.atomics import (
@@ -60,7 +60,7 @@ _MOST_OFFSET = 1 << 40
 """The greatest offset that is taken here: its byte is sure to have less than 63 bits."""
 
 
-class Collecting(QuickState):
+class Collecting(EngineState):
     """Collects the puts, gets and messages of a superstep."""
 
     # -- the place of a transfer --------------------------------------------------------------
@@ -69,16 +69,11 @@ class Collecting(QuickState):
         """Find the lane of an array; return whether it has one."""
         if array is self._last_array and array is not None:
             return True
-        lane = self._lanes.get(id(array))
+        lane = self.lanes.get(id(array))
         if lane is None:
             return False
         self._last_array, self._lane = array, lane
         return True
-
-    def _forget_lanes(self) -> None:
-        """Close all lanes: the next transfer of each array is checked in every way."""
-        self._lanes.clear()
-        self._last_array = self._lane = None
 
     def _first_byte(self, pid: Any, array: Any, values: Any, offset: Any) -> int:
         """Return the byte of the array at which a transfer begins; -1 if it has to be checked.
@@ -92,7 +87,7 @@ class Collecting(QuickState):
             offset: of the first element, or None.
         """
         to = small_integer(pid)
-        if to < 0 or to >= self._nprocs or this_thread() != self._thread:
+        if to < 0 or to >= self.nprocs or this_thread() != self.quick:
             return -1
         if not self._lane_of(array):
             first = self._first_of_view(array, values, offset)
@@ -167,14 +162,14 @@ class Collecting(QuickState):
         if start == 0:
             return 0
         if writes and not is_known and nbytes_of(values) >= _MANY_PAGES:
-            self._map_there(start + first, nbytes_of(values))
+            self.rare.map_there(start + first, nbytes_of(values))
         return start + first
 
     def _start_there(self, to: int) -> int:
         """Return the address of the array of another process; 0 if this one cannot reach it."""
         start: int = self._lane.addresses[to]
         if start < 2:
-            start = self._find_there(self._lane, to)
+            start = self.rare.find_there(self._lane, to)
         return start if start > 1 else 0
 
     # -- puts ---------------------------------------------------------------------------------
@@ -199,52 +194,47 @@ class Collecting(QuickState):
         if there == 0:
             return self._put_grid(pid, src, dst, offset)
         nbytes, to = nbytes_of(src), self._to
-        if not self._meeting.settles(to, nbytes):
+        if not self.meeting.settles(to, nbytes):
             first = there - self._lane.addresses[to]
-            return self._meeting.shares_memory and self._put_bytes(first, src)
+            return self.meeting.shares_memory and self._put_bytes(first, src)
         copy(there, address_of(src), nbytes)
-        self._count_early(to, nbytes)
+        self.count_early(to, nbytes)
         return True
 
     def _put_bytes(self, first: int, values: Any) -> bool:
         """Copy contiguous values into the box, or stage them where they are large."""
         nbytes, slot, to = nbytes_of(values), self._lane.slot, self._to
-        if nbytes <= self._most_in_box or self._box_takes(nbytes):
+        if nbytes <= self.most_in_box or self.box_takes(nbytes):
             copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
             return True
-        if self._meeting.shares_memory:
-            staged = self._stage_room(nbytes, to, False)
+        if self.meeting.shares_memory:
+            staged = self.rare.stage_room(nbytes, to, False)
             if staged >= 0:
-                copy(self._meeting.address_of(staged), address_of(values), nbytes)
+                copy(self.meeting.address_of(staged), address_of(values), nbytes)
         else:
-            staged = self._stage(values, nbytes, to)
+            staged = self.rare.stage(values, nbytes, to)
         if staged < 0:
             return False
-        self._add_staged(to, slot, first, staged, nbytes)
+        self.add_staged(to, slot, first, staged, nbytes)
         return True
 
-    def _box_takes(self, nbytes: int) -> bool:
+    def box_takes(self, nbytes: int) -> bool:
         """Tell whether the box takes a value that is not small, and count it if it does.
 
         It does not where the records are sent, and would be copied once more.
         """
-        return self._meeting.shares_memory and self._box.takes(nbytes)
+        return self.meeting.shares_memory and self.box.takes(nbytes)
 
     def _room(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """Begin a record of a put; return the address of its values."""
-        at = self._box.room(to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes)
-        if self._counts:  # only now, since room() may raise
-            self._count(to, nbytes)
-        return at
+        return self.box.room(to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes)
 
-    def _add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
+    def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
         """Add a put of staged values."""
         head = STAGED_PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
-        poke(self._box.room(to, head, first, 8), staged)
-        if self._counts:
-            self._count(to, nbytes)
+        poke(self.box.room(to, head, first, 8), staged)
 
-    def _add_put(self, to: int, slot: int, first: int, values: Any) -> None:
+    def add_put(self, to: int, slot: int, first: int, values: Any) -> None:
         """Add a put of contiguous values that are small."""
         nbytes = nbytes_of(values)
         copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
@@ -252,13 +242,13 @@ class Collecting(QuickState):
     def _put_list(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
         """Try to add a put of a list of numbers, all of the type of the elements there."""
         to, count = small_integer(pid), len(src)
-        if to < 0 or to >= self._nprocs or this_thread() != self._thread or count == 0:
+        if to < 0 or to >= self.nprocs or this_thread() != self.quick or count == 0:
             return False
         first = self._first_of_list(to, count, dst, offset)
         lane, nbytes = self._lane, 8 * count
         if first < 0 or lane.number == 0 or first + nbytes > lane.sizes[to]:
             return False
-        if nbytes > self._most_in_box:
+        if nbytes > self.most_in_box:
             return False
         for value in src:
             if not fits(lane.number, value):
@@ -292,16 +282,18 @@ class Collecting(QuickState):
         if size == 0:
             return False
         lane, to, nbytes = self._lane, self._to, nbytes_of(src)
-        if nbytes > self._most_in_box and not self._box_takes(nbytes):
+        if nbytes > self.most_in_box and not self.box_takes(nbytes):
             return False
         values = src if is_packed(src) else packed(src)
-        head = GRID << KIND_SHIFT | lane.slot << SLOT_SHIFT | nbytes
-        at = self._box.room(to, head, size, size + nbytes)
+        at = self._grid_room(to, lane.slot, size, nbytes)
         copy(at, lane.grid, size)
         copy(at + size, address_of(values), nbytes)
-        if self._counts:
-            self._count(to, nbytes)
         return True
+
+    def _grid_room(self, to: int, slot: int, size: int, nbytes: int) -> int:
+        """Begin a record of a put to a grid; return the address of the grid and the values."""
+        head = GRID << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
+        return self.box.room(to, head, size, size + nbytes)
 
     def _grid_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
         """Describe a view of a registered array as a grid; return the bytes of the description.
@@ -316,7 +308,7 @@ class Collecting(QuickState):
             offset: of the first element, or None.
         """
         to = small_integer(pid)
-        if to < 0 or to >= self._nprocs or this_thread() != self._thread or offset is not None:
+        if to < 0 or to >= self.nprocs or this_thread() != self.quick or offset is not None:
             return 0
         if not (is_array(view) and is_array(values)) or not self._lane_of(base_of(view)):
             return 0
@@ -374,37 +366,33 @@ class Collecting(QuickState):
                 return False
             grid = GridWords(self._lane.grid, size)
         sender, nbytes = self._to, nbytes_of(dst)
-        self._gets.append((dst, there, nbytes, sender, grid))
+        self.gets.append((dst, there, nbytes, sender, grid))
         if not at_any_time and not owns_memory(dst):
-            self._gets_are_direct = False
-        if self._counts:
-            self._count_get(sender, nbytes)
+            self.gets_are_direct = False
         return True
 
     # -- messages -----------------------------------------------------------------------------
 
-    def _send_quickly(self, pid: Any, payload: Any, tag: Any) -> bool:
+    def send_quickly(self, pid: Any, payload: Any, tag: Any) -> bool:
         """Try to add a message whose form and tag were sent before to the records."""
-        if self._unusable is not None or self._tag_size is not None or self._checked:
-            return False
         to = small_integer(pid)
-        if to < 0 or to >= self._nprocs or this_thread() != self._thread:
+        if to < 0 or to >= self.nprocs or this_thread() != self.quick:
             return False
         if not (tag is None or type(tag) is int or type(tag) is str or type(tag) is CollectiveTag):
             return False
         if type(payload) is bytes:
-            head = self._heads_out.get(tag)
+            head = self.heads_out.get(tag)
             if head is None or not self._takes_payload(len(payload), tag):
                 return False
-            write_bytes(self._message_room(to, head, len(payload)), payload)
+            write_bytes(self.message_room(to, head, len(payload)), payload)
             return True
         if not is_array(payload) or not is_packed(payload):
             return False
         nbytes = nbytes_of(payload)
-        head = self._heads_out.get((dtype_id(payload), payload.shape, tag))
+        head = self.heads_out.get((dtype_id(payload), payload.shape, tag))
         if head is None or not self._takes_payload(nbytes, tag):
             return False
-        copy(self._message_room(to, head, nbytes), address_of(payload), nbytes)
+        copy(self.message_room(to, head, nbytes), address_of(payload), nbytes)
         return True
 
     def _takes_payload(self, nbytes: int, tag: Any) -> bool:
@@ -412,18 +400,15 @@ class Collecting(QuickState):
 
         A large one of a collective is staged: the collective reads it there.
         """
-        if nbytes <= self._most_in_box:
+        if nbytes <= self.most_in_box:
             return True
-        return type(tag) is not CollectiveTag and self._box_takes(nbytes)
+        return type(tag) is not CollectiveTag and self.box_takes(nbytes)
 
-    def _message_room(self, to: int, head: bytes, nbytes: int) -> int:
+    def message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """Begin a record of a message; return the address of its payload."""
-        at = self._describe_room(self._box, to, MESSAGE, head, 0, nbytes, nbytes)
-        if self._counts:
-            self._count(to, nbytes)
-        return at
+        return self._describe_room(self.box, to, MESSAGE, head, 0, nbytes, nbytes)
 
-    def _add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
+    def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
         """Add a message that the mailbox has encoded.
 
         Args:
@@ -433,15 +418,13 @@ class Collecting(QuickState):
             nbytes: bytes of the payload.
         """
         if type(content) is bytes:
-            write_bytes(self._message_room(to, head, nbytes), content)
+            write_bytes(self.message_room(to, head, nbytes), content)
             return
-        self._describe_staged(self._box, to, STAGED_MESSAGE, head, 0, content, nbytes)
-        if self._counts:
-            self._count(to, nbytes)
+        self.describe_staged(self.box, to, STAGED_MESSAGE, head, 0, content, nbytes)
 
     # -- records with a description -----------------------------------------------------------
 
-    def _describe(
+    def describe(
         self, box: Box, to: int, kind: int, description: bytes, indices: int, data: Any
     ) -> None:
         """Add a record with a description; its data are those of a contiguous array.
@@ -458,7 +441,7 @@ class Collecting(QuickState):
         at = self._describe_room(box, to, kind, description, indices, nbytes, nbytes)
         copy(at, address_of(data), nbytes)
 
-    def _describe_staged(
+    def describe_staged(
         self,
         box: Box,
         to: int,
@@ -468,7 +451,7 @@ class Collecting(QuickState):
         where: int,
         nbytes: int,
     ) -> None:
-        """Do as :meth:`_describe` for staged data.
+        """Do as :meth:`describe` for staged data.
 
         Args:
             box: takes the record.
@@ -509,7 +492,7 @@ class Collecting(QuickState):
         write_bytes(at, description)
         return at + padded
 
-    def _add_ask(self, sender: int, nbytes: int, pending: Any) -> None:
+    def add_ask(self, sender: int, nbytes: int, pending: Any) -> None:
         """Note a get that another process has to answer; its record has been added.
 
         Args:
@@ -517,35 +500,30 @@ class Collecting(QuickState):
             nbytes: of the values.
             pending: says how to write the values.
         """
-        self._gets.append((pending, 0, nbytes, sender, None))
-        self._asks = True
-        self._gets_are_direct = False
-        if self._counts:
-            self._count_get(sender, nbytes)
+        self.gets.append((pending, 0, nbytes, sender, None))
+        self.asks = True
+        self.gets_are_direct = False
 
     # -- what the primitives ask --------------------------------------------------------------
 
-    def _note_put(self, to: int, nbytes: int) -> None:
-        """Count a put that a primitive has added, where transfers are counted."""
-        if self._counts:
-            self._count(to, nbytes)
+    def note_put(self, to: int, nbytes: int) -> None:
+        """Take notice of a put that a primitive has added, for those that observe the engine."""
 
-    def _note_get(self, sender: int, nbytes: int) -> None:
-        """Count a get that a primitive has done, where transfers are counted."""
-        if self._counts:
-            self._count_get(sender, nbytes)
+    def note_early_get(self, sender: int, nbytes: int) -> None:  # noqa: ARG002  # as above
+        """Count an hpget that has read at its call."""
+        self.early_gets[sender] = self.early_gets.get(sender, 0) + 1
 
-    def _fill_new(self, array: Any) -> None:
+    def fill_destination(self, array: Any) -> None:
         """Fill both ends of the new destination of a get; compiled where the core is."""
         fill_new(array)
 
-    def _try_put(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+    def try_put(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
         """Try to add a put or hpput once more, with another pid."""
         if operation == "put":
             return self._put_quickly(pid, src, dst, offset)
         return self._hpput_quickly(pid, src, dst, offset)
 
-    def _try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> bool:
+    def try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> bool:
         """Try to add a get or hpget once more, with another pid or a new destination."""
         if at is not None:
             src = self._view_at(src, at) if offset is None else None
@@ -567,12 +545,12 @@ class Collecting(QuickState):
         Where records are sent, the owner would send the values, too. So what lies in memory that is
         shared all the same is read at the call.
         """
-        return self._meeting.shares_memory
+        return self.meeting.shares_memory
 
-    def _takes(self, slot: int) -> bool:
+    def takes(self, slot: int) -> bool:
         """Tell whether a record can name a registration."""
         return slot < MOST_SLOTS
 
-    def _is_small(self, nbytes: int) -> bool:
+    def is_small(self, nbytes: int) -> bool:
         """Tell whether values are copied into the box, and not staged."""
-        return nbytes <= self._most_in_box
+        return nbytes <= self.most_in_box

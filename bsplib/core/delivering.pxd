@@ -17,6 +17,8 @@ cdef class Delivering(Collecting):
         meeting=Meeting, held=word, differ=bint, any_card=bint, source=int, theirs=word, head=word,
     )
     cdef int _deliver(self, word note) except -1
+    @cython.locals(source=int)
+    cdef int _distribute(self, word held) except -1
     @cython.locals(meeting=Meeting, kind=word)
     cdef bint _find(self, int source, word head) except -1
     @cython.locals(at=word, source=int, nbytes=word)
@@ -41,11 +43,11 @@ cdef class Delivering(Collecting):
     cdef word _place(self, int source, word kind, word at, word first, word nbytes) except 0
     cdef object _head_in(self, bytes encoded)
     @cython.locals(size=word)
-    cpdef void _define(self, word slot, word address) except *
-    cpdef list _records_of(self, int source)
+    cpdef void define(self, word slot, word address) except *
+    cpdef list records_of(self, int source)
     @cython.locals(meeting=Meeting, head=word, kind=word, table=word, at=word, size=word)
-    cpdef list _posted_for(self, int source, int receiver)
-    cpdef list _own_records(self, int to)
-    cpdef void _apply_sent(self, int source, word at, word stop) except *
+    cpdef list posted_for(self, int source, int receiver)
+    cpdef list own_records(self, int to)
+    cpdef void apply_sent(self, int source, word at, word stop) except *
 
 cdef void _read(word at, word there, word nbytes, GridWords grid) noexcept

@@ -71,10 +71,11 @@ class Delivering(Collecting):
         """
         if not self._delivers:
             self._delivers = True
-            self._first, self._stop = self._zeros(), self._zeros()
-        meeting = self._meeting
+            none = bytes(8 * self.nprocs)
+            self._first, self._stop = numbers("Q", none), numbers("Q", none)
+        meeting = self.meeting
         held, differ, any_card = note, False, False
-        for source in range(self._nprocs):
+        for source in range(self.nprocs):
             theirs = meeting.note_of(source)
             held |= theirs
             if (theirs ^ note) & KIND_BITS:
@@ -84,32 +85,40 @@ class Delivering(Collecting):
             if head:
                 any_card |= self._find(source, head)
         if differ:
-            self._check_kinds(note)
+            self.rare.check_kinds(self, note)
         if any_card and held & (HAS_GET | UNRESOLVED):
             self._keep_cards()
-        if self._checked or held & (HAS_NOTICE | UNRESOLVED):
-            self._prepare_delivery(held)
+        if held & (HAS_NOTICE | UNRESOLVED):
+            self.rare.prepare(self, held)
+        return self._distribute(held)
+
+    def _distribute(self, held: int) -> int:
+        """Write what has been found: all that had to be checked has been.
+
+        Args:
+            held: what the notes of all processes say together.
+        """
         if held & HAS_GET:
             self._exchange_gets(held)
-        if not meeting.shares_memory:
-            self._land_early()
-        for source in range(self._nprocs):
+        if not self.meeting.shares_memory:
+            self.rare.land_early(self)
+        for source in range(self.nprocs):
             if self._first[source]:
                 self._apply_all(source)
         if held & HAS_NOTICE:
-            self._after_delivery()
+            self.rare.after_delivery(self)
         return 0
 
     def _find(self, source: int, head: int) -> bool:
         """Find the records of a process for this one; return whether they are on a card."""
-        meeting, kind = self._meeting, head >> KIND_SHIFT
+        meeting, kind = self.meeting, head >> KIND_SHIFT
         if kind == ON_CARD:
-            if (head & BYTE_MASK) >> RECEIVER_SHIFT == self._pid:
+            if (head & BYTE_MASK) >> RECEIVER_SHIFT == self.pid:
                 self._first[source] = meeting.card_of(source)
                 self._stop[source] = self._first[source] + (head & CARD_SIZE_MASK)
                 return True
         elif kind == IN_BOX:
-            self._first[source] = peek(meeting.address_of(head & BYTE_MASK) + 8 * self._pid)
+            self._first[source] = peek(meeting.address_of(head & BYTE_MASK) + 8 * self.pid)
         else:
             self._first[source] = meeting.card_of(source)
             self._stop[source] = self._first[source] + meeting.size_of(source)
@@ -122,9 +131,9 @@ class Delivering(Collecting):
         meeting of this superstep.
         """
         if self._cards is None:
-            self._cards = np.empty(CARD_ROOM * self._nprocs, np.uint8)
+            self._cards = np.empty(CARD_ROOM * self.nprocs, np.uint8)
         at = address_of(self._cards)
-        for source in range(self._nprocs):
+        for source in range(self.nprocs):
             nbytes = self._stop[source] - self._first[source]
             if self._stop[source] and nbytes <= CARD_ROOM:
                 copy(at, self._first[source], nbytes)
@@ -137,14 +146,14 @@ class Delivering(Collecting):
     def _exchange_gets(self, held: int) -> int:
         """Read all gets before any process writes a put, and write their destinations."""
         # What is read at once is also written at once, perhaps to where others ask for values.
-        head = self._answer() if held & HAS_ASKS else 0
+        head = self.rare.answer(self) if held & HAS_ASKS else 0
         self._read_gets()
-        self._meeting.meet(0, head, 0)
-        if self._asks:
-            self._take_answers()
+        self.meeting.meet(0, head, 0)
+        if self.asks:
+            self.rare.take_answers(self)
         self._write_gets()
         if head:
-            self._replies.clear()
+            self.replies.clear()
         return 0
 
     def _read_gets(self) -> None:
@@ -153,35 +162,35 @@ class Delivering(Collecting):
         They are written to their destinations at once if no other process can get from there.
         Otherwise they are kept until all processes have read.
         """
-        if self._gets_are_direct:
-            for dst, there, nbytes, _pid, grid in self._gets:
+        if self.gets_are_direct:
+            for dst, there, nbytes, _pid, grid in self.gets:
                 _read(address_of(dst), there, nbytes, grid)
             return
         size = 0
-        for _dst, there, nbytes, _pid, _grid in self._gets:
+        for _dst, there, nbytes, _pid, _grid in self.gets:
             if there:
                 size += nbytes
         if size > len(self._read):
             self._read = np.empty(size, np.uint8)
         at = address_of(self._read)
-        for _dst, there, nbytes, _pid, grid in self._gets:
+        for _dst, there, nbytes, _pid, grid in self.gets:
             if there:
                 _read(at, there, nbytes, grid)
                 at += nbytes
 
     def _write_gets(self) -> None:
         """Write the destinations of this process's gets, in program order."""
-        if not self._gets_are_direct:
+        if not self.gets_are_direct:
             at = address_of(self._read)
-            for dst, there, nbytes, _pid, _grid in self._gets:
+            for dst, there, nbytes, _pid, _grid in self.gets:
                 if there:
                     copy(address_of(dst), at, nbytes)
                     at += nbytes
                 else:
-                    self._write_answer(dst)
-        self._gets.clear()
-        self._asks = False
-        self._gets_are_direct = True
+                    self.rare.write_answer(dst)
+        self.gets.clear()
+        self.asks = False
+        self.gets_are_direct = True
 
     # -- puts and messages --------------------------------------------------------------------
 
@@ -191,7 +200,7 @@ class Delivering(Collecting):
         if self._stop[source]:
             return self._apply(source, first, self._stop[source])
         while first:
-            chunk = self._meeting.address_of(first)
+            chunk = self.meeting.address_of(first)
             self._apply(source, chunk + HEAD_BYTES, chunk + peek(chunk + 8))
             first = peek(chunk)
         return 0
@@ -206,7 +215,7 @@ class Delivering(Collecting):
                 slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
                 here = self._here[slot]
                 if here == 0:
-                    self._write_gaps(slot, first, array_at((nbytes,), _BYTE, at, nbytes))
+                    self.rare.write_gaps(slot, first, array_at((nbytes,), _BYTE, at, nbytes))
                 elif nbytes == 8:
                     copy(here + first, at, 8)  # the compiler makes this one load and one store
                 else:
@@ -223,7 +232,7 @@ class Delivering(Collecting):
                 here = self._here[slot]
                 if here == 0:
                     values = array_at((nbytes,), _BYTE, at + first, nbytes)
-                    self._write_grid(slot, bytes_at(at, first), values)
+                    self.rare.write_grid(slot, bytes_at(at, first), values)
                 else:
                     scatter(at, here, at + first)
                 at += first + ((nbytes + 7) & ~7)
@@ -234,12 +243,12 @@ class Delivering(Collecting):
     def _write_staged(self, source: int, slot: int, first: int, where: int, nbytes: int) -> int:
         """Write a put whose values are staged."""
         here = self._here[slot]
-        if not self._meeting.shares_memory:
-            self._land(source, slot, first, where, nbytes)
+        if not self.meeting.shares_memory:
+            self.rare.land(source, slot, first, where, nbytes)
         elif here == 0:
-            self._write_gaps(slot, first, self._fetch(source, where, nbytes))
+            self.rare.write_gaps(slot, first, self.rare.fetch(source, where, nbytes))
         else:
-            copy(here + first, self._meeting.address_of(where), nbytes)
+            copy(here + first, self.meeting.address_of(where), nbytes)
         return 0
 
     def _receive(self, source: int, kind: int, at: int, size: int, nbytes: int) -> int:
@@ -248,11 +257,11 @@ class Delivering(Collecting):
         at += (size + 7) & ~7
         if kind == MESSAGE:
             # A large array is copied once: the program gets the array of this very memory.
-            is_large = nbytes > self._most_in_box and head[2][0] == "array"
+            is_large = nbytes > self.most_in_box and head[2][0] == "array"
             content = bytearray_at(at, nbytes) if is_large else bytes_at(at, nbytes)
-            self._queue.messages.append((source, head, content))
+            self.queue.messages.append((source, head, content))
             return at + ((nbytes + 7) & ~7)
-        self._queue.messages.append((source, head, (source, peek(at), nbytes)))
+        self.queue.messages.append((source, head, (source, peek(at), nbytes)))
         return at + 8
 
     def _place(self, source: int, kind: int, at: int, first: int, nbytes: int) -> int:
@@ -265,9 +274,9 @@ class Delivering(Collecting):
         values = (
             array_at((nbytes,), _BYTE, data, nbytes)
             if kind & 1
-            else self._fetch(source, peek(data), nbytes)
+            else self.rare.fetch(source, peek(data), nbytes)
         )
-        self._write_placed(bytes_at(at, size), first >> INDICES_SHIFT, values)
+        self.rare.write_placed(bytes_at(at, size), first >> INDICES_SHIFT, values)
         return stop
 
     def _head_in(self, encoded: bytes) -> Any:
@@ -282,7 +291,7 @@ class Delivering(Collecting):
 
     # -- what the primitives ask --------------------------------------------------------------
 
-    def _define(self, slot: int, address: int) -> None:
+    def define(self, slot: int, address: int) -> None:
         """Note the address of a registered array; 0 if it is not contiguous."""
         size = len(self._here)
         if slot >= size:
@@ -291,13 +300,13 @@ class Delivering(Collecting):
             self._here = longer
         self._here[slot] = address
 
-    def _records_of(self, source: int) -> list[Record]:
+    def records_of(self, source: int) -> list[Record]:
         """Return the records of a process for this one that the last meeting has brought."""
         if self._stop[source]:
             return records_between(self._first[source], self._stop[source])
-        return records_at(self._meeting, self._first[source])
+        return records_at(self.meeting, self._first[source])
 
-    def _posted_for(self, source: int, receiver: int) -> list[Record]:
+    def posted_for(self, source: int, receiver: int) -> list[Record]:
         """Return the records in the post of a process at the last meeting.
 
         Args:
@@ -305,7 +314,7 @@ class Delivering(Collecting):
             receiver: this process, or the number of processes for what is for all. Where records
                 are sent, those for this process and for all are not told apart.
         """
-        meeting = self._meeting
+        meeting = self.meeting
         head = meeting.head_of(source)
         kind = head >> KIND_SHIFT
         if kind == IN_BOX:
@@ -317,14 +326,14 @@ class Delivering(Collecting):
         size = head & CARD_SIZE_MASK if kind == ON_CARD else meeting.size_of(source)
         return records_between(at, at + size)
 
-    def _own_records(self, to: int) -> list[Record]:
+    def own_records(self, to: int) -> list[Record]:
         """Return the records of this process for another one, before the end of the superstep."""
-        if not (self._box.holds_card or self._box.holds_more):
+        if not (self.box.holds_card or self.box.holds_more):
             return []
-        self._box.unfold()
-        return records_at(self._meeting, self._box.first_byte(to))
+        self.box.unfold()
+        return records_at(self.meeting, self.box.first_byte(to))
 
-    def _apply_sent(self, source: int, at: int, stop: int) -> None:
+    def apply_sent(self, source: int, at: int, stop: int) -> None:
         """Do as :meth:`_apply` for what an oblivious superstep has brought."""
         self._apply(source, at, stop)
 

@@ -1,9 +1,10 @@
 from bsplib.core.atomics cimport new_array, prepare, this_thread
 from bsplib.core.queue cimport Queue
-from bsplib.core.quick_state cimport QuickState
+from bsplib.core.engine_state cimport EngineState
 
 cdef class Reading:
-    cdef QuickState _group
+    cdef EngineState _engine
+    cdef object _bsp
     cdef Queue _queue
     cdef dict _dtypes
     cdef object _decoded(self, object message)

@@ -10,8 +10,8 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
+from bsplib.core.engine_state import EngineState
 from bsplib.core.queue import Queue
-from bsplib.core.quick_state import QuickState
 
 if not cython.compiled:
     from bsplib.core.atomics import new_array, prepare, this_thread
@@ -19,17 +19,18 @@ prepare()
 
 
 class Reading:
-    """Takes messages from the queue of a group, one after the other.
+    """Takes messages from the queue of an engine, one after the other.
 
     Args:
-        group: whose messages are read.
-        queue: of the group.
+        engine: whose messages are read.
+        bsp: the group that has the engine.
     """
 
-    def __init__(self, group: QuickState, queue: Queue) -> None:
-        self._group = group
-        self._queue = queue
-        self._dtypes: dict[Any, Any] = group._dtypes
+    def __init__(self, engine: EngineState, bsp: Any) -> None:
+        self._engine = engine
+        self._bsp = bsp
+        self._queue: Queue = engine.queue
+        self._dtypes: dict[Any, Any] = engine.dtypes
 
     def __iter__(self) -> Reading:
         return self
@@ -38,16 +39,15 @@ class Reading:
         queue = self._queue
         if queue.next >= len(queue.messages):
             raise StopIteration
-        group = self._group
-        if this_thread() != group._thread:
-            group._check_usable("messages")
-        began = group._begin_call() if group._timed else 0
+        engine = self._engine
+        if this_thread() != engine.thread:
+            engine.checks.check_usable(self._bsp, "messages")
+        began = engine.begin_call()
         try:
             message: tuple[int, Any, Any] = self._decoded(queue.take())
             return message
         finally:
-            if began:
-                group._end_call(began)
+            engine.end_call(began)
 
     def __len__(self) -> int:
         return len(self._queue.messages) - self._queue.next
@@ -76,4 +76,4 @@ class Reading:
                     return source, tag, np.ndarray(form[1], dtype, content)
                 if dtype is not None:
                     return source, tag, new_array(form[1], dtype, content)
-        return self._group._decode(message)
+        return self._engine.checks.decode(self._bsp, message)

@@ -4,7 +4,8 @@ from bsplib.core.atomics cimport (
     nbytes_of, ndim_of, new_array, number_in, prepare, small_integer, this_thread, word,
     write_number,
 )
-from bsplib.core.core cimport Core
+from bsplib.core.clock cimport Clock
+from bsplib.core.engine cimport Engine
 from bsplib.core.queue cimport Queue
 
 cdef int _NUMPYS
@@ -32,10 +33,13 @@ cdef class Recipe:
     cdef readonly object tag
     cdef readonly object tag_of_piece
 
-cdef class Values(Core):
-    cdef public dict _recipes
-    cdef public dict _heads_of
-    cdef public dict _number_kinds
+cdef class Values:
+    cdef Engine _engine
+    cdef object _slow
+    cdef Clock _clock
+    cdef readonly dict recipes
+    cdef readonly dict heads_of
+    cdef readonly dict number_kinds
     cdef object _last_dtype
     cdef word _last_length
     cdef object _last_tag
@@ -46,20 +50,22 @@ cdef class Values(Core):
     cdef int _known_kind
     cdef object _known_dtype
     cdef object _known_shape
-    cpdef object _declare_values(self)
     @cython.locals(recipes=dict)
-    cpdef object _recipe_of(self, str operation, object op, object x)
-    cpdef object _combined(self, Recipe recipe, object stage, object value)
+    cpdef object recipe_of(self, str operation, object op, object x)
+    cpdef object combined(self, object bsp, Recipe recipe, object stage, object value)
     @cython.locals(place=Py_ssize_t)
-    cpdef list _exchanged(self, Recipe recipe, object stage, object value)
-    cpdef list _operands(self, Recipe recipe, object sources, Py_ssize_t place, object own)
+    cpdef list exchanged(self, object bsp, Recipe recipe, object stage, object value)
+    cpdef list operands(
+        self, object bsp, Recipe recipe, object sources, Py_ssize_t place, object own
+    )
     @cython.locals(number=Py_ssize_t)
-    cpdef object _root_of(self, str operation, object root)
-    cpdef object _give(self, str operation, object receivers, object x)
-    @cython.locals(number=int, to=int)
-    cpdef object _give_parts(self, str operation, list parts)
-    cpdef object _send_all(self, object receivers, object value, object tag)
-    cpdef object _send_value(self, int to, object value, object tag)
+    cpdef object root_of(self, object bsp, str operation, object root)
+    cpdef object give(self, object bsp, str operation, object receivers, object x)
+    @cython.locals(number=int, to=int, pid=int, nprocs=int)
+    cpdef object give_parts(self, object bsp, str operation, list parts)
+    @cython.locals(began=cython.longlong)
+    cpdef object send_all(self, object bsp, object receivers, object value, object tag)
+    cpdef object send_value(self, object bsp, int to, object value, object tag)
     @cython.locals(kind=int, to=int, heads=dict)
     cdef bint _send_all_quickly(self, object receivers, object value, object tag) except -1
     @cython.locals(nbytes=word, staged=Py_ssize_t, to=int)
@@ -67,8 +73,10 @@ cdef class Values(Core):
     cdef bint _is_copied_there(self, object receivers, word nbytes, object tag) except -1
     @cython.locals(length=word)
     cdef object _head_of(self, object array, object tag)
-    @cython.locals(queue=Queue, messages=list, count=Py_ssize_t, number=Py_ssize_t)
-    cpdef object _take_values(
+    @cython.locals(
+        queue=Queue, messages=list, count=Py_ssize_t, number=Py_ssize_t, began=cython.longlong,
+    )
+    cpdef object take(
         self, str operation, object header, object sources, Py_ssize_t place, object own,
         bint views
     )

@@ -8,7 +8,7 @@ checks the value, and raises the error if there is one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,8 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.core import Core
+from bsplib.core.clock import Clock
+from bsplib.core.engine import Engine
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import BspError
 
@@ -178,19 +179,46 @@ class Recipe:
         self.tag_of_piece = CollectiveTag(operation)
 
 
-class Values(Core):
-    """Sends the values of collectives, and takes those that have come."""
+class SlowValues(Protocol):
+    """What collectives do with a value that is declined."""
 
-    def _declare_values(self) -> None:
-        """Set the attributes of this class."""
-        self._recipes: dict[Any, dict[Any, Recipe]] = {}
+    def check_call(self, bsp: Any, operation: str, root: Any, /) -> int:
+        """Return the root of a collective; raise if this process may not take part in it now."""
+
+    def send_value(self, bsp: Any, to: int, value: Any, tag: Any, /) -> None:
+        """Send a value to one process."""
+
+    def kept(self, bsp: Any, recipe: Recipe, value: Any, /) -> Any:
+        """Return the own value as it is at the call, in memory of its own."""
+
+    def wire(self, recipe: Recipe, value: Any, /) -> Any:
+        """Return a value in the form in which it is sent."""
+
+    def take_values(self, bsp: Any, recipe: Recipe, sources: Any, place: int, own: Any, /) -> Any:
+        """Take the values that have come from processes."""
+
+
+class Values:
+    """Sends the values of collectives, and takes those that have come.
+
+    Args:
+        engine: of the group.
+        slow: takes what is declined.
+        clock: of this process where its time is virtual: combining values is computation.
+    """
+
+    def __init__(self, engine: Engine, slow: SlowValues, clock: Clock | None) -> None:
+        self._engine = engine
+        self._slow = slow
+        self._clock = clock
+        self.recipes: dict[Any, dict[Any, Recipe]] = {}
         """Recipes by the form of the values, and then by op. A form is the name of the collective
         and the type of a number or the shape of an array. A value whose recipe is here has not to
         be checked again."""
-        self._heads_of: dict[Any, dict[Any, bytes]] = {float: {}, int: {}, _FLOAT64: {}}
+        self.heads_of: dict[Any, dict[Any, bytes]] = {float: {}, int: {}, _FLOAT64: {}}
         """The encoded heads of messages with a number, by its type and the tag: of an int of at
         most 64 bits, and of a number of numpy's that is to be combined."""
-        self._number_kinds: dict[Any, int] = {}
+        self.number_kinds: dict[Any, int] = {}
         """Which of both a message has, by its encoded dtype; 0 for others."""
         # The head of the array with one axis that was sent last, and what it is the head of.
         self._last_dtype: Any = None
@@ -206,28 +234,35 @@ class Values(Core):
 
     # -- combining ----------------------------------------------------------------------------
 
-    def _recipe_of(self, operation: str, op: Any, x: Any) -> Any:
+    def recipe_of(self, operation: str, op: Any, x: Any) -> Any:
         """Return how a value is combined; None if it has to be checked first."""
-        if self._unusable is not None or self._checked or this_thread() != self._thread:
+        if this_thread() != self._engine.quick:
             return None
         if type(op) is not _UFUNC and type(op) is not str:
             return None
         if not is_array(x):
-            recipes = self._recipes.get((operation, type(x)))
+            recipes = self.recipes.get((operation, type(x)))
         elif is_packed(x):
-            recipes = self._recipes.get((operation, x.shape))
+            recipes = self.recipes.get((operation, x.shape))
         else:
             return None
         return None if recipes is None else recipes.get(op)
 
-    def _combined(self, recipe: Recipe, stage: Any, value: Any) -> Any:
+    def combined(self, bsp: Any, recipe: Recipe, stage: Any, value: Any) -> Any:
         """Return the combination of the values of all blocks of a stage."""
-        operands = self._exchanged(recipe, stage, value)
-        if self._clock is not None:
-            return self._combine(recipe.fold.whole, operands)
-        return recipe.fold.whole(operands)
+        operands = self.exchanged(bsp, recipe, stage, value)
+        if self._clock is None:
+            return recipe.fold.whole(operands)
+        return self.combine(recipe.fold.whole, operands)
 
-    def _exchanged(self, recipe: Recipe, stage: Any, value: Any) -> list[Any]:
+    def combine(self, function: Any, *operands: Any) -> Any:
+        """Combine operands by a function; virtual time counts this as computation."""
+        if self._clock is None:
+            return function(*operands)
+        with self._clock.computing():
+            return function(*operands)
+
+    def exchanged(self, bsp: Any, recipe: Recipe, stage: Any, value: Any) -> list[Any]:
         """Exchange values with the other processes of a stage; return those of all blocks."""
         receivers, sources, place = stage
         own = value
@@ -235,103 +270,105 @@ class Values(Core):
             if place >= 0:
                 own = value = value.copy()
         elif not (type(value) is float or type(value) is int or type(value) is _FLOAT64):
-            own = self._kept(recipe, value)
-            value = self._wire(recipe, own)
-        self._send_all(receivers, value, recipe.tag)
-        self.sync()
-        return self._operands(recipe, sources, place, own)
+            own = self._slow.kept(bsp, recipe, value)
+            value = self._slow.wire(recipe, own)
+        self.send_all(bsp, receivers, value, recipe.tag)
+        self._engine.sync(bsp)
+        return self.operands(bsp, recipe, sources, place, own)
 
-    def _operands(self, recipe: Recipe, sources: Any, place: int, own: Any) -> list[Any]:
+    def operands(self, bsp: Any, recipe: Recipe, sources: Any, place: int, own: Any) -> list[Any]:
         """Return the values that have come from processes, the own one among them at its place."""
-        values: list[Any] | None = self._take_values(
+        values: list[Any] | None = self.take(
             recipe.operation, recipe.shape, sources, place, own, recipe.fold.elementwise
         )
         if values is None:
-            values = self._take_slowly(recipe, sources, place, own)
+            values = self._slow.take_values(bsp, recipe, sources, place, own)
         return values
 
-    def _root_of(self, operation: str, root: Any) -> int:
+    def root_of(self, bsp: Any, operation: str, root: Any) -> int:
         """Return the root of a collective, if this process may take part in it now."""
         number = small_integer(root)
-        if self._unusable is not None or this_thread() != self._thread:
+        if this_thread() != self._engine.quick:
             number = -1
-        return number if 0 <= number < self._nprocs else self._check_call(operation, root)
+        if 0 <= number < self._engine.nprocs:
+            return number
+        checked: int = self._slow.check_call(bsp, operation, root)
+        return checked
 
     # -- sending ------------------------------------------------------------------------------
 
-    def _give(self, operation: str, receivers: Any, x: Any) -> Any:
+    def give(self, bsp: Any, operation: str, receivers: Any, x: Any) -> Any:
         """Send a number or an array to several processes; return a copy that is the caller's own.
 
         Returns:
             None where it is neither, and has to be checked.
         """
-        if self._unusable is not None or self._checked or this_thread() != self._thread:
+        if this_thread() != self._engine.quick:
             return None
         if type(x) is float or type(x) is int:
-            self._send_all(receivers, x, _NUMBERS[operation])
+            self.send_all(bsp, receivers, x, _NUMBERS[operation])
             return x
         if is_array(x) and not x.dtype.hasobject:
             own = x.copy()
-            self._send_all(receivers, own, _PLAIN[operation])
+            self.send_all(bsp, receivers, own, _PLAIN[operation])
             return own
         return None
 
-    def _give_parts(self, operation: str, parts: list[Any]) -> Any:
+    def give_parts(self, bsp: Any, operation: str, parts: list[Any]) -> Any:
         """Send each other process its part, but None; return this process's own part.
 
         Returns:
             None where a part has to be checked; then nothing was sent.
         """
-        if self._unusable is not None or self._checked or this_thread() != self._thread:
+        if this_thread() != self._engine.quick:
             return None
-        if len(parts) != self._nprocs:
+        pid, nprocs = self._engine.pid, self._engine.nprocs
+        if len(parts) != nprocs:
             return None
         for part in parts:
             if not (type(part) is float or type(part) is int):
                 if is_array(part) and not part.dtype.hasobject:
                     continue
                 return None
-        for number in range(1, self._nprocs):
-            to = (self._pid + number) % self._nprocs  # not all send to the same process at once
+        for number in range(1, nprocs):
+            to = (pid + number) % nprocs  # not all send to the same process at once
             part = parts[to]
-            self._send_all(
-                (to,), part, _PLAIN[operation] if is_array(part) else _NUMBERS[operation]
-            )
-        own = parts[self._pid]
+            tag = _PLAIN[operation] if is_array(part) else _NUMBERS[operation]
+            self.send_all(bsp, (to,), part, tag)
+        own = parts[pid]
         return own.copy() if is_array(own) else own
 
-    def _send_all(self, receivers: Any, value: Any, tag: Any) -> None:
+    def send_all(self, bsp: Any, receivers: Any, value: Any, tag: Any) -> None:
         """Send one value to several processes."""
-        began = self._begin_call() if self._timed else 0
+        began = self._engine.begin_call()
         try:
             if not self._send_all_quickly(receivers, value, tag):
                 for to in receivers:
-                    if not self._send_quickly(to, value, tag):
-                        self._send_value_slowly(to, value, tag)
+                    if not self._engine.send_quickly(to, value, tag):
+                        self._slow.send_value(bsp, to, value, tag)
         except BspError as error:
-            self._fail(error)
+            self._engine.checks.fail(bsp, error)
         finally:
-            if began:
-                self._end_call(began)
+            self._engine.end_call(began)
 
-    def _send_value(self, to: int, value: Any, tag: Any) -> None:
+    def send_value(self, bsp: Any, to: int, value: Any, tag: Any) -> None:
         """Send a value to one process."""
-        self._send_all((to,), value, tag)
+        self.send_all(bsp, (to,), value, tag)
 
     def _send_all_quickly(self, receivers: Any, value: Any, tag: Any) -> bool:
         """Try to send a number, or a large array, which is staged once for all receivers."""
-        if self._unusable is not None or self._checked or this_thread() != self._thread:
+        if this_thread() != self._engine.quick:
             return False
         if is_array(value):
             return is_packed(value) and self._send_array(receivers, value, tag)
-        heads = self._heads_of.get(type(value))
+        heads = self.heads_of.get(type(value))
         if heads is None:
             return False
         kind, head = INTEGER if type(value) is int else FLOAT, heads.get(tag)
         if head is None or not fits(kind, value):
             return False
         for to in receivers:
-            write_number(self._message_room(to, head, 8), kind, value)
+            write_number(self._engine.message_room(to, head, 8), kind, value)
         return True
 
     def _send_array(self, receivers: Any, value: Any, tag: Any) -> bool:
@@ -340,18 +377,18 @@ class Values(Core):
         if head is None or not receivers:
             return False
         nbytes = nbytes_of(value)
-        if nbytes <= self._most_in_box or self._is_copied_there(receivers, nbytes, tag):
+        if nbytes <= self._engine.most_in_box or self._is_copied_there(receivers, nbytes, tag):
             for to in receivers:
-                copy(self._message_room(to, head, nbytes), address_of(value), nbytes)
+                copy(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
             return True
-        if not self._meeting.shares_memory:
+        if not self._engine.meeting.shares_memory:
             return False
-        staged = self._stage_room(nbytes, receivers[0], True)
+        staged = self._engine.rare.stage_room(nbytes, receivers[0], True)
         if staged < 0:
             return False
-        copy(self._meeting.address_of(staged), address_of(value), nbytes)
+        copy(self._engine.meeting.address_of(staged), address_of(value), nbytes)
         for to in receivers:
-            self._add_message(to, head, staged, nbytes)
+            self._engine.add_message(to, head, staged, nbytes)
         return True
 
     def _is_copied_there(self, receivers: Any, nbytes: int, tag: Any) -> bool:
@@ -359,12 +396,12 @@ class Values(Core):
 
         It does where its only receiver would copy it anyway.
         """
-        return len(receivers) == 1 and tag.header is None and self._box_takes(nbytes)
+        return len(receivers) == 1 and tag.header is None and self._engine.box_takes(nbytes)
 
     def _head_of(self, array: Any, tag: Any) -> Any:
         """Return the encoded head of a message with an array; None if none was sent before."""
         if ndim_of(array) != 1:
-            return self._heads_out.get((id(array.dtype), array.shape, tag))
+            return self._engine.heads_out.get((id(array.dtype), array.shape, tag))
         length = length_of(array, 0)
         if (
             not is_of(array, self._last_dtype)
@@ -372,14 +409,14 @@ class Values(Core):
             or (tag is not self._last_tag)
         ):
             self._last_dtype, self._last_length, self._last_tag = array.dtype, length, tag
-            self._last_head = self._heads_out.get((id(array.dtype), array.shape, tag))
+            self._last_head = self._engine.heads_out.get((id(array.dtype), array.shape, tag))
             if self._last_head is None:
                 self._last_tag = None
         return self._last_head
 
     # -- taking -------------------------------------------------------------------------------
 
-    def _take_values(
+    def take(
         self, operation: str, header: Any, sources: Any, place: int, own: Any, views: bool
     ) -> Any:
         """Take the values that several processes have sent in a collective.
@@ -395,9 +432,9 @@ class Values(Core):
         Returns:
             The values; None if anything else has come, or is left from before.
         """
-        began = self._begin_call() if self._timed else 0
+        began = self._engine.begin_call()
         try:
-            queue = self._queue
+            queue = self._engine.queue
             messages, count = queue.messages, len(sources)
             if queue.next or len(messages) != count:
                 return None
@@ -417,8 +454,7 @@ class Values(Core):
             queue.clear()
             return values
         finally:
-            if began:
-                self._end_call(began)
+            self._engine.end_call(began)
 
     def _knows(self, head: Any, operation: str, header: Any) -> bool:
         """Tell whether a message with this head has a number or an array of a collective.
@@ -438,13 +474,13 @@ class Values(Core):
                 return False  # a pickle, or a piece
         elif found != header:
             return False
-        dtype = self._dtypes.get(form[2])
+        dtype = self._engine.dtypes.get(form[2])
         if dtype is None:
             return False
         kind = 0
         if found in (SCALARS, NUMBER):
             # The array of a number of numpy's has one axis.
-            kind = self._number_kinds.get(form[2], 0)
+            kind = self.number_kinds.get(form[2], 0)
             if form[1]:
                 kind = _NUMPYS if kind == FLOAT else 0
             if kind == 0:
@@ -466,8 +502,8 @@ class Values(Core):
             return new_array(self._known_shape, self._known_dtype, content)
         if type(content) is bytearray:
             return np.ndarray(self._known_shape, self._known_dtype, content)
-        if not self._meeting.shares_memory or type(content[1]) is not int:
+        if not self._engine.meeting.shares_memory or type(content[1]) is not int:
             return None  # it lies where only the port finds it
-        address = self._meeting.address_of(content[1])
+        address = self._engine.meeting.address_of(content[1])
         there = array_at(self._known_shape, self._known_dtype, address, content[2])
         return there if views else there.copy()

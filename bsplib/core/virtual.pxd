@@ -21,7 +21,7 @@ cdef class Gathering:
     cdef int _came
     cdef word _mark
     cdef bint _alike, _together
-    cdef long long _latest_ns
+    cdef long long _earliest_ns, _latest_ns, _synced_ns
     cdef list _waiting
     cdef dict _gets
     cdef bint _nothing_new, _was_together
@@ -34,6 +34,7 @@ cdef class Gathering:
 cdef class VirtualMeeting(Meeting):
     cdef public bint looks_back
     cdef public bint is_before_main
+    cdef public bint keeps_price
     cdef int _pid
     cdef Gathering _gathering
     cdef Process _process
@@ -59,6 +60,8 @@ cdef class VirtualMeeting(Meeting):
     cpdef word note_of(self, int pid) noexcept
     cpdef word superstep_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
+    cpdef long long waited_ns(self) noexcept
+    cpdef long long apart_ns(self) noexcept
     @cython.locals(
         source=int, to=int, kind=word, head=word, card=word, stop=word, count=word,
     )

@@ -107,10 +107,20 @@ OFF = _Off()
 """The block where a run collects no samples."""
 
 
+class Counted(Protocol):
+    """What counts the supersteps of a group."""
+
+    @property
+    def superstep(self) -> int:
+        """The present one."""
+
+
 class Timed(Protocol):
     """A group as far as a block needs it."""
 
-    _superstep: int
+    @property
+    def _engine(self) -> Counted:
+        """Counts its supersteps."""
 
     def time(self) -> float:
         """Return the seconds since the run began."""
@@ -135,7 +145,7 @@ class ExperimentBlock:
 
     def __enter__(self) -> None:
         self._entry = self._samples.entry(self._what[0], self._members)
-        self._first = self._group._superstep
+        self._first = self._group._engine.superstep
         counters = self._samples.counters
         self._counted = {} if counters is None else counters.read()
         self._began_s = self._group.time()
@@ -154,7 +164,7 @@ class ExperimentBlock:
                 self._entry,
                 self._began_s,
                 ended_s,
-                self._group._superstep - self._first,
+                self._group._engine.superstep - self._first,
                 {each: value - self._counted[each] for each, value in counted.items()},
             )
         )

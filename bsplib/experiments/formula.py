@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsplib.experiments.collective_costs import COST_FUNCTIONS, ROWS
+
 Column = NDArray[np.float64]
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -37,6 +39,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": np.maximum,
 }
 """``min`` and ``max`` take two values, the others one; ``log`` is the natural logarithm."""
+_CALLABLE = FUNCTIONS | COST_FUNCTIONS | {"grid_rows": ROWS}
+"""With those that only laws of node models use."""
+_ARGUMENTS = {"min": 2, "max": 2, **dict.fromkeys(COST_FUNCTIONS, 4)}
+"""How many values a function takes that does not take one."""
 
 Terms = dict[str, Any]
 """The factor of each parameter, by its name; terms without a parameter have an empty name."""
@@ -185,7 +191,7 @@ def _names(tree: ast.expr) -> tuple[dict[str, None], dict[str, None]]:
                 pass
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as number)):
                 parameters[f"{name}[{number!r}]"] = None
-            case ast.Name(id=name) if name not in FUNCTIONS:
+            case ast.Name(id=name) if name not in _CALLABLE:
                 variables[name] = None
             case _:
                 waiting += [(inner, depth + 1) for inner in _inner(node)[::-1]]
@@ -199,8 +205,8 @@ def _inner(node: ast.expr) -> list[ast.expr]:
             return [left, right]
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
             return [operand]
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
-            wanted = 2 if name in ("min", "max") else 1
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _CALLABLE:
+            wanted = _ARGUMENTS.get(name, 1)
             if len(args) != wanted:
                 some = "1 argument" if wanted == 1 else f"{wanted} arguments"
                 raise FormulaError(f"formula: {name} takes {some}, not {len(args)}")
@@ -239,7 +245,7 @@ def _evaluate(node: ast.expr, values: Mapping[str, Column]) -> Terms:
             return {name: sign * term for name, term in _evaluate(operand, values).items()}
         case ast.Call(func=ast.Name(id=name), args=args):
             arguments = [_evaluate(argument, values) for argument in args]
-            return {"": FUNCTIONS[name](*(_plain(argument, node) for argument in arguments))}
+            return {"": _CALLABLE[name](*(_plain(argument, node) for argument in arguments))}
         case ast.BinOp(left=left, op=op, right=right):
             return _combine(node, op, _evaluate(left, values), _evaluate(right, values))
     raise AssertionError(node)

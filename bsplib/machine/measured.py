@@ -2,11 +2,17 @@
 
 A superstep costs::
 
-    T(h) + (calls - calls of the pattern) c + C(cold)
+    T(h) + (calls - calls of the pattern) c + C(cold) + W(wait) + E(h) min(apart / a, 1)
 
 with T the measured time of its pattern by the bytes of the h-relation, c the time of one more
 call, and C the additional time of memory that is touched for the first time. A superstep
-without communication costs what an empty sync takes.
+without communication costs what an empty sync takes, and W.
+
+W and E are the state in which the superstep finds the computer. T is measured in supersteps in a
+row. In a program a process may come later than the others by a time ``wait``, so that these sleep:
+W is what the sync takes more from its arrival on. And a time ``apart`` after the last sync of
+the group the caches hold other data: E is what an exchange takes more when all of it does, after a
+computation of a or longer. Machines that were probed before have neither.
 """
 
 from __future__ import annotations
@@ -30,6 +36,10 @@ class HRelation(NamedTuple):
     """Calls of put, get and send of the process that made most; an empty superstep has 0."""
     cold: Any = 0
     """Bytes that a process sends through memory that it touches for the first time."""
+    wait: Any = 0.0
+    """Seconds from the first to the last arrival of the group."""
+    apart: Any = 0.0
+    """Seconds from the last sync of the group to the last arrival."""
 
 
 class Touched:
@@ -105,6 +115,12 @@ class Measured:
     """Seconds of a superstep by the bytes of its h-relation, in memory in use, by pattern."""
     cold: Curve | None = None
     """Additional seconds by the bytes that a process sends through new memory."""
+    late: Curve | None = None
+    """Additional seconds of a sync, by the ns that one process comes later than the others."""
+    evicted: Curve | None = None
+    """Additional seconds by the bytes of an exchange where the caches hold other data."""
+    evicting: float = 0.0
+    """Seconds of a computation after which the caches hold other data."""
     misfit: float | None = None
     """Greatest relative error of the curves at sizes between their knots."""
     spread: float | None = None
@@ -112,12 +128,24 @@ class Measured:
 
     def seconds(self, relation: HRelation, pattern: str) -> Any:
         """Return the seconds of a superstep, of which :attr:`empty` is the sync alone."""
-        h, calls, cold = relation
+        h, calls, cold, *_ = relation
         curve = self.patterns.get(pattern)
         moved = self.empty if curve is None else np.maximum(curve.at(h), self.empty)
         more = np.maximum(np.asarray(calls) - self._own_calls(pattern), 0) * self.call
         found = moved + more + (0.0 if self.cold is None else self.cold.at(cold))
+        if self.evicted is not None:
+            part = np.minimum(np.asarray(relation.apart) / self.evicting, 1) if self.evicting else 1
+            found = found + self.evicted.at(h) * part
         return np.where((np.asarray(calls) > 0) | (np.asarray(h) > 0), found, self.empty)
+
+    def lateness(self, relation: HRelation) -> Any:
+        """Return the seconds by which late processes lengthen the sync."""
+        return 0.0 if self.late is None else self.late.at(np.asarray(relation.wait) * 1e9)
+
+    @property
+    def has_state(self) -> bool:
+        """Whether its prices depend on what came before a superstep."""
+        return self.late is not None or self.evicted is not None
 
     def _own_calls(self, pattern: str) -> int:
         return 1 if pattern in ("exchange", "ping-pong", "all-to-one") else max(self.p - 1, 1)
@@ -129,7 +157,7 @@ _DEFAULT = "all-to-all"
 
 def price_parts(
     measured: Sequence[Measured], relation: HRelation, pattern: str | None, nprocs: int
-) -> tuple[Any, float]:
+) -> tuple[Any, Any]:
     """Return the seconds of a superstep for communication, and those of an empty one.
 
     Between two numbers of processes that were measured, times are interpolated; outside of
@@ -141,12 +169,13 @@ def price_parts(
         pattern: pattern of the superstep; None if it is not known.
         nprocs: number of processes of the group.
     """
-    empty = 0.0
+    empty, late = 0.0, 0.0
     total: Any = 0.0
     for part, share in _around(measured, nprocs):
         total = total + share * part.seconds(relation, pattern or _DEFAULT)
         empty += share * part.empty
-    return total - empty, empty
+        late = late + share * part.lateness(relation)
+    return total - empty, empty + late
 
 
 def slowdown(measured: Sequence[Measured], nprocs: int) -> float:

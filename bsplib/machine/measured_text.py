@@ -10,10 +10,12 @@ from typing import Any
 from bsplib.machine.checks import check_names, number_of, table_in, whole_of
 from bsplib.machine.pattern import PATTERNS
 
-TIMES = ("empty", "call", "start", "recording")
+TIMES = ("empty", "call", "start", "recording", "evicting")
 """Times in seconds; their entries in a file end in ``_s``."""
 RATIOS = ("slowdown", "misfit", "spread")
-_ENTRIES = ("p", *(f"{name}_s" for name in TIMES), *RATIOS, "patterns", "cold")
+CURVES = {"cold": "bytes", "late": "ns", "evicted": "bytes"}
+"""Curves that are no pattern, and what they go by."""
+_ENTRIES = ("p", *(f"{name}_s" for name in TIMES), *RATIOS, "patterns", *CURVES)
 _MOST_S = 1000.0
 _MOST_KNOTS = 1000
 
@@ -27,9 +29,13 @@ def parse(entries: object) -> list[Values]:
         check_names("entry", entry, _ENTRIES)
         times = {name: entry[f"{name}_s"] for name in TIMES if f"{name}_s" in entry}
         others = {name: entry[name] for name in ("p", *RATIOS) if name in entry}
-        curves = {name: _parsed(name, curve) for name, curve in table_in("patterns", entry).items()}
-        cold = _parsed("cold", entry["cold"]) if "cold" in entry else None
-        found.append(others | times | {"patterns": curves, "cold": cold})
+        patterns = table_in("patterns", entry).items()
+        curves = {name: _parsed(name, curve, "bytes") for name, curve in patterns}
+        further = {
+            name: _parsed(name, entry[name], axis) if name in entry else None
+            for name, axis in CURVES.items()
+        }
+        found.append(others | times | {"patterns": curves} | further)
     return found
 
 
@@ -50,8 +56,8 @@ def check(entries: object) -> list[Values]:
 
 
 def _checked(entry: Values) -> Values:
-    check_names("field", entry, ("p", *TIMES, *RATIOS, "patterns", "cold"))
-    defaults: Values = {"call": 0.0, "slowdown": 1.0}
+    check_names("field", entry, ("p", *TIMES, *RATIOS, "patterns", *CURVES))
+    defaults: Values = {"call": 0.0, "slowdown": 1.0, "evicting": 0.0}
     found: Values = {"p": whole_of("p of measured", entry["p"], 2**31)}
     for name in (*TIMES, *RATIOS):
         value = entry["empty"] if name == "empty" else entry.get(name, defaults.get(name))
@@ -61,8 +67,9 @@ def _checked(entry: Values) -> Values:
     patterns = table_in("patterns", entry)
     check_names("pattern", patterns, PATTERNS)
     found["patterns"] = {name: _curve(name, curve) for name, curve in patterns.items()}
-    cold = entry.get("cold")
-    found["cold"] = None if cold is None else _curve("cold", cold)
+    for name in CURVES:
+        curve = entry.get(name)
+        found[name] = None if curve is None else _curve(name, curve)
     return found
 
 
@@ -73,10 +80,10 @@ def _not_negative(name: str, value: object) -> float:
     return number
 
 
-def _parsed(name: str, curve: object) -> Values:
+def _parsed(name: str, curve: object, axis: str) -> Values:
     table = _table(name, curve)
-    check_names("entry", table, ("bytes", "seconds"))
-    return {"nbytes": table["bytes"], "seconds": table["seconds"]}
+    check_names("entry", table, (axis, "seconds"))
+    return {"nbytes": table[axis], "seconds": table["seconds"]}
 
 
 def _curve(name: str, curve: object) -> Values:

@@ -58,8 +58,9 @@ class Machine:
     """The parameters of a computer; a superstep costs ``max w + h g + l``.
 
     A Machine of several hosts has two levels: ``g`` and ``l`` are those between hosts, and
-    ``inside`` has those inside a host. Where it is known on which hosts processes were, a
-    superstep costs::
+    ``inside`` has those inside a host. Where ``nodes`` and ``cores`` describe a cluster, a group
+    of at most ``cores`` processes counts as being on one host, and a greater one pays ``g`` and
+    ``l``. Otherwise, where it is known on which hosts processes were, a superstep costs::
 
         max_i w_i + max_i (a_i g_inside + b_i g) + l
 
@@ -95,7 +96,12 @@ class Machine:
     host: str = ""
     """Name of the host that was measured; empty where it is not known."""
     cores: int | None = None
-    """How many cores the processes could use, where they were measured."""
+    """How many cores the processes can use: of the host that was measured, or of each node."""
+    nodes: int | None = None
+    """How many hosts a cluster has that a user described; None for other Machines."""
+    relative_speed: float | None = None
+    """Speed of a process in multiples of that of the computer that recorded a run, for a Machine
+    that has no ``speed`` of its own."""
     measured: tuple[Measured, ...] = ()
     """What a probe measured, by number of processes in ascending order; then it prices
     supersteps in place of g and l."""
@@ -173,8 +179,15 @@ class Machine:
         return (
             self
             if self.inside is None
-            else replace(self, l=self.inside.l, patterns={}, measured=())
+            else replace(self, l=self.inside.l, patterns={}, measured=(), nodes=None)
         )
+
+    def for_group(self, nprocs: int) -> Self:
+        """Return the Machine as a group of so many processes has it: of one level on one node."""
+        if self.nodes is None or self.cores is None or self.inside is None or nprocs > self.cores:
+            return self
+        near = self.inside
+        return replace(self, g=near.g, l=near.l, inside=None, patterns={}, measured=(), nodes=None)
 
     def costs(self, pattern: str | None = None) -> tuple[float, float]:
         """Return g and l of the Machine, or g and L of a pattern.
@@ -206,7 +219,7 @@ class Machine:
         g, latency = self.costs(pattern)
         return g * h, latency
 
-    def parts_of(self, relation: HRelation, pattern: str | None, nprocs: int) -> tuple[Any, float]:
+    def parts_of(self, relation: HRelation, pattern: str | None, nprocs: int) -> tuple[Any, Any]:
         """Return the seconds of a superstep for communication and for synchronisation.
 
         This is the only definition of the price of a superstep: virtual processors and
@@ -225,6 +238,9 @@ class Machine:
             from bsplib.machine.measured import price_parts  # noqa: PLC0415  # few were measured
 
             return price_parts(self.measured, relation, pattern, nprocs)
+        if self.nodes is not None:
+            near = self.for_group(nprocs)
+            return near.parts(relation.h, pattern if near is self else None)
         return self.parts(relation.h, pattern)
 
     def slowdown(self, nprocs: int) -> float:
@@ -233,6 +249,8 @@ class Machine:
         It is 1 where no probe measured it. Beyond the greatest number of processes that was
         measured, and that of the cores, it grows with the number of processes for each core.
         """
+        if self.all_cores is not None:
+            return max(nprocs / self.all_cores, 1.0)
         if not self.measured:
             return 1.0
         from bsplib.machine.measured import slowdown  # noqa: PLC0415  # few were measured
@@ -241,6 +259,16 @@ class Machine:
         if self.cores is None:
             return factor
         return factor * max(nprocs / max(self.measured[-1].p, self.cores), 1.0)
+
+    @property
+    def has_state(self) -> bool:
+        """Whether a probe measured how the price of a superstep depends on what came before."""
+        return any(entry.has_state for entry in self.measured)
+
+    @property
+    def all_cores(self) -> int | None:
+        """The cores of all nodes of a cluster that a user described; None for other Machines."""
+        return None if self.nodes is None or self.cores is None else self.nodes * self.cores
 
     def price(self, h: int, pattern: str | None = None) -> float:
         """Return the seconds of a superstep without computation: the sum of :meth:`parts`."""
@@ -273,8 +301,11 @@ def _measured(entry: Mapping[str, Any]) -> Measured:
     from bsplib.machine.measured import Curve, Measured  # noqa: PLC0415  # few were measured
 
     curves = {name: Curve(**curve) for name, curve in entry["patterns"].items()}
-    cold = None if entry["cold"] is None else Curve(**entry["cold"])
-    return Measured(**{**entry, "patterns": curves, "cold": cold})
+    others = {
+        name: None if entry[name] is None else Curve(**entry[name])
+        for name in ("cold", "late", "evicted")
+    }
+    return Measured(**{**entry, "patterns": curves, **others})
 
 
 def known_machines() -> list[str]:
@@ -309,7 +340,7 @@ def _machine_of_library(name: str) -> Machine:
     if name not in known_machines():
         raise UsageError(
             f"machine: there is no Machine {name!r}; name a .toml file or one of "
-            f"{', '.join(known_machines())}"
+            f"{', '.join(known_machines())}; bsp machines --new FILE.toml describes another one"
         )
     return _parse((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"), name)
 
@@ -318,12 +349,15 @@ def _with_figures(machine: Machine, figures: str, where: str) -> Machine:
     """Return a Machine with the figures that are given after its name."""
     known: dict[str, Callable[[object], Any]] = {
         "speed": machine_text.check_speed,
+        "relative_speed": machine_text.check_relative_speed,
         "g": lambda value: machine_text.check_time("g", value),
         "l": lambda value: machine_text.check_time("l", value),
     }
     values: dict[str, float] = {}
     for part in figures.split(","):
         figure, _, text = (word.strip() for word in part.partition("="))
+        if figure == "speed" and text.endswith("x"):
+            figure, text = "relative_speed", text.removesuffix("x")
         if figure not in known:
             raise UsageError(
                 f"machine: {where}: {figure!r} cannot be given here; speed, g and l can"
@@ -332,8 +366,10 @@ def _with_figures(machine: Machine, figures: str, where: str) -> Machine:
             values[figure] = known[figure](float(text))
         except ValueError as error:
             raise UsageError(f"machine: {where}: {error}") from None
-    given = dict.fromkeys(values, "given after its name")
+    given = {figure: "given after its name" for figure in values if figure != "relative_speed"}
     sources = {**machine.sources, **given}
+    if "speed" in values or "relative_speed" in values:  # one replaces the other
+        machine = replace(machine, speed=None, relative_speed=None)
     if "g" in values or "l" in values:  # they price supersteps in place of what was measured
         machine = replace(machine, measured=())
     return replace(machine, **values, sources=sources)  # type: ignore[arg-type]
@@ -354,8 +390,21 @@ def _parse(text: str, where: str) -> Machine:
     try:
         return Machine.of(machine_text.parse(text))
     except KeyError as error:
-        raise UsageError(f"machine: {where} has no entry {error}") from None
+        raise UsageError(_without(str(error.args[0]), where)) from None
     except machine_text.NoTomlError as error:
         raise UsageError(f"machine: {where}: it is no file in TOML: {error}") from None
     except ValueError as error:
         raise UsageError(f"machine: {where}: {error}") from None
+
+
+def _without(entry: str, where: str) -> str:
+    """Return the text of an error: a file has no such entry, and how a whole file looks."""
+    from bsplib.machine.template import LEAST  # noqa: PLC0415  # only errors need it
+
+    text = f"machine: {where} has no entry {entry!r}"
+    if entry not in LEAST:
+        return text
+    return (
+        f"{text}; a file of a Machine needs at least the entries below, and bsp machines --new "
+        f"FILE.toml writes one with all entries explained:\n\n{LEAST}"
+    )

@@ -2,13 +2,14 @@
 
 ::
 
-    version = 2                       # of this format; a file without it has version 1
+    version = 3                       # of this format; a file without it has version 1
     name = "four boards"
     source = "measured by hand"       # source of all figures that [sources] does not name
     p = 4                             # number of processes with which it was measured
     h = "max"                         # max or sum, of the bytes in and the bytes out
     word_bytes = 8                    # bytes of a word; g is shown for a word
-    speed_flop_per_s = 2e9            # speed of one process while all compute
+    speed_flop_per_s = 2e9            # speed of one process while all compute; or
+    relative_speed = 1.0              # in multiples of the computer that records a run
     g_s_per_byte = 5e-10              # or g_s_per_word
     l_s = 3e-6                        # a value below zero is a fit that cannot be used
 
@@ -22,6 +23,11 @@
 
     [sources]
     speed = "its data sheet"
+
+A cluster that a user describes (:mod:`bsplib.machine.template`) has from version 3 on::
+
+    nodes = 8                         # hosts; g and l are those between them
+    cores = 16                        # of each node
 
 A probe adds what it measured, from version 2 on; then these times price a superstep in place of
 g and l (:mod:`bsplib.machine.measured`)::
@@ -47,8 +53,21 @@ g and l (:mod:`bsplib.machine.measured`)::
     bytes = [0, 1048576]              # memory that it touches for the first time
     seconds = [0.0, 4e-4]
 
-Name, source and g are required; a figure that is missing is a gap; of an entry of ``measured``
-p and empty_s are required. Other entries are errors, and so is a later version.
+From version 3 on an entry may also have::
+
+    evicting_s = 2e-4                 # a computation after which caches hold other data
+
+    [measured.late]                   # additional seconds of a sync, by the ns that one process
+    ns = [0, 1000000]                 # comes later than the others
+    seconds = [0.0, 5e-5]
+
+    [measured.evicted]                # additional seconds of bytes that are exchanged after the
+    bytes = [0, 1048576]              # caches were swept
+    seconds = [0.0, 2e-4]
+
+Name, source and g are required, and cores where there are nodes; a figure that is missing is a
+gap; of an entry of ``measured`` p and empty_s are required. Other entries are errors, and so is a
+later version.
 """
 
 from __future__ import annotations
@@ -70,11 +89,12 @@ _G = ("g_s_per_byte", "g_s_per_word")
 _TOP = (
     *("name", "source", "p", "h", "word_bytes", "speed_flop_per_s"),
     *(*_G, "l_s", "patterns", "inside", "sources"),
-    *("version", "host", "cores", "measured"),
+    *("version", "host", "cores", "measured", "nodes", "relative_speed"),
 )
 
-VERSION = 2
-"""Version of the format. Version 1 has no ``version``, ``host``, ``cores`` and ``measured``."""
+VERSION = 3
+"""Version of the format. Version 1 has no ``version``, ``host``, ``cores`` and ``measured``, and
+version 2 no ``nodes`` and ``relative_speed``, and no ``late`` and ``evicted``."""
 
 Values = dict[str, Any]
 
@@ -117,6 +137,8 @@ def parse(text: str) -> Values:
             "sources": sources,
             "host": entries.get("host", ""),
             "cores": entries.get("cores"),
+            "nodes": entries.get("nodes"),
+            "relative_speed": entries.get("relative_speed"),
             "measured": measured_text.parse(entries.get("measured", [])),
         }
     )
@@ -154,6 +176,12 @@ def check(values: Mapping[str, Any]) -> Values:
     p, speed = values.get("p"), values.get("speed")
     patterns, sources = table_in("patterns", values), table_in("sources", values)
     check_names("pattern", patterns, PATTERNS)
+    relative = values.get("relative_speed")
+    if speed is not None and relative is not None:
+        raise ValueError("it has both a speed and a relative_speed; give only one of them")
+    nodes, cores = (_count(name, values) for name in ("nodes", "cores"))
+    if nodes is not None and cores is None:
+        raise ValueError("it has nodes but no cores; give the cores of each node")
     return {
         "name": text_of_value("name", values["name"]),
         "source": text_of_value("source", values["source"]),
@@ -167,7 +195,9 @@ def check(values: Mapping[str, Any]) -> Values:
         "inside": _checked_inside(values),
         "sources": {name: text_of_value(name, source) for name, source in sources.items()},
         "host": text_of_value("host", values.get("host", "")),
-        "cores": None if values.get("cores") is None else whole_of("cores", values["cores"], 2**31),
+        "cores": cores,
+        "nodes": nodes,
+        "relative_speed": None if relative is None else check_relative_speed(relative),
         "measured": measured_text.check(values.get("measured", ())),
     }
 
@@ -194,6 +224,22 @@ def check_speed(value: object) -> float:
     if not 0 < number < math.inf:
         raise ValueError(f"speed is {number}; it has to be a number of flop/s greater than 0")
     return number
+
+
+def check_relative_speed(value: object) -> float:
+    """Return a speed in multiples of that of another computer.
+
+    Raises:
+        ValueError: the value is not a finite number greater than 0.
+    """
+    number = number_of("relative_speed", value)
+    if not 0 < number < math.inf:
+        raise ValueError(f"relative_speed is {number}; it has to be greater than 0, as in 0.5")
+    return number
+
+
+def _count(name: str, values: Mapping[str, Any]) -> int | None:
+    return None if values.get(name) is None else whole_of(name, values[name], 2**31)
 
 
 def _pattern(name: str, patterns: Values, word: int) -> Values:

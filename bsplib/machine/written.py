@@ -10,7 +10,7 @@ from typing import Any
 
 import tomlkit
 
-from bsplib.machine.measured_text import RATIOS, TIMES
+from bsplib.machine.measured_text import CURVES, RATIOS, TIMES
 from bsplib.machine.text import VERSION, Values
 
 
@@ -22,6 +22,8 @@ def text_of(values: Values) -> str:
     document.add("word_bytes", values["word_bytes"])
     if values["speed"] is not None:
         document.add("speed_flop_per_s", _rounded(values["speed"]))
+    if values["relative_speed"] is not None:
+        document.add("relative_speed", _rounded(values["relative_speed"]))
     _add_costs(document, values, "l_s")
     if values["patterns"]:
         patterns = tomlkit.table(is_super_table=True)
@@ -40,9 +42,10 @@ def text_of(values: Values) -> str:
 
 
 def _add_head(document: Any, values: Values) -> None:
-    if values["measured"] or values["host"] or values["cores"] is not None:
+    later = ("host", "cores", "nodes", "relative_speed")
+    if values["measured"] or any(values[name] not in (None, "") for name in later):
         document.add("version", VERSION)
-    for name in ("name", "source", "host", "cores", "p"):
+    for name in ("name", "source", "host", "nodes", "cores", "p"):
         if values[name] not in (None, "") or name in ("name", "source"):
             document.add(name, values[name])
 
@@ -70,17 +73,18 @@ def _table_of(entries: Sequence[Values]) -> Any:
         if entry["patterns"]:
             patterns = tomlkit.table(is_super_table=True)
             for name, curve in entry["patterns"].items():
-                patterns.add(name, _written(curve))
+                patterns.add(name, _written(curve, "bytes"))
             table.add("patterns", patterns)
-        if entry["cold"] is not None:
-            table.add("cold", _written(entry["cold"]))
+        for name, axis in CURVES.items():
+            if entry[name] is not None:
+                table.add(name, _written(entry[name], axis))
         tables.append(table)
     return tables
 
 
-def _written(curve: Values) -> Any:
+def _written(curve: Values, axis: str) -> Any:
     table = tomlkit.table()
-    table.add("bytes", list(curve["nbytes"]))
+    table.add(axis, list(curve["nbytes"]))
     seconds = tomlkit.array()
     for value in curve["seconds"]:
         seconds.append(_rounded(value))

@@ -20,7 +20,7 @@ from bsplib.errors import (
     ShapeError,
 )
 from bsplib.primitives.contracts import shares
-from bsplib.primitives.superstep import Supersteps
+from bsplib.primitives.state import GroupState
 from bsplib.transfers.casting import cast_values
 from bsplib.transfers.holding import origin, references
 from bsplib.transfers.place import Array
@@ -43,326 +43,339 @@ def _unsuitable(value: object) -> str:
     )
 
 
-class Arrays(Supersteps):
-    """The registered arrays of a group, as one of its processes handles them."""
+@overload
+def push_reg(bsp: GroupState, array: _Registered) -> _Registered: ...
+@overload  # the stand-in for None names a place, as an array does
+def push_reg(bsp: GroupState, array: None) -> Any: ...
+@overload
+def push_reg(bsp: GroupState, array: Array | None) -> Any: ...
+def push_reg(bsp: GroupState, array: Array | None) -> Any:
+    """Register an array for transfers from the next superstep on.
 
-    @overload
-    def push_reg(self, array: _Registered) -> _Registered: ...
-    @overload  # the stand-in for None names a place, as an array does
-    def push_reg(self, array: None) -> Any: ...
-    @overload
-    def push_reg(self, array: Array | None) -> Any: ...
-    def push_reg(self, array: Array | None) -> Any:
-        """Register an array for transfers from the next superstep on.
+    Collective: every process registers an array, or None, in the same order.
+    Sizes may differ between processes; dtypes may not. An array may be
+    registered again; the latest registration counts.
 
-        Collective: every process registers an array, or None, in the same order.
-        Sizes may differ between processes; dtypes may not. An array may be
-        registered again; the latest registration counts.
+    Args:
+        array: any writable array, in shared memory or not, with gaps or not: a
+            column, too, or a field of records; None where this process has none.
 
-        Args:
-            array: any writable array, in shared memory or not, with gaps or not: a
-                column, too, or a field of records; None where this process has none.
+    Returns:
+        What names the registration in transfers: ``array`` itself, or a stand-in
+        for None.
 
-        Returns:
-            What names the registration in transfers: ``array`` itself, or a stand-in
-            for None.
+    Raises:
+        RegistrationError: ``array`` is no writable array.
+        DtypeError: its dtype holds Python objects, or it is a masked array.
+        PartitionError: the group cannot be used now.
 
-        Raises:
-            RegistrationError: ``array`` is no writable array.
-            DtypeError: its dtype holds Python objects, or it is a masked array.
-            PartitionError: the group cannot be used now.
+    Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+    Source: Hill et al. 1998, bsp_push_reg.
+    """
+    bsp._check_usable()
+    if array is not None:
+        if not isinstance(array, np.ndarray) or not array.flags.writeable:
+            raise bsp._error(RegistrationError, f"push_reg: {_unsuitable(array)}")
+        bsp._as_array("push_reg", array)
+        _check_dtype(bsp, array.dtype, "push_reg")
+    shared_address = None if array is None else bsp._port.shared_address_of(array)
+    before = _references(bsp, array)
+    registration = bsp._registry.push(array, shared_address)
+    bsp._engine.define(registration.slot, 0)
+    if array is not None and bsp._watch is not None:
+        registration.origin = origin("push_reg", array, before)
+    return registration.handle
 
-        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
-        Source: Hill et al. 1998, bsp_push_reg.
-        """
-        self._check_usable()
-        if array is not None:
-            if not isinstance(array, np.ndarray) or not array.flags.writeable:
-                raise self._error(RegistrationError, f"push_reg: {_unsuitable(array)}")
-            self._as_array("push_reg", array)
-            self._check_dtype(array.dtype, "push_reg")
-        shared_address = None if array is None else self._port.shared_address_of(array)
-        before = self._references(array)
-        registration = self._registry.push(array, shared_address)
-        self._define(registration.slot, 0)
-        if array is not None and self._watch is not None:
-            registration.origin = origin("push_reg", array, before)
-        return registration.handle
 
-    def pop_reg(self, array: Array) -> None:
-        """End the latest registration of an array with the superstep.
+def pop_reg(bsp: GroupState, array: Array) -> None:
+    """End the latest registration of an array with the superstep.
 
-        Collective, in the same order on all processes. Memory that ``zeros``,
-        ``empty`` or ``array`` allocated is freed at the next sync: the array may
-        not be used after it.
+    Collective, in the same order on all processes. Memory that ``zeros``,
+    ``empty`` or ``array`` allocated is freed at the next sync: the array may
+    not be used after it.
 
-        Args:
-            array: registered array, or what ``push_reg(None)`` returned.
+    Args:
+        array: registered array, or what ``push_reg(None)`` returned.
 
-        Raises:
-            RegistrationError: ``array`` is not registered.
-            PartitionError: the group cannot be used now.
+    Raises:
+        RegistrationError: ``array`` is not registered.
+        PartitionError: the group cannot be used now.
 
-        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
-        Source: Hill et al. 1998, bsp_pop_reg.
-        """
-        self._check_usable()
-        try:
-            registration = self._registry.pop(array)
-        except BspError as error:
-            self._fail(error)
-        if self._watch is not None:
-            registration.freed_by = f"pop_reg at {call_site.line()}"
+    Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+    Source: Hill et al. 1998, bsp_pop_reg.
+    """
+    bsp._check_usable()
+    try:
+        registration = bsp._registry.pop(array)
+    except BspError as error:
+        bsp._fail(error)
+    if bsp._watch is not None:
+        registration.freed_by = f"pop_reg at {call_site.line()}"
 
-    def _references(self, array: Array | None) -> tuple[int, ...]:
-        """Return the references to an array under ``check=True``; nothing without it."""
-        return () if self._watch is None else references(array)
 
-    @overload
-    def zeros(self, shape: Shape) -> NDArray[np.float64]: ...
-    @overload
-    def zeros(self, shape: Shape, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
-    @overload
-    def zeros(self, shape: Shape, dtype: type[bool]) -> NDArray[np.bool_]: ...  # type: ignore[overload-overlap]  # bools are ints
-    @overload
-    def zeros(self, shape: Shape, dtype: type[int]) -> NDArray[np.int_]: ...
-    @overload
-    def zeros(self, shape: Shape, dtype: type[float]) -> NDArray[np.float64]: ...
-    @overload
-    def zeros(self, shape: Shape, dtype: type[complex]) -> NDArray[np.complex128]: ...
-    @overload
-    def zeros(self, shape: Shape, dtype: DTypeLike) -> Array: ...
-    def zeros(self, shape: Shape, dtype: DTypeLike = float) -> Array:
-        """Allocate an array of zeros in shared memory and register it.
+def _references(bsp: GroupState, array: Array | None) -> tuple[int, ...]:
+    """Return the references to an array under ``check=True``; nothing without it."""
+    return () if bsp._watch is None else references(array)
 
-        Collective. It may be named in transfers at once, in this superstep too.
-        Shapes may differ between processes.
 
-        Args:
-            shape: number of elements, or one number for each axis.
-            dtype: any dtype without Python objects.
+@overload
+def zeros(bsp: GroupState, shape: Shape) -> NDArray[np.float64]: ...
+@overload
+def zeros(bsp: GroupState, shape: Shape, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
+@overload
+def zeros(bsp: GroupState, shape: Shape, dtype: type[bool]) -> NDArray[np.bool_]: ...  # type: ignore[overload-overlap]  # bools are ints
+@overload
+def zeros(bsp: GroupState, shape: Shape, dtype: type[int]) -> NDArray[np.int_]: ...
+@overload
+def zeros(bsp: GroupState, shape: Shape, dtype: type[float]) -> NDArray[np.float64]: ...
+@overload
+def zeros(bsp: GroupState, shape: Shape, dtype: type[complex]) -> NDArray[np.complex128]: ...
+@overload
+def zeros(bsp: GroupState, shape: Shape, dtype: DTypeLike) -> Array: ...
+def zeros(bsp: GroupState, shape: Shape, dtype: DTypeLike = float) -> Array:
+    """Allocate an array of zeros in shared memory and register it.
 
-        Returns:
-            The array, until ``pop_reg`` frees it at a sync or the group ends.
+    Collective. It may be named in transfers at once, in this superstep too.
+    Shapes may differ between processes.
 
-        Raises:
-            ShapeError: ``shape`` is neither an integer nor several, or one is negative.
-            DtypeError: ``dtype`` is no dtype, or holds Python objects.
-            OutOfSharedMemoryError: it does not fit into /dev/shm.
-            PartitionError: the group cannot be used now.
+    Args:
+        shape: number of elements, or one number for each axis.
+        dtype: any dtype without Python objects.
 
-        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
-        """
-        return self._allocate("zeros", shape, self._dtype("zeros", dtype), zero=True)
+    Returns:
+        The array, until ``pop_reg`` frees it at a sync or the group ends.
 
-    def _allocate(
-        self,
-        operation: str,
-        shape: Shape,
-        dtype: np.dtype[Any],
-        *,
-        zero: bool = False,
-    ) -> Array:
-        self._check_usable()
-        self._check_dtype(dtype, operation)
-        size = self._size(operation, shape)
-        try:
-            memory = self._port.allocate(prod(size) * dtype.itemsize, zero=zero)
-        except BspError as error:
-            self._fail(error)
-        made: Array = np.ndarray(size, dtype, buffer=memory)
-        if self._watch is not None:
-            made = self._watch.allocated(made)
-        before = self._references(made)
-        registration = self._registry.allocate(made, memory, self._port.shared_address_of(made))
-        self._define(registration.slot, registration.address)
-        if self._watch is not None:
-            registration.origin = origin(operation, made, before)
-        return made
+    Raises:
+        ShapeError: ``shape`` is neither an integer nor several, or one is negative.
+        DtypeError: ``dtype`` is no dtype, or holds Python objects.
+        OutOfSharedMemoryError: it does not fit into /dev/shm.
+        PartitionError: the group cannot be used now.
 
-    @overload
-    def empty(self, shape: Shape) -> NDArray[np.float64]: ...
-    @overload
-    def empty(self, shape: Shape, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
-    @overload
-    def empty(self, shape: Shape, dtype: type[bool]) -> NDArray[np.bool_]: ...  # type: ignore[overload-overlap]  # bools are ints
-    @overload
-    def empty(self, shape: Shape, dtype: type[int]) -> NDArray[np.int_]: ...
-    @overload
-    def empty(self, shape: Shape, dtype: type[float]) -> NDArray[np.float64]: ...
-    @overload
-    def empty(self, shape: Shape, dtype: type[complex]) -> NDArray[np.complex128]: ...
-    @overload
-    def empty(self, shape: Shape, dtype: DTypeLike) -> Array: ...
-    @shares("Args", "Returns", "Raises", of=zeros)
-    def empty(self, shape: Shape, dtype: DTypeLike = float) -> Array:
-        """Allocate an array in shared memory and register it, with any content.
+    Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+    """
+    return _allocate(bsp, "zeros", shape, _dtype(bsp, "zeros", dtype), zero=True)
 
-        Collective. It may be named in transfers at once, in this superstep too.
-        Shapes may differ between processes. Its elements are undefined until they are written.
 
-        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
-        """
-        return self._allocate("empty", shape, self._dtype("empty", dtype))
+def _allocate(
+    bsp: GroupState,
+    operation: str,
+    shape: Shape,
+    dtype: np.dtype[Any],
+    *,
+    zero: bool = False,
+) -> Array:
+    bsp._check_usable()
+    _check_dtype(bsp, dtype, operation)
+    size = _size(bsp, operation, shape)
+    try:
+        memory = bsp._port.allocate(prod(size) * dtype.itemsize, zero=zero)
+    except BspError as error:
+        bsp._fail(error)
+    made: Array = np.ndarray(size, dtype, buffer=memory)
+    if bsp._watch is not None:
+        made = bsp._watch.allocated(made)
+    before = _references(bsp, made)
+    registration = bsp._registry.allocate(made, memory, bsp._port.shared_address_of(made))
+    bsp._engine.define(registration.slot, registration.address)
+    if bsp._watch is not None:
+        registration.origin = origin(operation, made, before)
+    return made
 
-    @overload
-    def zeros_like(self, array: NDArray[_Scalar], dtype: None = None) -> NDArray[_Scalar]: ...
-    @overload
-    def zeros_like(self, array: ArrayLike, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
-    @overload
-    def zeros_like(self, array: ArrayLike, dtype: DTypeLike | None = None) -> Array: ...
-    def zeros_like(self, array: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-        """Allocate zeros in shared memory, in the shape of an array, and register them.
 
-        Collective. It may be named in transfers at once, in this superstep too.
-        Shapes may differ between processes.
+@overload
+def empty(bsp: GroupState, shape: Shape) -> NDArray[np.float64]: ...
+@overload
+def empty(bsp: GroupState, shape: Shape, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
+@overload
+def empty(bsp: GroupState, shape: Shape, dtype: type[bool]) -> NDArray[np.bool_]: ...  # type: ignore[overload-overlap]  # bools are ints
+@overload
+def empty(bsp: GroupState, shape: Shape, dtype: type[int]) -> NDArray[np.int_]: ...
+@overload
+def empty(bsp: GroupState, shape: Shape, dtype: type[float]) -> NDArray[np.float64]: ...
+@overload
+def empty(bsp: GroupState, shape: Shape, dtype: type[complex]) -> NDArray[np.complex128]: ...
+@overload
+def empty(bsp: GroupState, shape: Shape, dtype: DTypeLike) -> Array: ...
+@shares("Args", "Returns", "Raises", of=zeros)
+def empty(bsp: GroupState, shape: Shape, dtype: DTypeLike = float) -> Array:
+    """Allocate an array in shared memory and register it, with any content.
 
-        Args:
-            array: has the shape, and the dtype where none is given; registered or not.
-            dtype: any dtype without Python objects; that of ``array`` if None.
+    Collective. It may be named in transfers at once, in this superstep too.
+    Shapes may differ between processes. Its elements are undefined until they are written.
 
-        Returns:
-            The array, until ``pop_reg`` frees it at a sync or the group ends.
+    Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+    """
+    return _allocate(bsp, "empty", shape, _dtype(bsp, "empty", dtype))
 
-        Raises:
-            DtypeError: ``dtype`` is no dtype, or holds Python objects.
-            OutOfSharedMemoryError: it does not fit into /dev/shm.
-            PartitionError: the group cannot be used now.
 
-        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
-        """
-        model = array if isinstance(array, np.ndarray) else np.asarray(array)
-        wanted = model.dtype if dtype is None else self._dtype("zeros_like", dtype)
-        return self._allocate("zeros_like", model.shape, wanted, zero=True)
+@overload
+def zeros_like(
+    bsp: GroupState, array: NDArray[_Scalar], dtype: None = None
+) -> NDArray[_Scalar]: ...
+@overload
+def zeros_like(bsp: GroupState, array: ArrayLike, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
+@overload
+def zeros_like(bsp: GroupState, array: ArrayLike, dtype: DTypeLike | None = None) -> Array: ...
+def zeros_like(bsp: GroupState, array: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+    """Allocate zeros in shared memory, in the shape of an array, and register them.
 
-    @overload
-    def full(
-        self, shape: Shape, fill_value: ArrayLike, dtype: TypeOf[_Scalar]
-    ) -> NDArray[_Scalar]: ...
-    @overload
-    def full(
-        self, shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None
-    ) -> Array: ...
-    def full(self, shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-        """Allocate an array of one value in shared memory and register it.
+    Collective. It may be named in transfers at once, in this superstep too.
+    Shapes may differ between processes.
 
-        Collective. It may be named in transfers at once, in this superstep too.
-        Shapes may differ between processes.
+    Args:
+        array: has the shape, and the dtype where none is given; registered or not.
+        dtype: any dtype without Python objects; that of ``array`` if None.
 
-        Args:
-            shape: number of elements, or one number for each axis.
-            fill_value: the value of all elements, or an array that broadcasts to ``shape``;
-                cast (same_kind) to the dtype.
-            dtype: of the array, without Python objects; that of the value if None.
+    Returns:
+        The array, until ``pop_reg`` frees it at a sync or the group ends.
 
-        Returns:
-            The array, until ``pop_reg`` frees it at a sync or the group ends.
+    Raises:
+        DtypeError: ``dtype`` is no dtype, or holds Python objects.
+        OutOfSharedMemoryError: it does not fit into /dev/shm.
+        PartitionError: the group cannot be used now.
 
-        Raises:
-            ShapeError: ``shape`` is neither an integer nor several, or one is negative;
-                or ``fill_value`` does not broadcast to it.
-            DtypeError: ``dtype`` is no dtype, or holds Python objects; or ``fill_value``
-                cannot be cast to it.
-            OutOfSharedMemoryError: it does not fit into /dev/shm.
-            PartitionError: the group cannot be used now.
+    Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+    """
+    model = array if isinstance(array, np.ndarray) else np.asarray(array)
+    wanted = model.dtype if dtype is None else _dtype(bsp, "zeros_like", dtype)
+    return _allocate(bsp, "zeros_like", model.shape, wanted, zero=True)
 
-        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
-        """
-        wanted = np.asarray(fill_value).dtype if dtype is None else self._dtype("full", dtype)
-        size = self._size("full", shape)
-        try:
-            values = cast_values("full", fill_value, wanted)
-        except BspError as error:
-            self._fail(error)
-        try:
-            spread = np.broadcast_to(values, size)
-        except ValueError:
-            raise self._error(
-                ShapeError,
-                f"full: fill_value has shape {values.shape}, which does not broadcast to the "
-                f"shape {size}; give one value, or an array of that shape",
-            ) from None
-        made = self._allocate("full", size, wanted)
-        made[...] = spread
-        return made
 
-    @overload
-    def array(self, data: NDArray[_Scalar], dtype: None = None) -> NDArray[_Scalar]: ...
-    @overload
-    def array(self, data: ArrayLike, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
-    @overload
-    def array(self, data: ArrayLike, dtype: DTypeLike | None = None) -> Array: ...
-    def array(self, data: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-        """Copy data into a new array in shared memory and register it.
+@overload
+def full(
+    bsp: GroupState, shape: Shape, fill_value: ArrayLike, dtype: TypeOf[_Scalar]
+) -> NDArray[_Scalar]: ...
+@overload
+def full(
+    bsp: GroupState, shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None
+) -> Array: ...
+def full(
+    bsp: GroupState, shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None
+) -> Array:
+    """Allocate an array of one value in shared memory and register it.
 
-        Collective. It may be named in transfers at once, in this superstep too.
-        Shapes may differ between processes.
+    Collective. It may be named in transfers at once, in this superstep too.
+    Shapes may differ between processes.
 
-        Args:
-            data: what ``numpy.array`` takes.
-            dtype: of the array, without Python objects; that of the data if None.
+    Args:
+        shape: number of elements, or one number for each axis.
+        fill_value: the value of all elements, or an array that broadcasts to ``shape``;
+            cast (same_kind) to the dtype.
+        dtype: of the array, without Python objects; that of the value if None.
 
-        Returns:
-            The array, until ``pop_reg`` frees it at a sync or the group ends.
+    Returns:
+        The array, until ``pop_reg`` frees it at a sync or the group ends.
 
-        Raises:
-            DtypeError: the dtype holds Python objects, or the data are a masked array.
-            OutOfSharedMemoryError: it does not fit into /dev/shm.
-            PartitionError: the group cannot be used now.
+    Raises:
+        ShapeError: ``shape`` is neither an integer nor several, or one is negative;
+            or ``fill_value`` does not broadcast to it.
+        DtypeError: ``dtype`` is no dtype, or holds Python objects; or ``fill_value``
+            cannot be cast to it.
+        OutOfSharedMemoryError: it does not fit into /dev/shm.
+        PartitionError: the group cannot be used now.
 
-        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
-        """
-        values = np.asarray(self._as_array("array", data), dtype)
-        made = self._allocate("array", values.shape, values.dtype)
-        made[...] = values
-        return made
+    Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+    """
+    wanted = np.asarray(fill_value).dtype if dtype is None else _dtype(bsp, "full", dtype)
+    size = _size(bsp, "full", shape)
+    try:
+        values = cast_values("full", fill_value, wanted)
+    except BspError as error:
+        bsp._fail(error)
+    try:
+        spread = np.broadcast_to(values, size)
+    except ValueError:
+        raise bsp._error(
+            ShapeError,
+            f"full: fill_value has shape {values.shape}, which does not broadcast to the "
+            f"shape {size}; give one value, or an array of that shape",
+        ) from None
+    made = _allocate(bsp, "full", size, wanted)
+    made[...] = spread
+    return made
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Free the arrays that are allocated inside the ``with`` block, as ``pop_reg`` does.
 
-        Collective: ``with bsp.scope(): x = bsp.zeros(n); ...``. The arrays may not be
-        used after the sync that follows the end of the block.
+@overload
+def array(bsp: GroupState, data: NDArray[_Scalar], dtype: None = None) -> NDArray[_Scalar]: ...
+@overload
+def array(bsp: GroupState, data: ArrayLike, dtype: TypeOf[_Scalar]) -> NDArray[_Scalar]: ...
+@overload
+def array(bsp: GroupState, data: ArrayLike, dtype: DTypeLike | None = None) -> Array: ...
+def array(bsp: GroupState, data: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+    """Copy data into a new array in shared memory and register it.
 
-        Raises:
-            PartitionError: the group cannot be used now, at the beginning or at the end.
+    Collective. It may be named in transfers at once, in this superstep too.
+    Shapes may differ between processes.
 
-        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
-        """
-        self._check_usable()
-        before = {registration.slot for registration in self._registry.allocated()}
-        yield
-        self._check_usable()
-        for registration in self._registry.allocated():
-            if registration.slot not in before:
-                self._registry.pop(registration.handle)
-                if self._watch is not None:
-                    registration.freed_by = f"the end of the scope at {call_site.line()}"
+    Args:
+        data: what ``numpy.array`` takes.
+        dtype: of the array, without Python objects; that of the data if None.
 
-    def _size(self, operation: str, shape: Shape) -> tuple[int, ...]:
-        """Return a shape as a tuple."""
-        try:
-            sizes = shape if isinstance(shape, Iterable) else (shape,)
-            size = tuple(operator.index(n) for n in sizes)
-        except TypeError:
-            raise self._error(
-                ShapeError,
-                f"{operation}: shape is {shape!r}; it is an integer, or one for each axis",
-            ) from None
-        if any(n < 0 for n in size):
-            raise self._error(ShapeError, f"{operation}: shape {size} has a negative size")
-        return size
+    Returns:
+        The array, until ``pop_reg`` frees it at a sync or the group ends.
 
-    def _dtype(self, operation: str, dtype: DTypeLike) -> np.dtype[Any]:
-        try:
-            return np.dtype(dtype)
-        except TypeError:
-            raise self._error(
-                DtypeError, f"{operation}: {dtype!r} is no dtype; say float, int or numpy.int32"
-            ) from None
+    Raises:
+        DtypeError: the dtype holds Python objects, or the data are a masked array.
+        OutOfSharedMemoryError: it does not fit into /dev/shm.
+        PartitionError: the group cannot be used now.
 
-    def _check_dtype(self, dtype: np.dtype[Any], operation: str) -> None:
-        if dtype.hasobject:
-            raise self._error(
-                DtypeError, f"{operation}: dtype {dtype} holds Python objects; send them instead"
-            )
+    Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+    """
+    values = np.asarray(bsp._as_array("array", data), dtype)
+    made = _allocate(bsp, "array", values.shape, values.dtype)
+    made[...] = values
+    return made
+
+
+@contextmanager
+def scope(bsp: GroupState) -> Iterator[None]:
+    """Free the arrays that are allocated inside the ``with`` block, as ``pop_reg`` does.
+
+    Collective: ``with bsp.scope(): x = bsp.zeros(n); ...``. The arrays may not be
+    used after the sync that follows the end of the block.
+
+    Raises:
+        PartitionError: the group cannot be used now, at the beginning or at the end.
+
+    Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+    """
+    bsp._check_usable()
+    before = {registration.slot for registration in bsp._registry.allocated()}
+    yield
+    bsp._check_usable()
+    for registration in bsp._registry.allocated():
+        if registration.slot not in before:
+            bsp._registry.pop(registration.handle)
+            if bsp._watch is not None:
+                registration.freed_by = f"the end of the scope at {call_site.line()}"
+
+
+def _size(bsp: GroupState, operation: str, shape: Shape) -> tuple[int, ...]:
+    """Return a shape as a tuple."""
+    try:
+        sizes = shape if isinstance(shape, Iterable) else (shape,)
+        size = tuple(operator.index(n) for n in sizes)
+    except TypeError:
+        raise bsp._error(
+            ShapeError,
+            f"{operation}: shape is {shape!r}; it is an integer, or one for each axis",
+        ) from None
+    if any(n < 0 for n in size):
+        raise bsp._error(ShapeError, f"{operation}: shape {size} has a negative size")
+    return size
+
+
+def _dtype(bsp: GroupState, operation: str, dtype: DTypeLike) -> np.dtype[Any]:
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        raise bsp._error(
+            DtypeError, f"{operation}: {dtype!r} is no dtype; say float, int or numpy.int32"
+        ) from None
+
+
+def _check_dtype(bsp: GroupState, dtype: np.dtype[Any], operation: str) -> None:
+    if dtype.hasobject:
+        raise bsp._error(
+            DtypeError, f"{operation}: dtype {dtype} holds Python objects; send them instead"
+        )

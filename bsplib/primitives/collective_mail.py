@@ -31,7 +31,8 @@ from bsplib.core.lanes import kind_of
 from bsplib.core.queue import CollectiveTag, Message
 from bsplib.core.values import NUMBER, SCALARS
 from bsplib.errors import MessageError, SyncMismatchError
-from bsplib.primitives.mailbox import Mailbox
+from bsplib.primitives.mailbox import send_slowly
+from bsplib.primitives.state import GroupState
 from bsplib.transfers import messages, operations
 from bsplib.transfers.registry import DtypeCode
 
@@ -43,128 +44,142 @@ _UNCHANGEABLE = _NUMBERS | _PICKLED | {bytes}
 """Types of values that need no copy to be the caller's own."""
 
 
-class CollectiveMail(Mailbox):
-    """Sends and takes the messages of collectives."""
+def check_call(bsp: GroupState, operation: str, root: Any) -> int:
+    """Return the root of a collective; raise if this process may not take part in it now."""
+    bsp._check_usable()
+    return bsp._check_pid(root, operation)
 
-    def _check_call(self, operation: str, root: Any) -> int:
-        self._check_usable()
-        return self._check_pid(root, operation)
 
-    def _others(self) -> Sequence[int]:
-        """Return the other processes, beginning after this one, so that not all send to one."""
-        return _all_but(self._pid, self._nprocs)
+def all_others(bsp: GroupState) -> Sequence[int]:
+    """Return the other processes, beginning after this one, so that not all send to one."""
+    return _all_but(bsp._pid, bsp._nprocs)
 
-    def _arrived(
-        self, operation: str, sources: Iterable[int], kept: list[Message] | None = None
-    ) -> dict[int, Message]:
-        """Return what a superstep of this collective brought, by source.
 
-        Args:
-            operation: the collective.
-            sources: the processes that send something in it, with or without this one.
-            kept: messages that the program had not read before the collective; they are
-                put back, to be read after it.
-        """
-        arrived = self._taken(operation)
-        if kept:
-            self._queue.fill(kept)
-        self._check_sources(operation, arrived, sources)
-        return arrived
+def take_arrived(
+    bsp: GroupState, operation: str, sources: Iterable[int], kept: list[Message] | None = None
+) -> dict[int, Message]:
+    """Return what a superstep of this collective brought, by source.
 
-    def _taken(self, operation: str) -> dict[int, Message]:
-        """Take the messages of a collective from the queue, by source."""
-        arrived = {}
-        for message in self._queue.take_collective():
-            source, ((other, _), _, _), _ = message
-            if other != operation:
-                raise self._error(
-                    SyncMismatchError,
-                    f"{operation}: process {source} is in {other} in the same superstep; all "
-                    f"processes call the same collectives in the same order",
-                )
-            arrived[source] = message
-        return arrived
+    Args:
+        operation: the collective.
+        sources: the processes that send something in it, with or without this one.
+        kept: messages that the program had not read before the collective; they are
+            put back, to be read after it.
+    """
+    arrived = take_messages(bsp, operation)
+    if kept:
+        bsp._engine.queue.fill(kept)
+    check_sources(bsp, operation, arrived, sources)
+    return arrived
 
-    def _check_sources(
-        self, operation: str, arrived: dict[int, Message], sources: Iterable[int]
-    ) -> None:
-        mine = self._pid
-        expected = [pid for pid in sources if pid != mine]
-        if list(arrived) == expected:
-            return
-        wrong = sorted(arrived.keys() ^ set(expected))
-        if wrong:
-            came = "something" if wrong[0] in arrived else "nothing"
-            raise self._error(
+
+def take_messages(bsp: GroupState, operation: str) -> dict[int, Message]:
+    """Take the messages of a collective from the queue, by source."""
+    arrived = {}
+    for message in bsp._engine.queue.take_collective():
+        source, ((other, _), _, _), _ = message
+        if other != operation:
+            raise bsp._error(
                 SyncMismatchError,
-                f"{operation}: {came} came from process {wrong[0]}; all processes call {operation} "
-                f"together, with the same root and op",
+                f"{operation}: process {source} is in {other} in the same superstep; all "
+                f"processes call the same collectives in the same order",
             )
+        arrived[source] = message
+    return arrived
 
-    def _unwrap(self, message: Message, *, copy: bool = True) -> Any:
-        """Return what a message holds; without ``copy`` an array as a view until the sync."""
+
+def check_sources(
+    bsp: GroupState, operation: str, arrived: dict[int, Message], sources: Iterable[int]
+) -> None:
+    """Raise unless a superstep of a collective brought something from these processes."""
+    mine = bsp._pid
+    expected = [pid for pid in sources if pid != mine]
+    if list(arrived) == expected:
+        return
+    wrong = sorted(arrived.keys() ^ set(expected))
+    if wrong:
+        came = "something" if wrong[0] in arrived else "nothing"
+        raise bsp._error(
+            SyncMismatchError,
+            f"{operation}: {came} came from process {wrong[0]}; all processes call {operation} "
+            f"together, with the same root and op",
+        )
+
+
+def unwrap(bsp: GroupState, message: Message, *, copy: bool = True) -> Any:
+    """Return what a message holds; without ``copy`` an array as a view until the sync."""
+    began = bsp._engine.begin_call()
+    try:
         _, head, content = message
         header = header_of(message)
-        payload = messages.decode(head, content, self._port.fetch, copy=copy and header is not True)
+        payload = messages.decode(head, content, bsp._port.fetch, copy=copy and header is not True)
         if head[2][0] == "array":
-            self._remember_dtype(head[2][2], payload.dtype)
+            _remember_dtype(bsp, head[2][2], payload.dtype)
             if header == NUMBER:
                 return payload.item()
         return unpack(payload, pickled=header is True)
+    finally:
+        bsp._engine.end_call(began)
 
-    def _remember_dtype(self, code: DtypeCode, dtype: np.dtype[Any]) -> None:
-        """Let the core take messages with arrays of this dtype from now on."""
-        self._dtypes[code] = dtype
-        self._number_kinds[code] = kind_of(dtype)
 
-    def _send_value_slowly(self, to: int, value: Any, tag: CollectiveTag) -> None:
-        """Send a value to one process, and let the core send others of its form."""
-        says_number = (SCALARS,) if type(value) is np.float64 else (SCALARS, NUMBER)
-        # Without such a header the receiver would take it for an array.
-        heads = self._heads_of.get(type(value)) if tag.header in says_number else None
-        payload = value if heads is None else operations.to_wire(value)
-        self._send_slowly(to, payload, tag)
-        if heads is not None and type(payload) is np.ndarray:
-            head = self._heads_out.get((id(payload.dtype), payload.shape, tag))
-            if head is not None:
-                heads[tag] = head
+def _remember_dtype(bsp: GroupState, code: DtypeCode, dtype: np.dtype[Any]) -> None:
+    """Let the engine take messages with arrays of this dtype from now on."""
+    bsp._engine.dtypes[code] = dtype
+    bsp._values.number_kinds[code] = kind_of(dtype)
 
-    def _pack(self, operation: str, x: Any) -> tuple[Any, Any]:
-        """Return what is sent of a value, and the header of the message."""
-        if type(x) in _NUMBERS:
-            return x, NUMBER
-        x = self._to_read(operation, x)
-        if messages.is_plain(x):
-            return x, None
-        try:
-            return pickle.dumps(x, 5), True
-        except Exception as error:
-            kind = type(x).__name__
-            raise self._error(
-                MessageError,
-                f"{operation}: a value of type {kind} cannot be pickled: {error}; give it data, "
-                f"such as arrays, numbers and text",
-            ) from error
 
-    def _send_one(self, operation: str, pid: int, x: Any) -> None:
-        """Send a value that goes to a single process."""
-        if type(x) in _NUMBERS:
-            self._send_value(pid, x, tag_of(operation, NUMBER))
-        elif type(x) in _PICKLED:
-            self._send_value(pid, pickle.dumps(x, 5), tag_of(operation, True))
-        else:
-            self._send_value(pid, x, tag_of(operation))
+def send_value(bsp: GroupState, to: int, value: Any, tag: CollectiveTag) -> None:
+    """Send a value to one process, and let the engine send others of its form."""
+    says_number = (SCALARS,) if type(value) is np.float64 else (SCALARS, NUMBER)
+    # Without such a header the receiver would take it for an array.
+    heads = bsp._values.heads_of.get(type(value)) if tag.header in says_number else None
+    payload = value if heads is None else operations.to_wire(value)
+    send_slowly(bsp, to, payload, tag)
+    if heads is not None and type(payload) is np.ndarray:
+        head = bsp._engine.heads_out.get((id(payload.dtype), payload.shape, tag))
+        if head is not None:
+            heads[tag] = head
 
-    def _own(self, operation: str, x: Any) -> Any:
-        """Return a value as it would arrive on another process."""
-        if type(x) in _UNCHANGEABLE:
-            return x
-        data, header = self._pack(operation, x)
-        return unpack(copied(data), pickled=header is True)
 
-    def _piece(self, pid: int, size: int) -> slice:
-        """Return which of ``size`` elements are process ``pid``'s."""
-        return slice(pid * size // self.nprocs, (pid + 1) * size // self.nprocs)
+def pack(bsp: GroupState, operation: str, x: Any) -> tuple[Any, Any]:
+    """Return what is sent of a value, and the header of the message."""
+    if type(x) in _NUMBERS:
+        return x, NUMBER
+    x = bsp._to_read(operation, x)
+    if messages.is_plain(x):
+        return x, None
+    try:
+        return pickle.dumps(x, 5), True
+    except Exception as error:
+        kind = type(x).__name__
+        raise bsp._error(
+            MessageError,
+            f"{operation}: a value of type {kind} cannot be pickled: {error}; give it data, "
+            f"such as arrays, numbers and text",
+        ) from error
+
+
+def send_one(bsp: GroupState, operation: str, pid: int, x: Any) -> None:
+    """Send a value that goes to a single process."""
+    if type(x) in _NUMBERS:
+        bsp._values.send_value(bsp, pid, x, tag_of(operation, NUMBER))
+    elif type(x) in _PICKLED:
+        bsp._values.send_value(bsp, pid, pickle.dumps(x, 5), tag_of(operation, True))
+    else:
+        bsp._values.send_value(bsp, pid, x, tag_of(operation))
+
+
+def own_copy(bsp: GroupState, operation: str, x: Any) -> Any:
+    """Return a value as it would arrive on another process."""
+    if type(x) in _UNCHANGEABLE:
+        return x
+    data, header = pack(bsp, operation, x)
+    return unpack(copied(data), pickled=header is True)
+
+
+def piece_of(bsp: GroupState, pid: int, size: int) -> slice:
+    """Return which of ``size`` elements are process ``pid``'s."""
+    return slice(pid * size // bsp.nprocs, (pid + 1) * size // bsp.nprocs)
 
 
 @lru_cache(maxsize=256)

@@ -14,13 +14,21 @@ from bsplib.core.queue import Message
 from bsplib.errors import BspError, UsageError
 from bsplib.primitives import blocks
 from bsplib.primitives.collective_mail import (
-    CollectiveMail,
+    all_others,
     copied,
     header_of,
     others_of,
+    own_copy,
+    pack,
+    piece_of,
+    send_one,
     tag_of,
+    take_arrived,
+    take_messages,
     unpack,
+    unwrap,
 )
+from bsplib.primitives.state import GroupState
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 _PIECE = "piece"
@@ -30,392 +38,412 @@ _WORD = 8
 _Value = TypeVar("_Value")
 
 
-class Exchanges(CollectiveMail):
-    """Broadcast, gather, allgather, scatter and alltoall."""
+# -- one value to all, or from all ----------------------------------------------------
 
-    # -- one value to all, or from all ----------------------------------------------------
 
-    def broadcast(
-        self, x: _Value | None, root: SupportsIndex = 0, stages: int | None = None
-    ) -> _Value:
-        """Return process ``root``'s ``x`` on every process.
+def broadcast(
+    bsp: GroupState, x: _Value | None, root: SupportsIndex = 0, stages: int | None = None
+) -> _Value:
+    """Return process ``root``'s ``x`` on every process.
 
-        In one stage the root sends the whole to everybody. In two it sends each
-        process a piece, which that one sends to everybody: this costs a superstep
-        more and spreads the communication evenly. Pieces are of an array's elements,
-        or of the bytes of a pickle.
+    In one stage the root sends the whole to everybody. In two it sends each
+    process a piece, which that one sends to everybody: this costs a superstep
+    more and spreads the communication evenly. Pieces are of an array's elements,
+    or of the bytes of a pickle.
 
-        Args:
-            x: an array, a number, bytes or any picklable object; ignored on
-                processes other than the root.
-            root: process whose ``x`` it is.
-            stages: 1 or 2; None leaves it to the Machine: two stages from
-                ``n > l / (p g - 2 g)`` on, and never with one or two processes. What
-                the root says counts.
+    Args:
+        x: an array, a number, bytes or any picklable object; ignored on
+            processes other than the root.
+        root: process whose ``x`` it is.
+        stages: 1 or 2; None leaves it to the Machine: two stages from
+            ``n > l / (p g - 2 g)`` on, and never with one or two processes. What
+            the root says counts.
 
-        Returns:
-            The value.
+    Returns:
+        The value.
 
-        Raises:
-            ProcessRangeError: ``root`` is no process of this group.
-            UsageError: ``stages`` is not 1, 2 or None.
-            MessageError: ``x`` cannot be pickled.
-            SyncMismatchError: the root is in no broadcast, or in one from elsewhere.
-            OutOfSharedMemoryError: there is no room for the copy of a value.
-            PartitionError: the group cannot be used now.
+    Raises:
+        ProcessRangeError: ``root`` is no process of this group.
+        UsageError: ``stages`` is not 1, 2 or None.
+        MessageError: ``x`` cannot be pickled.
+        SyncMismatchError: the root is in no broadcast, or in one from elsewhere.
+        OutOfSharedMemoryError: there is no room for the copy of a value.
+        PartitionError: the group cannot be used now.
 
-        Supersteps: 1 or 2.
-        Cost: (p - 1) n g + l in one stage, 2 (p - 1)/p n g + 2 l in two.
-        Source: Jarvis et al. 2002, section 3.2, equations 6 to 8.
-        """
-        source = self._root_of("broadcast", root)
-        if stages not in (None, 1, 2):
-            raise self._error(
-                UsageError,
-                f"broadcast: stages is {stages!r}; it is 1, 2, or None to leave it to the Machine",
-            )
-        is_root = self._pid == source
-        value: Any = None
-        pieces: _Pieces | None = None
-        if is_root:
-            value, pieces = self._send_whole_or_pieces(x, stages)
-        self.sync()
-        sources = () if is_root else (source,)
-        arrived = self._take_values("broadcast", None, sources, -1, None, False)
-        if arrived is None:
-            messages = self._arrived("broadcast", [source])
-            if not is_root:
-                value, pieces = self._receive_value(messages[source])
-        elif arrived:
-            value = arrived[0]
-        if pieces is not None:
-            whole = self._exchange_pieces(source, pieces)
-            value = value if is_root else whole
-        found: _Value = value
-        return found
+    Supersteps: 1 or 2.
+    Cost: (p - 1) n g + l in one stage, 2 (p - 1)/p n g + 2 l in two.
+    Source: Jarvis et al. 2002, section 3.2, equations 6 to 8.
+    """
+    source = bsp._values.root_of(bsp, "broadcast", root)
+    if stages not in (None, 1, 2):
+        raise bsp._error(
+            UsageError,
+            f"broadcast: stages is {stages!r}; it is 1, 2, or None to leave it to the Machine",
+        )
+    is_root = bsp._pid == source
+    value: Any = None
+    pieces: _Pieces | None = None
+    if is_root:
+        value, pieces = _send_whole_or_pieces(bsp, x, stages)
+    bsp.sync()
+    sources = () if is_root else (source,)
+    arrived = bsp._values.take("broadcast", None, sources, -1, None, False)
+    if arrived is None:
+        messages = take_arrived(bsp, "broadcast", [source])
+        if not is_root:
+            value, pieces = _receive_value(bsp, messages[source])
+    elif arrived:
+        value = arrived[0]
+    if pieces is not None:
+        whole = _exchange_pieces(bsp, source, pieces)
+        value = value if is_root else whole
+    found: _Value = value
+    return found
 
-    def _exchange_pieces(self, source: int, pieces: _Pieces) -> Any:
-        """Send all others the piece of this process; return the whole value but on the root."""
-        piece = pieces.flat[self._piece(self.pid, pieces.flat.size)]
-        others = [pid for pid in self._others() if pid != source]
-        self._send_all(others, piece, tag_of("broadcast", _PIECE))
-        kept = self._queue.take_left(self._port.fetch)
-        self.sync()
-        sources = [] if self._pid == source else range(self._nprocs)
-        for pid, message in self._arrived("broadcast", sources, kept).items():
-            pieces.flat[self._piece(pid, pieces.flat.size)] = self._unwrap(message, copy=False)
-        return None if self._pid == source else pieces.whole()
 
-    @overload
-    def gather(
-        self, x: _Value, root: SupportsIndex = 0, *, axis: None = None
-    ) -> list[_Value] | None: ...
-    @overload
-    def gather(
-        self, x: ArrayLike, root: SupportsIndex = 0, *, axis: int
-    ) -> NDArray[Any] | None: ...
-    def gather(self, x: Any, root: SupportsIndex = 0, *, axis: int | None = None) -> Any:
-        """Return the ``x`` of all processes on process ``root``, as a list or joined.
+def _exchange_pieces(bsp: GroupState, source: int, pieces: _Pieces) -> Any:
+    """Send all others the piece of this process; return the whole value but on the root."""
+    piece = pieces.flat[piece_of(bsp, bsp.pid, pieces.flat.size)]
+    others = [pid for pid in all_others(bsp) if pid != source]
+    bsp._values.send_all(bsp, others, piece, tag_of("broadcast", _PIECE))
+    kept = bsp._engine.queue.take_left(bsp._port.fetch)
+    bsp.sync()
+    sources = [] if bsp._pid == source else range(bsp._nprocs)
+    for pid, message in take_arrived(bsp, "broadcast", sources, kept).items():
+        pieces.flat[piece_of(bsp, pid, pieces.flat.size)] = unwrap(bsp, message, copy=False)
+    return None if bsp._pid == source else pieces.whole()
 
-        Args:
-            x: an array, a number, bytes or any picklable object; of any size.
-            root: process that receives them.
-            axis: along which arrays are joined, in the order of the pids, as by
-                ``numpy.concatenate``; None for the list of the values.
 
-        Returns:
-            The values by pid on the root, or with ``axis`` one array; None on the others.
+@overload
+def gather(
+    bsp: GroupState, x: _Value, root: SupportsIndex = 0, *, axis: None = None
+) -> list[_Value] | None: ...
+@overload
+def gather(
+    bsp: GroupState, x: ArrayLike, root: SupportsIndex = 0, *, axis: int
+) -> NDArray[Any] | None: ...
+def gather(bsp: GroupState, x: Any, root: SupportsIndex = 0, *, axis: int | None = None) -> Any:
+    """Return the ``x`` of all processes on process ``root``, as a list or joined.
 
-        Raises:
-            ProcessRangeError: ``root`` is no process of this group.
-            UsageError: ``axis`` is no integer.
-            ShapeError: an array has no such axis, or they differ along another one.
-            DtypeError: with ``axis``, there is no dtype for all of them, or one holds
-                Python objects.
-            MessageError: ``x`` cannot be pickled.
-            SyncMismatchError: a process is in no gather, or in one to elsewhere.
-            OutOfSharedMemoryError: there is no room for the copy of a value.
-            PartitionError: the group cannot be used now.
+    Args:
+        x: an array, a number, bytes or any picklable object; of any size.
+        root: process that receives them.
+        axis: along which arrays are joined, in the order of the pids, as by
+            ``numpy.concatenate``; None for the list of the values.
 
-        Supersteps: 1.
-        Cost: (p - 1) n g + l; with unequal values the sum of all but the root's for
-        (p - 1) n.
-        """
-        receiver = self._root_of("gather", root)
-        is_root = self._pid == receiver
-        block = x if axis is None else self._block("gather", x, axis)
-        own = self._give("gather", () if is_root else (receiver,), block)
-        if own is None and is_root:
-            own = self._own("gather", block)
-        elif own is None:
-            self._send_one("gather", receiver, block)
-        self.sync()
-        if is_root:
-            return self._listed_or_joined("gather", self._values("gather", own), axis)
-        if self._take_values("gather", None, (), -1, None, False) is None:
-            self._arrived("gather", [])
-        return None
+    Returns:
+        The values by pid on the root, or with ``axis`` one array; None on the others.
 
-    @overload
-    def allgather(self, x: _Value, *, axis: None = None) -> list[_Value]: ...
-    @overload
-    def allgather(self, x: ArrayLike, *, axis: int) -> NDArray[Any]: ...
-    def allgather(self, x: Any, *, axis: int | None = None) -> Any:
-        """Return the ``x`` of all processes on every process, as a list or joined.
+    Raises:
+        ProcessRangeError: ``root`` is no process of this group.
+        UsageError: ``axis`` is no integer.
+        ShapeError: an array has no such axis, or they differ along another one.
+        DtypeError: with ``axis``, there is no dtype for all of them, or one holds
+            Python objects.
+        MessageError: ``x`` cannot be pickled.
+        SyncMismatchError: a process is in no gather, or in one to elsewhere.
+        OutOfSharedMemoryError: there is no room for the copy of a value.
+        PartitionError: the group cannot be used now.
 
-        Args:
-            x: an array, a number, bytes or any picklable object; of any size.
-            axis: along which arrays are joined, in the order of the pids, as by
-                ``numpy.concatenate``; None for the list of the values.
+    Supersteps: 1.
+    Cost: (p - 1) n g + l; with unequal values the sum of all but the root's for
+    (p - 1) n.
+    """
+    receiver = bsp._values.root_of(bsp, "gather", root)
+    is_root = bsp._pid == receiver
+    block = x if axis is None else _block(bsp, "gather", x, axis)
+    own = bsp._values.give(bsp, "gather", () if is_root else (receiver,), block)
+    if own is None and is_root:
+        own = own_copy(bsp, "gather", block)
+    elif own is None:
+        send_one(bsp, "gather", receiver, block)
+    bsp.sync()
+    if is_root:
+        return _listed_or_joined(bsp, "gather", _values(bsp, "gather", own), axis)
+    if bsp._values.take("gather", None, (), -1, None, False) is None:
+        take_arrived(bsp, "gather", [])
+    return None
 
-        Returns:
-            The values by pid, or with ``axis`` one array.
 
-        Raises:
-            UsageError: ``axis`` is no integer.
-            ShapeError: an array has no such axis, or they differ along another one.
-            DtypeError: with ``axis``, there is no dtype for all of them, or one holds
-                Python objects.
-            MessageError: ``x`` cannot be pickled.
-            SyncMismatchError: a process is in no allgather.
-            OutOfSharedMemoryError: there is no room for the copy of a value.
-            PartitionError: the group cannot be used now.
+@overload
+def allgather(bsp: GroupState, x: _Value, *, axis: None = None) -> list[_Value]: ...
+@overload
+def allgather(bsp: GroupState, x: ArrayLike, *, axis: int) -> NDArray[Any]: ...
+def allgather(bsp: GroupState, x: Any, *, axis: int | None = None) -> Any:
+    """Return the ``x`` of all processes on every process, as a list or joined.
 
-        Supersteps: 1.
-        Cost: (p - 1) n g + l; with unequal values h is the greater of (p - 1) times
-        the largest and the sum of all but the smallest.
-        """
-        if axis is not None:
-            self._check_usable()
-            x = self._block("allgather", x, axis)
-        return self._exchange("allgather", x, axis)
+    Args:
+        x: an array, a number, bytes or any picklable object; of any size.
+        axis: along which arrays are joined, in the order of the pids, as by
+            ``numpy.concatenate``; None for the list of the values.
 
-    # -- parts ----------------------------------------------------------------------------
+    Returns:
+        The values by pid, or with ``axis`` one array.
 
-    @overload
-    def scatter(
-        self, parts: NDArray[Any] | None, root: SupportsIndex = 0, *, axis: None = None
-    ) -> Any: ...
-    @overload
-    def scatter(
-        self, parts: Sequence[_Value] | None, root: SupportsIndex = 0, *, axis: None = None
-    ) -> _Value: ...
-    @overload
-    def scatter(
-        self, parts: ArrayLike | None, root: SupportsIndex = 0, *, axis: int
-    ) -> NDArray[Any]: ...
-    def scatter(self, parts: Any, root: SupportsIndex = 0, *, axis: int | None = None) -> Any:
-        """Return part ``pid`` of process ``root``'s parts on each process.
+    Raises:
+        UsageError: ``axis`` is no integer.
+        ShapeError: an array has no such axis, or they differ along another one.
+        DtypeError: with ``axis``, there is no dtype for all of them, or one holds
+            Python objects.
+        MessageError: ``x`` cannot be pickled.
+        SyncMismatchError: a process is in no allgather.
+        OutOfSharedMemoryError: there is no room for the copy of a value.
+        PartitionError: the group cannot be used now.
 
-        Args:
-            parts: one part for each process, by pid, of any sizes: a list, or an array
-                whose first axis has an index for each process; with ``axis`` an array
-                of any shape. Ignored on processes other than the root.
-            root: process that has them.
-            axis: along which the array is cut into a block for each process, as by
-                ``numpy.array_split``: the first blocks are longer by one element where
-                they cannot be equal. What the root says counts.
+    Supersteps: 1.
+    Cost: (p - 1) n g + l; with unequal values h is the greater of (p - 1) times
+    the largest and the sum of all but the smallest.
+    """
+    if axis is not None:
+        bsp._check_usable()
+        x = _block(bsp, "allgather", x, axis)
+    return exchange_all(bsp, "allgather", x, axis)
 
-        Returns:
-            The part, or the block.
 
-        Raises:
-            ProcessRangeError: ``root`` is no process of this group.
-            UsageError: there are more or fewer parts than processes, or ``axis`` is no
-                integer.
-            ShapeError: the array has no such axis.
-            DtypeError: with ``axis``, the array holds Python objects.
-            MessageError: a part cannot be pickled.
-            SyncMismatchError: the root is in no scatter, or in one from elsewhere.
-            OutOfSharedMemoryError: there is no room for the copy of a value.
-            PartitionError: the group cannot be used now.
+# -- parts ----------------------------------------------------------------------------
 
-        Supersteps: 1.
-        Cost: (p - 1) n g + l; with unequal parts the sum of all but the root's for
-        (p - 1) n.
-        """
-        source = self._root_of("scatter", root)
-        is_root, own = self._pid == source, None
-        if is_root:
-            if axis is None and type(parts) is list:
-                own = self._give_parts("scatter", parts)
-            if own is None:
-                own = self._send_parts("scatter", self._blocks("scatter", parts, axis))
-        self.sync()
-        arrived = self._take_values("scatter", None, () if is_root else (source,), -1, None, False)
-        if arrived is None:
-            messages = self._arrived("scatter", [source])
-            return own if is_root else self._unwrap(messages[source])
-        return own if is_root else arrived[0]
 
-    @overload
-    def alltoall(self, parts: NDArray[Any], *, axis: None = None) -> list[Any]: ...
-    @overload
-    def alltoall(self, parts: Sequence[_Value], *, axis: None = None) -> list[_Value]: ...
-    @overload
-    def alltoall(self, parts: ArrayLike, *, axis: int | tuple[int, int]) -> NDArray[Any]: ...
-    def alltoall(self, parts: Any, *, axis: int | tuple[int, int] | None = None) -> Any:
-        """Send part i to process i, and return what the processes sent here.
+@overload
+def scatter(
+    bsp: GroupState, parts: NDArray[Any] | None, root: SupportsIndex = 0, *, axis: None = None
+) -> Any: ...
+@overload
+def scatter(
+    bsp: GroupState, parts: Sequence[_Value] | None, root: SupportsIndex = 0, *, axis: None = None
+) -> _Value: ...
+@overload
+def scatter(
+    bsp: GroupState, parts: ArrayLike | None, root: SupportsIndex = 0, *, axis: int
+) -> NDArray[Any]: ...
+def scatter(
+    bsp: GroupState, parts: Any, root: SupportsIndex = 0, *, axis: int | None = None
+) -> Any:
+    """Return part ``pid`` of process ``root``'s parts on each process.
 
-        Args:
-            parts: one part for each process, by pid, of any sizes: a list, or an array
-                whose first axis has an index for each process; with ``axis`` an array
-                of any shape. None where there is nothing for a process.
-            axis: along which the array is cut into a block for each process, as by
-                ``numpy.array_split``, and the blocks that come are joined. With two
-                axes it is cut along the first and joined along the second one: a matrix
-                in blocks of rows becomes one in blocks of columns by ``axis=(1, 0)``.
+    Args:
+        parts: one part for each process, by pid, of any sizes: a list, or an array
+            whose first axis has an index for each process; with ``axis`` an array
+            of any shape. Ignored on processes other than the root.
+        root: process that has them.
+        axis: along which the array is cut into a block for each process, as by
+            ``numpy.array_split``: the first blocks are longer by one element where
+            they cannot be equal. What the root says counts.
 
-        Returns:
-            By pid, the part that each process had for this one; None from a process
-            that had nothing. With ``axis`` one array.
+    Returns:
+        The part, or the block.
 
-        Raises:
-            UsageError: there are more or fewer parts than processes, or ``axis`` is
-                neither an integer nor two.
-            ShapeError: the array has no such axis, or blocks differ along another one.
-            DtypeError: with ``axis``, there is no dtype for all blocks, or the array
-                holds Python objects.
-            MessageError: a part cannot be pickled.
-            SyncMismatchError: a process is in another collective.
-            OutOfSharedMemoryError: there is no room for the copy of a value.
-            PartitionError: the group cannot be used now.
+    Raises:
+        ProcessRangeError: ``root`` is no process of this group.
+        UsageError: there are more or fewer parts than processes, or ``axis`` is no
+            integer.
+        ShapeError: the array has no such axis.
+        DtypeError: with ``axis``, the array holds Python objects.
+        MessageError: a part cannot be pickled.
+        SyncMismatchError: the root is in no scatter, or in one from elsewhere.
+        OutOfSharedMemoryError: there is no room for the copy of a value.
+        PartitionError: the group cannot be used now.
 
-        Supersteps: 1.
-        Cost: (p - 1) n g + l; with unequal parts h is the bytes in or out of a
-        process, its part for itself apart. None is not sent and costs nothing.
-        """
-        own = joined = None
+    Supersteps: 1.
+    Cost: (p - 1) n g + l; with unequal parts the sum of all but the root's for
+    (p - 1) n.
+    """
+    source = bsp._values.root_of(bsp, "scatter", root)
+    is_root, own = bsp._pid == source, None
+    if is_root:
         if axis is None and type(parts) is list:
-            own = self._give_parts("alltoall", parts)
+            own = bsp._values.give_parts(bsp, "scatter", parts)
         if own is None:
-            self._check_usable()
-            along, joined = blocks.two_axes(axis)
-            self._block("alltoall", parts, joined)
-            own = self._send_parts("alltoall", self._blocks("alltoall", parts, along))
-        self.sync()
-        others = others_of(self._pid, self._nprocs)
-        values = self._take_values("alltoall", None, others, self._pid, own, False)
-        if values is None:  # there may be less, since None is not sent
-            values = self._by_pid(self._taken("alltoall"), own)
-        return self._listed_or_joined("alltoall", values, joined)
+            own = _send_parts(bsp, "scatter", _blocks(bsp, "scatter", parts, axis))
+    bsp.sync()
+    arrived = bsp._values.take("scatter", None, () if is_root else (source,), -1, None, False)
+    if arrived is None:
+        messages = take_arrived(bsp, "scatter", [source])
+        return own if is_root else unwrap(bsp, messages[source])
+    return own if is_root else arrived[0]
 
-    # -- what these have in common --------------------------------------------------------------
 
-    def _exchange(self, operation: str, x: Any, axis: int | None = None) -> Any:
-        """Exchange one value of each process with all: allgather, and the choices of a split."""
-        own = self._give(operation, self._others(), x)
-        if own is None:
-            data, header = self._pack(operation, x)
-            self._send_all(self._others(), data, tag_of(operation, header))
-            own = unpack(copied(data), pickled=header is True)
-        self.sync()
-        return self._listed_or_joined(operation, self._values(operation, own), axis)
+@overload
+def alltoall(bsp: GroupState, parts: NDArray[Any], *, axis: None = None) -> list[Any]: ...
+@overload
+def alltoall(bsp: GroupState, parts: Sequence[_Value], *, axis: None = None) -> list[_Value]: ...
+@overload
+def alltoall(bsp: GroupState, parts: ArrayLike, *, axis: int | tuple[int, int]) -> NDArray[Any]: ...
+def alltoall(bsp: GroupState, parts: Any, *, axis: int | tuple[int, int] | None = None) -> Any:
+    """Send part i to process i, and return what the processes sent here.
 
-    def _values(self, operation: str, own: Any) -> list[Any]:
-        """Return what all others have sent, and the value of this process, by pid."""
-        others = others_of(self._pid, self._nprocs)
-        values: list[Any] | None = self._take_values(operation, None, others, self._pid, own, False)
-        if values is None:
-            values = self._by_pid(self._arrived(operation, others), own)
+    Args:
+        parts: one part for each process, by pid, of any sizes: a list, or an array
+            whose first axis has an index for each process; with ``axis`` an array
+            of any shape. None where there is nothing for a process.
+        axis: along which the array is cut into a block for each process, as by
+            ``numpy.array_split``, and the blocks that come are joined. With two
+            axes it is cut along the first and joined along the second one: a matrix
+            in blocks of rows becomes one in blocks of columns by ``axis=(1, 0)``.
+
+    Returns:
+        By pid, the part that each process had for this one; None from a process
+        that had nothing. With ``axis`` one array.
+
+    Raises:
+        UsageError: there are more or fewer parts than processes, or ``axis`` is
+            neither an integer nor two.
+        ShapeError: the array has no such axis, or blocks differ along another one.
+        DtypeError: with ``axis``, there is no dtype for all blocks, or the array
+            holds Python objects.
+        MessageError: a part cannot be pickled.
+        SyncMismatchError: a process is in another collective.
+        OutOfSharedMemoryError: there is no room for the copy of a value.
+        PartitionError: the group cannot be used now.
+
+    Supersteps: 1.
+    Cost: (p - 1) n g + l; with unequal parts h is the bytes in or out of a
+    process, its part for itself apart. None is not sent and costs nothing.
+    """
+    own = joined = None
+    if axis is None and type(parts) is list:
+        own = bsp._values.give_parts(bsp, "alltoall", parts)
+    if own is None:
+        bsp._check_usable()
+        along, joined = blocks.two_axes(axis)
+        _block(bsp, "alltoall", parts, joined)
+        own = _send_parts(bsp, "alltoall", _blocks(bsp, "alltoall", parts, along))
+    bsp.sync()
+    others = others_of(bsp._pid, bsp._nprocs)
+    values = bsp._values.take("alltoall", None, others, bsp._pid, own, False)
+    if values is None:  # there may be less, since None is not sent
+        values = _by_pid(bsp, take_messages(bsp, "alltoall"), own)
+    return _listed_or_joined(bsp, "alltoall", values, joined)
+
+
+# -- what these have in common --------------------------------------------------------------
+
+
+def exchange_all(bsp: GroupState, operation: str, x: Any, axis: int | None = None) -> Any:
+    """Exchange one value of each process with all: allgather, and the choices of a split."""
+    own = bsp._values.give(bsp, operation, all_others(bsp), x)
+    if own is None:
+        data, header = pack(bsp, operation, x)
+        bsp._values.send_all(bsp, all_others(bsp), data, tag_of(operation, header))
+        own = unpack(copied(data), pickled=header is True)
+    bsp.sync()
+    return _listed_or_joined(bsp, operation, _values(bsp, operation, own), axis)
+
+
+def _values(bsp: GroupState, operation: str, own: Any) -> list[Any]:
+    """Return what all others have sent, and the value of this process, by pid."""
+    others = others_of(bsp._pid, bsp._nprocs)
+    values: list[Any] | None = bsp._values.take(operation, None, others, bsp._pid, own, False)
+    if values is None:
+        values = _by_pid(bsp, take_arrived(bsp, operation, others), own)
+    return values
+
+
+def _block(bsp: GroupState, operation: str, x: Any, axis: int | None) -> Any:
+    """Return a value, or the array that it is where the result is joined along an axis."""
+    if axis is None:
+        return x
+    try:
+        return blocks.block(operation, bsp._to_read(operation, x), axis)
+    except BspError as error:
+        bsp._fail(error)
+
+
+def _blocks(bsp: GroupState, operation: str, parts: Any, axis: int | None) -> Any:
+    """Return parts, or the blocks of an array that is cut along an axis."""
+    if axis is None:
+        return parts
+    try:
+        return blocks.cut(operation, bsp._to_read(operation, parts), bsp._nprocs, axis)
+    except BspError as error:
+        bsp._fail(error)
+
+
+def _listed_or_joined(bsp: GroupState, operation: str, values: list[Any], axis: int | None) -> Any:
+    """Return the values of all processes as a list, or joined along an axis."""
+    if axis is None:
         return values
+    try:
+        return blocks.join(operation, values, axis)
+    except BspError as error:
+        bsp._fail(error)
 
-    def _block(self, operation: str, x: Any, axis: int | None) -> Any:
-        """Return a value, or the array that it is where the result is joined along an axis."""
-        if axis is None:
-            return x
-        try:
-            return blocks.block(operation, self._to_read(operation, x), axis)
-        except BspError as error:
-            self._fail(error)
 
-    def _blocks(self, operation: str, parts: Any, axis: int | None) -> Any:
-        """Return parts, or the blocks of an array that is cut along an axis."""
-        if axis is None:
-            return parts
-        try:
-            return blocks.cut(operation, self._to_read(operation, parts), self._nprocs, axis)
-        except BspError as error:
-            self._fail(error)
+def _check_parts(bsp: GroupState, operation: str, parts: Any) -> None:
+    try:
+        count = len(parts)
+    except TypeError:
+        raise bsp._error(
+            UsageError,
+            f"{operation}: parts is a {type(parts).__name__}; it is a list with one part for "
+            f"each of the {bsp.nprocs} processes",
+        ) from None
+    if count != bsp.nprocs:
+        cut = "; axis=0 cuts an array into blocks" if isinstance(parts, np.ndarray) else ""
+        raise bsp._error(
+            UsageError,
+            f"{operation}: there are {count} parts for {bsp.nprocs} processes; each "
+            f"process has one{cut}",
+        )
 
-    def _listed_or_joined(self, operation: str, values: list[Any], axis: int | None) -> Any:
-        """Return the values of all processes as a list, or joined along an axis."""
-        if axis is None:
-            return values
-        try:
-            return blocks.join(operation, values, axis)
-        except BspError as error:
-            self._fail(error)
 
-    def _check_parts(self, operation: str, parts: Any) -> None:
-        try:
-            count = len(parts)
-        except TypeError:
-            raise self._error(
-                UsageError,
-                f"{operation}: parts is a {type(parts).__name__}; it is a list with one part for "
-                f"each of the {self.nprocs} processes",
-            ) from None
-        if count != self.nprocs:
-            cut = "; axis=0 cuts an array into blocks" if isinstance(parts, np.ndarray) else ""
-            raise self._error(
-                UsageError,
-                f"{operation}: there are {count} parts for {self.nprocs} processes; each "
-                f"process has one{cut}",
-            )
+def _by_pid(bsp: GroupState, arrived: dict[int, Message], own: Any) -> list[Any]:
+    """Return the values that arrived, by source; None where a process sent nothing."""
+    values = [None] * bsp.nprocs
+    for pid, message in arrived.items():
+        values[pid] = unwrap(bsp, message)
+    values[bsp.pid] = own
+    return values
 
-    def _by_pid(self, arrived: dict[int, Message], own: Any) -> list[Any]:
-        """Return the values that arrived, by source; None where a process sent nothing."""
-        values = [None] * self.nprocs
-        for pid, message in arrived.items():
-            values[pid] = self._unwrap(message)
-        values[self.pid] = own
-        return values
 
-    def _send_parts(self, operation: str, parts: Any) -> Any:
-        """Send each process its part; return this process's own."""
-        self._check_parts(operation, parts)
-        for pid in self._others():
-            part = parts[pid]
-            if part is not None or operation == "scatter":
-                self._send_one(operation, pid, part)
-        return self._own(operation, parts[self.pid])
+def _send_parts(bsp: GroupState, operation: str, parts: Any) -> Any:
+    """Send each process its part; return this process's own."""
+    _check_parts(bsp, operation, parts)
+    for pid in all_others(bsp):
+        part = parts[pid]
+        if part is not None or operation == "scatter":
+            send_one(bsp, operation, pid, part)
+    return own_copy(bsp, operation, parts[bsp.pid])
 
-    def _send_whole_or_pieces(self, x: Any, stages: int | None) -> tuple[Any, _Pieces | None]:
-        """Send all others the whole value or a piece each.
 
-        Returns:
-            The value, and its pieces where it travels in pieces.
-        """
-        if self._nprocs < 3 and stages != 2:
-            own = self._give("broadcast", self._others(), x)
-            if own is not None:
-                return own, None
-        data, header = self._pack("broadcast", x)
-        data = copied(data)
-        if not self._takes_two_stages(data, stages):
-            self._send_all(self._others(), data, tag_of("broadcast", header))
-            return unpack(data, pickled=header is True), None
-        pieces = _Pieces.of(data, pickled=header is True)
-        tag = tag_of("broadcast", pieces.header())
-        for pid in self._others():
-            self._send_value(pid, pieces.flat[self._piece(pid, pieces.flat.size)], tag)
-        return unpack(data, pickled=header is True), pieces
+def _send_whole_or_pieces(
+    bsp: GroupState, x: Any, stages: int | None
+) -> tuple[Any, _Pieces | None]:
+    """Send all others the whole value or a piece each.
 
-    def _takes_two_stages(self, data: Any, stages: int | None) -> bool:
-        """Tell whether a broadcast takes two stages, as the program or the Machine has chosen."""
-        if stages is not None or self._nprocs < 3:
-            return stages == 2
-        nbytes = len(data) if type(data) is bytes else getattr(data, "nbytes", _WORD)
-        return self.machine.two_stages_pay(nbytes, self._nprocs)
+    Returns:
+        The value, and its pieces where it travels in pieces.
+    """
+    if bsp._nprocs < 3 and stages != 2:
+        own = bsp._values.give(bsp, "broadcast", all_others(bsp), x)
+        if own is not None:
+            return own, None
+    data, header = pack(bsp, "broadcast", x)
+    data = copied(data)
+    if not _takes_two_stages(bsp, data, stages):
+        bsp._values.send_all(bsp, all_others(bsp), data, tag_of("broadcast", header))
+        return unpack(data, pickled=header is True), None
+    pieces = _Pieces.of(data, pickled=header is True)
+    tag = tag_of("broadcast", pieces.header())
+    for pid in all_others(bsp):
+        bsp._values.send_value(bsp, pid, pieces.flat[piece_of(bsp, pid, pieces.flat.size)], tag)
+    return unpack(data, pickled=header is True), pieces
 
-    def _receive_value(self, message: Message) -> tuple[Any, _Pieces | None]:
-        header = header_of(message)
-        if type(header) is not tuple:
-            return self._unwrap(message), None
-        pieces = _Pieces.empty(*header)
-        pieces.flat[self._piece(self.pid, pieces.flat.size)] = self._unwrap(message, copy=False)
-        return None, pieces
+
+def _takes_two_stages(bsp: GroupState, data: Any, stages: int | None) -> bool:
+    """Tell whether a broadcast takes two stages, as the program or the Machine has chosen."""
+    if stages is not None or bsp._nprocs < 3:
+        return stages == 2
+    nbytes = len(data) if type(data) is bytes else getattr(data, "nbytes", _WORD)
+    return bsp.machine.two_stages_pay(nbytes, bsp._nprocs)
+
+
+def _receive_value(bsp: GroupState, message: Message) -> tuple[Any, _Pieces | None]:
+    header = header_of(message)
+    if type(header) is not tuple:
+        return unwrap(bsp, message), None
+    pieces = _Pieces.empty(*header)
+    pieces.flat[piece_of(bsp, bsp.pid, pieces.flat.size)] = unwrap(bsp, message, copy=False)
+    return None, pieces
 
 
 class _Pieces(NamedTuple):

@@ -4,190 +4,172 @@ from __future__ import annotations
 
 import marshal
 import operator
-from threading import get_ident
 from typing import Any
 
 import numpy as np
 
 from bsplib.core.queue import CollectiveTag, Message
-from bsplib.errors import (
-    MessageError,
-)
-from bsplib.primitives.remote import RemoteAccess
+from bsplib.errors import MessageError
+from bsplib.primitives.state import GroupState
 from bsplib.transfers import messages
 
 _QUICK_TAGS = (int, str, CollectiveTag)
-"""Types of tags, besides None, that the core takes."""
+"""Types of tags, besides None, that the engine takes."""
 _MOST_HEADS = 4096
-"""Heads of messages that are remembered for the core."""
+"""Heads of messages that are remembered for the engine."""
 
 
-class Mailbox(RemoteAccess):
-    """The messages of one process in a group."""
+def send_slowly(bsp: GroupState, pid: Any, payload: Any, tag: Any) -> None:
+    """Send any message, with every check there is."""
+    bsp._check_usable("send")
+    to = bsp._check_pid(pid, "send")
+    if bsp._supersteps.tag_size is not None:
+        tag = _check_tag(bsp, tag)
+    if bsp._watch is not None:
+        payload = bsp._watch.source(payload, "send")
+    head, content = messages.encode(payload, tag, bsp._port.stage_message, to)
+    encoded = marshal.dumps(head)
+    if isinstance(content, tuple):
+        bsp._engine.add_message(to, encoded, content[1], content[2])
+    else:
+        bsp._engine.add_message(to, encoded, content, len(content))
+    _remember_head(bsp, payload, tag, encoded)
 
-    def _send_slowly(self, pid: Any, payload: Any, tag: Any) -> None:
-        """Send any message, with every check there is."""
-        self._check_usable("send")
-        to = self._check_pid(pid, "send")
-        if self._tag_size is not None:
-            tag = self._check_tag(tag)
-        if self._watch is not None:
-            payload = self._watch.source(payload, "send")
-        head, content = messages.encode(payload, tag, self._port.stage_message, to)
-        encoded = marshal.dumps(head)
-        if isinstance(content, tuple):
-            self._add_message(to, encoded, content[1], content[2])
-        else:
-            self._add_message(to, encoded, content, len(content))
-        self._remember_head(payload, tag, encoded)
 
-    def _remember_head(self, payload: Any, tag: Any, encoded: bytes) -> None:
-        """Let the core send messages with the same form and tag from now on."""
-        if self._tag_size is not None or not (tag is None or type(tag) in _QUICK_TAGS):
-            return
-        if type(payload) is bytes:
-            key: Any = tag
-        elif type(payload) is np.ndarray and _has_a_lasting_form(payload.dtype):
-            key = id(payload.dtype), payload.shape, tag
-        else:
-            return
-        if key in self._heads_out:
-            return  # the message was too large for the core
-        if len(self._heads_out) > _MOST_HEADS:
-            self._heads_out.clear()
-            self._dtypes_of_heads.clear()
-        self._heads_out[key] = encoded
-        if type(payload) is np.ndarray:
-            self._dtypes_of_heads.append(payload.dtype)
+def _remember_head(bsp: GroupState, payload: Any, tag: Any, encoded: bytes) -> None:
+    """Let the engine send messages with the same form and tag from now on."""
+    if bsp._supersteps.tag_size is not None or not (tag is None or type(tag) in _QUICK_TAGS):
+        return
+    if type(payload) is bytes:
+        key: Any = tag
+    elif type(payload) is np.ndarray and _has_a_lasting_form(payload.dtype):
+        key = id(payload.dtype), payload.shape, tag
+    else:
+        return
+    if key in bsp._engine.heads_out:
+        return  # the message was too large for the engine
+    if len(bsp._engine.heads_out) > _MOST_HEADS:
+        bsp._engine.heads_out.clear()
+        bsp._dtypes_of_heads.clear()
+    bsp._engine.heads_out[key] = encoded
+    if type(payload) is np.ndarray:
+        bsp._dtypes_of_heads.append(payload.dtype)
 
-    def qsize(self) -> tuple[int, int]:
-        """Return how many messages are left to read, and the bytes of their payloads.
 
-        Returns:
-            Both as (messages, bytes).
+def qsize(bsp: GroupState) -> tuple[int, int]:
+    """Return how many messages are left to read, and the bytes of their payloads.
 
-        Raises:
-            PartitionError: the group cannot be used now.
+    Returns:
+        Both as (messages, bytes).
 
-        Cost: nothing.
-        Source: Hill et al. 1998, bsp_qsize.
-        """
-        if self._unusable is not None or get_ident() != self._thread:
-            self._check_usable()
-        return len(self._queue), self._queue.nbytes()
+    Raises:
+        PartitionError: the group cannot be used now.
 
-    def get_tag(self) -> Any:
-        """Return the tag of the next message, and leave the message in the queue.
+    Cost: nothing.
+    Source: Hill et al. 1998, bsp_qsize.
+    """
+    engine = bsp._engine
+    if not engine.is_usable():
+        bsp._check_usable()
+    return len(engine.queue), engine.queue.nbytes()
 
-        Returns:
-            The tag; None where no message is left, or where the message has no tag.
 
-        Raises:
-            PartitionError: the group cannot be used now.
+def get_tag(bsp: GroupState) -> Any:
+    """Return the tag of the next message, and leave the message in the queue.
 
-        Cost: nothing.
-        Source: Hill et al. 1998, bsp_get_tag.
-        """
-        if self._unusable is not None or get_ident() != self._thread:
-            self._check_usable()
-        message = self._queue.peek()
-        return None if message is None else messages.decode_tag(message[1])
+    Returns:
+        The tag; None where no message is left, or where the message has no tag.
 
-    def move(self) -> Any:
-        """Take the next message and return its payload, which is the caller's own.
+    Raises:
+        PartitionError: the group cannot be used now.
 
-        Raises:
-            MessageError: no message is left.
-            PartitionError: the group cannot be used now.
+    Cost: nothing.
+    Source: Hill et al. 1998, bsp_get_tag.
+    """
+    engine = bsp._engine
+    if not engine.is_usable():
+        bsp._check_usable()
+    message = engine.queue.peek()
+    return None if message is None else messages.decode_tag(message[1])
 
-        Cost: nothing beyond what sending cost; one copy of the payload.
-        Source: Hill et al. 1998, bsp_move.
-        """
-        if self._unusable is not None or get_ident() != self._thread:
-            self._check_usable()
-        if not len(self._queue):
-            raise self._error(MessageError, "move: there is no message left; ask qsize() first")
-        _, head, content = self._queue.take()
-        return messages.decode(head, content, self._port.fetch)
 
-    def hpmove(self) -> tuple[Any, Any] | None:
-        """Take the next message and return its tag and its payload without a copy.
+def move(bsp: GroupState) -> Any:
+    """Take the next message; see :meth:`bsplib.core.calls.Calls.move`."""
+    queue = bsp._engine.queue
+    if not len(queue):
+        raise bsp._error(MessageError, "move: there is no message left; ask qsize() first")
+    _, head, content = queue.take()
+    return messages.decode(head, content, bsp._port.fetch)
 
-        An array or bytes come as a view that is valid until the next sync; any other payload
-        is the caller's own.
 
-        Returns:
-            (tag, payload); None where no message is left.
+def hpmove(bsp: GroupState) -> tuple[Any, Any] | None:
+    """Take the next message without a copy; see :meth:`bsplib.core.calls.Calls.hpmove`."""
+    queue = bsp._engine.queue
+    if not len(queue):
+        return None
+    _, head, content = queue.take()
+    payload = messages.decode(head, content, bsp._port.fetch, copy=False)
+    return messages.decode_tag(head), payload
 
-        Raises:
-            PartitionError: the group cannot be used now.
 
-        Cost: nothing.
-        Source: Hill et al. 1998, bsp_hpmove.
-        """
-        if self._unusable is not None or get_ident() != self._thread:
-            self._check_usable()
-        if not len(self._queue):
-            return None
-        _, head, content = self._queue.take()
-        payload = messages.decode(head, content, self._port.fetch, copy=False)
-        return messages.decode_tag(head), payload
+def set_tagsize(bsp: GroupState, size: int) -> int | None:
+    """Require every tag to be bytes of one length, from the next superstep on.
 
-    def set_tagsize(self, size: int) -> int | None:
-        """Require every tag to be bytes of one length, from the next superstep on.
+    Collective: every process calls it with the same size.
 
-        Collective: every process calls it with the same size.
+    Args:
+        size: bytes of a tag, 0 or more.
 
-        Args:
-            size: bytes of a tag, 0 or more.
+    Returns:
+        The size until now; None where tags are free.
 
-        Returns:
-            The size until now; None where tags are free.
+    Raises:
+        MessageError: ``size`` is no integer of 0 or more.
+        PartitionError: the group cannot be used now.
 
-        Raises:
-            MessageError: ``size`` is no integer of 0 or more.
-            PartitionError: the group cannot be used now.
+    Cost: nothing here; an announcement to all at the next sync, which counts for no h.
+    Source: Hill et al. 1998, bsp_set_tagsize.
+    """
+    bsp._check_usable()
+    nbytes = _check_tag_size(bsp, size)
+    bsp._registry.note("set_tagsize", nbytes)
+    bsp._supersteps.next_tag_size = nbytes
+    return bsp._supersteps.tag_size
 
-        Cost: nothing here; an announcement to all at the next sync, which counts for no h.
-        Source: Hill et al. 1998, bsp_set_tagsize.
-        """
-        self._check_usable()
-        nbytes = self._check_tag_size(size)
-        self._registry.note("set_tagsize", nbytes)
-        self._next_tag_size = nbytes
-        return self._tag_size
 
-    def _decode(self, message: Message) -> tuple[int, Any, Any]:
-        """Return a message as a program reads it."""
-        source, head, content = message
-        payload = messages.decode(head, content, self._port.fetch)
-        if head[2][0] == "array" and not isinstance(content, tuple):
-            self._dtypes[head[2][2]] = payload.dtype
-        return source, messages.decode_tag(head), payload
+def decode(bsp: GroupState, message: Message) -> tuple[int, Any, Any]:
+    """Return a message as a program reads it."""
+    source, head, content = message
+    payload = messages.decode(head, content, bsp._port.fetch)
+    if head[2][0] == "array" and not isinstance(content, tuple):
+        bsp._engine.dtypes[head[2][2]] = payload.dtype
+    return source, messages.decode_tag(head), payload
 
-    def _check_tag_size(self, size: int) -> int:
-        try:
-            nbytes = int(operator.index(size))
-        except TypeError:
-            nbytes = -1
-        if nbytes < 0:
-            raise self._error(
-                MessageError,
-                f"set_tagsize: a tag cannot have {size!r} bytes; say an integer, 0 or more",
-            )
-        return nbytes
 
-    def _check_tag(self, tag: Any) -> Any:
-        """Return the tag that travels, where tags have a size."""
-        if type(tag) is CollectiveTag:
-            return tag  # of a collective: no program sees it
-        if tag is None and self._tag_size == 0:
-            return b""
-        if not isinstance(tag, bytes) or len(tag) != self._tag_size:
-            raise self._error(
-                MessageError, f"send: tags are bytes of length {self._tag_size}, not {tag!r}"
-            )
-        return tag
+def _check_tag_size(bsp: GroupState, size: int) -> int:
+    try:
+        nbytes = int(operator.index(size))
+    except TypeError:
+        nbytes = -1
+    if nbytes < 0:
+        raise bsp._error(
+            MessageError,
+            f"set_tagsize: a tag cannot have {size!r} bytes; say an integer, 0 or more",
+        )
+    return nbytes
+
+
+def _check_tag(bsp: GroupState, tag: Any) -> Any:
+    """Return the tag that travels, where tags have a size."""
+    if type(tag) is CollectiveTag:
+        return tag  # of a collective: no program sees it
+    if tag is None and bsp._supersteps.tag_size == 0:
+        return b""
+    if not isinstance(tag, bytes) or len(tag) != bsp._supersteps.tag_size:
+        raise bsp._error(
+            MessageError, f"send: tags are bytes of length {bsp._supersteps.tag_size}, not {tag!r}"
+        )
+    return tag
 
 
 def _has_a_lasting_form(dtype: np.dtype[Any]) -> bool:

@@ -74,15 +74,15 @@ class RemoteArray:
 
 def _await(group: GroupState, result: Array) -> None:
     """Remember the result of a get, which the next sync fills."""
-    if group._awaited_in != group._superstep:
+    if group._awaited_in != group._engine.superstep:
         group._awaited.clear()
-        group._awaited_in = group._superstep
+        group._awaited_in = group._engine.superstep
     group._awaited[id(result)] = weakref.ref(result)
 
 
 def _is_awaited(group: GroupState, values: Any) -> bool:
     """Tell whether values are a remembered result, or a view of one, before the sync."""
-    if group._awaited_in != group._superstep:
+    if group._awaited_in != group._engine.superstep:
         return False
     known = [group._awaited.get(id(each)) for each in (values, getattr(values, "base", None))]
     return any(reference is not None and reference() is not None for reference in known)

@@ -15,16 +15,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from bsplib.experiments.collective_costs import (
+    LEAST_BYTES,
+    ONE_STAGE_MOST,
+    RADICES,
+    most_received,
+)
 from bsplib.machine import Machine
 
-ONE_STAGE_MOST = 8
-"""Greatest number of processes of which each sends its value to all others in one superstep. In
-larger groups these messages would take longer than more supersteps."""
-_LEAST_BYTES = 256
-"""A shorter message costs as much as one of this length: the time to send and to deliver it."""
-_RADICES = (8, 4, 2)
-"""How many blocks may exchange their results in one stage, of which the cheapest is chosen. Of
-equals the first one has fewer supersteps."""
+__all__ = ["ONE_STAGE_MOST", "Stage", "Way", "choose", "stages_of"]
 
 
 class Stage(NamedTuple):
@@ -80,16 +79,6 @@ def _stage(pid: int, nprocs: int, size: int, radix: int) -> Stage:
     return Stage(tuple(receivers), sources, own - first)
 
 
-@lru_cache(maxsize=1024)
-def _most_received(nprocs: int, radix: int) -> tuple[int, ...]:
-    """Return for each stage how many values a process sends or receives at most."""
-    by_process = [stages_of(pid, nprocs, radix) for pid in range(nprocs)]
-    return tuple(
-        max(max(len(each.receivers), len(each.sources)) for each in stage)
-        for stage in zip(*by_process, strict=True)
-    )
-
-
 class Way(NamedTuple):
     """How values of some size are combined."""
 
@@ -120,11 +109,11 @@ def choose(machine: Machine, nbytes: int, nprocs: int, *, may_be_cut: bool) -> W
     latency = machine.need("l") if may_be_cut else machine.l or 0.0
     costs = {
         radix: sum(
-            count * max(nbytes, _LEAST_BYTES) * machine.g + latency
-            for count in _most_received(nprocs, radix)
+            count * max(nbytes, LEAST_BYTES) * machine.g + latency
+            for count in most_received(nprocs, radix)
         )
-        for radix in _RADICES
+        for radix in RADICES
     }
     radix = min(costs, key=costs.__getitem__)
-    pieces = 2 * ((nprocs - 1) * max(nbytes / nprocs, _LEAST_BYTES) * machine.g + latency)
+    pieces = 2 * ((nprocs - 1) * max(nbytes / nprocs, LEAST_BYTES) * machine.g + latency)
     return Way(radix, may_be_cut and pieces < costs[radix])

@@ -1,31 +1,32 @@
-"""What one process knows of a group: all its private attributes, and its errors.
+"""What one process knows of a group: all its attributes, and its errors.
 
-Every other class that a group is made of inherits from :class:`GroupState`, and keeps
-no attribute of its own. Only a recorder adds some (:mod:`bsplib.recording.recorded_group`).
+A primitive is a function of :mod:`bsplib.primitives` whose first argument is the group, or a call
+of :mod:`bsplib.core.calls` that goes on to the engine. None of them keeps an attribute elsewhere.
 """
 
 from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass
-from threading import get_ident
-from typing import TYPE_CHECKING, Any, NoReturn
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 from bsplib import call_site
 from bsplib.backends.base import Port
 from bsplib.core.box import Box
-from bsplib.core.lanes import Lane
-from bsplib.core.records import Record
-from bsplib.core.values import Values
+from bsplib.core.calls import Calls
+from bsplib.core.engine import Engine
+from bsplib.core.engine_state import Checks
+from bsplib.core.observed import ObservedEngine
+from bsplib.core.recorded import RecordingObserver
+from bsplib.core.values import SlowValues, Values
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
+from bsplib.primitives.checking import Checking
+from bsplib.primitives.superstep import Supersteps
 from bsplib.transfers.casting import as_array
 from bsplib.transfers.order import no_process
-from bsplib.transfers.place import Array, address
-from bsplib.transfers.registry import Registration, Registry
+from bsplib.transfers.place import Array
+from bsplib.transfers.registry import Registry
 from bsplib.transfers.watch import Quarantine, Watch
 
 if TYPE_CHECKING:
@@ -45,66 +46,121 @@ class Terms:
     """Where the blocks of experiments are measured; None if they are not."""
 
 
-class GroupState(Values):
+class GroupRecording(Protocol):
+    """The records of a group, as :mod:`bsplib.recording.group_records` writes them."""
+
+    observer: RecordingObserver
+    """Writes a record of each superstep."""
+
+    def of_subgroup(self, engine: ObservedEngine, port: Port, partition: int, index: int) -> Self:
+        """Return the records of a sub-group.
+
+        Args:
+            engine: of this group.
+            port: of the sub-group.
+            partition: how often this group was partitioned before.
+            index: of the sub-group among those that are made together.
+        """
+
+
+class Declined(Checks, SlowValues, Protocol):
+    """What the engine declines, and what the core does not know of the values of collectives."""
+
+
+class GroupState(Calls):
     """The state of a group in one of its processes, and the checks that read it.
 
     Args:
         port: the process's connection to the others of the group.
         terms: of the run.
         parent: the group that this one is a sub-group of; None for the whole run.
+        recording: of the group; None where nothing is recorded.
+        declined: takes the calls that the engine declines.
     """
 
-    def __init__(self, port: Port, terms: Terms, parent: GroupState | None = None) -> None:
-        super().__init__(port.pid, port.nprocs, port.meeting(), _box_of(port))
-        self._clock = port.clock
-        """The clock of this process where its time is virtual; it stands still in primitives."""
-        self._timed = port.clock is not None
-        """Calls of the core stop the clock, or count their time; a recorder sets it, too."""
+    def __init__(
+        self,
+        port: Port,
+        terms: Terms,
+        parent: GroupState | None,
+        recording: GroupRecording | None,
+        declined: Declined,
+    ) -> None:
         self._port = port
         """The connection to the other processes, which the backend has made."""
         self._terms = terms
         """What holds for the whole run."""
         self._parent = parent
         """The group that was partitioned or split into this one; None for the whole run."""
+        self._recording = recording
+        """The records of the group; None where nothing is recorded."""
+        self._declined = declined
+        """Takes the calls that the engine declines."""
+        self._pid = port.pid
+        """This process."""
+        self._nprocs = port.nprocs
+        """Number of processes of the group."""
+        self._registry = Registry()
+        """The registered arrays. Changed by push_reg, pop_reg and allocations; what the
+        others have to know takes effect at the next global sync."""
         self._watch = self._new_watch() if terms.check else None
         """What ``check=True`` observes; None without it. Changed by every transfer."""
-        self._checked = terms.check
-        """The run is checked: each record says where its call stands."""
-        self._declare_values()
-        self._declare_collected()
-        self._declare_lasting()
-        self._declare_use()
-
-    def _declare_collected(self) -> None:
-        """Set what primitives collect beside the records."""
-        self._answers: Iterator[Record] = iter(())
-        """Records that answer the gets of this superstep, in the order of the gets."""
+        self._supersteps = Supersteps(port, self._registry, self._watch)
+        """Does what the engine leaves to it. Has the size of tags."""
+        self._checking = self._new_checking()
+        """Observes the engine for ``check=True``; None without it."""
+        self._dtypes_of_heads: list[Any] = []
+        """Keeps dtypes alive whose ``id()`` is part of a key of remembered heads."""
         self._awaited: dict[int, weakref.ref[Array]] = {}
         """Results of gets by index, by their ``id()``. Filled and emptied by
         :mod:`bsplib.primitives.remote_array`."""
         self._awaited_in = 0
         """The superstep of these gets."""
-
-    def _declare_lasting(self) -> None:
-        """Set what lasts from superstep to superstep."""
-        self._registry = Registry()
-        """The registered arrays. Changed by push_reg, pop_reg and allocations; what the
-        others have to know takes effect at the next global sync."""
-        self._changes = self._registry.changes
-        """The registry's own list of what it will announce at the next global sync."""
-        self._dtypes_of_heads: list[Any] = []
-        """Keeps dtypes alive whose ``id()`` is part of a key of remembered heads."""
-        self._next_tag_size: int | None = None
-        """Bytes of every tag from the next global sync on. Set by set_tagsize."""
-
-    def _declare_use(self) -> None:
-        """Set what decides whether the group can be used: sub-groups, and the end of the run."""
         self._inner: GroupState | None = None
         """The sub-group that is open. Set by partition and split, cleared by done."""
         self._partitions = 0
         """How often the group was partitioned or split so far."""
         self._ended = False
         """The run has ended, and the group stays suspended."""
+        super().__init__(self._new_engine(declined))
+        self._values = Values(self._engine, declined, port.clock)
+        """Sends and takes the values of collectives."""
+
+    def _new_watch(self) -> Watch:
+        above = None if self._parent is None else self._parent._watch
+        quarantine = Quarantine(self._port.release) if above is None else above.quarantine
+        return Watch(self._error, quarantine)
+
+    def _new_checking(self) -> Checking | None:
+        if self._watch is None:
+            return None
+        return Checking(
+            self._watch,
+            self._registry,
+            self._port,
+            self._supersteps.data_of,
+            self._fail_for_good,
+        )
+
+    def _new_engine(self, checks: Checks) -> Engine:
+        """Return the engine of the group: one that is observed, where anybody observes it."""
+        port, recording = self._port, self._recording
+        recorder = None if recording is None else recording.observer
+        watched = recorder is not None or self._checking is not None
+        is_observed = watched or port.clock is not None
+        engine = (ObservedEngine if is_observed else Engine)(
+            port.pid,
+            port.nprocs,
+            port.meeting(),
+            Box(port.pid, port.nprocs, port.box_memory()),
+            self._supersteps,
+            checks,
+            self._terms.check,
+        )
+        if isinstance(engine, ObservedEngine):
+            traffic = None if recorder is None else recorder.traffic
+            engine.observe(port.clock, traffic, recorder, self._checking)
+        return engine
 
     @property
     def pid(self) -> int:
@@ -137,13 +193,12 @@ class GroupState(Values):
     def _suspend(self, reason: str) -> None:
         """Make every use of the group an error, for a reason, until it is resumed."""
         if not self._ended:
-            self._unusable = reason
-            self._forget_lanes()  # a lane does not ask whether the group can be used
+            self._engine.suspend(reason)
 
     def _resume(self) -> None:
         """Let the program use the group again."""
         if not self._ended:
-            self._unusable = None
+            self._engine.resume()
 
     def _check_usable(self, operation: str | None = None) -> None:
         """Raise unless this thread can use the group now.
@@ -151,12 +206,13 @@ class GroupState(Values):
         Args:
             operation: the primitive that the program has called, if the caller knows it.
         """
-        if self._unusable is None and get_ident() == self._thread:
+        engine = self._engine
+        if engine.is_usable():
             return
         operation = operation or call_site.operation()
-        if self._unusable is not None:
+        if engine.unusable is not None:
             raise self._error(
-                PartitionError, f"{operation}: this group cannot be used: {self._unusable}"
+                PartitionError, f"{operation}: this group cannot be used: {engine.unusable}"
             )
         raise self._error(
             UsageError,
@@ -181,52 +237,14 @@ class GroupState(Values):
             )
         return number
 
-    # -- staged values ----------------------------------------------------------------------------
-
-    def _stage_room(self, nbytes: int, to: int, is_message: bool) -> int:
-        """Return the byte at which values can be staged; -1 where there is no memory."""
-        stage = self._port.stage_message if is_message else self._port.stage
-        try:
-            (_, where, _), _ = stage(nbytes, to)
-        except BspError:  # the call is checked, and tries again: its error names the line
-            return -1
-        return where
-
-    def _stage(self, values: Any, nbytes: int, to: int) -> int:
-        """Stage the values of a put; return where they are, -1 where there is no memory."""
-        try:
-            (_, where, _), room = self._port.stage(nbytes, to)
-        except BspError:  # as above
-            return -1
-        np.copyto(room.view(values.dtype).reshape(values.shape), values)
-        return where
-
-    def _fetch(self, source: int, where: int, nbytes: int) -> memoryview:
-        """Return what a process has staged."""
-        return self._port.fetch((source, where, nbytes))
-
-    def _find_there(self, lane: Lane, pid: int) -> int:
-        """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
-        there = self._registry.at(lane.slot).extent_on(pid)
-        found = 1
-        if there is not None and there.shared_address is not None:
-            room = self._port.reach(pid, there.shared_address, lane.sizes[pid])
-            if room is not None:
-                found = address(np.frombuffer(room, np.uint8))
-        lane.addresses[pid] = found
-        return found
-
-    def _map_there(self, address: int, nbytes: int) -> None:
-        """Map memory of another process, into which this one writes for the first time."""
-        self._port.map_at_once(address, nbytes)
-
     # -- errors -------------------------------------------------------------------------------
 
     def _error(self, kind: type[BspError], text: str) -> BspError:
         """Return an error that says where it happened."""
         process = self._port.members[self._pid]
         place = call_site.line()
-        error = kind(f"{text} [process {process}, superstep {self._superstep}, {place}]")
+        superstep = self._engine.superstep
+        error = kind(f"{text} [process {process}, superstep {superstep}, {place}]")
         error.pid, error.superstep = process, self._root_superstep()
         return error
 
@@ -245,7 +263,7 @@ class GroupState(Values):
         group = self
         while group._parent is not None:
             group = group._parent
-        return group._superstep
+        return group._engine.superstep
 
     # -- what several primitives need -----------------------------------------------------------
 
@@ -264,22 +282,3 @@ class GroupState(Values):
             return as_array(operation, values)
         except BspError as error:
             self._fail(error)
-
-    def _new_watch(self) -> Watch:
-        above = None if self._parent is None else self._parent._watch
-        quarantine = Quarantine(self._port.release) if above is None else above.quarantine
-        return Watch(self._error, quarantine)
-
-    def _free(self, registrations: list[Registration]) -> None:
-        """Give back the memory of arrays."""
-        if self._watch is not None:
-            self._watch.free(registrations)
-            return
-        for registration in registrations:
-            assert registration.memory is not None  # or it would not be among them
-            self._port.release(registration.memory)
-
-
-def _box_of(port: Port) -> Box:
-    """Return a box for records of this process."""
-    return Box(port.pid, port.nprocs, port.box_memory())

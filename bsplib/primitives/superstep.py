@@ -1,35 +1,22 @@
-"""The end of a superstep, beside what the core does: checks, registrations, and answers to gets."""
+"""The end of a superstep, beside what the engine does: registrations, checks, answers to gets."""
 
 from __future__ import annotations
 
 import marshal
-import operator
-from collections.abc import Iterable
-from types import CodeType
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 
-from bsplib.backends.base import Arrived, Sent
-from bsplib.core.atomics import address_of, array_at
+from bsplib.backends.base import Port
+from bsplib.core.atomics import array_at
 from bsplib.core.box import Box
-from bsplib.core.kinds import (
-    ASK,
-    MESSAGE,
-    NOTICE,
-    PLACED,
-    REPLY,
-    STAGED_ASK,
-    STAGED_MESSAGE,
-    STAGED_PLACED,
-    STAGED_REPLY,
-)
-from bsplib.core.records import Record, by_receiver, calls_between, records_between
-from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
-from bsplib.primitives.state import GroupState
+from bsplib.core.engine import Engine
+from bsplib.core.kinds import ASK, NOTICE, REPLY, STAGED_ASK, STAGED_REPLY
+from bsplib.core.lanes import Lane
+from bsplib.core.records import Record
+from bsplib.errors import BspError, SyncMismatchError
 from bsplib.sync_kinds import HAS_NOTICE, KIND_BITS, UNRESOLVED, Kind
-from bsplib.transfers.arrivals import check_arrivals
-from bsplib.transfers.checker import check_overlaps
 from bsplib.transfers.delivery import (
     PendingGet,
     read_source,
@@ -37,15 +24,13 @@ from bsplib.transfers.delivery import (
     write_grid,
     write_placed,
 )
-from bsplib.transfers.descriptions import Get, Site, unpacked
-from bsplib.transfers.landing import is_put, landings_of_gets, landings_of_puts
-from bsplib.transfers.pending import Pending, pending_transfers
+from bsplib.transfers.descriptions import Get, unpacked
+from bsplib.transfers.landing import landings_of_gets, landings_of_puts
+from bsplib.transfers.place import address
+from bsplib.transfers.registry import Registration, Registry
 from bsplib.transfers.watch import Watch
 
 _BYTE = np.dtype(np.uint8)
-_PLACED = (PLACED, STAGED_PLACED)
-_RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"
-
 _KIND_WORDS = {
     Kind.SYNC: "at a sync",
     Kind.OBLSYNC: "at an oblsync",
@@ -53,62 +38,46 @@ _KIND_WORDS = {
 }
 
 
-class Supersteps(GroupState):
-    """The supersteps of one process in one group."""
+class Supersteps:
+    """What the engine of a group leaves to others, since it is needed rarely.
 
-    def oblsync(self, n: int) -> None:
-        """End the superstep as soon as ``n`` messages addressed to this process are there.
+    See :class:`bsplib.core.engine_state.Rare` for the methods that the engine calls.
 
-        There is one message for each send, one for each put of any elements and one for
-        each process that a put_at writes to; those of this process to itself count too.
-        Other processes may by then be in another superstep; what they send early waits
-        for its superstep. Registrations take effect at the next global sync.
+    Args:
+        port: the process's connection to the others of the group.
+        registry: the registered arrays.
+        watch: what ``check=True`` observes; None without it.
+    """
 
-        Args:
-            n: how many messages to wait for.
+    def __init__(self, port: Port, registry: Registry, watch: Watch | None) -> None:
+        self._port = port
+        self._registry = registry
+        self._watch = watch
+        self._answers: Iterator[Record] = iter(())
+        """Records that answer the gets of this superstep, in the order of the gets."""
+        self.changes = registry.changes
+        """The registry's own list of what it will announce at the next global sync."""
+        self.tag_size: int | None = None
+        """Bytes of every tag; None where the program has not called set_tagsize."""
+        self.next_tag_size: int | None = None
+        """Bytes of every tag from the next global sync on."""
 
-        Raises:
-            ArgumentError: ``n`` is no integer of 0 or more.
-            SyncMismatchError: more than ``n`` have come or fewer can come, or another
-                process ends this superstep by a global sync.
-            PendingTransferError: the superstep has a get.
-            BoundsError: a put named an array made in this superstep, and would leave it.
-            OverlapError: with ``check=True``, transfers overlap, or an array that belongs
-                to a transfer was changed before its time.
-            PartitionError: the group cannot be used now.
+    # -- before the meeting -------------------------------------------------------------------
 
-        Cost: g h for what was transferred among those that sent to this process; no l.
-        Source: PUB, bsp_oblsync; Gonzalez et al., section 2.
-        """
-        self._check_usable()
-        self._end_oblivious(self._check_number(n), 0)
-
-    # -- before the meeting -----------------------------------------------------------------
-
-    def _end_superstep(self, kind: Kind, stamp: int) -> None:
-        """End the superstep together with all processes of the group; a recorder does more."""
-        self._end_together(kind, stamp)
-
-    def _before_meeting(self) -> int:
-        """Announce registrations, and verify what ``check=True`` watches.
-
-        Returns:
-            What the note of this process says beside the kind of sync.
-        """
-        if self._watch is not None:
-            self._end_watch(self._watch)
-        note = UNRESOLVED if self._unresolved else 0
-        if self._changes:
+    def announce(self, engine: Engine) -> int:
+        """Announce registrations; return what the note says beside the kind of sync."""
+        note = UNRESOLVED if engine.unresolved else 0
+        if self.changes:
             announced = marshal.dumps(self._registry.announcement())
-            box = self._box
-            self._describe(box, box.all, NOTICE, b"", 0, np.frombuffer(announced, np.uint8))
+            box = engine.box
+            engine.describe(box, box.all, NOTICE, b"", 0, np.frombuffer(announced, np.uint8))
             note |= HAS_NOTICE
         return note
 
-    def _check_kinds(self, note: int) -> None:
+    def check_kinds(self, engine: Engine, note: int) -> NoReturn:
         """Raise, since the processes do not end the superstep in the same way."""
-        notes = [self._meeting.note_of(pid) for pid in range(self._nprocs)]
-        notes[self._pid] = note
+        notes = [engine.meeting.note_of(pid) for pid in range(engine.nprocs)]
+        notes[engine.pid] = note
         at = {
             other: [pid for pid, note in enumerate(notes) if note & KIND_BITS == other]
             for other in sorted({note & KIND_BITS for note in notes})
@@ -121,74 +90,66 @@ class Supersteps(GroupState):
 
     # -- after the meeting, in this order -----------------------------------------------------
 
-    def _prepare_delivery(self, held: int) -> None:
-        """Let registrations take effect, and do the checks that could not be done at the calls.
-
-        Args:
-            held: what the notes of all processes say together.
-        """
+    def prepare(self, engine: Engine, held: int) -> None:
+        """Let registrations take effect, and do the checks that could not be done at the calls."""
         if held & HAS_NOTICE:
-            self._agree()
+            self._agree(engine)
         if held & UNRESOLVED:
-            self._resolve()
-        if self._watch is not None:
-            self._check_overlaps(
-                [(source, self._records_of(source)) for source in range(self._nprocs)]
-            )
+            self._resolve(engine)
 
-    def _agree(self) -> None:
+    def _agree(self, engine: Engine) -> None:
         """Compare what the processes have announced, and take over the extents of their arrays."""
-        commons = [self._notice_of(source) for source in range(self._nprocs)]
+        commons = [self._notice_of(engine, source) for source in range(engine.nprocs)]
         for registration in self._registry.agree(commons):
             packed = registration.bytes is not None
-            self._define(registration.slot, registration.address if packed else 0)
-        self._forget_lanes()
+            engine.define(registration.slot, registration.address if packed else 0)
+        engine.forget_lanes()
 
-    def _notice_of(self, source: int) -> Any:
+    def _notice_of(self, engine: Engine, source: int) -> Any:
         """Return what a process has announced to all; None if it has announced nothing."""
-        for record in self._posted_for(source, self._nprocs):
+        for record in engine.posted_for(source, engine.nprocs):
             if record[0] == NOTICE:
-                return marshal.loads(self._data_of(source, record))
+                return marshal.loads(self.data_of(source, record))
         return None
 
-    def _resolve(self) -> None:
+    def _resolve(self, engine: Engine) -> None:
         """Check what could not be checked at the calls, and wait for all to have done so.
 
         Where a check fails, no process has written anything yet.
         """
-        for target in self._unresolved:
+        for target in engine.unresolved:
             target.resolve()
-        self._unresolved.clear()
-        self._meeting.meet(0, 0, 0)
+        engine.unresolved.clear()
+        engine.meeting.meet(0, 0, 0)
 
-    def _answer(self) -> int:
+    def answer(self, engine: Engine) -> int:
         """Make records of what others get from here; return the head word of a post with them."""
-        if self._replies is None:
-            self._replies = Box(self._pid, self._nprocs, self._port.box_memory())
-        for source in range(self._nprocs):
-            for record in self._records_of(source):
+        if engine.replies is None:
+            engine.replies = Box(engine.pid, engine.nprocs, self._port.box_memory())
+        for source in range(engine.nprocs):
+            for record in engine.records_of(source):
                 if record[0] in (ASK, STAGED_ASK):
                     get, _ = unpacked(record[3])
-                    indices = self._data_of(source, record) if record[4] else b""
-                    self._reply(source, get, indices)
-        head: int = self._replies.complete(self._meeting.room_for_card())
+                    indices = self.data_of(source, record) if record[4] else b""
+                    self._reply(engine, source, get, indices)
+        head: int = engine.replies.complete(engine.meeting.room_for_card())
         return head
 
-    def _reply(self, source: int, get: Get, indices: Any) -> None:
+    def _reply(self, engine: Engine, source: int, get: Get, indices: Any) -> None:
         """Add the values that a process gets from here to the answers."""
-        if self._is_small(get.nbytes):
+        if engine.is_small(get.nbytes):
             room = np.empty(get.nbytes, np.uint8)
             read_source(self._registry, get, indices, room)
-            self._describe(self._replies, source, REPLY, b"", 0, room)
+            engine.describe(engine.replies, source, REPLY, b"", 0, room)
             return
         (_, where, _), room = self._port.stage(get.nbytes, source)
         read_source(self._registry, get, indices, room)
-        self._describe_staged(self._replies, source, STAGED_REPLY, b"", 0, where, get.nbytes)
+        engine.describe_staged(engine.replies, source, STAGED_REPLY, b"", 0, where, get.nbytes)
 
-    def _take_answers(self) -> None:
+    def take_answers(self, engine: Engine) -> None:
         """Find the answers to the gets of this process, which has met the others once more."""
-        gets = [(get, pid) for get, there, _, pid, _ in self._gets if not there]
-        answers = {pid: iter(self._posted_for(pid, self._pid)) for pid in {pid for _, pid in gets}}
+        gets = [(get, pid) for get, there, _, pid, _ in engine.gets if not there]
+        answers = {pid: iter(engine.posted_for(pid, engine.pid)) for _, pid in gets}
         found = [(get, next(answers[pid])) for get, pid in gets]
         self._answers = iter([record for _, record in found])
         if self._port.receives_in_place:
@@ -198,221 +159,108 @@ class Supersteps(GroupState):
                         (get, (get.pid, *record[5:]) if record[0] == STAGED_REPLY else None)
                         for get, record in found
                     ],
-                    [dst for dst, there, *_ in self._gets if there],
+                    [dst for dst, there, *_ in engine.gets if there],
                 )
             )
 
-    def _write_answer(self, pending: PendingGet) -> None:
+    def write_answer(self, pending: PendingGet) -> None:
         """Write the values of the next get that another process has answered."""
         record = next(self._answers)
         kind, *_, where, nbytes = record
         if kind == STAGED_REPLY and pending.takes_bytes():
             self._port.land((pending.pid, where, nbytes), pending.bytes_of())
         else:
-            pending.write(self._data_of(pending.pid, record))
+            pending.write(self.data_of(pending.pid, record))
 
-    def _land_early(self) -> None:
+    def land_early(self, engine: Engine) -> None:
         """Begin to receive the staged values of puts where they will be written."""
         if self._port.receives_in_place:
-            incoming = [(source, self._records_of(source)) for source in range(self._nprocs)]
+            incoming = [(source, engine.records_of(source)) for source in range(engine.nprocs)]
             self._port.receive(landings_of_puts(self._registry, incoming))
 
-    def _land(self, source: int, slot: int, first: int, where: int, nbytes: int) -> None:
+    def land(self, source: int, slot: int, first: int, where: int, nbytes: int) -> None:
         """Write a put whose values come from another process through the port."""
         ticket, registration = (source, where, nbytes), self._registry.at(slot)
         if registration.bytes is None:
-            self._write_gaps(slot, first, self._port.fetch(ticket))
+            self.write_gaps(slot, first, self._port.fetch(ticket))
         else:
             self._port.land(ticket, registration.bytes[first : first + nbytes])
 
-    def _write_gaps(self, slot: int, first: int, values: Any) -> None:
+    def write_gaps(self, slot: int, first: int, values: Any) -> None:
         """Write a put into an array that is not contiguous here."""
         registration = self._registry.at(slot)
         write_gaps(registration, first // registration.itemsize, values)
 
-    def _write_grid(self, slot: int, description: bytes, values: Any) -> None:
+    def write_grid(self, slot: int, description: bytes, values: Any) -> None:
         """Write a put into a grid of an array that is not contiguous here."""
         write_grid(self._registry.at(slot), description, values)
 
-    def _write_placed(self, description: bytes, indices: int, data: Any) -> None:
+    def write_placed(self, description: bytes, indices: int, data: Any) -> None:
         """Write a put whose place has a description."""
         write_placed(self._registry, description, indices, data)
 
-    def _after_delivery(self) -> None:
-        """End the registrations that have been popped."""
-        self._free(self._registry.drop_popped())
-        self._tag_size = self._next_tag_size
+    def after_delivery(self, engine: Engine) -> None:
+        """End the registrations that have been popped, and let a size of tags take effect."""
+        self.free(self._registry.drop_popped())
+        if self.tag_size != self.next_tag_size:
+            self.tag_size = self.next_tag_size
+            engine.heads_out.clear()  # from now on the mailbox checks every tag
 
-    def _after_superstep(self) -> None:
-        """Begin to watch the next superstep."""
-        self._early_gets.clear()
-        if self._watch is not None:
-            self._watch.begin(self._registry)
-
-    def _port_end_superstep(self) -> None:
+    def end_port(self) -> None:
+        """Tell the port that the superstep has ended."""
         self._port.end_superstep()
 
-    def _data_of(self, source: int, record: Record) -> Any:
+    def data_of(self, source: int, record: Record) -> Any:
         """Return the data of a record as bytes, where they are."""
         kind, *_, where, nbytes = record
         if kind & 1:
             return array_at((nbytes,), _BYTE, where, nbytes)
         return self._port.fetch((source, where, nbytes))
 
-    # -- oblivious supersteps -----------------------------------------------------------------
-
-    def _end_oblivious(self, n: int, stamp: int) -> None:
-        """End the superstep when ``n`` messages are there for this process."""
-        gets = len(self._gets) + sum(self._early_gets.values())
-        if gets:
-            raise self._error(
-                PendingTransferError,
-                f"oblsync: {gets} gets are pending, and only a global sync serves them; call sync",
-            )
-        records = self._counted_records()
-        own, mine = records.pop(self._pid, (0, b""))
-        try:
-            if self._watch is not None:
-                self._end_watch(self._watch)
-            if own > n:
-                raise SyncMismatchError(
-                    f"oblsync({n}): process {self._pid} alone sent itself {own} messages"
-                )
-            arrived = self._port.exchange_oblivious(records, operator.index(n) - own, stamp)
-            self._queue.clear()
-            self._deliver_sent(sorted([*arrived, (self._pid, mine)], key=operator.itemgetter(0)))
-        except BspError as error:
-            self._fail_for_good(error)
-        self._unresolved.clear()
-        self._port.end_superstep()
-        self._superstep += 1
-        if self._has_early and not self._counts:
-            self._forget_counts()
-        self._after_superstep()
-
-    def _counted_records(self) -> dict[int, tuple[int, Sent]]:
-        """Take the records, by receiver, and for how many messages they count.
-
-        An hpput that has been written already counts too, though it has no record.
-        """
-        box, early = self._box, {}
-        if self._has_early:
-            early = {pid: count for pid, count in enumerate(self._early_puts) if count}
-        box.unfold()
-        sent = by_receiver(self._meeting, box.complete(0), self._nprocs)
-        box.clear()
-        return {
-            pid: (_calls(sent.get(pid, b"")) + early.get(pid, 0), sent.get(pid, b""))
-            for pid in {**sent, **early}
-        }
-
-    def _deliver_sent(self, arrived: Iterable[Arrived]) -> None:
-        """Deliver what an oblivious superstep has brought, in order of the sources."""
-        memory = [(source, np.frombuffer(sent, np.uint8)) for source, sent in arrived if len(sent)]
-        incoming = [(source, _records_in(sent)) for source, sent in memory]
+    def free(self, registrations: list[Registration]) -> None:
+        """Give back the memory of arrays."""
         if self._watch is not None:
-            self._check_overlaps(incoming)
-        for source, records in incoming:
-            check_arrivals(self._registry, source, records, self._data_of)
-        if self._port.receives_in_place:
-            self._port.receive(landings_of_puts(self._registry, incoming))
-        for source, sent in memory:
-            self._apply_sent(source, address_of(sent), address_of(sent) + len(sent))
-
-    # -- the beginning and the end of main ----------------------------------------------------
-
-    def _begin(self) -> None:
-        """Begin ``main``: what follows is computation of the program."""
-
-    def _finish(self, main: CodeType | None = None) -> None:
-        """End the last superstep, from the last sync to the end of ``main``.
-
-        Args:
-            main: code of ``main``, to name the lines of pending transfers.
-        """
-        self._check_usable()
-        self._check_nothing_pending("main", main)
-        self._end_superstep(Kind.END, 0)
-        self._close()
-
-    def _retire(self) -> None:
-        """Suspend the group and its open sub-groups for good: the run has ended."""
-        group: GroupState | None = self
-        while group is not None:
-            group._suspend(_RUN_ENDED)
-            group._ended = True
-            group = group._inner
-
-    def _close(self) -> None:
-        try:
-            self._port.close()
-        except BspError as error:
-            self._fail(error)
-
-    # -- checks -------------------------------------------------------------------------
-
-    def _end_watch(self, watch: Watch) -> None:
-        """Report what ``check=True`` has found wrong with the superstep that ends."""
-        watch.verify()
-        members = self._port.members
-        unread = [members[message[0]] for message in self._queue.messages[self._queue.next :]]
-        if unread:
-            watch.warn_of_unread(unread, members[self._pid])
-
-    def _check_overlaps(self, incoming: list[tuple[int, list[Record]]]) -> None:
-        """Compare what all transfers of the superstep do to the memory of this process."""
-        assert self._watch is not None
-        check_overlaps(
-            incoming, self._watch, self._registry, self._data_of, self._port.members, self._pid
-        )
-
-    def _check_nothing_pending(self, what: str, code: CodeType | None) -> None:
-        box = self._box
-        done_at_once = self._has_early or self._early_gets
-        if not (box.holds_card or box.holds_more or self._gets or done_at_once):
+            self._watch.free(registrations)
             return
-        pending, sites = self._pending()
-        text = pending_transfers(pending, sites, self._port.members, code)
-        if text is not None:
-            raise self._error(PendingTransferError, f"{what}: {text}; sync before the end")
+        for registration in registrations:
+            assert registration.memory is not None  # or it would not be among them
+            self._port.release(registration.memory)
 
-    def _pending(self) -> tuple[dict[int, Pending], list[Site]]:
-        """Return how many transfers with each process no sync has delivered, and their calls."""
-        gets: dict[int, int] = {**self._early_gets}
-        sites: list[Site | None] = []
-        for get, there, _, pid, _ in self._gets:
-            gets[pid] = gets.get(pid, 0) + 1
-            sites.append(None if there else get.site)
-        pending = {}
-        for pid in range(self._nprocs):
-            records = self._own_records(pid)
-            puts = sum(is_put(kind) for kind, *_ in records)
-            if self._has_early:
-                puts += self._early_puts[pid]
-            messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in records)
-            pending[pid] = Pending(puts, gets.get(pid, 0), messages)
-            sites += [unpacked(record[3])[1] for record in records if record[0] in _PLACED]
-        return pending, [site for site in sites if site is not None]
+    # -- memory of other processes, and for them ------------------------------------------------
 
-    def _check_number(self, n: int) -> int:
+    def stage_room(self, nbytes: int, to: int, is_message: bool) -> int:
+        """Return the byte at which values can be staged; -1 where there is no memory."""
+        stage = self._port.stage_message if is_message else self._port.stage
         try:
-            number = operator.index(n)
-        except TypeError:
-            number = -1
-        if number < 0:
-            raise self._error(
-                ArgumentError,
-                f"oblsync: n is {n!r}; it is the number of messages to wait for, an integer of "
-                f"0 or more",
-            )
-        return number
+            (_, where, _), _ = stage(nbytes, to)
+        except BspError:  # the call is checked, and tries again: its error names the line
+            return -1
+        return where
 
+    def stage(self, values: Any, nbytes: int, to: int) -> int:
+        """Stage the values of a put; return where they are, -1 where there is no memory."""
+        try:
+            (_, where, _), room = self._port.stage(nbytes, to)
+        except BspError:  # as above
+            return -1
+        np.copyto(room.view(values.dtype).reshape(values.shape), values)
+        return where
 
-def _calls(sent: Sent) -> int:
-    """Return how many puts and messages some records have."""
-    memory = np.frombuffer(sent, np.uint8)
-    return calls_between(address_of(memory), address_of(memory) + len(memory))
+    def fetch(self, source: int, where: int, nbytes: int) -> memoryview:
+        """Return what a process has staged."""
+        return self._port.fetch((source, where, nbytes))
 
+    def find_there(self, lane: Lane, pid: int) -> int:
+        """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
+        there = self._registry.at(lane.slot).extent_on(pid)
+        found = 1
+        if there is not None and there.shared_address is not None:
+            room = self._port.reach(pid, there.shared_address, lane.sizes[pid])
+            if room is not None:
+                found = address(np.frombuffer(room, np.uint8))
+        lane.addresses[pid] = found
+        return found
 
-def _records_in(sent: np.ndarray[Any, Any]) -> list[Record]:
-    return records_between(address_of(sent), address_of(sent) + len(sent))
+    def map_there(self, address: int, nbytes: int) -> None:
+        """Map memory of another process, into which this one writes for the first time."""
+        self._port.map_at_once(address, nbytes)

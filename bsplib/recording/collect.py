@@ -33,6 +33,7 @@ from bsplib.recording.records import (
     Run,
     Stack,
     root_group,
+    waits_among,
 )
 from bsplib.recording.samples import joined_samples, read_samples
 from bsplib.recording.spool import CHUNKS, HEADER
@@ -341,4 +342,5 @@ def _keep(run: Run, keep: NDArray[np.bool_]) -> Run:
     position = np.cumsum(keep) - 1
     traffic = run.traffic[keep[run.traffic["record"]]].copy()
     traffic["record"] = position[traffic["record"]]
-    return replace(run, records=run.records[keep], traffic=traffic)
+    waits = waits_among(run, keep)
+    return replace(run, records=run.records[keep], traffic=traffic, waits=waits)

@@ -42,6 +42,9 @@ class Frame(NamedTuple):
     """Whether the function is part of bsplib, such as a collective, and not of the program."""
 
 
+MPI_CALL = "mpi4py"
+"""File of a frame that is a call of MPI by a program of mpi4py: the last one of its stack."""
+
 Stack = tuple[Frame, ...]
 """From ``main`` down to the function that called sync."""
 
@@ -191,6 +194,18 @@ SAMPLE = np.dtype(
 """A look at what a process was executing. The samples of one process are in order of time."""
 
 
+WAIT = np.dtype(
+    [
+        ("record", np.int64),  # position in Run.records
+        ("behind", np.int64),  # the record that is to blame, of another process
+    ]
+)
+"""Whom a record waited for in the end, where that is not the last arrival of its superstep.
+
+In programs of mpi4py processes wait at single messages too, and for one that waited itself.
+The rows are in the order of records, each of which has one at most."""
+
+
 class Doing(IntEnum):
     """What a process did when it was sampled."""
 
@@ -286,6 +301,8 @@ class Run:
     earlier versions have no entries."""
     samples: NDArray[np.void] | None = None
     """dtype SAMPLE; None where the run was not sampled."""
+    waits: NDArray[np.void] | None = None
+    """dtype WAIT; None where each record waited for the last arrival of its superstep."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""
 
@@ -308,6 +325,26 @@ class Run:
     def repeat(self) -> tuple[int, int] | None:
         """Which repeat it is, from 0 on, and of how many; None: the run was not repeated."""
         return _repeat_of(self.meta)
+
+    @property
+    def is_interleaved(self) -> bool:
+        """Whether processes take turns in the sub-groups of one superstep, as with mpi4py.
+
+        The supersteps of these are numbered together then, in an order in which they can be.
+        """
+        return self.waits is not None
+
+
+def waits_among(run: Run, kept: NDArray[np.bool_]) -> NDArray[np.void] | None:
+    """Return the waits of a run of which only some records are kept, with their new positions."""
+    if run.waits is None:
+        return None
+    position = np.cumsum(kept) - 1
+    both = kept[run.waits["record"]] & kept[run.waits["behind"]]
+    waits: NDArray[np.void] = run.waits[both].copy()
+    for name in ("record", "behind"):
+        waits[name] = position[waits[name]]
+    return waits
 
 
 @dataclass(frozen=True)

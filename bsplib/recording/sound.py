@@ -175,6 +175,32 @@ class _Callers:
 _OF_CALLER = ("group", "pid")
 
 
+def check_waits(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
+    """Check that waits are for other processes, and that each record has one at most.
+
+    Args:
+        run: the run.
+        advance: called for each block with the number of rows that have been checked.
+
+    Raises:
+        TraceError: a wait cannot be true.
+    """
+    if run.waits is None:
+        return
+    records = run.table("records")
+    ends = {"record": len(records), "behind": len(records)}
+    parts = [rows["pid"] for _, rows in records.chunks(("pid",))]
+    pid = np.concatenate([np.zeros(0, np.int64), *parts])
+    last = -1
+    for block in _blocks("wait", ArrayTable(run.waits)):
+        block.check_ranges(ends)
+        record, behind = block.columns["record"], block.columns["behind"]
+        block.refuse(np.diff(record, prepend=last) <= 0, "a record out of order")
+        block.refuse(pid[record] == pid[behind], "a process that waits for itself")
+        last = int(record[-1])
+        advance(len(block.rows))
+
+
 class _Rising:
     """Whether the values of each key rise, from one block to the next."""
 

@@ -12,8 +12,9 @@ A trace is a zip archive of uncompressed members, which are exactly these:
     other than 0, its fields ``group`` and ``stack`` are positions in the lists of that numbering
     (1 is the first one in the document), which have the positions in the run.
 
-``run-0/samples``, ...
-    The same of dtype ``SAMPLE``, only of runs that were sampled.
+``run-0/samples``, ``run-0/waits``, ...
+    The same of dtype ``SAMPLE``, only of runs that were sampled, and of dtype ``WAIT``, only of
+    programs of mpi4py.
 
 ``bsplib.recording.records`` describes the fields. A reader checks ranges, positions and
 order, so that the profiler need not check a Trace that was read. Zip compresses nothing. The
@@ -50,8 +51,8 @@ from bsplib.recording.packing import (
     stored_heads,
     unpacked_columns,
 )
-from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, Run, RunHead, Trace
-from bsplib.recording.sound import check_records, check_samples, check_traffic
+from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, WAIT, Run, RunHead, Trace
+from bsplib.recording.sound import check_records, check_samples, check_traffic, check_waits
 from bsplib.recording.tables import (
     ArrayTable,
     Columns,
@@ -84,6 +85,8 @@ _MOST_SHORTENED = 2**16
 _LOCAL_HEADER = struct.Struct("<26sHH")
 """What stands before the name and the content of a member; at the end the lengths of the name
 and of further fields."""
+OPTIONAL = {"samples": SAMPLE, "waits": WAIT}
+"""The tables that a run need not have."""
 _PIECE = 2**18
 """Bytes of an array that are read at once: few enough to stay in the cache of a core."""
 
@@ -199,7 +202,8 @@ def write_archive(path: Path, trace: Trace, last: PackedRun | None = None) -> No
                 if run.samples is not None:  # these are in the array
                     _write_rows(archive, f"run-{number}/samples", run.samples)
                 continue
-            arrays = {"records": run.records, "traffic": run.traffic, "samples": run.samples}
+            arrays = {"records": run.records, "traffic": run.traffic}
+            arrays |= {name: getattr(run, name) for name in OPTIONAL}
             for name, array in arrays.items():
                 if array is not None:
                     _write_rows(archive, f"run-{number}/{name}", array)
@@ -344,8 +348,8 @@ class _Reader:
     def _check_members(self, entries: list[Any]) -> None:
         """Check that the archive has the members that its document declares, and no others."""
         every = [entry for entry in entries if isinstance(entry, dict)]
-        sampled = sum(entry.get("samples") is not None for entry in every)
-        declared = 1 + 2 * len(entries) + sampled
+        more = sum(entry.get(name) is not None for entry in every for name in OPTIONAL)
+        declared = 1 + 2 * len(entries) + more
         if len(every) == len(entries) and len(self._members) != declared:
             raise TraceError(f"has {len(self._members)} members for {len(entries)} runs")
 
@@ -372,12 +376,15 @@ class _Reader:
             records=self._records(folder, entry),
             traffic=self._traffic(folder, entry),
             sources=sources_of(entry),
-            samples=self._samples(folder, entry),
+            samples=self._optional(folder, "samples", entry),
+            waits=self._optional(folder, "waits", entry),
         )
         for table, check in (("records", check_records), ("traffic", check_traffic)):
             check(run, self._advance_of(folder, table, len(run.table(table))))
         if run.samples is not None:
             check_samples(run, self._advance_of(folder, "samples", len(run.samples)))
+        if run.waits is not None:
+            check_waits(run, self._advance_of(folder, "waits", len(run.waits)))
         return run
 
     def _records(self, folder: str, entry: dict[str, Any]) -> RunTable:
@@ -393,11 +400,11 @@ class _Reader:
             return ArrayTable(self._array(folder, "traffic", TRAFFIC, entry))
         return self._table(folder, "traffic", TRAFFIC, entry)
 
-    def _samples(self, folder: str, entry: dict[str, Any]) -> NDArray[np.void] | None:
-        """Return the samples of a run, if it was sampled."""
-        if entry.get("samples") is None:
+    def _optional(self, folder: str, table: str, entry: dict[str, Any]) -> NDArray[np.void] | None:
+        """Return a table that a run need not have; None if it does not."""
+        if entry.get(table) is None:
             return None
-        return self._table(folder, "samples", SAMPLE, entry).whole()
+        return self._table(folder, table, OPTIONAL[table], entry).whole()
 
     def _advance(self, size_bytes: float) -> None:
         """Tell that ``size_bytes`` more have been read, or checked."""

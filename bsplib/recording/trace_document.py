@@ -20,6 +20,7 @@
            "records": N,             length of the arrays
            "traffic": M,
            "samples": S | null,      null where the run was not sampled
+           "waits": W | null,        absent where each record waited for the last arrival
            "numberings": [[[position in groups, ...], [position in stacks, ...]], ...]}
 
     LIFETIME = {"called": ns, "started": [ns | null, ...], "ready": [...], "finished": [...],
@@ -135,6 +136,7 @@ def _entry(run: Run, most: int) -> dict[str, Any]:
         "records": len(run.records),
         "traffic": len(run.traffic),
         "samples": None if run.samples is None else len(run.samples),
+        **({} if run.waits is None else {"waits": len(run.waits)}),
     }
 
 

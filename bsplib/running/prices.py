@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from bsplib.backends.launching import Moved
+from bsplib.backends.launching import Before, Moved
 from bsplib.machine import Machine
 from bsplib.machine.measured import HRelation, Touched
 from bsplib.machine.pattern import pattern_of
@@ -27,30 +27,38 @@ class MachinePrices:
         self._touched = defaultdict[int, Touched](Touched)
         self.asks_for_calls = bool(machine.measured)
         """See :attr:`Prices.asks_for_calls`."""
+        self.has_state = machine.has_state
+        """See :attr:`Prices.has_state`."""
 
-    def empty(self, nprocs: int) -> float:
+    def empty(self, nprocs: int, before: Before) -> float:
         """See :meth:`Prices.empty`."""
-        return float(sum(self._machine.parts_of(HRelation(0), None, nprocs)))
+        relation = HRelation(0, wait=before.wait_ns / 1e9, apart=before.apart_ns / 1e9)
+        return float(sum(self._machine.parts_of(relation, None, nprocs)))
 
     def cold(self, pid: int, sent_bytes: int) -> int:
         """See :meth:`Prices.cold`."""
         return self._touched[pid].cold(sent_bytes) if self._machine.measured else 0
 
-    def superstep(self, moved: Sequence[Moved], links: Iterable[tuple[int, int]]) -> float:
+    def superstep(
+        self, moved: Sequence[Moved], links: Iterable[tuple[int, int]], before: Before
+    ) -> float:
         """See :meth:`Prices.superstep`."""
         machine = self._machine
         priced_by_pattern = machine.patterns or machine.measured
         pattern = machine.pattern_priced(pattern_of(links)) if priced_by_pattern else None
-        return self._price(moved, pattern, len(moved))
+        return self._price(moved, pattern, len(moved), before)
 
     def oblivious(self, moved: Iterable[Moved], nprocs: int) -> float:
         """See :meth:`Prices.oblivious`."""
-        return self._price(list(moved), None, nprocs)
+        return self._price(list(moved), None, nprocs, Before())
 
-    def _price(self, moved: Sequence[Moved], pattern: str | None, nprocs: int) -> float:
+    def _price(
+        self, moved: Sequence[Moved], pattern: str | None, nprocs: int, before: Before
+    ) -> float:
         """Return the price for the greatest h, the most calls and the most new memory."""
         machine = self._machine
         h_in, h_out, calls, cold = np.array(moved, np.int64).T
         h = int(machine.relation(h_in, h_out).max())
-        relation = HRelation(h, int(calls.max()), int(cold.max()))
+        state = before.wait_ns / 1e9, before.apart_ns / 1e9
+        relation = HRelation(h, int(calls.max()), int(cold.max()), *state)
         return float(sum(machine.parts_of(relation, pattern, nprocs)))

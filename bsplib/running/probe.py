@@ -15,6 +15,7 @@ Source: Roda et al. 1999, section 3: the patterns, and the sizes of equation 4 w
 from __future__ import annotations
 
 import functools
+import os
 import platform
 import re
 from collections import Counter
@@ -49,6 +50,10 @@ if TYPE_CHECKING:
 ROUNDS = MOST_ROUNDS
 BUDGET_S = 60.0
 """Seconds for the rounds of all numbers of processes together."""
+_FEW = 8
+"""Numbers of processes up to which each of them is measured."""
+_BUSY = 0.5
+"""Load average for each core from which on a probe says that the computer was busy."""
 _UNSTEADY = 0.05
 """Spread of the rounds from which on a probe says that the computer was busy."""
 
@@ -70,10 +75,18 @@ class Probed:
     machine: Machine
     fits: dict[str, LineFit]
     """By pattern, or by level."""
+    load: float = 0.0
+    """Load average of the system before the probe."""
 
     @property
     def doubt(self) -> str:
-        """A sentence if the times scattered; otherwise empty."""
+        """A sentence if the computer was busy or the times scattered; otherwise empty."""
+        if self.machine.cores is not None and self.load > _BUSY * self.machine.cores:
+            return (
+                f"Other programs kept the cores busy before the probe (load average "
+                f"{self.load:.1f} on {self.machine.cores} cores): these times are too long; probe "
+                f"again when the computer is idle."
+            )
         spreads = [entry.spread for entry in self.machine.measured if entry.spread is not None]
         if not spreads or max(spreads) <= _UNSTEADY:
             return ""
@@ -88,11 +101,14 @@ def counts_of(nprocs: int | None) -> list[int]:
     """Return the numbers of processes to measure.
 
     Args:
-        nprocs: the number for which g and l hold; None: the cores, and also twice as many.
+        nprocs: the number for which g and l hold; None: the cores, and also twice as many, and
+            all between where these are few.
     """
     cores = backends.own_cores()
     if nprocs is None:
-        return sorted({1, 2, max(2, cores), 2 * max(2, cores)})
+        most = 2 * max(2, cores)
+        between = range(1, most) if most <= _FEW else ()
+        return sorted({1, 2, max(2, cores), most, *between})
     return sorted({1, 2, nprocs})
 
 
@@ -124,6 +140,7 @@ def probe(
     """
     if nprocs < 2 or rounds < 1:
         raise ValueError(f"{nprocs} processes in {rounds} rounds measure no communication")
+    load = load_average()
     with Pool(nprocs, backend=backend) as pool:
         hosts = pool.run(host_of)
         if len(set(hosts)) > 1:
@@ -148,7 +165,16 @@ def probe(
     }
     speed = max(found[nprocs].speed)
     figures = _of_patterns(fits) | {"measured": measured, "host": hosts[0], "cores": cores}
-    return Probed(_machine(name, backend, hosts, speed, figures), fits)
+    found_with = f", load average {load:.1f} before"
+    return Probed(_machine(name, backend, hosts, speed, figures, found_with), fits, load)
+
+
+def load_average() -> float:
+    """Return how many processes ran, or wanted to, in the last minute; 0 if it is not known."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):  # the system does not tell it
+        return 0.0
 
 
 def _probe_levels(
@@ -225,7 +251,12 @@ def _of_levels(fits: dict[str, LineFit]) -> dict[str, Any]:
 
 
 def _machine(
-    name: str, backend: BackendName, hosts: list[str], speed: float, figures: dict[str, Any]
+    name: str,
+    backend: BackendName,
+    hosts: list[str],
+    speed: float,
+    figures: dict[str, Any],
+    found_with: str = "",
 ) -> Machine:
     cores = backends.own_cores()
     date = datetime.now(UTC).date().isoformat()
@@ -238,7 +269,7 @@ def _machine(
         name=name,
         source=(
             f"measured by bsp probe on {date}: {len(hosts)} processes{where} over {medium}, "
-            f"{cores} cores of {processor()}"
+            f"{cores} cores of {processor()}{found_with}"
         ),
         p=len(hosts),
         speed=speed,

@@ -33,6 +33,7 @@ from bsplib.machine.pattern import PATTERNS
 from bsplib.running.launch import run
 from bsplib.running.options import BackendName
 from bsplib.running.pool import Pool
+from bsplib.running.probe_state import measure_before
 from bsplib.running.speed import axpy_flops
 from bsplib.transfers.messages import INLINE
 
@@ -195,15 +196,20 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         for pattern, row in zip(PATTERNS, seconds, strict=False)
     }
     anew = not backends.find(backend).is_spread
+    empty = float(typical(times.empty_s))
+    state = measure_before(times.nprocs, backend, empty) if curves and anew else None
     return Measured(
         p=times.nprocs,
-        empty=float(typical(times.empty_s)),
+        empty=empty,
         call=max(float(several - one), 0.0) / (_CALLS - 1),
         start=start_s(times.nprocs, backend) if anew else None,
         recording=recording_s(times.nprocs, backend) if anew else None,
         slowdown=max(float(np.median(times.slower)), 1.0) * max(times.nprocs / cores, 1.0),
         patterns=curves,
         cold=cold_curve(times.nprocs, backend, curves["exchange"]) if curves and anew else None,
+        late=None if state is None else state.late,
+        evicted=None if state is None else state.evicted,
+        evicting=0.0 if state is None else state.evicting_s,
         misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
         spread=spread_of(times),
     )

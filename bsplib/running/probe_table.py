@@ -64,6 +64,7 @@ def table(probed: Probed) -> Group:
     if machine.measured:
         parts += [Text("what prices supersteps, by number of processes:"), _measured(machine)]
         parts.append(Text(_meaning(machine)))
+        parts += [Text(line) for line in _states(machine)]
     if probed.doubt:
         parts.append(Text(probed.doubt))
     return Group(*parts)
@@ -125,8 +126,24 @@ def _meaning(machine: Machine) -> str:
     return f"* processes share {machine.cores} cores. {_MEANING}"
 
 
-def _at(curve: Curve | None, sign: str = "") -> str:
-    return "" if curve is None else _time(float(curve.at(2**20)), sign)
+def _states(machine: Machine) -> list[str]:
+    """Return what supersteps cost more by what came before, in a line each."""
+    known = [entry for entry in machine.measured if entry.has_state]
+    late = [f"{_at(entry.late, '+', _LATE_NS)} (p = {entry.p})" for entry in known]
+    swept = [f"{_at(entry.evicted, '+', _SWEPT_BYTES)} (p = {entry.p})" for entry in known]
+    if not known:
+        return []
+    return [
+        f"a sync where one process comes 1 ms late, from its arrival on: {', '.join(late)}",
+        f"64 KiB after the caches were swept by other data: {', '.join(swept)}",
+    ]
+
+
+_LATE_NS, _SWEPT_BYTES = 10**6, 2**16
+
+
+def _at(curve: Curve | None, sign: str = "", where: int = 2**20) -> str:
+    return "" if curve is None else _time(float(curve.at(where)), sign)
 
 
 def _time(seconds: float | None, sign: str = "") -> str:

@@ -54,6 +54,8 @@ def time_scale(machine: Machine, nprocs: int) -> float:
         1 where the Machine has no speed.
     """
     slower = machine.slowdown(nprocs)
+    if machine.relative_speed is not None:
+        return slower / machine.relative_speed
     if machine.speed is None or (machine.measured and machine.host == platform.node()):
         return slower
     measured_with = nprocs if machine.p is None else machine.p

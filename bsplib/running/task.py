@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 from warnings import warn_explicit
 
 from bsplib import call_site
@@ -12,18 +12,17 @@ from bsplib.backends.base import Alignment, Port
 from bsplib.backends.table import own_cores
 from bsplib.errors import TraceWarning
 from bsplib.group import Group
+from bsplib.primitives.ending import retire
 from bsplib.primitives.state import Terms
 from bsplib.running.failures import Failure, failure_of
 from bsplib.running.seeds import Seeds
-from bsplib.running.virtual_group import in_virtual_time
+from bsplib.running.virtual_group import virtual_group
 
 if TYPE_CHECKING:
     from bsplib.experiments.blocks import Samples
     from bsplib.machine import Machine
     from bsplib.recording.parts import Destination
     from bsplib.recording.spool import Spool
-
-_Group = TypeVar("_Group", bound=Group)
 
 
 class Conditions(NamedTuple):
@@ -142,14 +141,14 @@ def _run_on_terms(
         made._terms = terms
         return _run_main(task, made)
     if records is None:
-        return _run_main(task, _kind(Group, port)(port, terms))
+        return _run_main(task, _kind(port)(port, terms))
     return _run_with_records(task, port, terms, records, alignment, moments)
 
 
 def _load_recording() -> None:
     """Import what a run with records needs."""
-    import bsplib.recording.parts  # noqa: PLC0415  # most runs record nothing
-    import bsplib.recording.recorded_group  # noqa: PLC0415
+    import bsplib.recording.group_records  # noqa: PLC0415  # most runs record nothing
+    import bsplib.recording.parts  # noqa: PLC0415
     import bsplib.recording.recorder  # noqa: F401, PLC0415
 
 
@@ -162,8 +161,8 @@ def _run_with_records(
     moments: _Moments,
 ) -> Any:
     # Imported here, since most runs record nothing.
+    from bsplib.recording.group_records import GroupRecords  # noqa: PLC0415
     from bsplib.recording.parts import opened  # noqa: PLC0415
-    from bsplib.recording.recorded_group import RecordedGroup  # noqa: PLC0415
     from bsplib.recording.recorder import Recorder  # noqa: PLC0415
     from bsplib.recording.records import Host, root_group  # noqa: PLC0415
     from bsplib.recording.spool import Spool  # noqa: PLC0415
@@ -179,8 +178,9 @@ def _run_with_records(
         recorder = Recorder(spool, _call_main.__code__, task.main, began_ns, is_virtual=is_virtual)
         sampled = _sampling(port, spool, began_ns) if conditions.lines else nullcontext()
         with closing(recorder), sampled:
-            kind = _kind(RecordedGroup, port)
-            result = _run_main(task, kind(port, terms, None, recorder, root_group(port.nprocs)))
+            opened_ns = max(terms.began_ns, port.now())
+            recording = GroupRecords(recorder, port, root_group(port.nprocs), opened_ns)
+            result = _run_main(task, _kind(port)(port, terms, recording=recording))
             spool.note(finished=port.now())
         if alignment is not None:
             spool.define_host(Host(*_host_at_end(port, alignment), own_cores()))
@@ -206,9 +206,9 @@ def _host_at_end(port: Port, before: Alignment) -> tuple[str, int]:
     return after.host, max(before.bound_ns, drift_ns + after.bound_ns)
 
 
-def _kind(kind: type[_Group], port: Port) -> type[_Group]:
+def _kind(port: Port) -> type[Group]:
     """Return the class of the groups of a run."""
-    return kind if port.clock is None else in_virtual_time(kind)  # type: ignore[arg-type]  # mypy: a class is not hashable
+    return Group if port.clock is None else virtual_group()
 
 
 def _run_main(task: Task, group: Group) -> Any:
@@ -218,7 +218,7 @@ def _run_main(task: Task, group: Group) -> Any:
         group._finish(getattr(task.main, "__code__", None))
         return result
     finally:
-        group._retire()
+        retire(group)
 
 
 def _call_main(task: Task, group: Group) -> Any:
@@ -236,6 +236,6 @@ def _superstep_of(error: BaseException) -> int:
     while frame is not None:
         group = frame.tb_frame.f_locals.get("group")
         if frame.tb_frame.f_code is _call_main.__code__ and isinstance(group, Group):
-            return group._superstep
+            return group._engine.superstep
         frame = frame.tb_next
     return 0

@@ -1,8 +1,8 @@
 """A group in virtual time: the clock of its process is paused inside every primitive.
 
 It is a subclass, chosen when the run starts, so that a group in real time pays nothing
-for it. The primitives of the core pause the clock themselves. Each other primitive is wrapped
-in a function that pauses the clock before the call and resumes it when the program goes on.
+for it. The engine pauses the clock in its own calls. Each other primitive is wrapped in a
+function that pauses the clock before the call and resumes it when the program goes on.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
+from bsplib.core.calls import Calls
 from bsplib.core.clock import Clock, EmptyPrimitive
-from bsplib.core.core import Core
 from bsplib.group import Group
 
-_Group = TypeVar("_Group", bound=Group)
 _Method = Callable[..., Any]
 
-_READ_TIME = ("sync", "oblsync", "time")
+_READ_TIME = ("sync", "time")
 """Primitives that return the time, or in which others wait for this process: before them the
 clock has to count all that it has measured."""
 _BATCHES, _CALLS = 20, 50
@@ -36,36 +35,34 @@ class _VirtualTime(Group):
 
     def _begin(self) -> None:
         super()._begin()
-        clock = self._clock
+        clock = self._port.clock
+        assert clock is not None
         clock.empty_ns, clock.core_empty_ns = _empty_stretches_ns()
         clock.resume()
 
     def _finish(self, main: CodeType | None = None) -> None:
-        self._clock.pause()
-        self._clock.settle()
+        clock = self._port.clock
+        assert clock is not None
+        clock.pause()
+        clock.settle()
         super()._finish(main)
-
-    def _combine(self, function: Callable[..., Any], *operands: Any) -> Any:
-        with self._clock.computing():
-            return super()._combine(function, *operands)
 
 
 @functools.cache
-def in_virtual_time(kind: type[_Group]) -> type[_Group]:
-    """Return the subclass of a class of groups for processes in virtual time."""
-    namespace = {name: _wrapped(method) for name, method in _primitives(kind).items()}
-    made = type(f"Virtual{kind.__name__}", (_VirtualTime, kind), namespace)
-    return cast("type[_Group]", made)
+def virtual_group() -> type[Group]:
+    """Return the class of groups for processes in virtual time."""
+    namespace = {name: _wrapped(method) for name, method in _primitives().items()}
+    return cast("type[Group]", type("VirtualGroup", (_VirtualTime,), namespace))
 
 
-def _primitives(kind: type[Group]) -> dict[str, _Method]:
-    """Return the methods that a program calls, by name, but for those that do it themselves."""
-    methods = inspect.getmembers(kind, inspect.isfunction)
+def _primitives() -> dict[str, _Method]:
+    """Return the methods that a program calls, by name, but for those of the engine."""
+    methods = inspect.getmembers(Group, inspect.isfunction)
     return {
         name: method
         for name, method in methods
         if (not name.startswith("_") or name in ("__enter__", "__exit__"))
-        and method is not vars(Core).get(name)
+        and method is not vars(Calls).get(name)
     }
 
 

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 def write(request: Request, file: BinaryIO) -> None:
     """Write losses, verdict, nodes, edges and a critical path of a request as JSON.
 
+    Where the run was repeated, the intervals over its repeats are there, too.
+
     Times are in seconds, sizes in bytes; ``docs/report.md`` describes the format.
 
     Raises:
         TooLargeError: there are too many nodes and processes for a file of JSON.
     """
-    content = document([request.profile], path=request.metric)
+    content = document([request.profile], path=request.metric, among=request.repeats)
     file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())

@@ -12,6 +12,7 @@ from bsplib.profiler.export.picture import MOST_DRAWN, drawing
 from bsplib.profiler.export.view import DEFAULT, view_of
 from bsplib.profiler.profile import RunProfile
 from bsplib.profiler.rates import rates_of_run, rates_on
+from bsplib.profiler.repeats import same_runs
 from bsplib.profiler.shown import MOST_SHOWN
 from bsplib.profiler.window import restricted, root_supersteps
 
@@ -64,6 +65,21 @@ class Request:
                 f"there are no supersteps from {first} to {end}: those of the run are 0 to {last}"
             )
         return RunProfile(part, number, library=self.library, chosen=self._rates(run))
+
+    @property
+    def repeats(self) -> list[RunProfile]:
+        """The run among its repeats; alone where only a part of it is asked for."""
+        if self.supersteps is not None:
+            return [self.profile]
+        runs = self.trace.runs
+        (mine,) = (
+            group for group in same_runs([run.repeat for run in runs]) if self.position in group
+        )
+        return [self.profile if at == self.position else self._other(at) for at in mine]
+
+    def _other(self, position: int) -> RunProfile:
+        run = self.trace.runs[position]
+        return RunProfile(run, position + 1, library=self.library, chosen=self._rates(run))
 
     def _rates(self, run: Run) -> Rates:
         if self.machine is None:

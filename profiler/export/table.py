@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.errors import BspError
 from bsplib.profiler import format as fmt
-from bsplib.profiler.export import chrome, csv, dot, graphml, json, pdf, png, pprof, speedscope, svg
+from bsplib.profiler.export import (
+    chrome,
+    csv,
+    dot,
+    graphml,
+    json,
+    pdf,
+    png,
+    pprof,
+    simgrid,
+    speedscope,
+    svg,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -95,6 +107,14 @@ FORMATS = (
         "go tool pprof -http=:",
         pprof.write,
         _PRICED,
+    ),
+    Format(
+        "simgrid",
+        ".ti",
+        "the actions of every process: computation, messages, barriers",
+        "smpirun -replay of SimGrid, on any platform",
+        simgrid.write,
+        _RUN,
     ),
 )
 """The formats that the profiler writes."""

@@ -40,7 +40,7 @@ class Growth:
             size: name of a variable.
         """
         self._sizes = values[size]
-        self._rows = _rows(values, size)
+        self._rows = rows_of(values, size)
         powers = [self._powers(measured, row) for row in self._rows]
         self.power: float | None = float(np.median([row[-1] for row in powers])) if powers else None
         """The power of the size between its two largest values: the median over all values of
@@ -78,7 +78,7 @@ class Growth:
         ]
 
 
-def _rows(values: Mapping[str, Vector], size: str) -> list[list[Places]]:
+def rows_of(values: Mapping[str, Vector], size: str) -> list[list[Places]]:
     """Return where each value of a size is, in order, for each choice of the other variables.
 
     Sizes that are not greater than 0 are left out, and so are choices with one size.

@@ -11,12 +11,13 @@ from bsplib.errors import UsageError
 from bsplib.machine import PATTERNS, Machine
 from bsplib.machine.measured import HRelation
 from bsplib.machine.pattern import pattern_of
+from bsplib.profiler.models.state import state_of
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler.models.timeline import Step, Timeline
+    from bsplib.profiler.models.timeline import InsideHosts, Step, Timeline
     from bsplib.recording.records import Run
 
     Bytes = NDArray[np.float64]
@@ -45,6 +46,18 @@ class ReplayPrices:
     slowdowns: tuple[tuple[int, float], ...] = ()
     """Numbers of processes, ascending, and how much longer computation takes with each of them than
     ``ratio`` says. Only for predictions with another number of processes than ran."""
+    as_recorded: bool = False
+    """Whether ``ratio`` is an assumption, since the Machine has no speed of its own: processes
+    compute as fast as on the computer that recorded the run, or in a given ratio to it."""
+
+    @property
+    def assumption(self) -> str:
+        """What is assumed of the speed; empty where it is known."""
+        if not self.as_recorded:
+            return ""
+        relative = self.machine.relative_speed or 1.0
+        fast = "as fast as" if relative == 1 else f"{relative:.3g} times as fast as"
+        return f"a process computes {fast} on the computer that recorded it"
 
     def ratio_at(self, nprocs: int) -> float:
         """Return the ratio of a computation that ``nprocs`` processes do.
@@ -64,20 +77,30 @@ class ReplayPrices:
         On a Machine of two levels it is one of bytes between hosts: those inside a host
         count as less, so that g h is a_i g_inside + b_i g of :class:`bsplib.machine.Machine`.
         """
-        machine, inside = self.machine, timeline.inside
+        machine, inside = self.machine, self._hosts_of(timeline)
         if machine.inside is None or inside is None:
             return machine.relation(timeline.h_in, timeline.h_out)  # type: ignore[no-any-return]
         apart = timeline.h_in - inside.h_in, timeline.h_out - inside.h_out
         near = machine.relation(inside.h_in, inside.h_out)
         return machine.relation(*apart) + machine.share_inside() * near  # type: ignore[no-any-return]
 
+    def _hosts_of(self, timeline: Timeline) -> InsideHosts | None:
+        """Return on which hosts the processes were; None on a cluster with hosts of its own."""
+        return None if self.machine.nodes is not None else timeline.inside
+
     def moved(self, timeline: Timeline) -> HRelation:
         """Return what each record moves, as the Machine prices it."""
-        return HRelation(self.relation(timeline), timeline.calls, timeline.cold)
+        found = HRelation(self.relation(timeline), timeline.calls, timeline.cold)
+        if not self.machine.has_state:
+            nothing = np.zeros(len(timeline.position))
+            return found._replace(wait=nothing, apart=nothing)
+        scale = 1.0 if is_of(self.machine, timeline.run) else self.ratio
+        state = state_of(timeline)
+        return found._replace(wait=scale * state.wait_s, apart=scale * state.apart_s)
 
     def machines(self, timeline: Timeline) -> list[Machine]:
         """Return the Machine whose g and l hold for each group of a run."""
-        machine, inside = self.machine, timeline.inside
+        machine, inside = self.machine, self._hosts_of(timeline)
         if machine.inside is None or inside is None:
             return [machine] * len(timeline.run.groups)
         near = machine.of_one_host()
@@ -180,9 +203,13 @@ def choose_prices(
         chosen, pattern = replace(chosen, measured=()), None
     if latency_s is not None:
         chosen = replace(chosen, measured=())
+    as_recorded = False
     if ratio is None:
-        ratio = _ratio(recorded, chosen, speed)
-    return ReplayPrices(chosen, ratio, pattern)
+        before = recorded if _is_virtual(run) else None
+        assumed = speed is None and chosen.relative_speed is not None
+        as_recorded = assumed and (before is None or before.relative_speed is None)
+        ratio = _ratio(recorded, chosen, speed, before) * _shared(run.nprocs, chosen, before)
+    return ReplayPrices(chosen, ratio, pattern, _of_cluster(chosen), as_recorded)
 
 
 def is_of(machine: Machine, run: Run) -> bool:
@@ -230,6 +257,8 @@ def slowdowns_here(run: Run, machine: Machine | None) -> tuple[tuple[int, float]
     """
     if machine is None or machine.cores is None:
         return ()
+    if machine.nodes is not None:
+        return _of_cluster(machine)
     if _ratio_here(run, recorded_machine(run), machine) is None:
         return ()
     if is_of(machine, run):
@@ -241,16 +270,44 @@ def slowdowns_here(run: Run, machine: Machine | None) -> tuple[tuple[int, float]
     return tuple((count, machine.slowdown(count) / own) for count in sorted(counts))
 
 
+def _of_cluster(machine: Machine) -> tuple[tuple[int, float], ...]:
+    """Return the ``slowdowns`` of a cluster: more processes than all its cores share them."""
+    return () if machine.all_cores is None else ((machine.all_cores, 1.0),)
+
+
 def _is_virtual(run: Run) -> bool:
     return run.meta.get("backend") == "sim"
 
 
-def _ratio(recorded: Machine | None, machine: Machine, speed: str | None) -> float:
-    """Return the time of a computation on the Machine, divided by the recorded time."""
-    if speed is None and recorded is not None and _as_fast(recorded, machine):
-        return 1.0
+def _shared(nprocs: int, machine: Machine, before: Machine | None) -> float:
+    """Return how much longer computation takes where processes share the cores of a cluster.
+
+    Args:
+        nprocs: number of processes of the run.
+        machine: the Machine.
+        before: the Machine by which the times of a run on virtual processors were scaled already.
+    """
+    one, two = (
+        1.0 if each is None or each.nodes is None else each.slowdown(nprocs)
+        for each in (before, machine)
+    )
+    return two / one
+
+
+def _ratio(
+    recorded: Machine | None, machine: Machine, speed: str | None, before: Machine | None
+) -> float:
+    """Return the time of a computation on the Machine, divided by the recorded time.
+
+    ``before`` is the Machine by which the recorded times were scaled, of a virtual run.
+    """
     if speed is not None and speed.endswith("x"):
         return 1 / _positive(speed, speed[:-1])
+    if speed is None and machine.relative_speed is not None:
+        scaled = None if before is None else before.relative_speed
+        return (scaled or 1.0) / machine.relative_speed
+    if speed is None and recorded is not None and _as_fast(recorded, machine):
+        return 1.0
     if recorded is None or recorded.speed is None:
         name = "the trace" if recorded is None else recorded.label
         raise UsageError(

@@ -202,10 +202,11 @@ class _Barriers:
         if self._each:
             transfer_s, sync_s = machine.parts_of(moved, pattern, size)
             greatest = int(np.argmax(transfer_s))
-            return step.start + greatest, (float(transfer_s[greatest]), sync_s)
+            latency_s = float(np.max(sync_s))  # the same for all, by the state of the superstep
+            return step.start + greatest, (float(transfer_s[greatest]), latency_s)
         most = HRelation(*(amount.max() for amount in moved))
         transfer_s, sync_s = machine.parts_of(most, pattern, size)
-        return step.start + int(np.argmax(moved.h)), (float(transfer_s), sync_s)
+        return step.start + int(np.argmax(moved.h)), (float(transfer_s), float(sync_s))
 
     def _book(self, number: int, step: Step, on_path: NDArray[np.bool_]) -> None:
         """Book the costs that determined when a superstep ended; mark sub-groups on the path."""

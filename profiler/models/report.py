@@ -85,6 +85,8 @@ def _title(position: int, prediction: Prediction) -> Text:
         parts.append(f"g and L by pattern: {prices.pattern}")
     if prices.ratio != 1:
         parts.append(f"computation takes {prices.ratio:.3g} times as long as recorded")
+    if prices.assumption:
+        parts.append(f"assumed: {prices.assumption}")
     counts = [entry.p for entry in machine.measured]
     if machine.p is not None and run.nprocs not in (counts or [machine.p]):
         text = ", ".join(map(str, counts or [machine.p]))

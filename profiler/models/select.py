@@ -10,6 +10,9 @@ are inside: formulas with more terms need more measurements, and the last predic
 them. The score is the error times exp(``PENALTY`` times the weight of the terms): a complicated or
 unusual formula has to predict better than a simple one.
 
+Where no term explains more of the times than it would of noise, they are constant
+(:mod:`bsplib.profiler.models.borne`).
+
 A term that grows faster than a size times its logarithm is used only where the growth of the
 times still rises up to the largest size, or is near to it there
 (:mod:`bsplib.profiler.models.growth`).
@@ -35,6 +38,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.experiments.formula import FormulaError
+from bsplib.profiler.models.borne import terms_borne
 from bsplib.profiler.models.growth import Growth
 from bsplib.profiler.models.nested import regions
 from bsplib.profiler.models.terms import Term, library, processes_of
@@ -158,6 +162,8 @@ class _Search:
         self._weights = np.array([term.weight for term in self._terms])
         least = 2 if len(times) > LEAST else 1
         self._most = max(min(_MOST_TERMS, len(times) // _MEASUREMENTS_FOR_EACH_TERM), least)
+        every = np.flatnonzero(np.isfinite(lengths) & (lengths > 0))
+        self._grows = terms_borne(rows[:, every] / lengths[every], 2) > 1
         self._folds = regions(values, LEAST)
         self._parts = parts_of(self._folds)
 
@@ -211,8 +217,8 @@ class _Search:
         found: dict[tuple[int, ...], float] = {}
         front: list[tuple[int, ...]] = [()]
         self._seen: set[tuple[int, ...]] = set()
-        everything = range(len(self._terms))
-        for _ in range(self._most):
+        everything = range(len(self._terms) if self._grows else 1)
+        for _ in range(self._most if self._grows else 1):
             longer = {
                 tuple(sorted((*chosen, number)))
                 for chosen in front

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -208,7 +209,7 @@ def _steps(run: Run) -> tuple[list[Step], NDArray[np.intp]]:
         supersteps[group].append(superstep)
 
     steps, position, stop = [], [np.empty(0, np.intp)], 0
-    for group, superstep in _in_order(supersteps, opened):
+    for group, superstep in _in_order(supersteps, opened, run.is_interleaved):
         row = rows.get((group, superstep), position[0])
         start, stop = stop, stop + len(row)
         kind = Kind(min(records["kind"][row], default=Kind.END))
@@ -228,7 +229,9 @@ def _opened(run: Run) -> dict[tuple[int, int], list[int]]:
 
 
 def _in_order(
-    supersteps: dict[int, list[int]], opened: dict[tuple[int, int], list[int]]
+    supersteps: dict[int, list[int]],
+    opened: dict[tuple[int, int], list[int]],
+    interleaved: bool,
 ) -> Iterator[tuple[int, int]]:
     """Yield (group, superstep), each after those of the sub-groups that it contains."""
     # An explicit stack: a trace may nest groups more deeply than Python's recursion limit.
@@ -239,8 +242,12 @@ def _in_order(
             yield group, superstep
             continue
         waiting.append((group, superstep, True))
-        for child in reversed(opened.get((group, superstep), ())):
-            waiting += [(child, step, False) for step in supersteps[child][::-1]]
+        inside = [
+            (child, step, False)
+            for child in opened.get((group, superstep), ())
+            for step in supersteps[child]
+        ]
+        waiting += reversed(sorted(inside, key=itemgetter(1)) if interleaved else inside)
 
 
 # -- what depends on what -----------------------------------------------------------------

@@ -12,17 +12,19 @@ from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS
 from bsplib.profiler.export.plain import rows
 from bsplib.profiler.limits import check_product
+from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.find import find
 from bsplib.profiler.report.rows import RowChoice, choose
 from bsplib.profiler.tables import UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from bsplib.profiler.callgraph import Cost
     from bsplib.profiler.losses import Ledger
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.rates import Rates
+    from bsplib.profiler.repeats import Repeats
 
 Json = dict[str, Any]
 
@@ -39,6 +41,7 @@ def document(
     path: str = LOSS,
     choice: RowChoice | None = None,
     node: str | None = None,
+    among: Sequence[RunProfile] | None = None,
 ) -> Json:
     """Return verdict, losses, nodes and edges of runs.
 
@@ -47,6 +50,7 @@ def document(
         path: the path to list: ``loss``, or one of ``bsplib.profiler.critical.PATHS``.
         choice: which nodes are listed, in which order; default: all, the greatest loss first.
         node: name or id of a node: list only this one, with its callers and callees.
+        among: the runs whose repeats are gathered; default: those that are listed.
 
     Raises:
         ValueError: there is no such path.
@@ -56,7 +60,30 @@ def document(
     runs = list(runs)
     found = None if node is None else find((entry.callgraph for entry in runs), node)
     listed = [_run(profile, path, choice or RowChoice(), found) for profile in runs]
-    return {"format": FORMAT, "version": VERSION, "runs": listed}
+    repeated = [each for each in gathered(runs if among is None else among) if len(each.runs) > 1]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "runs": listed,
+        "repeats": [_repeats(each) for each in repeated],
+    }
+
+
+def _repeats(repeats: Repeats) -> Json:
+    """Return what the repeats of a run say together: intervals over all of them."""
+    times = [run.elapsed_s for run in repeats.runs]
+    return {
+        "runs": [run.number for run in repeats.runs],
+        "median": repeats.median.number,
+        "elapsed_s": [min(times), max(times)],
+        "account_s": {part: list(each) for part, each in repeats.account_s().items()},
+        "verdict": [
+            each.sentence._asdict()
+            | {"interval_s": [each.least_s, each.greatest_s], "found": each.found}
+            | {"in_most_runs": each.is_sure}
+            for each in repeats.intervals()
+        ],
+    }
 
 
 def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) -> Json:

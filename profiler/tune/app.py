@@ -34,6 +34,11 @@ class App:
     theory: Mapping[str, Callable[[Mapping[str, Any]], int]] = field(default_factory=dict)
     """What theory demands of a parameter, as a function of all options by name, with the
     number of processes as ``nprocs``; ``THEORY`` of the module."""
+    means: Mapping[str, str] = field(default_factory=dict)
+    """What theory demands a parameter for; ``THEORY_MEANS`` of the module."""
+    samples: Mapping[str, Callable[[Mapping[str, Any]], float]] = field(default_factory=dict)
+    """How many samples lie between two splitters of a sort, as a function of all options;
+    ``SAMPLES`` of the module."""
 
     def has(self, option: str) -> bool:
         """Tell whether it has an option, such as ``--seed``."""
@@ -50,8 +55,28 @@ class App:
         rule = self.theory.get(parameter.name)
         if rule is None:
             return None
-        context = self.command.make_context(self.name, list(arguments))
-        return rule({**context.params, "nprocs": nprocs})
+        return rule({**self._options(arguments), "nprocs": nprocs})
+
+    def samples_between(
+        self, parameter: Parameter, arguments: Sequence[str]
+    ) -> Callable[[int, int], float] | None:
+        """Return how many samples lie between two splitters, by value and number of processes.
+
+        Args:
+            parameter: the parameter.
+            arguments: further arguments of the command line.
+
+        Returns:
+            None where the module does not say.
+        """
+        rule = self.samples.get(parameter.name)
+        if rule is None:
+            return None
+        options, name = self._options(arguments), parameter.name.replace("-", "_")
+        return lambda value, nprocs: rule({**options, name: value, "nprocs": nprocs})
+
+    def _options(self, arguments: Sequence[str]) -> dict[str, Any]:
+        return dict(self.command.make_context(self.name, list(arguments)).params)
 
     def check(self, parameter: Parameter) -> None:
         """Check that the parameter is an integer option and that all its values are valid.
@@ -148,7 +173,8 @@ def find_app(name: str) -> App:
     command = getattr(module, "command", None)
     if not isinstance(command, click.Command):
         raise UsageError(f"tune: {name} has no click command named 'command'")
-    return App(name, command, getattr(module, "THEORY", {}))
+    said = (getattr(module, each, {}) for each in ("THEORY", "THEORY_MEANS", "SAMPLES"))
+    return App(name, command, *said)
 
 
 def _load_module(name: str) -> ModuleType:

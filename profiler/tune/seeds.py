@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from itertools import pairwise
+from statistics import mean, median
 from typing import NamedTuple
 
 from bsplib.profiler.tune.app import App
@@ -53,16 +54,20 @@ class SeedSpread:
     total_s: tuple[SeedBand, ...]
     """Cost on the Machine of the runs."""
 
+    found: bool = True
+    """Whether anything becomes more balanced; otherwise the imbalance is that of all centres."""
+
     @property
     def unclear(self) -> tuple[int, ...]:
-        """Values whose band is wider than the medians of their two neighbours are apart."""
-        middles = [band.median for band in self.imbalance]
-        inner = zip(
-            self.values[1:-1], self.imbalance[1:-1], middles, middles[2:], strict=False
-        )  # the last two have no neighbour on one side
-        return tuple(
-            value for value, band, before, after in inner if band.width > abs(before - after)
-        )
+        """Values of which the band overlaps that of a value beside it."""
+        pairs = list(pairwise(zip(self.values, self.imbalance, strict=True)))
+        overlap = {
+            value
+            for (one, band), (two, other) in pairs
+            if band.least <= other.greatest and other.least <= band.greatest
+            for value in (one, two)
+        }
+        return tuple(value for value in self.values if value in overlap)
 
 
 def sweep_seeds(
@@ -105,6 +110,7 @@ def find_spread(sweeps: Sweeps, trade: Trade) -> SeedSpread:
         sweeps: the points of each seed.
         trade: the trade-off, which says what becomes more balanced.
     """
+    found = any(trade.evened.values())
     metric = "h" if trade.evened["h"] or not trade.evened["comp"] else "comp"
     centres = trade.evened[metric] or tuple(trade.costs)
     imbalances = [_imbalances(points, centres, metric) for points in sweeps]
@@ -115,7 +121,43 @@ def find_spread(sweeps: Sweeps, trade: Trade) -> SeedSpread:
         metric=metric,
         imbalance=_bands(imbalances),
         total_s=_bands(totals),
+        found=found,
     )
+
+
+def confirmed(trade: Trade, sweeps: Sweeps) -> Trade:
+    """Return a trade-off without the centres that become more balanced with some seeds only.
+
+    A centre becomes more balanced if its max/avg falls with the parameter, with all seeds but one
+    in five, by as much as a table of two decimals shows.
+
+    Args:
+        trade: what the first seed shows.
+        sweeps: the points of each seed.
+    """
+    trades = [trade, *(find_trade(points) for points in sweeps[1:])]
+    least = len(trades) - len(trades) // _SEEDS_FOR_ONE_EXCEPTION
+    evened = {
+        metric: tuple(
+            centre
+            for centre in centres
+            if sum(_falls(each, centre, metric) for each in trades) >= least
+        )
+        for metric, centres in trade.evened.items()
+    }
+    return replace(trade, evened=evened)
+
+
+_SEEDS_FOR_ONE_EXCEPTION = 5
+_LEAST_FALL = 0.01
+
+
+def _falls(trade: Trade, centre: Centre, metric: str) -> bool:
+    series = [costs.imbalance(metric) for costs in trade.costs.get(centre, ())]
+    third = -(-len(series) // 3)
+    if len(series) < 2:  # a fall
+        return False
+    return mean(series[:third]) - mean(series[-third:]) >= _LEAST_FALL
 
 
 def _imbalances(points: Sequence[Point], centres: Sequence[Centre], metric: str) -> list[float]:

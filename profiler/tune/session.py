@@ -10,12 +10,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from bsplib.errors import UsageError
 from bsplib.profiler import plotting
+from bsplib.profiler.tune.advice import advise
 from bsplib.profiler.tune.app import App, find_app
+from bsplib.profiler.tune.balance import find_balance
 from bsplib.profiler.tune.best import judge
 from bsplib.profiler.tune.best import measured as measured_in
 from bsplib.profiler.tune.parameter import Parameter, parse_parameter
 from bsplib.profiler.tune.plot import plot_tuning
-from bsplib.profiler.tune.seeds import SEED, SEEDS, find_spread, mean_verdicts, sweep_seeds
+from bsplib.profiler.tune.seeds import (
+    SEED,
+    SEEDS,
+    confirmed,
+    find_spread,
+    mean_verdicts,
+    sweep_seeds,
+)
 from bsplib.profiler.tune.sweep import Point, SweepOptions
 from bsplib.profiler.tune.table import print_tuning
 from bsplib.profiler.tune.trade import find_trade
@@ -51,13 +60,7 @@ def tune_and_print(
         found.check(parameter)
         seeds = _number_of_seeds(found, parameter, options.pop("seeds", None))
         sweeps = _sweep_with_progress(found, parameter, _chosen(options, seeds), seeds)
-        points = sweeps[0]
-        trade = find_trade(points)
-        spread = find_spread(sweeps, trade)
-        verdicts = mean_verdicts([judge(each) for each in sweeps])
-        measured = mean_verdicts([[measured_in(each)] for each in sweeps])[0]
-        theory = found.demanded(parameter, options.get("arguments", ()), points[0].run.nprocs)
-        tuning = Tuning(parameter, points, trade, spread, verdicts, measured, theory)
+        tuning = _tuning(found, parameter, sweeps, options.get("arguments", ()))
         console = Console()
         print_tuning(tuning, console)
         if plot is not None:
@@ -65,6 +68,27 @@ def tune_and_print(
             console.print(f"drawn in {plot}", highlight=False, soft_wrap=True)
     except ValueError as error:
         raise UsageError(f"tune: {error}") from None
+
+
+def _tuning(
+    app: App, parameter: Parameter, sweeps: list[list[Point]], arguments: tuple[str, ...]
+) -> Tuning:
+    """Compare all runs."""
+    points = sweeps[0]
+    trade = confirmed(find_trade(points), sweeps)
+    return Tuning(
+        parameter,
+        points,
+        trade,
+        find_spread(sweeps, trade),
+        mean_verdicts([judge(each) for each in sweeps]),
+        mean_verdicts([[measured_in(each)] for each in sweeps])[0],
+        app.demanded(parameter, arguments, points[0].run.nprocs),
+        app.means.get(parameter.name, ""),
+        advise(parameter.values, [[point.total_s for point in each] for each in sweeps]),
+        advise(parameter.values, [[point.measured_s for point in each] for each in sweeps]),
+        find_balance(sweeps, app.samples_between(parameter, arguments)),
+    )
 
 
 def _number_of_seeds(app: App, parameter: Parameter, seeds: int | None) -> int:

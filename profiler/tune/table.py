@@ -11,11 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.tune.balance import EXACT_TO
 from bsplib.profiler.tune.best import NEAR
 
 if TYPE_CHECKING:
+    from bsplib.profiler.tune.advice import Advice
+    from bsplib.profiler.tune.balance import Balance
     from bsplib.profiler.tune.best import TuneVerdict
-    from bsplib.profiler.tune.seeds import SeedSpread
+    from bsplib.profiler.tune.seeds import SeedBand, SeedSpread
     from bsplib.profiler.tune.sweep import Point
     from bsplib.profiler.tune.trade import Centre, Costs, Trade
     from bsplib.profiler.tune.tuning import Tuning
@@ -35,8 +38,10 @@ def print_tuning(tuning: Tuning, console: Console) -> None:
     if tuning.spread.seeds > 1:
         console.print(_spread_table(name, tuning))
         console.print(Text(_doubt(name, tuning.spread)))
+    if tuning.balance is not None:
+        print_balance(name, tuning.balance, tuning.spread.seeds, console)
     console.print(_verdict_table(name, tuning.measured, verdicts))
-    for line in [*_remarks(verdicts), *_about_theory(tuning), conclusion(name, verdicts[0])]:
+    for line in [*_remarks(verdicts), *_about_theory(tuning), *recommendation(tuning)]:
         console.print(Text(line))
     if tuning.disagrees:
         console.print(Text(disagreement(name, verdicts[0], tuning.measured)))
@@ -75,7 +80,8 @@ def _trade_table(name: str, points: Sequence[Point], trade: Trade) -> Table:
 def _spread_table(name: str, tuning: Tuning) -> Table:
     """Return a table of the imbalance and of the cost over the seeds."""
     spread = tuning.spread
-    title = f"Over {spread.seeds} seeds, {MORE_BALANCED}: {_WHAT[spread.metric]}"
+    what = MORE_BALANCED if spread.found else "the balance of all cost centres"
+    title = f"Over {spread.seeds} seeds, {what}: {_WHAT[spread.metric]}"
     table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(f"\n{name}", justify="right", no_wrap=True)
     for head in ("max/avg\nleast", "\nmedian", "\ngreatest", "whole run\nleast", "\ngreatest"):
@@ -87,12 +93,16 @@ def _spread_table(name: str, tuning: Tuning) -> Table:
 
 
 def _doubt(name: str, spread: SeedSpread) -> str:
-    """Return a sentence about values that one seed cannot tell from their neighbours."""
+    """Return a sentence about values of which the balance overlaps that of their neighbours."""
+    if len(spread.values) < 2:  # neighbours
+        return f"There is one {name}, so that nothing can be compared."
     if not spread.unclear:
-        return f"Each {name} differs more from its neighbours than its seeds from each other."
+        return f"The max/avg of each {name} overlaps with that of no value beside it."
+    if len(spread.unclear) == len(spread.values):
+        return f"The max/avg of each {name} overlaps with that of a value beside it."
     return (
-        f"For {name} = {', '.join(map(str, spread.unclear))} the seeds are further apart than the "
-        "medians of the values beside it: one seed cannot tell these apart."
+        f"For {name} = {', '.join(map(str, spread.unclear))} max/avg overlaps with that of a value "
+        "beside it: one seed cannot tell these apart."
     )
 
 
@@ -101,7 +111,18 @@ def _about_theory(tuning: Tuning) -> list[str]:
         return []
     values = tuning.trade.values
     where = "" if values[0] <= tuning.theory <= values[-1] else ", which is outside the range"
-    return [f"Theory demands {tuning.name} = {tuning.theory}{where}."]
+    said = f"Theory demands {tuning.name} = {tuning.theory}{where}"
+    return [f"{said}: {tuning.means}." if tuning.means else f"{said}."]
+
+
+def recommendation(tuning: Tuning) -> list[str]:
+    """Return a sentence that names a value with its doubt, or says why there is none."""
+    name, verdict = tuning.name, tuning.verdicts[0]
+    if tuning.balance is not None and tuning.balance.helpless:
+        return [f"No {name} helps: {tuning.balance.helpless}."]
+    if not verdict.totals_s:
+        return []
+    return [conclusion(name, verdict, tuning.advice)]
 
 
 def disagreement(name: str, model: TuneVerdict, took: TuneVerdict) -> str:
@@ -168,13 +189,70 @@ def _remarks(verdicts: Sequence[TuneVerdict]) -> list[str]:
     return remarks
 
 
-def conclusion(name: str, verdict: TuneVerdict) -> str:
-    """Return a sentence that names the best value on a Machine."""
+def conclusion(name: str, verdict: TuneVerdict, advice: Advice | None = None) -> str:
+    """Return a sentence that names the best value on a Machine, and its doubt."""
     equal = f" (equally good: {', '.join(map(str, verdict.near))})" if verdict.near else ""
+    if advice is not None and advice.is_open:
+        return (
+            f"These values cannot be told apart on {verdict.name}: the costs of all "
+            f"{_overlap(advice)} those of {name} = {advice.best}."
+        )
+    if advice is not None and advice.seeds > 1:
+        equal = f", the cheapest with {advice.wins} of {advice.seeds} seeds"
+        if advice.alike:
+            equal += f" (not told from it: {', '.join(map(str, advice.alike))})"
     end = ""
     if len(verdict.values) > 1 and verdict.best in (verdict.values[0], verdict.values[-1]):
         end = "; this is an end of the range, and there may be a better value outside it"
     return f"Best on {verdict.name}: {name} = {verdict.best}{equal}{end}"
+
+
+def _overlap(advice: Advice) -> str:
+    return "overlap over the seeds with" if advice.seeds > 1 else f"are within {NEAR:.0%} of"
+
+
+def print_balance(name: str, balance: Balance, seeds: int, console: Console) -> None:
+    """Print what the order statistics of splitters predict beside what was measured."""
+    how = (
+        f"the scatter of the run with {name} = {balance.values[0]}"
+        if balance.fitted
+        else "the samples that the program draws"
+    )
+    title = f"Bytes received in {balance.where}, max/avg: predicted from {how}, and measured"
+    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column(f"\n{name}", justify="right", no_wrap=True)
+    for head in ("predicted\nmedian", "90% of\ndraws", "measured\nmedian", "\nseeds"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for value, *bands in zip(balance.values, balance.predicted, balance.measured, strict=True):
+        cells = (text for band in bands for text in _median_and_range(band))
+        table.add_row(str(value), *cells)
+    console.print(table)
+    over = f" over {seeds} seeds" if seeds > 1 else ""
+    console.print(
+        Text(
+            f"Of {fmt.counted(len(balance.values), 'measured median')}{over} {balance.inside} "
+            f"{'is' if balance.inside == 1 else 'are'} in the predicted range, give or take "
+            f"{EXACT_TO}; it is for distinct keys."
+        )
+    )
+    console.print(_elsewhere(name, balance))
+
+
+def _median_and_range(band: SeedBand) -> tuple[str, str]:
+    return f"{band.median:.2f}", f"{band.least:.2f} to {band.greatest:.2f}"
+
+
+def _elsewhere(name: str, balance: Balance) -> Table:
+    """Return a table of the predicted medians with other numbers of processes."""
+    title = Text("The same predicted for other numbers of processes, median")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column(name, justify="right", no_wrap=True)
+    for number, _ in balance.elsewhere:
+        table.add_column(f"p = {number}", justify="right", no_wrap=True)
+    for place, value in enumerate(balance.values):
+        medians = (medians[place] for _, medians in balance.elsewhere)
+        table.add_row(str(value), *(f"{each:.2f}" for each in medians))
+    return table
 
 
 def centres_named(centres: Sequence[Centre]) -> str:

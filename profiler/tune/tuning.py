@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bsplib.profiler.tune.advice import Advice
+    from bsplib.profiler.tune.balance import Balance
     from bsplib.profiler.tune.best import TuneVerdict
     from bsplib.profiler.tune.parameter import Parameter
     from bsplib.profiler.tune.seeds import SeedSpread
@@ -31,6 +33,14 @@ class Tuning:
     """Mean measured times."""
     theory: int | None = None
     """The value that theory demands, if there is a theory."""
+    means: str = ""
+    """What theory demands it for, as the module of the application says."""
+    advice: Advice | None = None
+    """Which value costs least on the Machine of the runs, and how sure that is."""
+    took: Advice | None = None
+    """The same of the measured times."""
+    balance: Balance | None = None
+    """The exchange of a program that divides keys at splitters."""
 
     @property
     def name(self) -> str:
@@ -43,4 +53,7 @@ class Tuning:
         model = self.verdicts[0]
         if not model.totals_s:
             return False
-        return not {model.best, *model.near} & {self.measured.best, *self.measured.near}
+        alike = {self.measured.best, *self.measured.near}
+        if self.took is not None:
+            alike |= {*self.took.alike}
+        return not {model.best, *model.near} & alike

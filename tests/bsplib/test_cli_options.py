@@ -37,7 +37,7 @@ IDEAS = {
     "--by": "variables on which the time depends",
     "--repeats": "runs of each combination",
     "--seeds": "number of seeds",
-    "--run": "number of a run",
+    "--run": "a run: its number, or the command that makes it",
     "--metric": "quantity that is shown",
     "--sort": "order of rows",
     "--top": "greatest number of rows, 0 for all",
@@ -78,7 +78,7 @@ OWN = {
     "predict": {"--l", "--pattern", "--model"},
     "experiment run": {"--counters"},
     "fit": {"--time", "--region", "--processes", "--formula", "--signed"}
-    | {"--confidence", "--of-repeats", "--export"},
+    | {"--confidence", "--of-repeats", "--export", "--budget"},
     "papers": {"--full", "--markdown", "--measured"},
     "tune": {"--keep"},
     "broadcast": {"--onestage", "--twostage", "--crossover"},

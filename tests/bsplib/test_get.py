@@ -536,10 +536,10 @@ def test_an_hpget_into_shared_memory_is_written_once(nprocs):
         bsp.hpget(left(bsp), x, y)  # the first one is checked in every way
         bsp.sync()
         bsp.hpget(left(bsp), x, y)
-        hp = bsp._gets_are_direct, len(bsp._gets)
+        hp = bsp._engine.gets_are_direct, len(bsp._engine.gets)
         bsp.sync()
         bsp.get(left(bsp), x, y)
-        plain = bsp._gets_are_direct, len(bsp._gets)
+        plain = bsp._engine.gets_are_direct, len(bsp._engine.gets)
         bsp.sync()
         return hp, plain, y.tolist()
 

@@ -161,7 +161,7 @@ def test_the_box_takes_large_values_beside_puts_to_places_with_gaps(nprocs):
         in_box = []
         for has_gaps in (False, False, True, True, False, False):
             bsp.put(right(bsp), values_, x)
-            in_box.append(any(kind == PUT for kind, *_ in bsp._own_records(right(bsp))))
+            in_box.append(any(kind == PUT for kind, *_ in bsp._engine.own_records(right(bsp))))
             if has_gaps:
                 bsp.put(right(bsp), [1.0, 2.0], y, at=np.s_[:, 1])
             bsp.sync()

@@ -14,7 +14,7 @@ from bsplib.machine import PATTERNS, load_machine
 from bsplib.machine.measured import Curve
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
-from bsplib.running import probe_curves, probe_table
+from bsplib.running import probe_curves, probe_state, probe_table
 from bsplib.running.probe import (
     BETWEEN,
     INSIDE,
@@ -152,6 +152,9 @@ def few_sizes(monkeypatch):
     monkeypatch.setattr(probe_curves, "_COLD_RUNS", 1)
     monkeypatch.setattr(probe_curves, "_STARTS", 1)
     monkeypatch.setattr(probe_curves, "_COLD_SIZES", (1024, 4096))
+    monkeypatch.setattr(probe_state, "SIZES", (1024, 4096))
+    monkeypatch.setattr(probe_state, "_LATE_REPEATS", 2)
+    monkeypatch.setattr(probe_state, "_SWEPT_REPEATS", 1)
 
 
 @pytest.mark.parametrize("count", [pytest.param(2, marks=pytest.mark.slow), 3])
@@ -177,6 +180,10 @@ def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     assert together.cold.nbytes == (0, 1024, 4096)
     assert alone.slowdown == 1
     assert together.slowdown >= 1
+    assert not alone.has_state
+    assert together.late.nbytes == (0, 50_000, 200_000, 1_000_000, 5_000_000)
+    assert together.evicted.nbytes == (0, 1024, 4096)
+    assert together.evicting > 0
     for entry in machine.measured:
         assert entry.empty > 0
         assert entry.start > entry.empty
@@ -213,15 +220,27 @@ def test_each_round_is_made_by_new_processes(monkeypatch, few_sizes):
 
 
 @pytest.mark.slow
-def test_a_probe_of_one_round_knows_no_spread(few_sizes):
+def test_a_probe_of_one_round_knows_no_spread(few_sizes, monkeypatch):
+    monkeypatch.setattr("bsplib.running.probe.load_average", lambda: 0.0)
     probed = probe(2, "here", rounds=1)
     assert [entry.spread for entry in probed.machine.measured] == [None, None]
     assert not probed.doubt
 
 
+@pytest.mark.slow
+def test_a_probe_of_a_busy_computer_says_so(few_sizes, monkeypatch):
+    monkeypatch.setattr("bsplib.running.probe.load_average", lambda: 99.25)
+    probed = probe(2, "here", rounds=1)
+    assert "load average 99.2 on" in probed.doubt
+    assert "probe again when the computer is idle" in probed.doubt
+    assert probed.machine.source.endswith("load average 99.2 before")
+
+
 def test_which_numbers_of_processes_are_measured(monkeypatch):
     monkeypatch.setattr("bsplib.running.probe.backends.own_cores", lambda: 8)
     assert [counts_of(given) for given in (None, 2, 3)] == [[1, 2, 8, 16], [1, 2], [1, 2, 3]]
+    monkeypatch.setattr("bsplib.running.probe.backends.own_cores", lambda: 2)
+    assert counts_of(None) == [1, 2, 3, 4]
 
 
 def times_of(rounds):

@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import ast
+import gc
 import inspect
 import textwrap
+import weakref
 
 import numpy as np
 import pytest
 
+import bsplib
 from bsplib import Group
 from bsplib.core import BUILD
-from bsplib.core.box import Box
-from bsplib.core.meeting import Meeting
-from bsplib.core.quick_state import QuickState
-from bsplib.core.values import Values
+from bsplib.core.calls import Calls
+from bsplib.core.engine import Engine
+from bsplib.core.observed import ObservedEngine
 from bsplib.primitives.state import GroupState
 
 
 def described():
-    """Return the attributes that the state's ``__init__`` sets, with what it says of each.
-
-    It calls methods that set the others.
-    """
+    """Return the attributes that the state's ``__init__`` sets, with what it says of each."""
     (cls,) = ast.parse(textwrap.dedent(inspect.getsource(GroupState))).body
-    words = {}
-    for part in cls.body:
-        match part:
-            case ast.FunctionDef(name=name) if name == "__init__" or name.startswith("_declare_"):
-                words |= declared_in(part)
-    return words
-
-
-def declared_in(function):
-    """Return the attributes that one of these methods sets, with what it says of each."""
+    (function,) = (part for part in cls.body if getattr(part, "name", "") == "__init__")
     words = {}
     for statement, following in zip(function.body, [*function.body[1:], None], strict=True):
         match statement:
@@ -87,11 +77,44 @@ def everything(bsp):
 def test_no_primitive_adds_an_attribute(run, check):
     before, after, of_sub = run(everything, check=check)[0]
     assert before == after == of_sub
-    core = Values(0, 1, Meeting(), Box(0, 1, int))
-    core._declare_values()
-    assert {*before} <= {*described(), *(vars(core) if BUILD == "python" else ())}
+    assert {*before} <= {*described(), *(("_engine",) if BUILD == "python" else ())}
 
 
-def test_no_class_above_the_state_has_an_init_of_its_own():
-    owners = [kind for kind in Group.__mro__ if "__init__" in vars(kind)]
-    assert owners == [GroupState, QuickState, object]
+def test_a_group_has_an_engine_and_inherits_none():
+    assert Group.__mro__ == (Group, GroupState, Calls, object)
+    assert not issubclass(Group, Engine)
+
+
+def kinds_of_engines(bsp):
+    with bsp.partition([bsp.nprocs]) as sub:
+        return type(bsp._engine), type(sub._engine)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.real_processes
+@pytest.mark.parametrize(("check", "records"), [(False, False), (True, False), (False, True)])
+def test_an_engine_is_observed_only_where_somebody_observes_it(run, tmp_path, check, records):
+    profile = tmp_path / "trace.bsp" if records else None
+    expected = ObservedEngine if check or records else Engine
+    kinds = run(kinds_of_engines, check=check, profile=profile)
+    assert kinds == [(expected, expected)] * 2
+
+
+def test_a_group_is_freed_with_its_arrays_as_soon_as_nobody_has_it():
+    groups = []
+
+    def main(bsp):
+        bsp.zeros(8)
+        bsp.sync()
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.put(0, np.ones(3), sub.zeros(3))
+            sub.sync()
+            groups.append(weakref.ref(sub))
+        groups.append(weakref.ref(bsp))
+
+    gc.disable()
+    try:
+        bsplib.run(main, nprocs=2, backend="sim")
+        assert [group() for group in groups] == [None] * 4
+    finally:
+        gc.enable()

@@ -39,6 +39,9 @@ PROBED = (
             "all-to-all": Curve((0, 16, 100), (70.2e-9, 111.1e-9, 600.9e-9)),
         },
         cold=Curve((0, 50, 200), (0.0, 80.6e-9, 120.2e-9)),
+        late=Curve((0, 40, 500, 90_000), (0.0, 11.3e-9, 70.9e-9, 41.7e-6)),
+        evicted=Curve((0, 32, 4096), (0.0, 21.1e-9, 9.3e-6)),
+        evicting=31.7e-6,
     ),
     Measured(5, empty=90.9e-9, patterns={"all-to-all": Curve((8, 64), (110.5e-9, 400.2e-9))}),
 )

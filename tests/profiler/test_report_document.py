@@ -74,6 +74,26 @@ def test_a_run_has_its_verdict_and_its_losses_in_seconds(ask):
     assert first["node"] == loss["chain"][-1]
 
 
+def test_runs_that_repeat_each_other_have_intervals_over_all_of_them(script):
+    runs = []
+    for number, excess in enumerate((120, 100, 90)):
+        program = script(2)
+        for _ in range(10):
+            program.step("main relax", w=[100, 100 + excess])
+        runs.append(program.run(meta={"repeat": [number, 3]}))
+    profiles = Profile(Trace(tuple(runs))).runs
+    (repeats,) = document(profiles)["repeats"]
+    assert (repeats["runs"], repeats["median"]) == ([1, 2, 3], 2)
+    assert repeats["elapsed_s"] == pytest.approx([1.9e-6, 2.2e-6])
+    assert repeats["account_s"]["imbalance"] == pytest.approx([0.45e-6, 0.6e-6])
+    (sentence,) = repeats["verdict"]
+    assert sentence["interval_s"] == pytest.approx([0.45e-6, 0.6e-6])
+    assert (sentence["found"], sentence["in_most_runs"], sentence["part"]) == (3, True, "imbalance")
+    alone = document(profiles[:1], among=profiles)
+    assert [run["run"] for run in alone["runs"]] == [1]
+    assert alone["repeats"] == [repeats]
+
+
 def test_a_run_names_the_rates_of_its_losses(ask):
     assert ask()["runs"][0]["rates"]["source"] == "ideal"
     rates = ask("--machine", "ideal:g=2e-9,l=1e-5", "--speed", "0.5x")["runs"][0]["rates"]

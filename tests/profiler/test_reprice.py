@@ -264,7 +264,7 @@ def test_without_names_all_machines_with_the_figures_are_priced_and_the_others_n
     text = command().output
     assert (
         "Left out, since their speed compared with the run is not known: coaxial-lan-pvm, "
-        "ibm-sp2-pvm, ideal, shared-memory, utp-lan-pvm; give it, as in --speed 0.5x."
+        "ibm-sp2-pvm, shared-memory, utp-lan-pvm; give it, as in --speed 0.5x."
     ) in text
     assert "Left out, since their l is not known: cray-t3e-mpi," in text
     text = command("--speed", "0.5x").output

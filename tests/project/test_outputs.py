@@ -89,7 +89,9 @@ def keep(tmp_path, monkeypatch):
 def test_no_command_begins_that_would_replace_a_file_of_the_user(name, keep):
     command, parameter = OUTPUTS[name]
     option = max(parameter.opts, key=len)
-    done = CliRunner().invoke(command, [option, str(keep)])
+    is_argument = isinstance(parameter, click.Argument)
+    words = [str(keep), "program.py"] if is_argument else [option, str(keep)]
+    done = CliRunner().invoke(command, words)
     assert done.exit_code == 1
     assert f"{keep} exists" in done.output
     assert "name another file, or" in done.output
@@ -280,6 +282,9 @@ WRITERS = {
     "bsplib/recording/parts.py": "writes records into a folder that it has made",
     "bsplib/recording/record_folder.py": "writes into the folder of records",
     "bsplib/recording/spool.py": "writes records into the folder of records",
+    "bsplib/record/build.py": "writes below the cache of the user, to temporary names",
+    "bsplib/record/events.py": "writes the file of a rank, in the folder of its trace's name",
+    "bsplib/record/libraries.py": "writes a note below the cache of the user",
     "bsplib/recording/trace.py": "writes to the temporary name that output_file yields",
     "bsplib/running/debugging.py": "opens the terminal",
     "profiler/export/pprof.py": "writes into the file that bsp export has opened",

@@ -1,9 +1,10 @@
 """The rooms import only this way, imports inside functions and for types only included.
 
 ``tools -> webui -> profiler -> runtime`` and ``apps -> profiler -> runtime``; inside the runtime
-``running -> recording -> group -> primitives -> transfers -> backends/base``. All are parts of
-the package ``bsplib``: the folders ``profiler``, ``webui`` and ``apps`` stand at the top, and are
-linked from inside it.
+``running -> recording -> group -> primitives -> transfers -> backends/base``; what records
+programs of mpi4py imports none of them, and what joins its records stands above recording. All
+are parts of the package ``bsplib``: the folders ``profiler``, ``webui`` and ``apps`` stand at the
+top, and are linked from inside it.
 """
 
 from __future__ import annotations
@@ -68,6 +69,9 @@ RUNTIME = BACKENDS | {
     "experiments",
     "experiments.runs",
     "group",
+    "record",
+    "record.join",
+    "record.joining",
     "recording",
     "running",
     "sentences",
@@ -93,6 +97,9 @@ MAY_IMPORT = {
     "experiments": set(),
     "experiments.runs": {"experiments", "recording", "running"},
     "group": PORTS | {"experiments", "primitives", "transfers", "machine", "core"},
+    "record": set(),
+    "record.join": {"record", "record.joining", "recording"},
+    "record.joining": {"record", "recording", "backends.members"},
     "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
     "running": BACKENDS - {"backends.mpi", "backends.shm", "backends.sim"}
     | {"recording", "group", "experiments", "primitives", "transfers", "machine", "core"},
@@ -266,7 +273,10 @@ PURE = [
     *(f"bsplib/{name}.py" for name in ("errors", "group")),
     *(f"bsplib/recording/{name}.py" for name in ("records", "trace", "trace_document")),
     *(f"bsplib/transfers/{name}.py" for name in ("delivery", "messages", "place", "registry")),
-    *(f"bsplib/{name}.py" for name in ("primitives/superstep", "transfers/target")),
+    *(
+        f"bsplib/{name}.py"
+        for name in ("primitives/oblivious", "primitives/superstep", "transfers/target")
+    ),
     *(f"profiler/{name}.py" for name in ("costs", "callgraph", "summary", "critical", "format")),
     "webui/services.py",
 ]
@@ -309,3 +319,20 @@ def test_the_names_of_the_package_load_only_what_every_program_needs():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert set(done.stdout.split()) & FOR_FEW_PROGRAMS == set()
+
+
+def test_a_rank_of_mpi4py_that_is_recorded_loads_nothing_but_the_recorder():
+    code = (
+        "import sys; before = set(sys.modules); import bsplib.record.command; "
+        "print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    loaded = set(done.stdout.split())
+    assert "bsplib.record.recorder" in loaded
+    assert (
+        loaded & (HEAVY | {"numpy", "click", "rich", "networkx", "graphviz", "tempfile"}) == set()
+    )
+    own = {name.split(".")[1] for name in loaded if name.startswith("bsplib.")}
+    assert own <= BELOW_ALL | {"record"}

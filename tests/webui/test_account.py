@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from bsplib.recording.records import Trace
+from bsplib.recording.records import NOT_MEASURED, Trace
 
 pytestmark = pytest.mark.browser
 
@@ -40,4 +40,85 @@ def test_a_click_shades_the_graph_by_a_part_and_lists_its_places(page):
     expect(places).to_contain_text("process 0 60.0 ms")
     expect(page.locator('.node[aria-label^="even,"]')).to_have_attribute("data-bin", "0")
     part.click()
-    expect(places).to_have_count(0)
+    expect(places).to_be_hidden()
+
+
+def test_a_part_says_who_caused_it_and_where(page):
+    page.locator('#account .part[data-part="imbalance"]').click()
+    expect(page.locator(".account-places .causes")).to_contain_text(
+        "process 1 in app.py line 12 30.0 ms"
+    )
+    page.locator(".account-places .causes button").click()
+    expect(page.locator("#detail h2")).to_have_text("app.py line 12")
+
+
+def test_each_part_and_the_cost_are_choices_of_shades(page):
+    choice = page.get_by_role("combobox", name="Shade by a part of the account")
+    expect(choice.locator("option")).to_have_count(11)
+    choice.select_option("useful")
+    expect(page.locator("#legend .title")).to_have_text("useful computation")
+    expect(page.get_by_role("radio", name="loss", exact=True)).not_to_be_checked()
+    page.get_by_role("radio", name="cost", exact=True).check(force=True)
+    expect(page.locator("#legend .title")).to_have_text("cost")
+    expect(choice).to_have_value("")
+
+
+@pytest.fixture
+def narrow_parts(script):
+    """Of 100 ms of two processes, 90 are even, 4 an imbalance and 2 blocked."""
+    program = script(2)
+    program.step("main even", w=[90_000_000, 90_000_000], cpu=[90_000_000, 88_000_000])
+    program.step("main uneven", w=[2_000_000, 10_000_000], cpu=[2_000_000, 10_000_000])
+    run = program.run()
+    run.records["comp_ready"] = 0
+    run.records["comm_ready"] = NOT_MEASURED
+    return Trace((run,))
+
+
+def test_the_text_of_a_narrow_part_is_shorter_or_below_the_bar_but_never_cut(
+    open_tab, narrow_parts, served, show
+):
+    tab = open_tab()
+    with served(narrow_parts) as url:
+        show(tab, url)
+        for width in (1280, 390):
+            tab.set_viewport_size({"width": width, "height": 844})
+            expect(tab.locator('.account-key [data-part="blocked"]')).to_contain_text("blocked 1%")
+            for part in tab.locator("#account .part").all():
+                assert part.evaluate("part => part.scrollWidth <= part.clientWidth"), width
+            expect(tab.locator('#account .part[data-part="useful"]')).to_have_text(
+                "useful computation 95%"
+            )
+
+
+@pytest.fixture
+def sleeper(script):
+    """Two processes, one of which is blocked for most of the time, and computes as the other."""
+    program = script(2)
+    for _ in range(10):
+        program.step("main sleeps", w=[1_000_000, 9_000_000], cpu=[1_000_000, 1_000_000])
+        program.step("main even", w=[1_000_000, 1_000_000], cpu=[1_000_000, 1_000_000])
+    run = program.run()
+    run.records["comp_ready"] = 0
+    return Trace((run,))
+
+
+def test_a_page_opens_on_the_greatest_sentence_unless_the_address_says_otherwise(
+    tab, sleeper, served, show
+):
+    with served(sleeper) as url:
+        show(tab, url)
+        expect(tab.locator("#verdict li").first).to_contain_text("process 1 is blocked in sleeps")
+        expect(tab.locator("#legend .title")).to_have_text("blocked")
+        expect(tab.locator("#detail h2")).to_have_text("app.py line 12")
+        expect(tab.locator(".account-places .causes")).to_contain_text(
+            "process 1 in app.py line 12"
+        )
+        assert "metric" not in tab.url
+        tab.get_by_role("radio", name="loss", exact=True).check(force=True)
+        tab.wait_for_url(lambda address: "metric=loss" in address)
+        show(tab, *tab.url.split("#"))
+        expect(tab.locator("#legend .title")).to_have_text("loss")
+        tab.get_by_role("radio", name="cost", exact=True).check(force=True)
+        tab.go_back()
+        expect(tab.locator("#legend .title")).to_have_text("loss")

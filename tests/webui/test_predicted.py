@@ -127,21 +127,13 @@ ALONE_NOTHING = replace(
 )
 
 
-def broadcasting():
-    """Return a model whose second cost centre chooses its stages by the Machine."""
-    stages = Law(
-        EXACT,
-        tuple(
-            Piece(
-                (Form((Fraction(8),), (term,), rounded=True),),
-                (Where("n", 5e4, 6e4, above), Where("n*(p - 2)", 8e5, 1e6, above)),
-            )
-            for term, above in (("n*(p - 1)", False), ("2*n*(p - 1)/p", True))
-        ),
-    )
-    model = made(h=stages, h_sum=stages)
-    node = replace(NODES[name(3)], name="sort.py line 9 · broadcast")
-    return replace(model, nodes={**NODES, name(3): node})
+def staged(kind):
+    """Return a model whose second cost centre is a collective that chooses its stages."""
+
+    def law(quantity):
+        return exact((3, f"{quantity}_{kind}(8*ceil(n/7), 8, p, 2e5)"))
+
+    return made(h=law("h"), h_sum=law("h"), supersteps=law("steps"))
 
 
 UNKNOWN = Law(REFUSED, (), why="no form gives all of them", settle=({"n": 4096.0, "p": 32.0},))
@@ -188,11 +180,26 @@ PREDICTED = """async ([data, rates, points]) => {
         made(comp=fitted((3e-4, "1/p"), (1e-9, "n/p"))),
         made(comp=replace(fitted((1e-9, "n/p")), reach=Reach(0.1, 0.05, 1.0, 1.0, False))),
         made(comp=Law(EXACT, (Piece((ZERO,)),))),
-        broadcasting(),
+        staged("spread"),
+        staged("reduced"),
+        staged("combined"),
+        made(h=exact((40, "ceil(n/grid_rows(p))"))),
         made(supersteps=exact((1, "1"), inside="a larger run may have more")),
         made(h=ALONE_NOTHING, h_sum=ALONE_NOTHING),
     ],
-    ids=["pieces", "refused", "more terms", "not calibrated", "zero", "stages", "inside", "alone"],
+    ids=[
+        "pieces",
+        "refused",
+        "more terms",
+        "not calibrated",
+        "zero",
+        "broadcast",
+        "reduce",
+        "allreduce",
+        "grid",
+        "inside",
+        "alone",
+    ],
 )
 def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
     show(tab, url)

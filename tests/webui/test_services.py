@@ -105,6 +105,7 @@ def test_the_facts_say_where_and_how_the_program_ran(run_maker, frame):
         "nprocs": 4,
         "elapsed_s": 1e-3,
         "complete": True,
+        "repeat": None,
         "waiting_s": None,
         "supersteps": 1,
         "machine": "cray-t3e",

@@ -39,11 +39,15 @@ def _opened(_shared_tab, long_trace, served, show):
 
 @pytest.fixture
 def timeline(tab, go, _opened):
-    """Shows the timeline with a state; gives its canvas once it is drawn."""
+    """Shows the timeline with a state; gives its canvas once it is drawn.
 
-    def timeline(state=""):
+    Unless the state says otherwise, its colours are the losses by superstep.
+    """
+
+    def timeline(state="", usual="axis=superstep&layer=loss"):
         tab.mouse.move(0, 0)
-        go(tab, f"view=timeline&{state}")
+        chosen = "&".join(word for word in usual.split("&") if word.split("=")[0] not in state)
+        go(tab, f"view=timeline&{chosen}&{state}")
         expect(tab.locator("canvas.heat[aria-busy=false]")).to_be_visible()
         return tab.locator("canvas.heat")
 
@@ -57,7 +61,7 @@ LEFT, RIGHT, BOTTOM = 58, 12, 30
 def spot(canvas, part, row, rows=4, strips=2):
     """Position on the canvas of a part (0 to 1) of the axis, in the middle of a row."""
     box = canvas.bounding_box()
-    top = 4 + 48 * strips
+    top = 16 + 50 * strips
     y = top + (row + 0.5) / rows * (box["height"] - BOTTOM - top)
     return {"x": LEFT + part * (box["width"] - LEFT - RIGHT), "y": y}
 
@@ -122,13 +126,72 @@ def test_colour_and_axis_are_chosen_and_back_undoes_it(tab, timeline):
     assert max(after) < min(before) - 60, "it computes nearly all the time, which is no loss"
     assert not is_red(after)
     tab.get_by_role("radio", name="time", exact=True).check(force=True)
-    assert "axis=time" in tab.url
+    assert "axis=superstep" not in tab.url, "time is the usual axis"
     assert "layer=comp" in tab.url
     expect(tab.locator(".timeline .ramp")).to_contain_text("computation, of the time")
     tab.go_back()
     expect(tab.get_by_role("radio", name="supersteps", exact=True)).to_be_checked()
     tab.go_back()
     expect(tab.get_by_role("radio", name="loss", exact=True).last).to_be_checked()
+
+
+def test_it_opens_on_time_with_what_each_process_used_it_for(tab, timeline):
+    canvas = timeline(usual="")
+    expect(tab.get_by_role("radio", name="account", exact=True)).to_be_checked()
+    expect(tab.get_by_role("radio", name="time", exact=True)).to_be_checked()
+    legend = tab.locator(".stacks-legend li")
+    expect(legend).to_contain_text(["useful computation", "imbalance of computation"])
+    colour = legend.first.locator(".part-swatch").evaluate(
+        "swatch => getComputedStyle(swatch).backgroundColor.match(/\\d+/g).map(Number)"
+    )
+    assert pixel(canvas, **spot(canvas, 0.9, 2, strips=1)) == colour, "the straggler computes"
+    tab.mouse.move(*at(canvas, 0.9, 1, strips=1))
+    expect(readout(tab)).to_contain_text("imbalance of computation 6")
+    other = pixel(canvas, **spot(canvas, 0.2, 1, strips=1))
+    assert other == colour, "nobody waits in the first half"
+
+
+def test_a_part_that_shades_the_graph_stands_out(tab, timeline):
+    canvas = timeline(usual="")
+    before = pixel(canvas, **spot(canvas, 0.9, 2, strips=1))
+    timeline("metric=imbalance", usual="")
+    assert sum(pixel(canvas, **spot(canvas, 0.9, 2, strips=1))) > sum(before) + 30
+
+
+@pytest.mark.parametrize("axis", ["superstep", "time"])
+def test_one_superstep_is_shown_over_the_whole_width(tab, timeline, axis):
+    canvas = timeline(f"axis={axis}", usual="layer=account")
+    strips = 1 if axis == "time" else 2
+    is_fine = re.compile("one in each" if axis == "superstep" else "µs in each")
+    tab.mouse.move(*at(canvas, 0.5, 0, strips=strips))
+    for _ in range(2):
+        tab.keyboard.press("z")
+        expect(canvas).to_have_attribute("aria-description", is_fine)
+    length = 1 if axis == "superstep" else 3.1e-3
+    tab.wait_for_url(lambda url: np.diff(seen(url)) == pytest.approx(length, rel=0.01))
+    if axis == "time":
+        for part, what in ((0.2, "useful computation"), (0.6, "imbalance of computation")):
+            tab.mouse.move(*at(canvas, part, 0, strips=1))
+            expect(readout(tab)).to_contain_text(f"{what} 100%")
+
+
+def test_the_strips_say_what_a_column_means(tab, timeline):
+    canvas = timeline()
+    description = re.compile(r"time of a superstep, mean of \d or \d in each column")
+    expect(canvas).to_have_attribute("aria-description", description)
+    timeline("span=100,110")
+    each = re.compile("greatest h of a process in a superstep, one in each column")
+    expect(canvas).to_have_attribute("aria-description", each)
+    timeline("axis=time")
+    expect(canvas).to_have_attribute("aria-description", re.compile("mean over .* ms in each"))
+
+
+def test_the_picture_of_the_timeline_is_saved(tab, timeline):
+    timeline()
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="Save picture").click()
+    assert saved.value.suggested_filename == "long-timeline.png"
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
 
 
 def test_on_the_axis_of_time_a_long_superstep_is_wide(tab, timeline):
@@ -151,7 +214,7 @@ def test_the_wheel_zooms_and_a_finer_window_is_asked_for(tab, timeline):
             tab.mouse.wheel(0, -400)
     tab.wait_for_url(lambda url: 0 < seen(url)[0] < 1500 < seen(url)[1] < 3000)
     tab.keyboard.press("0")
-    tab.wait_for_url(re.compile("^[^=]*view=timeline$"))
+    tab.wait_for_url(re.compile("^[^=]*view=timeline&axis=superstep&layer=loss$"))
 
 
 def test_dragging_moves_the_part_that_is_seen(tab, timeline):
@@ -174,7 +237,7 @@ def test_dragging_with_shift_restricts_the_run_to_a_range_of_supersteps(tab, tim
     tab.keyboard.up("Shift")
     tab.wait_for_url(re.compile("brush=20,45"))
     expect(tab.locator("#detail")).to_contain_text("26 supersteps")
-    expect(tab.locator(".timeline .toolbar")).to_contain_text("Only supersteps 20 to 45")
+    expect(tab.locator("#brushed")).to_contain_text("Only supersteps 20 to 45")
     tab.keyboard.press("Escape")
     expect(tab.locator("#detail")).to_contain_text("1,500 supersteps")
 
@@ -238,7 +301,7 @@ def test_a_saved_page_shows_a_coarse_timeline_and_says_what_it_needs(
     tab = open_tab()
     file = tmp_path / "page.html"
     file.write_text(saved_page(long_trace), encoding="utf-8")
-    show(tab, file.as_uri(), "view=timeline")
+    show(tab, file.as_uri(), "view=timeline&axis=superstep&layer=loss")
     canvas = tab.locator("canvas.heat")
     expect(tab.locator(".timeline .ramp")).to_be_visible()
     assert is_red(pixel(canvas, **spot(canvas, 0.8, 2)))

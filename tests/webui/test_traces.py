@@ -53,8 +53,10 @@ def test_the_traces_of_a_folder_are_listed_by_name(make, tmp_path):
             "elapsed_s": None,
             "started": "2026-01-02T03:04:05+00:00",
             "complete": True,
+            "repeat": None,
         }
     ]
+    assert about["opening"] == 0
 
 
 def test_listing_a_folder_reads_no_records(make, tmp_path, monkeypatch):

@@ -2,11 +2,14 @@
 
 import base64
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from bsplib.profiler.account import PARTS
 from bsplib.profiler.callgraph import build
+from bsplib.recording.records import Lifetime
 from bsplib.webui import page, timeline, traffic
 from bsplib.webui.opened import AddressError, OpenRun
 from bsplib.webui.traces import Traces
@@ -42,6 +45,29 @@ def test_a_window_of_time_is_in_seconds(opened):
     assert (answer["edges"][0], answer["edges"][-1]) == pytest.approx((0.01, 0.02))
     whole = sum(amounts(answer, layer).sum() for layer in ("comp", "comm", "idle", "waiting"))
     assert whole == pytest.approx(0.16, rel=1e-3)
+
+
+@pytest.mark.parametrize("axis", ["superstep", "time"])
+def test_a_cell_has_the_shares_of_the_parts_of_the_account(opened, axis):
+    answer = timeline.timeline(opened, {"axis": axis, "columns": "20", "parts": "1"})
+    shares = [np.frombuffer(base64.b64decode(answer["parts"][part]), "u1") for part in PARTS]
+    assert np.sum(shares, axis=0, dtype=int) == pytest.approx(255, abs=len(PARTS))
+    assert len(shares[0]) == 20 * answer["rows"]
+    useful = shares[0].reshape(answer["rows"], -1)
+    assert useful[0].mean() > 1.5 * useful[1:].mean(), "process 0 computes, the others wait for it"
+
+
+def test_the_axis_of_time_begins_with_the_start_of_the_run(opened):
+    last = int(opened.run.records["end"].max())
+    known = (0,) * 16
+    life = Lifetime(-50_000_000, known, known, known, last, last + 10_000_000)
+    run = replace(opened.run, lifetime=life)
+    answer = timeline.timeline(OpenRun(run), {"axis": "time", "columns": "100", "parts": "1"})
+    assert answer["begin_s"] == answer["edges"][0] == -0.05
+    assert answer["end_s"] == pytest.approx(answer["edges"][-1])
+    ends = np.frombuffer(base64.b64decode(answer["parts"]["ends"]), "u1").reshape(16, -1)
+    assert (ends[:, 0] == 255).all()
+    assert (ends[:, 20] == 0).all()
 
 
 def test_a_column_names_the_cost_centre_of_its_straggler(opened):
@@ -105,8 +131,9 @@ def test_a_saved_page_has_a_coarse_timeline_and_the_matrix_of_the_root(broadcast
     answers = page.saved_answers(Traces(broadcast_trace))
     folder = "traces/0/runs/0"
     for axis in ("superstep", "time"):
-        answer = answers[f"{folder}/timeline.json?axis={axis}&columns=200&rows=48"]
+        answer = answers[f"{folder}/timeline.json?axis={axis}&columns=250&rows=48&parts=1"]
         assert answer["rows"] == 16
+        assert set(answer["parts"]) == set(PARTS)
     assert answers[f"{folder}/traffic.json"]["nprocs"] == 16
     assert f"{folder}/departures.json" in answers
 

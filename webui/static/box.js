@@ -8,6 +8,7 @@ export const VALUE_Y = 34;
 export const BARS_HEIGHT = 14;
 export const LETTER_PX = 12;
 export const RADIUS = 5;
+export const BADGE_Y = HEIGHT + 6; // across the lower edge: no box of the next row lies over it
 const NARROWEST = 104;
 const WIDEST = 236;
 const MOST_LETTERS = 32;

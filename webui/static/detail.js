@@ -4,11 +4,11 @@ import { byId, html } from "./dom.js";
 import {
   METRICS, amount, balance, count, isInSeconds, kind, label, percent, place, scoreText, seconds, summary,
 } from "./format.js";
+import { openingNode } from "./opening.js";
 
 /* The node that is shown where none is chosen: that of the verdict or the critical path. */
 function culprit(model, metric) {
-  const [first] = model.verdict.sentences;
-  return (metric === "loss" ? first?.node : null) ?? model.chain(metric).at(-1) ?? model.root;
+  return openingNode(model.verdict, metric) ?? model.chain(metric).at(-1) ?? model.root;
 }
 
 /* The node or edge that is selected: { part (with its costs), priced, node, edge }; node and

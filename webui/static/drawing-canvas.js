@@ -1,7 +1,7 @@
 /* The graph on a canvas, for graphs of many nodes: one element, drawn anew for each change. */
 
 import {
-  INSET, LETTER_PX, NAME_Y, RADIUS, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
+  BADGE_Y, INSET, LETTER_PX, NAME_Y, RADIUS, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
 } from "./box.js";
 import { html } from "./dom.js";
 import { colour } from "./theme.js";
@@ -140,7 +140,11 @@ export function createCanvasDrawing(host, { nameOf, labelOf }) {
   function drawBelow(box) {
     context.textAlign = "right";
     context.fillStyle = colour("--quiet");
-    context.fillText(`+${box.below}`, box.x + box.w, box.y + box.h + LETTER_PX);
+    const [text, x, y] = [`+${box.below}`, box.x + box.w - INSET, box.y + BADGE_Y];
+    context.strokeStyle = colour("--sheet"); // it lies across the edge of the box
+    context.lineWidth = 3;
+    context.strokeText(text, x, y);
+    context.fillText(text, x, y);
   }
 
   function paint(newLook) {

@@ -2,7 +2,7 @@
    aloud. For graphs of some hundred nodes. */
 
 import {
-  INSET, NAME_Y, RADIUS, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
+  BADGE_Y, INSET, NAME_Y, RADIUS, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
 } from "./box.js";
 import { svg } from "./dom.js";
 
@@ -20,7 +20,7 @@ function makeNode(box, name, count) {
   far.style.fontSize = `${farLetters(short, box.w)}px`;
   const value = svg("text", { class: "value", x: box.x + INSET, y: box.y + VALUE_Y });
   const pie = svg("path", { class: "bars" });
-  const badge = count ? svg("text", { class: "badge", x: box.x + box.w - 3, y: box.y + box.h + 12 },
+  const badge = count ? svg("text", { class: "badge", x: box.x + box.w - INSET, y: box.y + BADGE_Y },
     `+${count}`) : null;
   const element = svg("g", { class: "node", "data-node": box.node, role: "button", tabindex: -1 },
     svg("rect", { class: "shape", x: box.x, y: box.y, width: box.w, height: box.h, rx: RADIUS }),

@@ -24,8 +24,15 @@ const PART_TITLES = {
   latency: "superstep latency (l)", blocked: "blocked", core: "waiting for a core",
   recording: "recording", ends: "start and end", unexplained: "unexplained",
 };
+/* The same for narrow places. */
+const PART_NAMES = {
+  useful: "useful", imbalance: "imbalance", transfers: "transfers", transfer_imbalance: "uneven",
+  latency: "latency", core: "no core", ends: "ends",
+};
+export const partName = (part) => PART_NAMES[part] ?? PART_TITLES[part];
 /* All that shades can stand for: the paths, and what adds up over the run in seconds. */
 export const SHADES = [...PATHS, "cost", ...PARTS];
+export const isPart = (path) => PARTS.includes(path);
 export const isInSeconds = (path) => path === "loss" || Object.hasOwn(PART_TITLES, path);
 
 const KINDS = {

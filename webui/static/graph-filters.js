@@ -6,7 +6,8 @@ import { openMenu } from "./menu.js";
 
 const NONE = { hidden: [], only: null, from: null, collapsed: [], all: false };
 
-export function createFilters(context) {
+/* save(): saves the picture that is seen. */
+export function createFilters(context, save) {
   const { update, state } = context.store;
   const element = html("div", { class: "filters", role: "group", "aria-label": "What is shown" });
 
@@ -14,11 +15,15 @@ export function createFilters(context) {
   const toggled = (list, id) =>
     (list.includes(id) ? list.filter((other) => other !== id) : [...list, id]);
 
+  const without = (id) => state.filters.hidden.filter((other) => other !== id);
+  const ends = (name, id) => (state.filters[name] === id ? { [name]: null } : {});
+
+  /* A node around which the graph is shown is not hidden, else nothing might be left of it. */
   const ACTIONS = {
-    only: (id) => change({ only: state.filters.only === id ? null : id }),
-    from: (id) => change({ from: state.filters.from === id ? null : id }),
+    only: (id) => change({ only: state.filters.only === id ? null : id, hidden: without(id) }),
+    from: (id) => change({ from: state.filters.from === id ? null : id, hidden: without(id) }),
     hide: (id, isRoot) => {
-      if (!isRoot) change({ hidden: toggled(state.filters.hidden, id) });
+      if (!isRoot) change({ hidden: toggled(state.filters.hidden, id), ...ends("only", id), ...ends("from", id) });
     },
     collapse: (id) => change({ collapsed: toggled(state.filters.collapsed, id) }),
     reset: () => change(NONE),
@@ -67,6 +72,7 @@ export function createFilters(context) {
       isPartly || filters.all ? switchButton("All nodes", "all") : null,
       context.api.offline ? null : switchButton("Library", "library"),
       isFiltered ? button("Reset", () => change(NONE), { title: "Reset (r)" }) : null,
+      button("Save picture", save, { title: "Save what is seen of the graph as a picture" }),
     ].filter(Boolean));
   }
 

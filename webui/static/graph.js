@@ -11,7 +11,9 @@ import { createFilters } from "./graph-filters.js";
 import { lineText, nodeText } from "./graph-texts.js";
 import { looks } from "./looks.js";
 import { createMinimap } from "./minimap.js";
+import { onPrint } from "./print.js";
 import { makeScene } from "./scene.js";
+import { pictureName, savePicture } from "./picture.js";
 import { onTheme } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
 import { PADDING, createViewport } from "./viewport.js";
@@ -28,8 +30,9 @@ export function create(host, context) {
   const texts = context.texts ?? { nodeText, lineText }; // of the tooltips
   const stage = html("div", { class: "stage" });
   const note = html("p", { class: "note" });
-  const filters = createFilters(context);
-  host.replaceChildren(stage, note, zoomButtons(), filters.element);
+  const filters = createFilters(context, save);
+  const toRoot = button("", () => viewport.centre(...middleOf(model.root)), { class: "to-root", hidden: true });
+  host.replaceChildren(stage, note, zoomButtons(), filters.element, toRoot);
   const names = {
     nameOf: (node) => label(model.nodes[node]),
     labelOf: (node, text, critical) =>
@@ -39,6 +42,7 @@ export function create(host, context) {
     onChange: (view, room) => {
       drawing?.transform(view);
       minimap.track(view, room);
+      showWayToRoot();
     },
     onRest: rememberZoom,
   });
@@ -65,6 +69,23 @@ export function create(host, context) {
       button("⤢", fit, { "aria-label": "Show all", title: "Show all (0)" }));
   }
 
+  function middleOf(node) {
+    const { x, y, w, h } = scene.boxes.get(node);
+    return [x + w / 2, y + h / 2];
+  }
+
+  /* A button that leads to main, while it is out of sight. */
+  function showWayToRoot() {
+    const box = scene?.boxes.get(model.root);
+    toRoot.hidden = box === undefined || viewport.sees(box);
+    if (!toRoot.hidden) toRoot.textContent = `↖ ${names.nameOf(model.root)}`;
+  }
+
+  function save() {
+    const { run } = model.run;
+    if (drawing !== null) savePicture(drawing.element, pictureName(run.program, "graph"));
+  }
+
   function fit() {
     viewport.fit();
     remembered = null;
@@ -74,8 +95,8 @@ export function create(host, context) {
   function rememberZoom() {
     const { view, room } = viewport;
     const at = viewport.fitted ? null : [
-      Math.round((room.width / 2 - view.x) / view.scale),
-      Math.round((room.height / 2 - view.y) / view.scale), Number(view.scale.toFixed(3)),
+      Number(((room.width / 2 - view.x) / view.scale).toFixed(1)),
+      Number(((room.height / 2 - view.y) / view.scale).toFixed(1)), Number(view.scale.toFixed(3)),
     ];
     remembered = at;
     update({ zoom: at }, { push: false });
@@ -160,12 +181,20 @@ export function create(host, context) {
     const selected = scene.boxes.get(selection(model, state).node);
     const path = selected ? [...boxes, selected] : boxes;
     if (path.length === 0) return viewport.fit();
-    const x = Math.min(...path.map((box) => box.x));
-    const y = Math.min(...path.map((box) => box.y));
-    const w = Math.max(...path.map((box) => box.x + box.w)) - x;
-    const h = Math.max(...path.map((box) => box.y + box.h)) - y;
-    viewport.open({ x, y, w, h }, selected ?? path[path.length - 1], READABLE);
+    const part = selected ?? path[path.length - 1];
+    const root = scene.boxes.get(model.root);
+    const both = root ? around([root, part]) : part;
+    viewport.open(around(path), viewport.scaleOf(both) < READABLE ? part : both, READABLE);
     return undefined;
+  }
+
+  /* The least box around some boxes. */
+  function around(boxes) {
+    const x = Math.min(...boxes.map((box) => box.x));
+    const y = Math.min(...boxes.map((box) => box.y));
+    const w = Math.max(...boxes.map((box) => box.x + box.w)) - x;
+    const h = Math.max(...boxes.map((box) => box.y + box.h)) - y;
+    return { x, y, w, h };
   }
 
   function paint() {
@@ -284,13 +313,16 @@ export function create(host, context) {
   onTheme(() => {
     if (isCurrent() && isVisible) paint();
   });
-  new ResizeObserver(() => {
+  function resize() {
     if (!isVisible || scene === null) return;
     viewport.measure();
     drawing.resize();
     if (viewport.fitted) viewport.fit();
     else minimap.draw();
-  }).observe(stage);
+  }
+
+  new ResizeObserver(resize).observe(stage);
+  onPrint(resize);
 
   /* Nodes that were selected although they are folded stay in the graph. */
   function unfoldSelected() {

@@ -42,13 +42,14 @@ export function createHeader(context) {
     if (traces.length > 1) {
       const select = picker("Trace", traces.map((each) =>
         [each.id, traceText(each), each.error !== null]), () =>
-        update({ trace: select.value, run: 0, node: null, edge: null, zoom: null, brush: null }));
+        update({ trace: select.value, run: openingOf(select.value), ...context.anew() }));
       select.value = trace.id;
       chosen.push(select);
     }
     if (trace && trace.runs.length > 1) {
-      const select = picker("Run", trace.runs.map((run, number) => [number, runText(run)]), () =>
-        update({ run: Number(select.value), node: null, edge: null, zoom: null, brush: null }));
+      const select = picker("Run", trace.runs.map((run, number) =>
+        [number, `${runText(run)}${isMedian(trace, number) ? ", median time" : ""}`]), () =>
+        update({ run: Number(select.value), ...context.anew() }));
       select.value = String(state.run);
       chosen.push(select);
     }
@@ -63,7 +64,11 @@ export function createHeader(context) {
     pickers.replaceChildren(...chosen);
   }
 
-  function show({ run: { run, nodes, root } }) {
+  function openingOf(id) {
+    return context.loaded.traces.find((trace) => trace.id === id).opening;
+  }
+
+  function show({ run: { run, nodes, root }, repeats }) {
     title.textContent = [run.program ?? "program unknown", ...run.arguments].join(" ");
     title.title = title.textContent;
     document.title = `${run.program ?? "no program"} - bsp profile`;
@@ -73,6 +78,7 @@ export function createHeader(context) {
       run.backend, run.hosts === null ? run.host : count(run.hosts.names.length, "host"),
       run.started === null ? null : started(run.started),
       superstepsText(run.supersteps, nodes[root].count), seconds(run.elapsed_s),
+      repeats === null ? null : repeatsText(repeats, state.run),
     ];
     facts.replaceChildren(...parts.filter(Boolean).map((part) => html("span", {}, part)));
     error.hidden = run.complete;
@@ -87,6 +93,16 @@ export function createHeader(context) {
 function superstepsText(own, all) {
   const text = count(all, "superstep");
   return all === own ? text : `${text}, ${integer(all - own)} of them in sub-groups`;
+}
+
+function isMedian({ opening, runs }, number) {
+  return number === opening && (runs[number].repeat?.[1] ?? 1) > 1;
+}
+
+/* Which of several runs is shown, and how long they took. */
+function repeatsText({ median, runs, least_s: least, greatest_s: greatest }, shown) {
+  const which = median === shown ? "the run of median time" : "not the run of median time";
+  return `${which} of ${integer(runs.length)}: ${seconds(least)} to ${seconds(greatest)}`;
 }
 
 /* Date and time of the start; the text itself where it is no date. */

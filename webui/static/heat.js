@@ -2,11 +2,11 @@
    sends it, and the shades of its cells. */
 
 export const LAYERS = {
-  loss: "loss", comp: "computation", comm: "communication", idle: "idle",
+  account: "what the time was used for", loss: "loss", comp: "computation", comm: "communication", idle: "idle",
   waiting: "waiting for a core", h: "h",
 };
 /* The names for the choice of colours. */
-export const SHORT = { ...LAYERS, waiting: "waiting" };
+export const SHORT = { ...LAYERS, account: "account", waiting: "waiting" };
 export const TIMES = ["comp", "comm", "idle", "waiting"];
 
 /* Texts of the legend at shades 0, 0.2, ... 1, and what they are parts of. */
@@ -16,12 +16,16 @@ export const SCALES = {
   other: [[0, 0.2, 0.4, 0.6, 0.8, 1], "of the time of the process"],
 };
 
-/* Numbers of 16 bits from base 64, in a loop: there are close to a million. */
-function decoded(text) {
+/* Bytes from base 64, in a loop: there are close to a million. */
+function bytesOf(text) {
   const letters = atob(text);
   const bytes = new Uint8Array(letters.length);
   for (let i = 0; i < letters.length; i += 1) bytes[i] = letters.charCodeAt(i);
-  return new Uint16Array(bytes.buffer);
+  return bytes;
+}
+
+function byName(texts, decode) {
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, decode(text)]));
 }
 
 /* How many of some rising numbers are not above a value. */
@@ -38,19 +42,19 @@ function until(numbers, value) {
 
 /* The window of an answer. Cells are numbered row by row.
 
-   { columns, rows, low, high, edges, ..., columnAt(x), stretch(from, to), amount(layer, cell),
+   { columns, rows, low, high, edges, ..., parts (by part of the account the shares of cells, of
+     255), columnAt(x), stretch(from, to), amount(layer, cell),
      processes(row),
      hs and durations (of a superstep, by column), mostH, longest_s, loss(cell, rates),
      shades(layer, rates, most) } */
 export function createWindow(answer) {
   const columns = answer.first.length;
   const { rows, block, nprocs, edges } = answer;
-  const layers = Object.fromEntries(
-    Object.entries(answer.layers).map(([name, text]) => [name, decoded(text)]));
+  const layers = byName(answer.layers, (text) => new Uint16Array(bytesOf(text).buffer));
   const units = answer.units;
 
   const heat = {
-    ...answer, columns, low: edges[0], high: edges[columns],
+    ...answer, parts: byName(answer.parts, bytesOf), columns, low: edges[0], high: edges[columns],
     columnAt, stretch, amount, processes, shades, loss,
   };
   heat.hs = Float64Array.from({ length: columns }, (_, column) => h(column));

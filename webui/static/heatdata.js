@@ -4,7 +4,8 @@
 import { forget } from "./api.js";
 import { createWindow } from "./heat.js";
 
-const SAVED = { columns: 200, rows: 48 }; // the size of the windows that a saved page has
+/* The size of the windows that a saved page has (webui/timeline.py computes the same). */
+const SAVED = { rows: 48, cells: 4000, columns: [200, 1600] };
 const ROWS = 128;
 const MAX_COLUMNS = 1600;
 const MARGIN = 0.3; // of the width of the view, on each side, that is asked for ahead
@@ -28,15 +29,22 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
     return [path, api.get(path)];
   }
 
+  function savedSize(nprocs) {
+    const [least, most] = SAVED.columns;
+    const wanted = Math.floor(SAVED.cells / Math.min(SAVED.rows, nprocs));
+    return { columns: Math.min(Math.max(wanted, least), most), rows: SAVED.rows };
+  }
+
   /* Loads the whole run, if it is not there; whether it was. */
-  function load(pixels) {
+  function load(pixels, nprocs) {
     if (key === runKey()) return windows.base !== null;
     key = runKey();
     Object.assign(windows, { base: null, fine: null });
     const columns = Math.min(MAX_COLUMNS, Math.max(50, Math.round(pixels)));
     busy(true);
     say("The run is being summed up.");
-    receive(ask("timeline", { axis: state.axis, ...(api.offline ? SAVED : { columns, rows: ROWS }) })[1]);
+    const size = api.offline ? savedSize(nprocs) : { columns, rows: ROWS };
+    receive(ask("timeline", { axis: state.axis, ...size, parts: 1 })[1]);
     return false;
   }
 
@@ -59,7 +67,8 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
   function whole() {
     const { base } = windows;
     if (base === null) return [0, 1];
-    return [0, Math.max(state.axis === "time" ? base.ended_s : base.total, 1e-9)];
+    const [low, high] = state.axis === "time" ? [base.begin_s, base.end_s] : [0, base.total];
+    return [low, Math.max(high, low + 1e-9)];
   }
 
   /* Asks for the part that is seen, unless it is there as finely as possible. */
@@ -71,7 +80,7 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
     if (api.offline) return say(COARSE);
     asking = true;
     const run = key;
-    const [path, answer] = ask("timeline", { axis: state.axis, ...wanted, rows: ROWS });
+    const [path, answer] = ask("timeline", { axis: state.axis, ...wanted, rows: ROWS, parts: 1 });
     try {
       const heat = createWindow(await answer);
       if (run === key) {

@@ -7,8 +7,9 @@ import { colour } from "./theme.js";
 import { ticks } from "./ticks.js";
 
 const FONT = "11px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
+const TOP = 16;
 const STRIP = 34;
-const GAP = 14;
+const GAP = 16; // has room for the caption of the strip below it
 const MARKS = 8;
 const AXIS = 22;
 const LEFT = 58;
@@ -18,7 +19,7 @@ const RIGHT = 12;
 
 /* Where the parts of the picture are, in CSS pixels; hosts: whether they are named. */
 export function layout(width, height, strips, hosts) {
-  const top = 4 + strips * (STRIP + GAP);
+  const top = TOP + strips * (STRIP + GAP);
   const left = LEFT + (hosts ? HOST : 0);
   return {
     left, right: width - RIGHT, top, bottom: Math.max(top + 20, height - AXIS - MARKS),
@@ -38,8 +39,13 @@ export function hostRows(hosts, rows, processes) {
   return found;
 }
 
-/* Draws a picture: { view: [low, high], images: [{ image, heat }], strips: [{ title, text, most,
-   of: name of the heights by column }], marks: ranges on the axis, brush: range or null, cursor: { x, row },
+/* The bottom of a strip. */
+function baseOf(strip) {
+  return TOP + strip * (STRIP + GAP) + STRIP;
+}
+
+/* Draws a picture: { view: [low, high], images: [{ image, heat }], strips: [{ title, text, caption,
+   most, of: name of the heights by column }], marks: ranges on the axis, brush: range or null, cursor: { x, row },
    rows, processes(row), hosts: rows by host or null, label(value), least } */
 export function draw(canvas, picture) {
   const { context, width, height } = sized(canvas);
@@ -58,7 +64,7 @@ export function draw(canvas, picture) {
     context.drawImage(image, left, place.top, x(heat.high) - left, place.bottom - place.top);
   }
   picture.strips.forEach((strip, number) =>
-    drawStrip(context, picture, strip, 4 + number * (STRIP + GAP) + STRIP, x));
+    drawStrip(context, picture, strip, baseOf(number), x));
   drawMarks(context, picture.marks, place, x);
   drawBrush(context, picture.brush, place, x);
   drawCursor(context, picture, place, x);
@@ -89,11 +95,14 @@ function isCovered({ edges }, column, covered) {
 }
 
 function drawStripTitles(context, strips, place) {
-  strips.forEach(({ title, text }, number) => {
-    const base = 4 + number * (STRIP + GAP) + STRIP;
+  strips.forEach(({ title, text, caption }, number) => {
+    const base = baseOf(number);
     context.fillStyle = colour("--line");
     context.fillRect(place.left, base, place.width, 1);
     context.fillStyle = colour("--quiet");
+    context.textAlign = "right";
+    context.textAlign = "left";
+    context.fillText(shortened(context, caption, place.width), place.left, base - STRIP - 8);
     context.textAlign = "right";
     context.fillText(title, place.left - 8, base - STRIP / 2 - 7);
     context.fillText(text, place.left - 8, base - STRIP / 2 + 7);

@@ -1,7 +1,7 @@
 /* What a cell of the heat map holds, in words. */
 
 import { html } from "./dom.js";
-import { bytes, integer, label, percent, seconds } from "./format.js";
+import { PARTS, bytes, integer, label, pathTitle, percent, seconds } from "./format.js";
 import { LAYERS, TIMES } from "./heat.js";
 import { processRange } from "./names.js";
 
@@ -24,9 +24,17 @@ function times(heat, cell, size) {
     .join(", ");
 }
 
+/* The parts of the account in a cell, the greatest first; they are known to half a percent. */
+function spent({ parts }, cell) {
+  const total = PARTS.reduce((sum, part) => sum + parts[part][cell], 0);
+  return PARTS.map((part) => [part, parts[part][cell] / (total || 1)])
+    .filter(([, share]) => share >= 0.005).sort(([, a], [, b]) => b - a)
+    .map(([part, share]) => `${pathTitle(part)} ${(100 * share).toFixed(0)}%`).join(", ");
+}
+
 /* The supersteps, processes, cost centre, times, h and loss of a cell: elements. On the axis
    of time a cell is a part of a superstep, or of several. */
-export function describeCell({ heat, column, row }, model, axis) {
+export function describeCell({ heat, column, row }, model, axis, isAccount) {
   const who = processRange(model.run.run.hosts, ...heat.processes(row));
   const cell = row * heat.columns + column;
   const size = heat.processes(row)[1] - heat.processes(row)[0] + 1;
@@ -36,7 +44,7 @@ export function describeCell({ heat, column, row }, model, axis) {
   return [
     html("b", {}, `${supersteps(heat, column)}, ${who}`),
     html("span", {}, centre(heat, column, model)),
-    html("span", {}, within + times(heat, cell, size) + each),
+    html("span", {}, isAccount ? within + spent(heat, cell) : within + times(heat, cell, size) + each),
     html("span", {}, `h ${bytes(heat.amount("h", cell))}, loss ${seconds(heat.loss(cell, model.rates))}`),
     axis === "time" ? "" : html("span", { class: "quiet" },
       `from ${seconds(heat.began_s[column])} to ${seconds(heat.finished_s[column])}`),

@@ -13,8 +13,61 @@ const ONE = {
   sqrt: Math.sqrt, abs: Math.abs, floor: Math.floor, ceil: Math.ceil,
 };
 
-/* The value of an expression at a point { n, p, ... }; not finite where it has none. */
-export function evaluate(postfix, point) {
+/* The rows of a grid of p processes: the greatest divisor that is at most sqrt(p). */
+function gridRows(p) {
+  let count = Math.floor(Math.sqrt(p));
+  while (p % count !== 0) count -= 1;
+  return count;
+}
+ONE.grid_rows = gridRows;
+
+/* What collectives cost, as in bsplib.experiments.collective_costs, which says what it is: h and
+   supersteps for a value of m bytes in elements of k bytes on p processes, where l / g is r bytes. */
+function mostReceived(p, radix) {
+  const found = [];
+  for (let size = 1; found.length === 0 || size < p; size *= radix) {
+    const blocks = Math.ceil(p / size);
+    const short = p - (blocks - 1) * size;
+    found.push(Math.max(Math.min(radix, blocks) - 1,
+      ((blocks - 1) % radix) * Math.ceil(size / short)));
+  }
+  return found;
+}
+
+const add = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
+const piece = (m, k, p) => Math.ceil(m / k / p - 1e-9) * k;
+const shortest = (m, k, p) => Math.floor(m / k / p + 1e-9) * k;
+const pays = (bytes, p, r) => p > 2 && bytes * (p - 2) > r;
+
+function combined(m, k, p, r) {
+  const bytes = 8 * m / k;
+  let [counts, cut] = [[p - 1], pays(bytes, p, r)];
+  if (p > 8) {
+    const ways = [8, 4, 2].map((radix) => mostReceived(p, radix));
+    const costs = ways.map((way) => add(way) * Math.max(bytes, 256) + way.length * r);
+    const least = Math.min(...costs);
+    counts = ways[costs.indexOf(least)];
+    cut = 2 * ((p - 1) * Math.max(bytes / p, 256) + r) < least;
+  }
+  return cut ? [2 * (p - 1) * piece(m, k, p), 2] : [add(counts) * m, counts.length];
+}
+
+function reduced(m, k, p, r) {
+  if (!pays(8 * m / k, p, r)) return [(p - 1) * m, 1];
+  return [(p - 1) * piece(m, k, p) + m - shortest(m, k, p), 2];
+}
+
+function spread(m, k, p, r) {
+  if (!pays(m, p, r)) return [(p - 1) * m, 1];
+  const areLong = Math.round(m / k) % p === p - 1;
+  return [2 * m - shortest(m, k, p) - (areLong ? piece : shortest)(m, k, p), 2];
+}
+
+const COSTS = { combined, reduced, spread };
+
+/* The value of an expression at a point { n, p, ... } on a Machine whose l / g is `shift` times that
+   of the runs; not finite where it has none. */
+export function evaluate(postfix, point, shift = 1) {
   const stack = [];
   for (const token of postfix) {
     if (typeof token === "number") stack.push(token);
@@ -22,13 +75,25 @@ export function evaluate(postfix, point) {
     else if (TWO[token]) {
       const second = stack.pop();
       stack.push(TWO[token](stack.pop(), second));
-    } else stack.push(ONE[token](stack.pop()));
+    } else if (ONE[token]) stack.push(ONE[token](stack.pop()));
+    else {
+      const [quantity, name] = token.split("_");
+      const [m, k, p, r] = stack.splice(-4);
+      stack.push(COSTS[name](m, k, p, r * shift)[quantity === "h" ? 0 : 1]);
+    }
   }
   return stack[0];
 }
 
-function formAt(form, point) {
-  return form.reduce((sum, [factor, term]) => sum + factor * evaluate(term, point), 0);
+function formAt(form, point, shift) {
+  return form.reduce((sum, [factor, term]) => sum + factor * evaluate(term, point, shift), 0);
+}
+
+/* The points around one at which the processes have equal shares of a size. */
+function wholeShares(point, size) {
+  if (size === "" || point[size] % point.p === 0) return [];
+  return [Math.floor, Math.ceil].map((whole) =>
+    ({ ...point, [size]: whole(point[size] / point.p) * point.p }));
 }
 
 /* Whether a point is on the side of a bound; null in the gap, or where it has no value. */
@@ -40,20 +105,14 @@ function holds({ quantity, low, high, above }, point) {
   return null;
 }
 
-/* The bounds of a piece on a Machine whose l / g is `shift` times that of the runs. */
-function boundsOf(law, number, shift) {
-  if (shift === 1 || law.stages.length === 0) return law.pieces[number].where;
-  return law.stages[number].map((bound) =>
-    ({ ...bound, low: bound.low * shift, high: bound.high * shift }));
-}
-
 function possible(law, point, shift) {
-  const may = law.pieces.filter((_, number) => {
-    const where = boundsOf(law, number, shift);
-    return where.length === 0 || where.some((each) => holds(each, point) !== false);
-  });
+  const may = law.pieces.filter(({ where }) =>
+    where.length === 0 || where.some((each) => holds(each, point) !== false));
   const pieces = may.length ? may : law.pieces;
-  return pieces.flatMap(({ forms }) => forms.map((form) => formAt(form, point)));
+  const found = pieces.flatMap(({ forms }) => forms.map((form) => formAt(form, point, shift)));
+  const around = pieces.flatMap(({ forms, shared }) => forms.flatMap((form, at) =>
+    wholeShares(point, shared[at]).map((there) => formAt(form, there, shift))));
+  return [...found, ...around];
 }
 
 /* How far the logarithm of a fitted value may be off at a distance from the runs. */
@@ -71,14 +130,11 @@ export function valueOf(law, point, away) {
   if (law.inside && away.distance > EQUAL) return refused(law.inside, law.settle);
   const found = possible(law, point, away.shift ?? 1);
   if (!found.every(Number.isFinite)) return refused("its formula has no value there");
-  const [least, most] = [Math.min(...found), Math.max(...found)];
-  if (most - least > EQUAL * Math.max(...found.map(Math.abs))) {
-    return refused(law.why || "the runs do not tell which form holds there", law.settle);
-  }
-  const value = Math.max(found[0], 0);
+  const [value, least, most] =
+    [found[0], Math.min(...found), Math.max(...found)].map((each) => Math.max(each, 0));
   const off = law.kind === "fitted" ? reachAt(law.reach, away.distance) : 0;
   return {
-    value, low: value * Math.exp(-off), high: value * Math.exp(Math.min(off, MOST_OFF)),
+    value, low: least * Math.exp(-off), high: most * Math.exp(Math.min(off, MOST_OFF)),
     why: "", settle: "",
   };
 }

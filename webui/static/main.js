@@ -2,6 +2,7 @@
 
 import { Offline, address, forget, get, offline } from "./api.js";
 import { createAccount } from "./account.js";
+import { createBrush } from "./brush.js";
 import { createChain } from "./chain.js";
 import { createDetail } from "./detail.js";
 import { byId } from "./dom.js";
@@ -10,12 +11,15 @@ import { listenForKeys } from "./keys.js";
 import { createLegend } from "./legend.js";
 import { create as createMachine } from "./machine.js";
 import { createModel } from "./model.js";
+import { openingShade } from "./opening.js";
 import { createPaths } from "./paths.js";
 import { create as createProcesses } from "./processes.js";
 import { ratesOf } from "./rates.js";
 import { create as createSearch } from "./search.js";
 import { startSides } from "./sides.js";
-import { followAddress, state, subscribe, update } from "./store.js";
+import {
+  followAddress, isUsual, readAddress, setUsual, state, subscribe, update,
+} from "./store.js";
 import { startTheme } from "./theme.js";
 import { createVerdict } from "./verdict.js";
 import { createViews } from "./views.js";
@@ -28,6 +32,7 @@ const context = {
   api: { get, address, offline, Offline },
   loaded,
   query: runQuery,
+  anew,
   refresh,
   say,
 };
@@ -39,6 +44,10 @@ const PRICED_BY = ["machine", "g", "l", "speed"];
 
 const SELECTED_BY = ["model", "metric", "node", "edge"];
 
+/* The shade with which each run opens that has been loaded; null: it is not known yet. */
+const shades = new Map();
+const runKey = ({ trace, run }) => `${trace} ${run}`;
+
 let header = null;
 let views = null;
 let parts = []; // each with the names of what it depends on; null where it sees for itself
@@ -47,6 +56,11 @@ let parts = []; // each with the names of what it depends on; null where it sees
 function runQuery() {
   const [from, to] = state.brush ?? [null, null];
   return { library: state.filters.library ? 1 : null, from, to };
+}
+
+/* What is not kept when another run is chosen. */
+function anew() {
+  return { node: null, edge: null, zoom: null, brush: null, ...(isUsual("metric") ? { metric: null } : {}) };
 }
 
 function say(text) {
@@ -61,14 +75,47 @@ async function load() {
     const data = await get(path);
     if (path !== address(state.trace, state.run, "run", runQuery())) return false;
     loaded.model = createModel(data);
+    document.body.classList.remove("loading");
+    openOn(loaded.model);
     say("");
     return true;
   } catch (error) {
+    // A saved page has whole runs only: it opens with all supersteps, whatever its address says.
+    if (error instanceof Offline && loaded.model === null && state.brush !== null) {
+      state.brush = null;
+      return load();
+    }
     say(error.message);
     return false;
   } finally {
     clearTimeout(slow);
   }
+}
+
+/* Lets a run that is shown first be shaded by what its greatest sentence is about, unless the
+   address names a shade. */
+function openOn({ verdict }) {
+  if (!shades.has(runKey(state))) shades.set(runKey(state), openingShade(verdict));
+  state.metric ??= shades.get(runKey(state));
+}
+
+/* Asks what the repeats of a run say together, where it has some and is shown as it was. */
+async function gatherRepeats(model) {
+  if (!isRepeated() || state.brush !== null) return;
+  try {
+    const library = state.filters.library ? 1 : null;
+    const repeats = await get(address(state.trace, state.run, "repeats", { library }));
+    if (loaded.model !== model) return;
+    model.repeats = repeats;
+    showAll(new Set(["repeats"]));
+  } catch (error) {
+    if (!(error instanceof Offline)) say(error.message);
+  }
+}
+
+function isRepeated() {
+  const trace = loaded.traces.find(({ id }) => id === state.trace);
+  return (trace?.runs[state.run]?.repeat?.[1] ?? 1) > 1;
 }
 
 function price() {
@@ -121,6 +168,7 @@ async function onChange(_, changed) {
     known.add("model");
   }
   showAll(known);
+  if (reload) gatherRepeats(loaded.model);
 }
 
 /* The run that the state names or, where there is none, the first that can be shown; null
@@ -134,7 +182,7 @@ function nearestRun() {
     say(trouble);
     return null;
   }
-  return { trace: trace.id, run: trace.runs[state.run] === undefined ? 0 : state.run };
+  return { trace: trace.id, run: trace.runs[state.run] === undefined ? trace.opening : state.run };
 }
 
 /* Whether the state names a run that can be shown; else it is changed, which shows another. */
@@ -149,23 +197,34 @@ function namesRun() {
 async function refresh() {
   forget("traces.json");
   loaded.traces = await get("traces.json");
+  if (loaded.model === null) readAddress(); // which run opens is known only now
   header.offer(loaded.traces);
   if (!namesRun() || loaded.model !== null) return;
   loaded.library = state.filters.library;
   if (await load()) {
     price();
-    showAll(new Set(["model"]));
+    showAll(new Set(["model", "brush"]));
+    gatherRepeats(loaded.model);
   }
+}
+
+/* The run with which a trace opens. */
+function openingRun({ trace }) {
+  const { traces } = loaded;
+  return (traces.find(({ id }) => id === trace) ?? traces[0])?.opening ?? 0;
 }
 
 function start() {
   startTheme();
+  setUsual("run", openingRun);
+  setUsual("metric", (fields) => shades.get(runKey(fields)) ?? null);
   followAddress();
   header = createHeader(context);
   startSides();
   const panel = (id, create) => create(byId(id), context);
   parts = [
-    [header, ["model"]], [createAccount(context), ["model", "metric"]], [createVerdict(context), ["model"]],
+    [header, ["model", "repeats"]], [createAccount(context), ["model", "metric", "repeats"]],
+    [createVerdict(context), ["model", "repeats"]], [createBrush(context), ["brush"]],
     [createPaths(context), ["model", "metric"]], [createLegend(), ["model", "metric"]],
     [createChain(context), ["model", "metric", "node"]], [createDetail(context), SELECTED_BY],
     [panel("machine", createMachine), null], [panel("search", createSearch), null],

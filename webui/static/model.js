@@ -50,6 +50,7 @@ export function createModel(run) {
 
   const model = {
     run, nodes, edges, root, callers, callees, rates: null, priced: null,
+    repeats: null, // what the repeats of the run say together, once it is known
     indexOf: (id) => positions.get(id) ?? null,
     edgeOf: (ids) => pairs.get(ids) ?? null,
     edgeId: (edge) => `${nodes[edges[edge].from].id}.${nodes[edges[edge].to].id}`,

@@ -10,13 +10,14 @@ const STOPS = {
   neutral: ["--bin-0", "--bar"],
 };
 
-function parts(name) {
+/* Red, green and blue of a colour variable. */
+export function rgb(name) {
   return colour(name).match(/[\d.]+/g).slice(0, 3).map(Number);
 }
 
 /* Red, green and blue of shades 0 to 1: 3 bytes for each of 256 steps. kind: cost or neutral. */
 export function ramp(kind = "cost") {
-  const stops = STOPS[kind].map(parts);
+  const stops = STOPS[kind].map(rgb);
   const bytes = new Uint8ClampedArray(3 * (STEPS + 1));
   for (let step = 0; step <= STEPS; step += 1) {
     const place = step / STEPS * (stops.length - 1);

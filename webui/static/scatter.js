@@ -2,7 +2,7 @@
    G graph of bspprof. A mark tells fan-in, fan-out and even exchanges apart. */
 
 import { html } from "./dom.js";
-import { bytes, seconds } from "./format.js";
+import { bytes, count, seconds } from "./format.js";
 import { sized } from "./ramp.js";
 import { colour } from "./theme.js";
 import { logarithmicTicks } from "./ticks.js";
@@ -173,7 +173,7 @@ export function createScatter(read, choose) {
     if (answer !== data) hovered = null;
     data = answer;
     selected = isSelected;
-    canvas.setAttribute("aria-label", `Time of communication and h of ${answer.supersteps} supersteps`);
+    canvas.setAttribute("aria-label", `Time of communication and h of ${count(answer.supersteps, "superstep")}`);
     redraw();
   }
 

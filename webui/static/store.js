@@ -23,7 +23,8 @@ const numbers = (length) => ({
   write: (value) => value.join(","),
 });
 
-/* Each field: its default, and how it is read from and written to the address.
+/* Each field: its default (a value, or a function of the fields before it), and how it is read
+   from and written to the address.
    edge: ids of caller and callee, "A.B". brush: first and last superstep. zoom: the point in
    the middle of the graph's canvas, and the scale. speed: how many times as fast as the
    recorded processes those of the Machine compute; it replaces the Machine's own ratio. axis,
@@ -33,7 +34,7 @@ const FIELDS = {
   trace: ["0", text], run: [0, number], compared: [null, text], view: ["graph", text],
   metric: ["loss", path], machine: [null, text], g: [null, number], l: [null, number],
   speed: [null, number], node: [null, text], edge: [null, text], search: ["", text],
-  brush: [null, numbers(2)], zoom: [null, numbers(3)], axis: ["superstep", choice("superstep", "time")],
+  brush: [null, numbers(2)], zoom: [null, numbers(3)], axis: ["time", choice("superstep", "time")],
   layer: [null, text], span: [null, numbers(2)], sort: [null, text],
 };
 /* What is shown of the graph. hidden, collapsed: ids of nodes; only: the node whose callers
@@ -46,13 +47,25 @@ const FILTERS = {
 
 const listeners = [];
 
+const usualIn = (usual, fields) => (typeof usual === "function" ? usual(fields) : usual);
+
 function defaults(fields) {
-  return Object.fromEntries(Object.entries(fields).map(([name, [value]]) => [name, value]));
+  return Object.fromEntries(Object.entries(fields).map(([name, [usual]]) => [name, usual]));
 }
 
 export const state = { ...defaults(FIELDS), filters: defaults(FILTERS) };
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+/* Lets the default of a field depend on the fields before it: usual(fields). */
+export function setUsual(name, usual) {
+  FIELDS[name] = [usual, FIELDS[name][1]];
+}
+
+/* Whether a field has its default. */
+export function isUsual(name) {
+  return same(state[name], usualIn(FIELDS[name][0], state));
+}
 
 /* Adds fields, or gives them another form or default, before the address is read first. */
 export function declareFields(fields) {
@@ -65,7 +78,7 @@ export function toAddress({ filters, ...fields }) {
   const words = [];
   const write = (values, known) => {
     for (const [name, [usual, form]] of Object.entries(known)) {
-      if (same(values[name], usual)) continue;
+      if (same(values[name], usualIn(usual, values))) continue;
       const value = encodeURIComponent(form.write(values[name])).replaceAll("%2C", ",");
       words.push(`${name}=${value}`);
     }
@@ -78,12 +91,15 @@ export function toAddress({ filters, ...fields }) {
 /* The state that an address describes; what it does not name, or not well, is the default. */
 export function fromAddress(fragment) {
   const words = new URLSearchParams(fragment);
-  const read = (known) => Object.fromEntries(
-    Object.entries(known).map(([name, [usual, form]]) => {
+  const read = (known) => {
+    const values = {};
+    for (const [name, [usual, form]] of Object.entries(known)) {
       const word = words.get(name);
       const value = word === null ? undefined : form.read(word);
-      return [name, value === undefined ? usual : value];
-    }));
+      values[name] = value === undefined ? usualIn(usual, values) : value;
+    }
+    return values;
+  };
   return { ...read(FIELDS), filters: read(FILTERS) };
 }
 
@@ -121,7 +137,8 @@ export function subscribe(fn) {
   listeners.push(fn);
 }
 
-function readAddress() {
+/* Reads the state from the address; returns the names of the fields that changed. */
+export function readAddress() {
   const next = fromAddress(location.hash.slice(1));
   const changed = new Set(Object.keys(next).filter((name) => !same(state[name], next[name])));
   Object.assign(state, next);

@@ -31,5 +31,5 @@ const UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
 export function inUnit(value, high, step) {
   const [unit, name] = UNITS.find(([size]) => high >= size) ?? UNITS[UNITS.length - 1];
   const digits = Math.max(0, Math.ceil(-Math.log10(step / unit)));
-  return `${(value / unit).toFixed(Math.min(digits, 9))} ${name}`;
+  return `${(value / unit).toFixed(Math.min(digits, 9)).replace("-", "−")} ${name}`;
 }

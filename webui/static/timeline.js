@@ -3,23 +3,26 @@
 
 import { selection } from "./detail.js";
 import { button, html } from "./dom.js";
-import { bytes, integer, percent, seconds } from "./format.js";
+import { bytes, integer, isPart, percent, seconds } from "./format.js";
 import { LAYERS, SCALES, SHORT } from "./heat.js";
 import { createHeatData } from "./heatdata.js";
 import { draw, hostRows, layout } from "./heatdraw.js";
 import { followPointers } from "./heatpointer.js";
 import { describeCell } from "./heattext.js";
 import { shortcut } from "./keys.js";
+import { pictureName, savePicture } from "./picture.js";
+import { onPrint } from "./print.js";
 import { paint, ramp, rampLegend } from "./ramp.js";
 import { onTheme } from "./theme.js";
 import { inUnit } from "./ticks.js";
 import { segments } from "./segments.js";
+import { paintStacks, stacksLegend } from "./stacks.js";
 import { descendants } from "./visible.js";
 
 const AXES = { superstep: "supersteps", time: "time" };
-const HELP = "Drag to move, turn the wheel to zoom, drag with Shift to restrict all views to a "
-  + "range of supersteps. Those of the selected node are marked in blue.";
-const LEAST_SUPERSTEPS = 4; // that are seen at the greatest zoom
+const HELP = "Drag to move, turn the wheel to zoom, double-click to see one superstep, drag with "
+  + "Shift to restrict all views to a range of supersteps. Those of the selected node are marked in blue.";
+const LEAST_SUPERSTEPS = 1; // that are seen at the greatest zoom
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export function create(host, context) {
@@ -37,12 +40,12 @@ export function create(host, context) {
     "aria-pressed": "false", class: "plain-button",
     title: "Dragging selects a range of supersteps (key b)",
   });
-  const brushed = html("span", { class: "brushed" });
   const tool = (text, name, action) =>
     button(text, action, { class: "plain-button", "aria-label": name });
   host.replaceChildren(
     html("div", { class: "toolbar" }, layers, axes, range, tool("−", "Zoom out", () => zoom(2)),
-      tool("+", "Zoom in", () => zoom(0.5)), tool("All", "Show all", fit), brushed),
+      tool("+", "Zoom in", () => zoom(0.5)), tool("All", "Show all", fit),
+      button("Save picture", save, { class: "plain-button", title: "Save the timeline as a picture" })),
     canvas, html("div", { class: "below" }, html("div", {}, readout, note), legend));
 
   const data = createHeatData(context, {
@@ -72,7 +75,7 @@ export function create(host, context) {
   function layer() {
     if (Object.hasOwn(LAYERS, state.layer ?? "")) return state.layer;
     const metric = state.metric.split("-")[0];
-    return Object.hasOwn(LAYERS, metric) ? metric : "loss";
+    return Object.hasOwn(LAYERS, metric) && metric !== "loss" ? metric : "account";
   }
 
   function view() {
@@ -97,11 +100,36 @@ export function create(host, context) {
     return layout(canvas.clientWidth, canvas.clientHeight, count, Boolean(model.run.run.hosts));
   }
 
+  /* How many supersteps a column of the window in view has, in words; or how long it is. */
+  function columnText() {
+    const { base, fine } = data.windows;
+    const [from, to] = view();
+    const heat = fine !== null && fine.low <= from && to <= fine.high ? fine : base;
+    const size = (heat.high - heat.low) / heat.columns;
+    if (state.axis === "time") return `mean over ${seconds(size)} in each column`;
+    const [least, most] = [Math.floor(size + 1e-9), Math.ceil(size - 1e-9)];
+    if (most <= 1) return "one in each column";
+    return `mean of ${least === most ? most : `${integer(least)} or ${integer(most)}`} in each column`;
+  }
+
   function makeStrips() {
-    const h = { title: "h", of: "hs", most: mostH(), text: bytes(mostH()) };
+    const h = {
+      title: "h", of: "hs", most: mostH(), text: bytes(mostH()),
+      about: "greatest h of a process in a superstep",
+    };
     if (state.axis === "time") return [h];
     const most = Math.max(0, ...windows().map((heat) => heat.longest_s));
-    return [{ title: "time", of: "durations", most, text: seconds(most) }, h];
+    return [{ title: "time", of: "durations", most, text: seconds(most),
+      about: "time of a superstep" }, h];
+  }
+
+  /* The strips with what their columns mean at this zoom. */
+  function captioned() {
+    strips ??= makeStrips();
+    const text = columnText();
+    const found = strips.map((strip) => ({ ...strip, caption: `${strip.about}, ${text}` }));
+    canvas.setAttribute("aria-description", `Above it: ${found.map(({ caption }) => caption).join("; ")}`);
+    return found;
   }
 
   /* Whether supersteps have their positions as numbers, as in every run that was recorded. */
@@ -119,10 +147,9 @@ export function create(host, context) {
 
   function picture() {
     const { base, fine } = data.windows;
-    strips ??= makeStrips();
     const { hosts } = model.run.run;
     return {
-      view: view(), strips, rows: base.rows, processes: base.processes,
+      view: view(), strips: captioned(), rows: base.rows, processes: base.processes,
       hosts: hosts ? hostRows(hosts, base.rows, base.processes) : null,
       images: windows().map((heat) => ({
         heat, image: images.get(heat),
@@ -130,8 +157,8 @@ export function create(host, context) {
       })),
       marks: marks.map(stretch), cursor: cursorCell(),
       brush: selected ?? (state.brush === null ? null : stretch(state.brush)),
-      label: (value, [, high]) => (state.axis === "superstep" ? integer(Math.round(value))
-        : inUnit(value, high, (view()[1] - view()[0]) / 10)),
+      label: (value, [low, high]) => (state.axis === "superstep" ? integer(Math.round(value))
+        : inUnit(value, Math.max(-low, high), (high - low) / 10)),
       least: state.axis === "superstep" ? 1 : 0,
     };
   }
@@ -150,17 +177,33 @@ export function create(host, context) {
   function repaint(keep = false) {
     if (!isThere()) return;
     const most = mostH();
-    const kind = layer() === "comp" ? "neutral" : "cost";
-    const colours = ramp(kind);
+    const painted = painter(most);
     const kept = keep && (layer() !== "h" || most === paintedH) ? images : new Map();
     paintedH = most;
-    images = new Map(windows().map((heat) => [heat, kept.get(heat)
-      ?? paint(heat.shades(layer(), model.rates, most), heat.columns, heat.rows, colours)]));
+    images = new Map(windows().map((heat) => [heat, kept.get(heat) ?? painted(heat)]));
     strips = null;
+    legend.replaceChildren(layer() === "account" ? stacksLegend(windows()) : legendOf(most));
+    redraw();
+  }
+
+  function kindOf() {
+    return layer() === "comp" ? "neutral" : "cost";
+  }
+
+  /* What paints a window in the colours of the layer. */
+  function painter(most) {
+    if (layer() === "account") {
+      const { top, bottom } = place();
+      return (heat) => paintStacks(heat, bottom - top, isPart(state.metric) ? state.metric : null);
+    }
+    const colours = ramp(kindOf());
+    return (heat) => paint(heat.shades(layer(), model.rates, most), heat.columns, heat.rows, colours);
+  }
+
+  function legendOf(most) {
     const [limits, of] = SCALES[layer()] ?? SCALES.other;
     const text = (limit) => (layer() === "h" ? bytes(limit * most) : percent(limit));
-    legend.replaceChildren(rampLegend(`${LAYERS[layer()]}, ${of}`, limits.map(text), kind));
-    redraw();
+    return rampLegend(`${LAYERS[layer()]}, ${of}`, limits.map(text), kindOf());
   }
 
   function arrived() {
@@ -205,7 +248,7 @@ export function create(host, context) {
     const found = cell();
     note.hidden = found !== null && sentence === "";
     note.textContent = sentence || HELP;
-    readout.replaceChildren(...(found === null ? [] : describeCell(found, model, state.axis)));
+    readout.replaceChildren(...(found === null ? [] : describeCell(found, model, state.axis, layer() === "account")));
   }
 
   function choose() {
@@ -231,7 +274,7 @@ export function create(host, context) {
 
   function setView(low, high) {
     const [from, to] = data.whole();
-    const least = state.axis === "superstep" ? Math.min(LEAST_SUPERSTEPS, to) : to * 1e-9;
+    const least = state.axis === "superstep" ? Math.min(LEAST_SUPERSTEPS, to) : (to - from) * 1e-9;
     const width = Math.min(Math.max(high - low, least), to - from);
     const start = Math.min(Math.max(low, from), to - width);
     const all = width >= (to - from) * 0.9999;
@@ -248,6 +291,19 @@ export function create(host, context) {
 
   function fit() {
     update({ span: null }, { push: false });
+  }
+
+  function save() {
+    savePicture(canvas, pictureName(model.run.run.program, "timeline"));
+  }
+
+  /* Shows the superstep under the cursor over the whole width, or those of its column. */
+  function showSuperstep() {
+    const found = cell();
+    if (found === null) return;
+    const { heat, column } = found;
+    if (state.axis === "superstep") setView(heat.edges[column], heat.edges[column + 1]);
+    else setView(heat.began_s[column], heat.finished_s[column]);
   }
 
   // -- selecting a range of supersteps -------------------------------------------------------
@@ -329,6 +385,11 @@ export function create(host, context) {
     },
   });
 
+  canvas.addEventListener("dblclick", (event) => {
+    point(event);
+    showSuperstep();
+  });
+
   const here = { section: "Timeline", view: "timeline" };
   shortcut(Object.keys(ARROWS), "Move the cursor; with Shift, select a range", (event) => {
     canvas.focus();
@@ -340,6 +401,7 @@ export function create(host, context) {
   shortcut(["+", "="], "Zoom in", () => zoom(0.5), here);
   shortcut("-", "Zoom out", () => zoom(2), here);
   shortcut("0", "Show the whole run", fit, here);
+  shortcut("z", "Show one superstep: that of the cursor", showSuperstep, here);
   shortcut("b", "Drag to select a range of supersteps", () => setSelecting(!selecting), here);
   shortcut("Escape", "Show all supersteps in all views again", showAll, here);
   canvas.addEventListener("keydown", (event) => {
@@ -355,14 +417,12 @@ export function create(host, context) {
       .filter(([name]) => name !== "waiting" || (model.run.run.waiting_s ?? 0) > 0);
     segments(layers, Object.fromEntries(offered), layer(), (value) => update({ layer: value }));
     segments(axes, AXES, state.axis, (value) => update({ axis: value, span: null }));
-    brushed.replaceChildren();
-    if (state.brush === null) return;
-    const [first, last] = state.brush.map(integer);
-    const text = first === last ? `Only superstep ${first}` : `Only supersteps ${first} to ${last}`;
-    brushed.append(`${text} `, button("Show all", showAll, { class: "plain-button" }));
   }
 
   onTheme(() => visible && repaint());
+  onPrint(() => {
+    if (visible && isThere()) draw(canvas, picture());
+  });
   new ResizeObserver(() => {
     redraw();
     refine();
@@ -374,7 +434,7 @@ export function create(host, context) {
     if (changed?.has("metric") && !changed.has("layer") && state.layer !== null) {
       return update({ layer: null }, { push: false }); // which shows it
     }
-    if (!data.load(place().width)) {
+    if (!data.load(place().width, model.run.run.nprocs)) {
       cursor = null;
       return readCursor();
     }

@@ -20,6 +20,7 @@ const CENTRE = "cost centre";
 const LINE = "A point is a superstep. The line is g h + l, fitted to this run: a point above it "
   + "took longer than its h explains.";
 
+const NOTHING = "No process sent bytes to another one here.";
 const NO_TIME = "No superstep of this run took time to communicate.";
 
 export function create(host, context) {
@@ -106,7 +107,8 @@ export function create(host, context) {
     const middle = scale === "log" ? Math.sqrt(least * most) : most / 2;
     const lowest = scale === "log" ? least : 0;
     const texts = most === lowest ? ["", bytes(most)] : [lowest, middle, most].map(bytes);
-    legend.replaceChildren(rampLegend("bytes from one process to another", texts));
+    legend.replaceChildren(most > 0 ? rampLegend("bytes from one process to another", texts)
+      : html("p", { class: "quiet" }, NOTHING));
     whole.hidden = range.senders === null;
     segments(scales, SCALES, scale, (value) => {
       scale = value;

@@ -1,4 +1,5 @@
-/* The strip of the verdict: its sentences, and a last one on the rest of the time. A click selects the node and, where
+/* The strip of the verdict: its sentences, each with its interval where the run was repeated, and
+   a last one on the rest of the time. A click selects the node and, where
    one superstep bears most of the loss, shows it in the timeline. */
 
 import { button, byId, html } from "./dom.js";
@@ -22,9 +23,19 @@ export function createVerdict({ store, isLong = false }) {
   }
 
   function item(sentence, model) {
-    return html("li", {}, sentence.node === null ? html("span", {}, sentence.text)
+    const { interval = null } = sentence;
+    const text = sentence.node === null ? html("span", {}, sentence.text)
       : button(sentence.text, () => choose(sentence, model),
-        { title: `${seconds(sentence.seconds)}: show where` }));
+        { title: `${seconds(sentence.seconds)}: show where` });
+    if (interval !== null) text.append(html("span", { class: "interval" }, ` (${interval.text})`));
+    return html("li", { class: interval === null || interval.is_sure ? null : "unsure" }, text);
+  }
+
+  /* The sentences with their intervals over the repeats of the run, as far as these are known;
+     what holds in most of them comes first. At other rates there are none. */
+  function told({ verdict, run, repeats = null }) {
+    if (repeats === null || verdict !== run.verdict) return verdict.sentences;
+    return repeats.intervals.map((interval) => ({ ...verdict.sentences[interval.sentence], interval }));
   }
 
   /* The button that shows or hides all sentences but the first. */
@@ -36,7 +47,8 @@ export function createVerdict({ store, isLong = false }) {
   }
 
   function draw(model) {
-    const { balanced, sentences, rest = null } = model.verdict;
+    const { balanced, rest = null } = model.verdict;
+    const sentences = told(model);
     host.classList.toggle("balanced", balanced);
     host.classList.toggle("short", isShort);
     const others = rest === null ? [] : [html("p", { class: "rest" }, rest)];

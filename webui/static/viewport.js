@@ -9,7 +9,10 @@ const WHEEL = 0.0016;
 const PINCH = 0.01; // a pinch on a touchpad comes as small wheel steps with ctrl
 
 export const PADDING = 24;
-const BELOW = 48; // room for the note at the bottom
+/* Room for what lies over the drawing: filters above, the zoom at the right, a note below. */
+const ABOVE = 44;
+const BESIDE = 56;
+const BELOW = 48;
 
 /* onChange(view, room) after each change; onRest() once a change by the reader has ended. */
 export function createViewport(element, { onChange, onRest }) {
@@ -74,15 +77,26 @@ export function createViewport(element, { onChange, onRest }) {
 
   /* Moves the view by the least distance that makes a box visible. */
   function reveal({ x, y, w, h }) {
-    const shift = (low, high, end) => {
-      if (low < PADDING) return PADDING - low;
-      return high > end ? end - high : 0;
+    const shift = (low, high, begin, end) => {
+      if (low < begin) return begin - low;
+      return high > end ? Math.max(end - high, begin - low) : 0;
     };
     const left = x * view.scale + view.x;
     const top = y * view.scale + view.y;
-    const byX = shift(left, left + w * view.scale, room.width - PADDING);
-    const byY = shift(top, top + h * view.scale, room.height - BELOW);
+    const byX = shift(left, left + w * view.scale, PADDING, room.width - BESIDE);
+    const byY = shift(top, top + h * view.scale, ABOVE, room.height - BELOW);
     if (byX || byY) pan(byX, byY);
+  }
+
+  /* The scale at which a box just fits between what lies over the drawing. */
+  function scaleOf({ w, h }) {
+    return Math.min((room.width - PADDING - BESIDE) / w, (room.height - ABOVE - BELOW) / h);
+  }
+
+  /* Whether some of a box is in sight. */
+  function sees({ x, y, w, h }) {
+    const [left, top] = [x * view.scale + view.x, y * view.scale + view.y];
+    return left + w * view.scale > 0 && top + h * view.scale > 0 && left < room.width && top < room.height;
   }
 
   /* Shows a box in the middle; where the room is too small for all of it, the part that has
@@ -147,7 +161,7 @@ export function createViewport(element, { onChange, onRest }) {
   element.addEventListener("wheel", onWheel, { passive: false });
   followPointers();
   return {
-    load, fit, zoom, pan, reveal, centre, open, measure, fittingScale,
+    load, fit, zoom, pan, reveal, centre, open, measure, fittingScale, scaleOf, sees,
     get view() { return view; },
     get room() { return room; },
     get fitted() { return fitted; },

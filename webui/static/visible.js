@@ -48,6 +48,7 @@ function allowed(model, filters) {
   const only = model.indexOf(filters.only);
   const kept = only === null ? null : related(model, only);
   const hidden = positions(model, filters.hidden);
+  for (const shown of [from, only]) hidden.delete(shown); // also where an address asks for both
   const through = new Set([...found].filter((node) => kept === null || kept.has(node)));
   return { through, candidates: new Set([...through].filter((node) => !hidden.has(node))) };
 }

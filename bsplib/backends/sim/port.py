@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.backends.base import Arrived, Port, Room, Sent, Ticket
-from bsplib.backends.launching import Moved, Prices
+from bsplib.backends.launching import Before, Moved, Prices
 from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.oblivious import NOTHING, Collector, Post
@@ -150,6 +150,7 @@ class SimPort(Port):
             pid, self._gathering, process, self.clock, world.rounds, self, place
         )
         self._meeting.is_before_main = not key
+        self._meeting.keeps_price = not world.prices.has_state
         self._collector = Collector(members, pid, self)
         self._read = 0  # oblivious supersteps of which nothing is left to be read
 
@@ -250,11 +251,14 @@ class SimPort(Port):
             self._meeting.add_calls(calls)
         cold = map(prices.cold, self.members, h_out)
         moved = list(map(Moved, h_in, h_out, calls, cold))
-        return _ns(prices.superstep(moved, self._meeting.links()))
+        return _ns(prices.superstep(moved, self._meeting.links(), self._before()))
 
     def price_of_nothing(self) -> int:
         """Return the price in ns of a superstep in which nothing is transferred."""
-        return _ns(self._world.prices.empty(self.nprocs))
+        return _ns(self._world.prices.empty(self.nprocs, self._before()))
+
+    def _before(self) -> Before:
+        return Before(self._meeting.waited_ns(), self._meeting.apart_ns())
 
     def after_posts(self) -> None:
         """Look again at groups whose other processes may have posted by now."""

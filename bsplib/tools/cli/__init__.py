@@ -1,68 +1,66 @@
 """The ``bsp`` command.
 
-Each command has a module of its name here. Commands import the profiler and the pages when
-they are called: ``bsp run`` starts faster without them.
+Each command has a module of its name here, which is imported when the command is called. They
+import the profiler and the pages later still: ``bsp run`` starts faster without them, and each
+rank of a program under ``bsp record`` loads nothing but the recorder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Mapping, MutableMapping, Sequence
+from importlib import import_module
 from typing import Any, ClassVar
 
 import click
 
-from bsplib import core
 from bsplib.errors import BspError
 from bsplib.sentences import as_sentence
-from bsplib.tools.cli import (
-    compare,
-    experiment,
-    export,
-    fit,
-    machines,
-    merge,
-    papers,
-    predict,
-    probe,
-    recover,
-    report,
-    run,
-    tune,
-    view,
-)
-from bsplib.tools.cli.listing import Listing
+from bsplib.tools.cli.listing import Listing, keep_lines
 from bsplib.version import __version__
-
-_COMMANDS = (
-    run,
-    recover,
-    merge,
-    report,
-    compare,
-    view,
-    export,
-    probe,
-    predict,
-    experiment,
-    fit,
-    machines,
-    papers,
-    tune,
-)
-"""Modules of this package, each with one command."""
-
-_VERSION = f"%(prog)s %(version)s (core: {core.BUILD})\n{core.REASON}".rstrip()
 
 
 class _Sentences(Listing):
     """A group of commands that shows an error of bsplib as one sentence, without traceback."""
 
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
-        "Run and record": ["run", "recover", "merge"],
+        "Run and record": ["run", "record", "recover", "merge"],
         "See where the time goes": ["report", "view", "compare", "export"],
         "Predict and tune": ["probe", "predict", "machines", "fit", "experiment", "tune"],
         "Compare with the literature": ["papers"],
     }
+
+    def list_commands(self, ctx: click.Context | None) -> list[str]:  # noqa: ARG002  # as in click
+        return sorted(name for names in self.sections.values() for name in names)
+
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = import_module(f"bsplib.tools.cli.{cmd_name}").command
+        keep_lines(command)
+        return command
+
+    @property
+    def commands(self) -> MutableMapping[str, click.Command]:
+        """All commands, which this imports."""
+        return {name: self._command(name) for names in self.sections.values() for name in names}
+
+    @commands.setter
+    def commands(self, value: object) -> None:
+        """Ignore the empty dictionary that click begins with."""
+
+    def _command(self, name: str) -> click.Command:
+        command = self.get_command(None, name)
+        assert command is not None
+        return command
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
+        if args is None and sys.argv[1:2] == ["record"]:
+            from bsplib.tools.cli import record  # noqa: PLC0415  # only this is to be imported
+
+            if record.run_outside_click(sys.argv[2:]):
+                return None
+        return super().main(args, *rest, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -71,9 +69,22 @@ class _Sentences(Listing):
             raise as_sentence(error) from None
 
 
+def _tell_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from bsplib import core  # noqa: PLC0415  # few command lines ask
+
+        click.echo(f"bsp {__version__} (core: {core.BUILD})\n{core.REASON}".rstrip())
+        ctx.exit()
+
+
 @click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(
-    __version__, prog_name="bsp", message=_VERSION, help="Show the version and the core, and exit."
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tell_version,
+    help="Show the version and the core, and exit.",
 )
 def main() -> None:
     r"""Run bulk synchronous parallel programs, and see where their time goes.
@@ -86,7 +97,3 @@ def main() -> None:
     A trace is a file that a run was recorded in, and a Machine the set of parameters of a
     computer. bsp COMMAND --help explains a command.
     """
-
-
-for _module in _COMMANDS:
-    main.add_command(_module.command)

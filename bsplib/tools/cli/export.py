@@ -144,10 +144,11 @@ def _page(request: Request, file: BinaryIO) -> None:
 def _request(trace: Trace, number: int | None = None, **options: Any) -> Request:
     """Return what to write of a trace."""
     from bsplib.profiler.export.request import Request  # noqa: PLC0415
+    from bsplib.profiler.repeats import shown_run  # noqa: PLC0415
 
     if not trace.runs:
         raise click.ClickException("the trace has no runs: there is nothing to write")
     if "speed" in options and "machine" not in options:
         raise click.BadParameter("it needs --machine", param_hint="--speed")
     position = position_of(trace, number)
-    return Request(trace, len(trace.runs) - 1 if position is None else position, **options)
+    return Request(trace, shown_run(trace.runs) if position is None else position, **options)

@@ -74,6 +74,14 @@ def _settings(
     return found
 
 
+def _duration(_context: click.Context, _option: click.Parameter, text: str) -> float:
+    """Return the seconds of a time such as 10m, 90s or 1.5h."""
+    match = re.fullmatch(r"(\d+\.?\d*)([smh]?)", text.strip())
+    if match is None:
+        raise click.BadParameter(f"{text!r} is no time: write it as 90s, 10m or 2h")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
 @click.command("fit")
 @click.option(
     "--time",
@@ -154,6 +162,21 @@ def _settings(
     help="For traces: values that they do not have, as in n=2^20,s=64; of some traces as in "
     "'run-1024-*:n=1024'.",
 )
+@click.option(
+    "--run",
+    "run_command",
+    metavar="COMMAND",
+    help="For traces: how to make one more run, with {n}, {p} and the like for its variables, as "
+    "in 'bsp run -n {p} sort.py {n}'. The run that would tell most is named, or made.",
+)
+@click.option(
+    "--budget",
+    callback=_duration,
+    default="0",
+    show_default=True,
+    metavar="TIME",
+    help="With --run: for how long runs are made, as in 10m or 90s.",
+)
 @click.argument("files", type=TRACE, nargs=-1, required=True, metavar="FILE...")
 def command(
     files: tuple[Path, ...],
@@ -191,7 +214,8 @@ def command(
     Then each cost centre gets a closed form of its supersteps and of its h-relation, exact
     where it does not depend on the data, and a formula of its computation. Runs of the
     same size are repeats, and with another --seed other data. What the runs cannot tell is
-    refused, and the runs that would settle it are named. --out writes a model that
+    refused, or open, and the runs that would settle it are named. --run makes them: those that
+    tell most for what they cost, for as long as --budget says. --out writes a model that
     bsp predict --fit reads.
 
     \b
@@ -199,13 +223,17 @@ def command(
       bsp fit times.csv
       bsp fit times.csv --formula 'f[0] + f[1]*N/P' --at N=2^20,P=64
       bsp fit --out sort.json sort-*.bsp
+      bsp fit --run 'bsp run -n {p} sort.py {n}' --budget 10m sort-*.bsp
     """
     settings = options.pop("settings")
     variables = [name.strip() for text in by for name in text.split(",")]
     if _are_traces(files):
         others = {"formula": formula, "plot": plot, "export": export}
-        _learn(files, variables, settings, options["at"], out, others, force=force)
+        runs = {"command": options["run_command"], "budget_s": options["budget"]}
+        _learn(files, variables, settings, options["at"], out, others, runs, force=force)
         return
+    if (options.pop("run_command"), options.pop("budget")) != (None, 0):
+        raise click.UsageError("--run and --budget are for traces, not for tables of times")
     _refuse_models(files)
     options["by"] = variables or None
     from bsplib.profiler.timings.session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
@@ -260,6 +288,7 @@ def _learn(
     at: list[dict[str, float]],
     out: Path | None,
     others: Mapping[str, object],
+    runs: Mapping[str, Any],
     *,
     force: bool,
 ) -> None:
@@ -268,4 +297,6 @@ def _learn(
     for name, value in others.items():
         if value is not None:
             raise click.UsageError(f"--{name} is for tables of times, not for traces")
-    fit_and_print(files, sizes=variables, settings=settings, json=out, at=at, force=force)
+    if runs["budget_s"] and runs["command"] is None:
+        raise click.UsageError("--budget needs --run, the command that makes a run")
+    fit_and_print(files, sizes=variables, settings=settings, json=out, at=at, force=force, **runs)

@@ -22,11 +22,11 @@ class Listing(click.Group):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        _keep_lines(self)
+        keep_lines(self)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command."""
-        _keep_lines(cmd)
+        keep_lines(cmd)
         super().add_command(cmd, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -41,7 +41,7 @@ class Listing(click.Group):
                 formatter.write_dl(rows)
 
 
-def _keep_lines(command: click.Command) -> None:
+def keep_lines(command: click.Command) -> None:
     """Do not fold the paragraphs of a help that begin with a line of a backslash and b.
 
     In click the character that Python writes so has this meaning; the docstrings are raw.

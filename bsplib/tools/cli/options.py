@@ -107,7 +107,8 @@ run_option = click.option(
     "number",
     type=int,
     metavar="N",
-    help="Number of the run in the trace, from 1.  [default: all; the last where one is shown]",
+    help="Number of the run in the trace, from 1.  [default: all; where one is shown, the "
+    "last, and of repeats the one of median time]",
 )
 speed_option = click.option(
     "--speed",

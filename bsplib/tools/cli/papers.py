@@ -25,6 +25,11 @@ from bsplib.renamed_option import Option
 )
 @click.option("--markdown", type=OutputFile(), help="Write the page of the documentation.")
 @click.option("--measured", type=OutputFile(), help="With --full: write what was measured, as CSV.")
+@click.option(
+    "--seeds",
+    type=OutputFile(),
+    help="Only run the SQL paper's stages with ten seeds, and write what they do, as CSV: minutes.",
+)
 @force_option
 def command(
     everything: bool,
@@ -32,6 +37,7 @@ def command(
     as_json: Path | None,
     markdown: Path | None,
     measured: Path | None,
+    seeds: Path | None,
     force: bool,
 ) -> None:
     r"""Compute numbers of five papers, and print them beside those in print.
@@ -47,6 +53,8 @@ def command(
     """
     if measured is not None and not everything:
         raise click.UsageError("papers: --measured writes what --full measures; add --full")
+    if seeds is not None and (everything or html or as_json or markdown):
+        raise click.UsageError("papers: --seeds makes runs and writes one file; leave others out")
     from bsplib.apps.papers.session import run  # noqa: PLC0415  # imported late
 
     run(
@@ -55,5 +63,6 @@ def command(
         as_json=as_json,
         markdown=markdown,
         measured=measured,
+        seeds=seeds,
         force=force,
     )

@@ -8,6 +8,8 @@ import click
 
 from bsplib.output_file import TRACE
 from bsplib.output_option import OutputFile
+from bsplib.record.events import rank_files
+from bsplib.record.join import recover as rescue_ranks
 from bsplib.recording.records import Run
 from bsplib.recording.recovery import recover as rescue
 from bsplib.tools.cli.options import FOLDER
@@ -28,13 +30,16 @@ def command(out: Path | None, folder: Path) -> None:
     While a program runs with --profile, its records are kept in a folder named
     .bsp-records-... beside the trace file. If the program is killed, the folder
     remains; give it as FOLDER. The trace has the supersteps that all processes had
-    recorded. FOLDER is removed afterwards.
+    recorded. FOLDER is removed afterwards. So is the folder OUT.ranks of a program
+    that bsp record was to record in OUT; of this the trace has all that is there.
 
     \b
-    Example:
+    Examples:
       bsp recover .bsp-records-x1y2z3
+      bsp recover jacobi.bsp.ranks
     """
-    target, run = rescue(folder, out)
+    rescued = rescue_ranks if folder.is_dir() and rank_files(folder) else rescue
+    target, run = rescued(folder, out)
     say_written(target, run)
 
 
@@ -44,4 +49,6 @@ def say_written(target: Path, run: Run) -> None:
     path = visible(str(target))
     if run.absent:
         click.echo(f"{run.meta['error']}; give further folders, if there are any", err=True)
-    click.echo(f"wrote {path}: {run.nprocs} processes, {number} supersteps: bsp report {path}")
+    processes = f"{run.nprocs} process{'es' * (run.nprocs != 1)}"
+    supersteps = f"{number} superstep{'s' * (number != 1)}"
+    click.echo(f"wrote {path}: {processes}, {supersteps}: bsp report {path}")

@@ -9,6 +9,7 @@ says nothing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,11 +30,16 @@ if TYPE_CHECKING:
 MOST_TERMS = 3
 _MOST_WEIGHT = {1: 6, 2: 9, 3: 8}
 """Greatest weight of a form, by its number of terms: how complicated it may be."""
+_MOST_OF_EACH = {1: 6, 2: 5, 3: 5}
+"""Greatest weight of each of its terms."""
 _LEFT = 1e-12
 """Part of the squares of the values that may be left, before coefficients are made exact."""
 _DENOMINATOR = 240
 _EXACT = 1e-9
 _PIECE = 20_000
+_AS_SIMPLE = 2
+"""How much heavier a term may be that is kept beside one with the same values."""
+_MOST_ALIKE = 40
 
 
 @dataclass(frozen=True)
@@ -48,25 +54,32 @@ class Search:
     """The search at some points."""
 
     def __init__(
-        self, terms: Sequence[NodeTerm], values: Mapping[str, Vector], *, rounded: bool
+        self,
+        terms: Sequence[NodeTerm],
+        values: Mapping[str, Vector],
+        columns: Matrix,
+        *,
+        rounded: bool,
     ) -> None:
         """Prepare the columns of the terms.
 
         Args:
             terms: the terms.
             values: the variables, one element for each point; no point comes twice.
+            columns: of :func:`columns_of`.
             rounded: whether log2(p) is rounded up.
         """
-        self._terms = terms
         self._rounded = rounded
-        self._columns = np.stack([column(term.text, values, rounded=rounded) for term in terms])
+        self._terms, self._columns, self._alike = _different(terms, columns)
         lengths = np.linalg.norm(self._columns, axis=1)
         self._usable = np.flatnonzero(lengths > 0)
         self._lengths = np.where(lengths > 0, lengths, 1)
         self._processes = len(set(values[PROCESSES].tolist())) if PROCESSES in values else 1
         others = [array.tolist() for name, array in values.items() if name != PROCESSES]
         self._sizes = len(set(zip(*others, strict=True))) if others else 1
-        self._numbers = {term.text: number for number, term in enumerate(terms)}
+        self._numbers = {term.text: number for number, term in enumerate(self._terms)}
+        for number, alike in enumerate(self._alike):
+            self._numbers |= {term.text: number for _, term in alike}
         self._subsets: dict[int, _Subsets] = {}
 
     def find(self, rows: Matrix, most: int = MOST_TERMS) -> list[list[Form]]:
@@ -95,8 +108,29 @@ class Search:
                 if forms:
                     least[place] = min(least[place], count)
                 limit = min((form.weight for form in found[place]), default=10**9)
-                found[place] += [form for form in forms if form.weight <= limit]
+                every = (other for form in forms for other in self._as_good(form))
+                found[place] += [form for form in every if form.weight <= limit]
         return [sorted(forms, key=lambda form: (form.weight, len(form.terms))) for forms in found]
+
+    def _as_good(self, form: Form) -> list[Form]:
+        """Return a form, and those with terms that the points do not tell from its own."""
+        every = [
+            [(factor, self._terms[number]), *((factor * scale, term) for scale, term in alike)]
+            for factor, number, alike in (
+                (factor, self._numbers[term], self._alike[self._numbers[term]])
+                for factor, term in zip(form.coefficients, form.terms, strict=True)
+            )
+        ]
+        found = []
+        for chosen in itertools.islice(itertools.product(*every), _MOST_ALIKE):
+            more = sum(
+                term.weight - self._terms[self._numbers[own]].weight
+                for (_, term), own in zip(chosen, form.terms, strict=True)
+            )
+            factors = tuple(factor for factor, _ in chosen)
+            texts = tuple(term.text for _, term in chosen)
+            found.append(Form(factors, texts, rounded=self._rounded, weight=form.weight + more))
+        return found
 
     def _of(self, count: int, rows: Matrix, known: Sequence[Sequence[Form]]) -> list[list[Form]]:
         """Return for each row of values the exact forms of so many terms.
@@ -166,11 +200,50 @@ class Search:
             light = weights[rows].sum(axis=1) <= _MOST_WEIGHT[count] - (count - 1 - more)
             rows = rows[(rows[:, -1] > rows[:, -2]) & light]
         rows = rows[weights[rows].sum(axis=1) <= _MOST_WEIGHT[count]]
+        rows = rows[(weights[rows] <= _MOST_OF_EACH[count]).all(axis=1)]
         growths = _numbered(term.growth for term in self._terms)[rows]
         functions = _numbered(term.shared for term in self._terms)[rows]
-        sound = _most_alike(growths) <= max(self._processes - 1, 1)
+        sound = _most_alike(growths) <= max(self._processes - 2, 1)
         sound &= _most_alike(functions) <= max(self._sizes - 1, 1)
         return np.asarray(rows[sound])
+
+
+def columns_of(terms: Sequence[NodeTerm], values: Mapping[str, Vector], *, rounded: bool) -> Matrix:
+    """Return the values of terms at some points, one row for each term."""
+    return np.stack([column(term.text, values, rounded=rounded) for term in terms])
+
+
+def _different(
+    terms: Sequence[NodeTerm], rows: Matrix
+) -> tuple[list[NodeTerm], Matrix, list[list[tuple[Fraction, NodeTerm]]]]:
+    """Return terms that the points tell apart, with their columns.
+
+    Args:
+        terms: the simplest first.
+        rows: their values at the points.
+
+    Returns:
+        The terms, their columns, and for each of them the others that have the same column but
+        for a factor, each with the factor by which its coefficient is that of the first.
+    """
+    places: dict[bytes, int] = {}
+    kept: list[NodeTerm] = []
+    columns: list[Vector] = []
+    alike: list[list[tuple[Fraction, NodeTerm]]] = []
+    for term, found in zip(terms, rows, strict=True):
+        greatest = float(np.abs(found).max())
+        if not greatest:
+            continue
+        key = (np.round(found / greatest, 11) + 0.0).tobytes()
+        place = places.setdefault(key, len(kept))
+        if place == len(kept):
+            kept.append(term)
+            columns.append(found)
+            alike.append([])
+        elif term.weight <= kept[place].weight + _AS_SIMPLE:
+            scale = Fraction(float(np.abs(columns[place]).max()) / greatest)
+            alike[place].append((scale.limit_denominator(_DENOMINATOR), term))
+    return kept, np.stack(columns), alike
 
 
 def _numbered(texts: Iterable[str]) -> NDArray[np.intp]:

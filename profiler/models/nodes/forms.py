@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.experiments.collective_costs import COST_FUNCTIONS
+from bsplib.experiments.formula import FUNCTIONS
 from bsplib.profiler.models.nodes.terms import column
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float64]
+
+_FUNCTIONS = frozenset(FUNCTIONS)
+_WHOLE = frozenset({"ceil", "floor", "exp", "grid_rows", *COST_FUNCTIONS})
+"""Functions of terms that say themselves what becomes of parts of elements."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,23 @@ class Form:
         for coefficient, term in zip(self.coefficients, self.terms, strict=True):
             total = total + float(coefficient) * column(term, values, rounded=self.rounded)
         return total
+
+    def times(self, factor: int) -> Form:
+        """Return a multiple of the form."""
+        return replace(self, coefficients=tuple(factor * each for each in self.coefficients))
+
+    @property
+    def shared(self) -> str:
+        """The only size that it divides among processes as if parts of elements were possible.
+
+        It is empty where there is none, or where several are divided together.
+        """
+        divided = [term for term in self.terms if "/p" in term]
+        named = {name for term in divided for name in re.findall(r"[A-Za-z_]\w*", term)}
+        if named & _WHOLE:
+            return ""
+        sizes = named - _FUNCTIONS - {PROCESSES}
+        return sizes.pop() if len(sizes) == 1 else ""
 
     @property
     def text(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from bsplib.experiments.formula import FormulaError
 from bsplib.profiler.models.nodes.forms import Form
 from bsplib.profiler.models.nodes.terms import column
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,25 +136,36 @@ class Law:
             found = self._possible(point)
         except FormulaError as error:
             return _refused(str(error), ())
-        if max(found) - min(found) > _EQUAL * max(map(abs, found)):
-            why = self.why or "the runs do not tell which form holds there"
-            return _refused(why, self.settle)
-        value = max(found[0], 0.0)
         off = self.reach.at(distance) if self.kind == FITTED else 0.0
-        return PredictedValue(value, value * math.exp(-off), value * math.exp(min(off, 300.0)))
+        value, low, high = (max(each, 0.0) for each in (found[0], min(found), max(found)))
+        is_open = high - low > _EQUAL * high
+        low, high = low * math.exp(-off), high * math.exp(min(off, 300.0))
+        return PredictedValue(value, low, high, settle=self.settle if is_open else ())
 
     def _possible(self, point: Point) -> list[float]:
         """Return the values of all forms that may hold at a point."""
         pieces = [piece for piece in self.pieces if _may_hold(piece, point)]
         arrays = _arrays(point)
         forms = [form for piece in pieces or self.pieces for form in piece.forms]
-        return [float(form.at(arrays)[0]) for form in forms]
+        found = [float(form.at(arrays)[0]) for form in forms]
+        if self.kind == EXACT:
+            found += [
+                float(form.at(_arrays(there))[0])
+                for form in forms
+                for there in _whole_shares(point, form.shared)
+            ]
+        return found
 
     @property
     def text(self) -> str:
         """The law in one line."""
         if self.kind == REFUSED:
             return "refused"
+        if self.kind == FITTED:
+            return "; ".join(
+                piece.forms[0].text + (f" where {piece.where[0].text}" if piece.where else "")
+                for piece in self.pieces
+            )
         if len(self.pieces) == 1:
             return " or ".join(form.text for form in self.pieces[0].forms)
         return "; ".join(
@@ -166,6 +178,18 @@ class Law:
         return self.kind == EXACT and all(
             not form.terms for piece in self.pieces for form in piece.forms
         )
+
+
+def _whole_shares(point: Point, size: str) -> list[Point]:
+    """Return the points around one at which the processes have equal shares of a size.
+
+    Where p does not divide the size, the longest share is a whole number of elements, which lies
+    between those of these points.
+    """
+    p = point.get(PROCESSES, 1.0)
+    if not size or point[size] % p == 0:
+        return []
+    return [{**point, size: whole(point[size] / p) * p} for whole in (math.floor, math.ceil)]
 
 
 def _may_hold(piece: Piece, point: Point) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler.models.nodes.exact import Search
+from bsplib.profiler.models.nodes.collectives import Observed, forms_of
+from bsplib.profiler.models.nodes.exact import Search, columns_of
 from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
 from bsplib.profiler.models.nodes.observed import Chain, Observation, Quantities
 from bsplib.profiler.models.nodes.regimes import divide, quantities
-from bsplib.profiler.models.nodes.settle import at_a_bound, between_forms, more_values
+from bsplib.profiler.models.nodes.settle import at_a_bound, between_forms, depends, more_values
 from bsplib.profiler.models.nodes.spread import Shares, added_terms, fit_shares, fit_spread
 from bsplib.profiler.models.nodes.terms import are_powers_of_two, node_terms
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -71,10 +73,7 @@ class Learner:
         self._sizes = [name for name in self._varied if name != PROCESSES]
         self._with_processes = PROCESSES in self._varied
         self._terms = node_terms(self._sizes, with_processes=self._with_processes)
-        processes = points.values[PROCESSES]
-        self._rounded = True
-        self.powers_of_two = are_powers_of_two(processes)
-        self._search: Search | None = None
+        self.powers_of_two = are_powers_of_two(points.values[PROCESSES])
         self._inside: dict[bytes, Search] = {}
 
     def laws(
@@ -82,19 +81,25 @@ class Learner:
         takes: Sequence[Callable[[Observation], float]],
         *,
         whole: Sequence[bool],
+        steps: Sequence[Callable[[Observation], float]],
         shares: Sequence[Sequence[Callable[[Observation], float]]],
     ) -> list[Law]:
         """Return the law of each of some quantities that are counted: supersteps, bytes.
 
         Args:
             takes: take a quantity from an observation.
+            steps: take the supersteps of its chain.
             shares: take what a process contributes to it, mean and standard deviation.
             whole: whether it is a count of supersteps, which has an exact form unless it
                 depends on the data.
         """
         rows = [self._points.of(take) for take in takes]
         settled = [place for place, (_, deviation) in enumerate(rows) if not deviation.any()]
-        forms = dict(zip(settled, self._find([rows[place][0] for place in settled]), strict=True))
+        found = self._find([rows[place][0] for place in settled])
+        forms = {
+            place: self._in_stages(some, steps[place])
+            for place, some in zip(settled, found, strict=True)
+        }
         others = [place for place in range(len(rows)) if _is_doubtful(forms.get(place, ()))]
         pieces = dict(zip(others, self._divide([rows[place] for place in others]), strict=True))
         return [
@@ -106,6 +111,14 @@ class Learner:
             for place, (means, deviations) in enumerate(rows)
         ]
 
+    def _in_stages(self, forms: list[Form], steps: Callable[[Observation], float]) -> list[Form]:
+        """Leave out exchanges on a grid where the supersteps depend on p: a grid has one stage."""
+        if len(forms) < 2 or PROCESSES not in self._varied:
+            return forms
+        if not depends(self._points.values, self._points.of(steps)[0], PROCESSES):
+            return forms
+        return [form for form in forms if "grid_rows(" not in form.text] or forms
+
     def _divide(self, rows: Sequence[tuple[Vector, Vector]]) -> list[tuple[Piece, ...]]:
         """Return the pieces of quantities that have no single exact form."""
         if not rows:
@@ -115,17 +128,50 @@ class Learner:
             np.stack([means for means, _ in rows]),
             np.stack([deviations > 0 for _, deviations in rows]),
             quantities(self._sizes, with_processes=self._with_processes),
-            self._search_inside,
+            self._search_at,
         )
 
-    def _find(self, rows: Sequence[Vector]) -> list[list[Form]]:
+    def collective(
+        self, kind: str, takes: Sequence[Callable[[Observation], float]], ratio: float
+    ) -> dict[str, Law]:
+        """Return the laws of supersteps and h of a collective; none if its formula is not met.
+
+        Args:
+            kind: its cost function, of :func:`bsplib.profiler.models.nodes.collectives.kind_of`.
+            takes: take supersteps, h, the mean of what a process sends, and h by the rule ``sum``.
+            ratio: l / g of the Machine of the runs, in bytes.
+        """
+        rows = [self._points.of(take) for take in takes]
+        if any(deviation.any() for _, deviation in rows[:2]):
+            return {}
+        supersteps, h, share, h_sum = (means for means, _ in rows)
+        processes = self._points.values[PROCESSES]
+        observed = Observed(supersteps, h, share * processes)
+        values = {**self._varied, PROCESSES: processes}
+        found = forms_of(kind, values, observed, ratio, self._find_one)
+        if not found[0]:
+            return {}
+        laws = {"supersteps": found[0], "h": found[1]}
+        for factor in (1, 2):  # one process sends or receives alone, or each does both alike
+            if np.array_equal(h_sum, factor * h):
+                laws.setdefault("h_sum", [form.times(factor) for form in found[1]])
+        return {
+            name: self._exact(forms, whole=name == "supersteps") for name, forms in laws.items()
+        }
+
+    def _find_one(self, mask: NDArray[np.bool_], row: Vector) -> list[Form]:
+        return self._find([row], mask)[0]
+
+    def _find(
+        self, rows: Sequence[Vector], mask: NDArray[np.bool_] | None = None
+    ) -> list[list[Form]]:
+        """Return the exact forms of some quantities, each with its values at the points."""
         if not rows:
             return []
-        if not self._varied:
+        if not self._varied or not np.ptp(np.stack(rows), axis=1).any():
             return [[_constant(row)] for row in rows]
-        if self._search is None:
-            self._search = Search(self._terms, self._varied, rounded=self._rounded)
-        return self._search.find(np.stack(rows))
+        everywhere = np.ones(len(self._points.values[PROCESSES]), bool)
+        return self._search_at(everywhere if mask is None else mask).find(np.stack(rows))
 
     def _exact(self, forms: Sequence[Form], *, whole: bool) -> Law:
         if whole:  # nobody makes half a superstep
@@ -138,16 +184,18 @@ class Learner:
         return Law(EXACT, (Piece(tuple(apart)),), why=why, settle=settle)
 
     def _is_whole(self, form: Form) -> bool:
-        found = form.at(_far(self._varied))
+        found = form.at(self._beyond)
         return not self.powers_of_two or bool((np.abs(found - np.round(found)) < _WHOLE).all())
 
     def _apart(self, forms: Sequence[Form]) -> list[Form]:
         """Return the simplest form, and others that predict something else."""
         first = forms[0]
-        far = _far(self._varied)
+        far = self._beyond
         here = first.at(far)
         found = [first]
         for form in forms[1:]:
+            if _is_of_elements(form) and not _is_of_elements(first):
+                continue  # what rounding makes of the first form is in its band
             there = form.at(far)
             if form.weight <= first.weight + _AS_SIMPLE and not np.allclose(here, there, rtol=1e-9):
                 found.append(form)
@@ -168,11 +216,24 @@ class Learner:
         mean, deviation = (self._points.of(take)[0] for take in shares)
         return self._of_data(means, deviations, Shares(mean, deviation, self._points.seeds))
 
-    def _search_inside(self, values: Values) -> Search:
-        key = b"".join(array.tobytes() for array in values.values())
+    def _search_at(self, mask: NDArray[np.bool_]) -> Search:
+        """Return the search at some of the points."""
+        key = mask.tobytes()
         if key not in self._inside:
-            self._inside[key] = Search(self._terms, values, rounded=self._rounded)
+            inside = {name: column[mask] for name, column in self._varied.items()}
+            self._inside[key] = Search(self._terms, inside, self._columns[:, mask], rounded=True)
         return self._inside[key]
+
+    @functools.cached_property
+    def _beyond(self) -> dict[str, Vector]:
+        """Points beyond the runs, with the number of processes also where it is always the same."""
+        far = _far(self._varied)
+        count = max((len(column) for column in far.values()), default=1)
+        return {PROCESSES: np.full(count, self._points.values[PROCESSES][0]), **far}
+
+    @functools.cached_property
+    def _columns(self) -> NDArray[np.float64]:
+        return columns_of(self._terms, self._varied, rounded=True)
 
     def _divided(self, pieces: Sequence[Piece]) -> Law:
         sound = tuple(Piece(tuple(self._apart(piece.forms)), piece.where) for piece in pieces)
@@ -190,7 +251,7 @@ class Learner:
         if spread is None:
             spread = fit_spread(inside, *rows, self._terms, added)
         if spread is not None and spread.score <= _MOST_OFF:
-            pieces = _beside_zeros(Piece((spread.form,)), used, self._varied)
+            pieces = _beside_zeros(Piece((spread.form, *spread.rivals)), used, self._varied)
             if pieces:
                 why = "" if depends else _NO_SEEDS
                 return Law(FITTED, pieces, spread.reach, why)
@@ -199,6 +260,11 @@ class Learner:
         if depends:
             why = "it depends on the data in a way that the forms do not follow"
         return Law(REFUSED, (), why=why, settle=settle)
+
+
+def _is_of_elements(form: Form) -> bool:
+    """Whether a form differs from one without whole elements by rounding alone."""
+    return ("ceil(" in form.text or "floor(" in form.text) and "grid_rows" not in form.text
 
 
 def _beside_zeros(piece: Piece, used: NDArray[np.bool_], values: Values) -> tuple[Piece, ...]:

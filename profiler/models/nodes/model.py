@@ -13,10 +13,12 @@ import numpy as np
 from rich.console import Console
 
 from bsplib.profiler.models.nested import distance
-from bsplib.profiler.models.nodes.laws import REFUSED, Law, Point, PredictedValue
+from bsplib.profiler.models.nodes.collectives import kind_of, ratio_of
+from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, PredictedValue
 from bsplib.profiler.models.nodes.learn import Learner, Points, learn_work, taking
 from bsplib.profiler.models.nodes.observed import Chain, Observation, ObservedProgram, observe
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.prices import recorded_machine
 
 if TYPE_CHECKING:
     from bsplib.profiler.callgraph import Node
@@ -152,7 +154,7 @@ class NodeModel:
 
 def _is_open(law: Law) -> bool:
     """Whether one of the pieces has several forms."""
-    return any(len(piece.forms) > 1 for piece in law.pieces)
+    return law.kind == EXACT and any(len(piece.forms) > 1 for piece in law.pieces)
 
 
 def total(values: Iterable[PredictedValue]) -> PredictedValue:
@@ -190,15 +192,16 @@ def fit_nodes(
         if booked or quantity != "h_sum"
     ]
     shared = any(each.seen is not each.booked for each in observations)
-    jobs = [job for job in jobs if job[2] or shared]
+    known = _of_collectives(program, learner, _ratio(runs), (True, False) if shared else (True,))
+    jobs = [job for job in jobs if (job[2] or shared) and job not in known]
     found = learner.laws(
         [taking(*job[:2], booked=job[2]) for job in jobs],
         whole=[job[1] == "supersteps" for job in jobs],
+        steps=[taking(job[0], "supersteps", booked=job[2]) for job in jobs],
         shares=[_shares(*job) for job in jobs],
     )
-    laws = {
-        job: _inside(law, program, job[0], points) for job, law in zip(jobs, found, strict=True)
-    }
+    every = known | dict(zip(jobs, found, strict=True))
+    laws = {job: _inside(law, program, job[0], points) for job, law in every.items()}
     work = learn_work(points, {chain: taking(chain, "comp", booked=True) for chain in chains})
     return NodeModel(
         _name(runs[0][0]),
@@ -218,6 +221,36 @@ def fit_nodes(
         _meta([run for run, *_ in runs]),
         tuple(_notes(points, learner)),
     )
+
+
+_Job = tuple[Chain, str, bool]
+"""A chain, a quantity, and whether each superstep counts once."""
+
+
+def _ratio(runs: Sequence[tuple[Run, Mapping[str, float], tuple[float, ...]]]) -> float | None:
+    """Return l / g in bytes of the Machine of all runs; None if it is not the same."""
+    machines = [recorded_machine(run) for run, *_ in runs]
+    found = {None if each is None else ratio_of(each.g, each.l) for each in machines}
+    return found.pop() if len(found) == 1 else None
+
+
+def _of_collectives(
+    program: ObservedProgram, learner: Learner, ratio: float | None, sides: Sequence[bool]
+) -> dict[_Job, Law]:
+    """Return the laws of the collectives whose cost has a formula that the runs bear out."""
+    found: dict[_Job, Law] = {}
+    for chain in program.chains:
+        kind = kind_of(program.nodes[chain[-1]].name)
+        for booked in sides if kind is not None and ratio is not None else ():
+            names = ("supersteps", "h", "share", "h_sum")
+            takes = [taking(chain, name, booked=booked) for name in names]
+            laws = learner.collective(kind or "", takes, ratio or 0.0)
+            found |= {
+                (chain, name, booked): law
+                for name, law in laws.items()
+                if booked or name != "h_sum"
+            }
+    return found
 
 
 def _meta(runs: Sequence[Run]) -> dict[str, Any]:

@@ -229,7 +229,7 @@ class _Price(NamedTuple):
         Where a probe has measured the Machine, each superstep is one of the mean h-relation, in
         the pattern of the chain, from memory in use, with as few calls as the pattern needs.
         """
-        machine = self.prices.machine
+        machine = self.prices.machine.for_group(self.nprocs)
         computed = comp_s * self.prices.ratio_at(self.nprocs)
         if not machine.measured:
             g, latency = machine.costs()

@@ -33,7 +33,7 @@ _LEAST_TESTED = 4
 """A part with fewer runs has to be constant."""
 _SMALL_PART = 3
 """A part in which the quantity depends on the data has at most the points divided by this."""
-_MOST_TERMS = 2
+_MOST_TERMS = 1
 _OF_DATA = 8
 _NEVER = 10**9
 
@@ -54,7 +54,7 @@ def divide(
     rows: Matrix,
     loose: Masks,
     bounds: Sequence[str],
-    search: Callable[[Mapping[str, Vector]], Search],
+    search: Callable[[Mask], Search],
 ) -> list[tuple[Piece, ...]]:
     """Return the two pieces of each quantity; none if no bound gives exact forms on both sides.
 
@@ -70,7 +70,7 @@ def divide(
         places = [
             place for place, row in enumerate(rows) if not _is_hopeless(row, mask, loose[place])
         ]
-        sides = [_forms(values, rows, loose, side, search, places) for side in (~mask, mask)]
+        sides = [_forms(rows, loose, side, search, places) for side in (~mask, mask)]
         for place, below, above in zip(places, *sides, strict=True):
             if not (below and above):
                 continue
@@ -115,19 +115,17 @@ def _is_hopeless(row: Vector, mask: Mask, loose: Mask) -> bool:
 
 
 def _forms(
-    values: Mapping[str, Vector],
     rows: Matrix,
     loose: Masks,
     side: Mask,
-    search: Callable[[Mapping[str, Vector]], Search],
+    search: Callable[[Mask], Search],
     places: Sequence[int],
 ) -> list[list[Form]]:
     """Return the forms of some quantities on one side of a bound."""
     found = {place: _simple(rows[place][side], loose[place][side]) for place in places}
     searched = [place for place, forms in found.items() if forms is None]
     if searched:
-        inside = {name: array[side] for name, array in values.items()}
-        every = search(inside).find(rows[searched][:, side], _MOST_TERMS)
+        every = search(side).find(rows[searched][:, side], _MOST_TERMS)
         found |= dict(zip(searched, every, strict=True))
     return [found[place] or [] for place in places]
 

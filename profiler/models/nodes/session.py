@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console
 
 from bsplib.errors import UsageError
 from bsplib.profiler.models.nodes.document import document, write_model
 from bsplib.profiler.models.nodes.model import NodeModel, fit_nodes
+from bsplib.profiler.models.nodes.planning import Planner
 from bsplib.profiler.models.nodes.predicted import NodePrediction, Scaling, predict_nodes, scaling
 from bsplib.profiler.models.nodes.reading import read_model
 from bsplib.profiler.models.nodes.show import show_model, show_prediction
@@ -176,14 +178,36 @@ def fit_and_print(
     settings: Sequence[Setting] = (),
     json: Path | None = None,
     at: Sequence[Mapping[str, float]] = (),
+    command: str | None = None,
+    budget_s: float = 0.0,
     force: bool = False,
 ) -> None:
     """Learn a model from traces, print it, and write it into a file.
 
+    Args:
+        paths: trace files of one program.
+        sizes: as for :func:`model_of_traces`.
+        settings: as for :func:`model_of_traces`.
+        json: a file for the model; ``-`` for standard output.
+        at: points at which values are printed.
+        command: runs the program, with {n}, {p} and the like; see
+            :mod:`bsplib.profiler.models.nodes.planning`.
+        budget_s: for how long runs may be begun by it.
+        force: replace a file that exists.
+
     Raises:
         UsageError: as :func:`model_of_traces`; a file cannot be written; a point lacks a value.
     """
-    model = model_of_traces(paths, sizes, settings)
+    if command is None:
+        model = model_of_traces(paths, sizes, settings)
+    else:
+        planner = Planner(
+            command,
+            paths[0].parent,
+            lambda every: model_of_traces(every, sizes, settings),
+            lambda line: click.echo(line, err=True),
+        )
+        model, _ = planner.settle(paths, budget_s)
     points = [_complete(model, point) for point in at]
     if json == Path("-"):
         import json as text  # noqa: PLC0415

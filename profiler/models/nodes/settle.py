@@ -54,13 +54,13 @@ def more_values(values: Mapping[str, Vector], row: Vector) -> tuple[Point, ...]:
     smallest = {name: float(array.min()) for name, array in values.items()}
     for name, array in values.items():
         known = sorted(set(array.tolist()))
-        if len(known) < _ENOUGH_VALUES and _depends(values, row, name):
+        if len(known) < _ENOUGH_VALUES and depends(values, row, name):
             new = list(dict.fromkeys(_further(name, known)))[: _ENOUGH_VALUES - len(known)]
             found += [{**smallest, name: value} for value in new]
     return tuple(found)
 
 
-def _depends(values: Mapping[str, Vector], row: Vector, name: str) -> bool:
+def depends(values: Mapping[str, Vector], row: Vector, name: str) -> bool:
     """Whether a quantity changes with a variable while the others stay the same."""
     if len(set(values[name].tolist())) == 1:
         return True

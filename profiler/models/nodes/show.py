@@ -15,6 +15,7 @@ from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, Predic
 from bsplib.profiler.models.nodes.memory import LARGER_ARRAYS, has_larger_arrays
 from bsplib.profiler.models.nodes.settle import number, words
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.opening import opening
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
@@ -92,9 +93,9 @@ def _doubts(model: NodeModel) -> Iterator[str]:
     refused = model.refused()
     for leaf, found in refused.items():
         name = fmt.label(model.nodes[leaf])
-        for (quantity, where, why), runs in _grouped(found).items():
+        for (quantity, state, why), runs in _grouped(found).items():
             settle = _settled(runs)
-            yield f"Refused{where}: {quantity} of {name}: {why}{settle}."
+            yield f"{state}: {quantity} of {name}: {why}{settle}."
     for leaf, chains in model.leaves().items():
         for each in chains:
             law = each.law("h")
@@ -112,10 +113,13 @@ def _settled(runs: Sequence[Point]) -> str:
 
 
 def _grouped(found: Sequence[tuple[str, Law]]) -> dict[tuple[str, str, str], list[Point]]:
-    """Return runs that would settle what is refused, by quantity, by where it is, and by why."""
+    """Return runs that would settle what is not known, by quantity, how much of it, and why."""
     grouped: dict[tuple[str, str, str], list[Point]] = {}
     for quantity, law in found:
-        reason = (" beyond the runs", law.inside) if law.inside else ("", law.why)
+        if law.inside:
+            reason = ("Refused beyond the runs", law.inside)
+        else:
+            reason = ("Refused" if law.kind == REFUSED else "Open", law.why)
         runs = grouped.setdefault((quantity, *reason), [])
         runs += [point for point in law.settle if point not in runs]
     return grouped
@@ -170,13 +174,17 @@ def _summary(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
     machine = prediction.prices.machine
     at = words([prediction.point])
     yield f"{prediction.model.program} at {at}, on {machine.label}"
+    yield from opening(prediction)
+    if prediction.prices.assumption:
+        yield f"assumed: {prediction.prices.assumption}"
     if given := _assumptions(prediction):
         yield f"assumed: {', '.join(given)}"
     count = int(prediction.point[PROCESSES])
     ratio = prediction.prices.ratio_at(count)
     if ratio != 1:
-        shares = prediction.prices.slowdowns and count > (machine.cores or count)
-        why = f"{count} processes share {machine.cores} cores: " if shares else ""
+        cores = machine.all_cores or machine.cores
+        shares = prediction.prices.slowdowns and count > (cores or count)
+        why = f"{count} processes share {cores} cores: " if shares else ""
         yield f"assumed: {why}computation takes {ratio:.3g} times as long as recorded"
     if not (machine.measured or machine.g or machine.l):
         yield "assumed: communication takes no time on this Machine; --machine names another one"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.profiler.models.growth import Growth
 from bsplib.profiler.models.nested import distance, regions
 from bsplib.profiler.models.nodes.forms import Form
 from bsplib.profiler.models.nodes.laws import Reach
@@ -48,7 +49,16 @@ _LEAST_TRIALS = 3
 _MOST_ADDED = 2
 _HEAVIEST = 4
 _AS_GOOD = 1.05
+_SAME_GROWTH = 0.25
+"""Greatest difference of the powers of a size with which a quantity and its main term grow."""
+_NAMED = (*range(1, 11), 12, 14, 16, 20, 24, 32, 48, 64)
+"""How many random elements an element may name."""
+_MOST_MISFIT_OF_SIMPLER = 1.5
+"""A simpler form may fit all runs at most so much worse than the best one."""
 _FAR_OFF = 1e-6
+_RIVAL_SCORE, _RIVAL_MISFIT = 1.1, 1.1
+"""Greatest errors of a form that fits about as well: those of the form taken times this."""
+_MOST_RIVALS = 5
 _LEAST_VALUE = 1e-300
 _DEVIATIONS = ("sqrt({0}/p)", "{0}/p**1.5", "sqrt({0})", "{0}/p")
 """Standard deviations of shares of the data: of random goals, between pivots from a random sample
@@ -70,6 +80,8 @@ class Spread(NamedTuple):
     reach: Reach
     score: float
     """Mean over the folds of the root mean square of log(predicted / observed)."""
+    rivals: tuple[Form, ...] = ()
+    """Others that fit about as well."""
 
 
 def added_terms(sizes: Sequence[str], *, with_processes: bool) -> list[str]:
@@ -100,15 +112,47 @@ def fit_spread(
     """
     if len(means) < LEAST:
         return None
-    mains = _mains(terms, added)
+    mains = _mains(terms, added, values, means)
     most = min(_MOST_ADDED, max((len(means) - 2) // 3, 0))
     subsets = [_with_added(len(mains), len(mains) + len(added), count) for count in range(most + 1)]
-    return fit_terms(values, means, {**mains, **dict.fromkeys(added, 4)}, subsets, deviations)
+    every = {**mains, **dict.fromkeys(added, 4)}
+    return fit_terms(values, means, every, subsets, deviations, simpler=True)
 
 
-def _mains(terms: Sequence[NodeTerm], added: Sequence[str]) -> dict[str, int]:
-    light = {t.text: t.weight for t in terms if t.weight <= _HEAVIEST and "sqrt" not in t.text}
-    return {text: weight for text, weight in light.items() if text not in added}
+def _mains(
+    terms: Sequence[NodeTerm], added: Sequence[str], values: Mapping[str, Vector], means: Vector
+) -> dict[str, int]:
+    """Return BSP's own terms that grow with each size as the quantity does, with their weights.
+
+    What data decide is a part of a size. Where a process needs what c random elements for each
+    of its own name, it needs several of them once only: of each other process a part of
+    1 - exp(-c / p).
+    """
+    light = {t.text: t.weight for t in terms if t.weight <= _HEAVIEST and _is_smooth(t.text)}
+    sizes = [name for name in values if name != PROCESSES]
+    if PROCESSES in values:
+        light |= {
+            f"{size}*(p - 1)*(1 - exp(-{named}/p))/p": _HEAVIEST
+            for size in sizes
+            for named in _NAMED
+        }
+    growths = [Growth(values, means, size) for size in sizes]
+    return {
+        text: weight
+        for text, weight in light.items()
+        if text not in added and all(_grows_so(text, values, each) for each in growths)
+    }
+
+
+def _is_smooth(text: str) -> bool:
+    return not any(function in text for function in ("sqrt", "ceil", "floor", "min"))
+
+
+def _grows_so(text: str, values: Mapping[str, Vector], growth: Growth) -> bool:
+    if growth.power is None:
+        return True
+    own = growth.of(column(text, values, rounded=True))
+    return abs(own - growth.power) <= _SAME_GROWTH
 
 
 class Shares(NamedTuple):
@@ -151,7 +195,7 @@ def fit_shares(
     """
     if len(means) < LEAST or PROCESSES not in values:
         return None
-    mains = _mains(terms, added)
+    mains = _mains(terms, added, values, means)
     found = _above_the_mean(values, means, deviations, shares, mains)
     return found or _one_term(values, means, deviations, mains)
 
@@ -246,6 +290,9 @@ def fit_terms(
         ]
     if not found:
         return None
+    if simpler:
+        most = min(float(error[-1]) for *_, error in found) * _MOST_MISFIT_OF_SIMPLER + _FAR_OFF
+        found = [each for each in found if float(each[3][-1]) <= most]
     score, _, _, lead = min(found, key=lambda each: each[0])
     limit = score * _AS_GOOD
     score, weight, chosen, _ = min(
@@ -256,12 +303,24 @@ def fit_terms(
         ),
         key=lambda each: (each[1], each[0]),
     )
-    factors = _solved(rows[:, list(chosen)], wanted)
-    form = Form(
-        tuple(factors.tolist()), tuple(texts[n] for n in chosen), rounded=True, weight=weight
-    )
+
+    def form_of(chosen: tuple[int, ...], weight: int) -> Form:
+        factors = _solved(rows[:, list(chosen)], wanted)
+        return Form(
+            tuple(factors.tolist()), tuple(texts[n] for n in chosen), rounded=True, weight=weight
+        )
+
+    misfit = next(float(error[-1]) for _, _, some, error in found if some == chosen)
+    rivals = [
+        each
+        for each in sorted(found, key=lambda each: each[0])
+        if each[2] != chosen
+        and each[0] <= score * _RIVAL_SCORE
+        and float(each[3][-1]) <= misfit * _RIVAL_MISFIT + _FAR_OFF
+    ]
     reach = _reach(values, rows[:, list(chosen)], wanted, folds, deviations)
-    return Spread(form, reach, score)
+    others = tuple(form_of(each[2], each[1]) for each in rivals[:_MOST_RIVALS])
+    return Spread(form_of(chosen, weight), reach, score, others)
 
 
 def _one_term(

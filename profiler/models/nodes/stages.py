@@ -1,27 +1,26 @@
 """The stages that a collective has on another Machine than that of the runs.
 
-A broadcast has one stage or two, as the Machine's g and l say: two pay where
-``bytes * (p - 2) > l / g`` (Jarvis et al. 2002, equation 8). So a bound between two forms of its
-cost centre, found in runs on one Machine, lies elsewhere on another.
+A broadcast has one stage or two, as the Machine's g and l say, and so do reductions and scans. The
+functions of :mod:`bsplib.experiments.collective_costs` have l / g as their last argument: on
+another Machine it is another number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bsplib.profiler.models.nodes.laws import Law, Where
+from bsplib.experiments.collective_costs import COST_FUNCTIONS
+from bsplib.profiler.models.nodes.values import PROCESSES
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
-    from bsplib.profiler.callgraph import Node
-    from bsplib.profiler.models.nodes.model import ChainModel, NodeModel
+    from bsplib.profiler.models.nodes.laws import Law
+    from bsplib.profiler.models.nodes.model import NodeModel
 
-_CHOOSES = "· broadcast"
-"""How the name of a cost centre ends that chooses its stages by the Machine."""
-_BOUND = "*(p - 2)"
-"""How a quantity ends that is proportional to the bytes times p - 2."""
+_FUNCTION = re.compile("|".join(COST_FUNCTIONS))
+_RATIO = re.compile(rf"(?<=, {PROCESSES}, )[0-9.e+-]+(?=\))")
 
 
 def shift_of(recorded: Machine | None, machine: Machine) -> float:
@@ -35,7 +34,7 @@ def shift_of(recorded: Machine | None, machine: Machine) -> float:
 
 
 def on_machine(model: NodeModel, shift: float) -> NodeModel:
-    """Return a model with the bounds of its broadcasts where another Machine has them.
+    """Return a model with the stages of its collectives as another Machine has them.
 
     Args:
         model: the laws of a program.
@@ -43,43 +42,33 @@ def on_machine(model: NodeModel, shift: float) -> NodeModel:
     """
     if shift == 1:
         return model
-    return replace(model, chains=tuple(_moved(each, model.nodes, shift) for each in model.chains))
-
-
-def _moved(each: ChainModel, nodes: Mapping[str, Node], shift: float) -> ChainModel:
-    if not chooses(nodes[each.chain[-1]]):
-        return each
-    laws, shown = (
-        {name: _shifted(law, shift) for name, law in some.items()}
-        for some in (each.laws, each.shown)
-    )
-    return replace(each, laws=laws, shown=shown)
-
-
-def chooses(node: Node) -> bool:
-    """Whether a cost centre is a collective that chooses its stages by the Machine."""
-    return node.name.endswith(_CHOOSES)
-
-
-def of_stages(law: Law) -> list[tuple[Where, ...]]:
-    """Return for each piece its bounds that may be those of equation 8; nothing if one has none."""
-    found = [
-        tuple(where for where in piece.where if where.quantity.endswith(_BOUND))
-        for piece in law.pieces
+    chains = [
+        replace(
+            each,
+            laws={name: _shifted(law, shift) for name, law in each.laws.items()},
+            shown={name: _shifted(law, shift) for name, law in each.shown.items()},
+        )
+        for each in model.chains
     ]
-    return found if all(found) else []
+    return replace(model, chains=tuple(chains))
 
 
 def _shifted(law: Law, shift: float) -> Law:
-    """Return a law with its bounds on the bytes times p - 2 alone, moved."""
-    bounds = of_stages(law)
-    if not bounds:
-        return law
+    """Return a law with the last argument of its cost functions times a number."""
     pieces = [
         replace(
             piece,
-            where=tuple(replace(w, low=w.low * shift, high=w.high * shift) for w in where),
+            forms=tuple(
+                replace(form, terms=tuple(_moved(term, shift) for term in form.terms))
+                for form in piece.forms
+            ),
         )
-        for piece, where in zip(law.pieces, bounds, strict=True)
+        for piece in law.pieces
     ]
     return replace(law, pieces=tuple(pieces))
+
+
+def _moved(term: str, shift: float) -> str:
+    if not _FUNCTION.search(term):
+        return term
+    return _RATIO.sub(lambda found: f"{float(found[0]) * shift:.12g}", term)

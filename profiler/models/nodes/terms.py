@@ -48,6 +48,8 @@ _OF_PROCESSES = (
     ("p*log2(p)*(log2(p) + 1)", 3),
     ("sqrt(p)", 2),
     ("(sqrt(p) - 1)", 3),
+    ("min(p - 1, 1)", 2),
+    ("min(p - 1, 2)", 2),
 )
 _SHARED = (
     ("{0}/p", 1),
@@ -58,9 +60,30 @@ _SHARED = (
     ("{0}*(p - 1)**2/p", 3),
     ("{0}/sqrt(p)", 3),
     ("{0}/p**2", 3),
+    ("{0}*(sqrt(p) - 1)/p", 3),
 )
 """How processes share what grows with the sizes."""
+_ROWS, _WIDE = "ceil({0}/grid_rows(p))", "ceil({0}*grid_rows(p)/p)"
+_IN_BLOCKS = (
+    ("ceil({0}/p)", 2),
+    ("(p - 1)*ceil({0}/p)", 2),
+    ("({0} - ceil({0}/p))", 2),
+    ("({0} - floor({0}/p))", 2),
+    ("floor({0}/p)", 3),
+    ("p*ceil({0}/p)", 3),
+    ("ceil({0}/p)*log2(p)", 3),
+    ("(p - 1)*floor({0}/p)", 3),
+    ("(p - 1)*ceil(ceil({0}/p)/p)", 3),
+    (f"(min(grid_rows(p) - 1, 2)*{_WIDE} + min(p/grid_rows(p) - 1, 2)*{_ROWS})", 3),
+    (f"(min(grid_rows(p) - 1, 1)*{_WIDE} + min(p/grid_rows(p) - 1, 1)*{_ROWS})", 3),
+)
+"""What the longest of p blocks has of a size, whole elements; the last two are what a block of a
+grid exchanges with the blocks beside it: one with edges, and one that is a torus."""
+_FRACTIONS = (2, 3, 4, 5, 6, 8, 10, 16)
+"""Numbers by which a program may divide a size without the number of processes."""
 _MOST_COMPLICATED = 5
+_ALONE = 6
+"""Weight of a term that no other one goes with: of many such pairs, some give nearly any values."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +119,16 @@ def node_terms(sizes: Sequence[str], *, with_processes: bool) -> list[NodeTerm]:
                 )
                 for form, more in _SHARED
             ]
+    for size in sizes:
+        if with_processes:
+            found += [
+                NodeTerm(form.format(size), 2 + more, size, form) for form, more in _IN_BLOCKS
+            ]
+        found += [
+            NodeTerm(f"{rounded}({size}/{part})", _ALONE, size, f"{rounded} of {part}")
+            for part in _FRACTIONS
+            for rounded in ("floor", "ceil")
+        ]
     found = [term for term in found if term.weight <= 1 + _MOST_COMPLICATED]
     return sorted(found, key=lambda term: term.weight)
 

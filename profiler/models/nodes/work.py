@@ -13,11 +13,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.profiler.models.borne import allows, power_beside_constant, terms_borne
 from bsplib.profiler.models.growth import Growth
 from bsplib.profiler.models.nodes.forms import ZERO, Form
-from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach
+from bsplib.profiler.models.nodes.laws import (
+    EXACT,
+    FITTED,
+    REFUSED,
+    Law,
+    Piece,
+    Reach,
+    Where,
+)
 from bsplib.profiler.models.nodes.settle import more_values
-from bsplib.profiler.models.nodes.spread import LEAST, fit_terms
+from bsplib.profiler.models.nodes.spread import LEAST, fit_terms, reach_of
 from bsplib.profiler.models.nodes.terms import column
 from bsplib.profiler.models.nodes.values import PROCESSES
 
@@ -65,7 +74,9 @@ at most one width beyond four or five runs of real processes: memory and caches 
 there."""
 _MOST_TERMS = 3
 _ENOUGH = 6
-_NEAR = 0.2
+"""Runs of several processes that are enough to be fitted without those of one process."""
+_MUCH_BETTER, _SLIGHT = 2.0, 0.05
+"""How much greater a misfit has to be, as a factor and beyond it, to tell one process apart."""
 _POINTS_FOR_EACH_TERM = 3
 """Points that are needed for each term beyond the first."""
 
@@ -84,62 +95,75 @@ def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     if used.sum() < LEAST:
         return _of_few(values, seconds)
     inside = {name: array[used] for name, array in varied.items()}
-    few = int(used.sum()) < _ENOUGH
-    terms = supported(work_terms(inside), inside, seconds[used], few=few)
-    most = min(_MOST_TERMS, 1 + (int(used.sum()) - 1) // _POINTS_FOR_EACH_TERM)
-    subsets = _together(len(terms), most, few=few)
-    found = fit_terms(
-        inside, seconds[used], terms, subsets, np.zeros(int(used.sum())), simpler=True
-    )
+    return _several_or_one(inside, seconds[used])
+
+
+def _several_or_one(values: Values, seconds: Vector) -> Law:
+    """Fit one formula, or another one for one process alone, which may compute other things."""
+    whole = _fitted(values, seconds)
+    several = values.get(PROCESSES, np.ones(1)) > 1
+    if several.all() or several.sum() < _ENOUGH or not several.any():
+        return whole
+    part = _fitted({name: column[several] for name, column in values.items()}, seconds[several])
+    if part.reach.noise * _MUCH_BETTER + _SLIGHT > whole.reach.noise:
+        return whole
+    alone = {name: column[~several] for name, column in values.items() if name != PROCESSES}
+    alone = {name: column for name, column in alone.items() if np.ptp(column) > 0}
+    if len(seconds) - several.sum() < LEAST or not alone:
+        form = Form((float(np.median(seconds[~several])),), ("1",), rounded=True, weight=1)
+        own: tuple[Piece, ...] = (Piece((form,)),)
+    else:
+        own = _fitted(alone, seconds[~several]).pieces
+    sides = (Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
+    pieces = [
+        replace(piece[0], where=(side,))
+        for piece, side in zip((part.pieces, own), sides, strict=True)
+    ]
+    return replace(part, pieces=tuple(pieces))
+
+
+def _fitted(values: Values, seconds: Vector) -> Law:
+    """Fit a formula to computation that is nowhere 0."""
+    every = work_terms(values)
+    terms = supported(every, values, seconds)
+    columns = [np.broadcast_to(column(text, values, rounded=True), seconds.shape) for text in every]
+    rows = np.stack(columns, axis=1) / seconds[:, None]
+    most = terms_borne(rows, min(_MOST_TERMS, 1 + (len(seconds) - 1) // _POINTS_FOR_EACH_TERM))
+    if most == 1:
+        form = Form((float(1 / rows[:, 0].mean()),), ("1",), rounded=True, weight=1)
+        noise = float(np.log(seconds).std(ddof=1))
+        return _law((form,), reach_of(noise, np.empty(0), np.empty(0)))
+    subsets = [
+        np.array(list(itertools.combinations(range(len(terms)), count)), np.intp)
+        for count in range(1, most + 1)
+    ]
+    found = fit_terms(values, seconds, terms, subsets, np.zeros(len(seconds)), simpler=True)
     assert found is not None  # the constant always fits
-    reach = found.reach
+    return _law((found.form, *found.rivals), found.reach)
+
+
+def _law(forms: tuple[Form, ...], reach: Reach) -> Law:
+    """Return a fitted law; where trials were too few, its band widens as usual ones do."""
     if not reach.calibrated:
         reach = replace(reach, growth=USUAL_GROWTH, factor=1.0)
-    return Law(FITTED, (Piece((found.form,)),), reach)
+    return Law(FITTED, (Piece(forms),), reach)
 
 
-def _together(count: int, most: int, *, few: bool) -> list[NDArray[np.intp]]:
-    """Return the terms that are tried together; the constant is the first of them.
-
-    Args:
-        count: number of terms.
-        most: greatest number of terms in a formula.
-        few: there are so few points that one term beside the constant is enough to fit any.
-    """
-    found = [
-        list(itertools.combinations(range(count), together)) for together in range(1, most + 1)
-    ]
-    if few:
-        found = [
-            [chosen for chosen in some if len(chosen) == 1 or chosen[0] == 0] for some in found[:2]
-        ]
-    return [np.array(some, np.intp) for some in found if some]
-
-
-def supported(
-    terms: Mapping[str, int], values: Values, seconds: Vector, *, few: bool
-) -> dict[str, int]:
-    """Return the terms that the growth between the largest runs allows.
-
-    Computation has a constant part in every superstep, so that a rise of the growth says nothing
-    of powers. With few runs, a term that grows slower than a size is not used either, since a
-    constant beside a proportional term looks the same.
+def supported(terms: Mapping[str, int], values: Values, seconds: Vector) -> dict[str, int]:
+    """Return the terms whose growth the differences between the largest runs allow.
 
     Args:
         terms: terms with their weights.
         values: the variables that vary.
         seconds: computation at each point; greater than 0.
-        few: there are few points.
     """
     kept = dict(terms)
-    for size in (name for name in values if name != PROCESSES):
+    for size in values:
         growth = Growth(values, seconds, size)
-        if growth.power is None:
-            continue
+        power = power_beside_constant(values, seconds, size)
         for text in terms:
-            grown = column(text, values, rounded=True)
-            is_slow = 0 < growth.of(grown) < 1 - _NEAR
-            if not growth.allows(grown, by_rise=False) or (few and is_slow):
+            own = growth.of(column(text, values, rounded=True))
+            if not allows(power, own):
                 kept.pop(text, None)
     return kept
 

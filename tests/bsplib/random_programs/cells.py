@@ -98,7 +98,7 @@ class _Tracer(Actor):
 
     def _end(self, bsp: bsplib.Group, step: Sync | Oblsync) -> bool:
         kind = "oblsync" if isinstance(step, Oblsync) else "sync"
-        announces_or_asks: Any = kind == "sync" and (bsp._changes or bsp._asks)
+        announces_or_asks: Any = kind == "sync" and (bsp._engine.changes or bsp._engine.asks)
         way = "described" if announces_or_asks or self._has_put_at else "plain"
         self._has_put_at = False
         nothing = "serves" if bsp.pid in self._served[id(step)] else "nothing"

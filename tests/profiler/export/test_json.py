@@ -3,12 +3,16 @@
 import json
 
 import pytest
+from click.testing import CliRunner
 
 from bsplib.profiler import critical
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.limits import TooLargeError
 from bsplib.profiler.report import document as form
+from bsplib.recording.records import Trace
+from bsplib.recording.trace import write_trace
+from bsplib.tools.cli import main as bsp
 
 UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
 
@@ -81,6 +85,21 @@ def test_a_part_of_the_run_is_priced_at_the_rates_of_the_whole_run(broadcast):
     (part,) = json.loads(broadcast.text("json", supersteps=(0, 2)))["runs"]
     assert part["rates"] == read(broadcast)["rates"]
     assert 0 < part["cost_s"] < read(broadcast)["cost_s"]
+
+
+def test_of_repeats_the_run_of_median_time_is_written_with_the_intervals_of_all(script, tmp_path):
+    runs = []
+    for number, excess in enumerate((100, 90, 120)):
+        program = script(2)
+        program.step("main relax", w=[1000, 1000 + 10 * excess])
+        runs.append(program.run(meta={"repeat": [number, 3], "program": "app.py"}))
+    write_trace(tmp_path / "r.bsp", Trace(tuple(runs)))
+    asked = ["export", str(tmp_path / "r.bsp"), "--out", "-", "--format", "json"]
+    done = CliRunner().invoke(bsp, asked)
+    content = json.loads(done.output)
+    assert [run["run"] for run in content["runs"]] == [1]
+    assert content["repeats"][0]["runs"] == [1, 2, 3]
+    assert content["repeats"][0]["elapsed_s"] == pytest.approx([1.9e-6, 2.2e-6])
 
 
 def test_hostile_names_are_strings_without_control_characters(hostile):

@@ -125,6 +125,13 @@ def test_some_supersteps_can_be_chosen(export, broadcast):
     assert Path("x.csv").read_bytes() == broadcast.bytes("csv", supersteps=(3, 7))
 
 
+def test_supersteps_beyond_the_last_one_are_an_error_that_names_those_there_are(export):
+    done = export("--out", "x.csv", "--supersteps", "5000:6000")
+    assert done.exit_code != 0
+    assert "there are no supersteps from 5000 to 6000: those of the run are 0 to " in done.output
+    assert not Path("x.csv").exists()
+
+
 @pytest.mark.parametrize("text", ["7:3", "3", "3:", ":3", "-1:3", "a:b"])
 def test_a_range_that_is_none_is_an_error(export, text):
     done = export("--out", "x.csv", "--supersteps", text)

@@ -1,0 +1,1 @@
+"""Programs of several kinds, recorded at small sizes and predicted at large ones."""

@@ -1,0 +1,85 @@
+"""The end of a group: of ``main``, or of a sub-group."""
+
+from __future__ import annotations
+
+from types import CodeType
+
+from bsplib.core.kinds import MESSAGE, PLACED, STAGED_MESSAGE, STAGED_PLACED
+from bsplib.errors import BspError, PendingTransferError
+from bsplib.primitives.state import GroupState
+from bsplib.sync_kinds import Kind
+from bsplib.transfers.descriptions import Site, unpacked
+from bsplib.transfers.landing import is_put
+from bsplib.transfers.pending import Pending, pending_transfers
+
+_PLACED = (PLACED, STAGED_PLACED)
+_RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"
+
+
+def finish(bsp: GroupState, main: CodeType | None) -> None:
+    """End the last superstep, from the last sync to the end of ``main``.
+
+    Args:
+        bsp: the group of the run.
+        main: code of ``main``, to name the lines of pending transfers.
+    """
+    bsp._check_usable()
+    check_nothing_pending(bsp, "main", main)
+    bsp._engine.end(bsp, Kind.END, 0)
+    close(bsp)
+
+
+def retire(bsp: GroupState) -> None:
+    """Suspend a group and its open sub-groups for good: the run has ended."""
+    group: GroupState | None = bsp
+    while group is not None:
+        group._suspend(_RUN_ENDED)
+        group._ended = True
+        group = group._inner
+
+
+def close(bsp: GroupState) -> None:
+    """Close the connection of a group to the other processes."""
+    try:
+        bsp._port.close()
+    except BspError as error:
+        bsp._fail(error)
+
+
+def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> None:
+    """Raise if transfers wait for a sync.
+
+    Args:
+        bsp: the group.
+        what: ends.
+        code: that made the transfers, to name their lines.
+    """
+    engine = bsp._engine
+    box = engine.box
+    done_at_once = engine.has_early or engine.early_gets
+    if not (box.holds_card or box.holds_more or engine.gets or done_at_once):
+        return
+    pending, sites = _pending(bsp)
+    text = pending_transfers(pending, sites, bsp._port.members, code)
+    if text is not None:
+        raise bsp._error(PendingTransferError, f"{what}: {text}; sync before the end")
+
+
+def _pending(bsp: GroupState) -> tuple[dict[int, Pending], list[Site]]:
+    """Return how many transfers with each process no sync has delivered, and their calls."""
+    engine = bsp._engine
+    gets: dict[int, int] = {**engine.early_gets}
+    sites: list[Site | None] = []
+    for get, there, _, pid, _ in engine.gets:
+        gets[pid] = gets.get(pid, 0) + 1
+        sites.append(None if there else get.site)
+    pending = {}
+    for pid in range(engine.nprocs):
+        records = engine.own_records(pid)
+        puts = sum(is_put(kind) for kind, *_ in records)
+        if engine.has_early:
+            puts += engine.early_puts[pid]
+        messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in records)
+        pending[pid] = Pending(puts, gets.get(pid, 0), messages)
+        sites += [unpacked(record[3])[1] for record in records if record[0] in _PLACED]
+    return pending, [site for site in sites if site is not None]

@@ -1,0 +1,106 @@
+"""Oblivious supersteps, which end as soon as a number of messages is there."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from bsplib.backends.base import Arrived, Sent
+from bsplib.core.atomics import address_of
+from bsplib.core.records import Record, by_receiver, calls_between, records_between
+from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
+from bsplib.primitives.state import GroupState
+from bsplib.transfers.arrivals import check_arrivals
+from bsplib.transfers.landing import landings_of_puts
+
+
+def check_oblsync(bsp: GroupState, n: Any) -> int:
+    """Return the number of messages that an oblsync waits for; raise if it cannot be called."""
+    engine = bsp._engine
+    number = _checked_number(bsp, n)
+    gets = len(engine.gets) + sum(engine.early_gets.values())
+    if gets:
+        raise bsp._error(
+            PendingTransferError,
+            f"oblsync: {gets} gets are pending, and only a global sync serves them; call sync",
+        )
+    return number
+
+
+def oblsync(bsp: GroupState, n: int, stamp: int) -> None:
+    """End the superstep when ``n`` messages are there for this process."""
+    engine, port = bsp._engine, bsp._port
+    records = _counted_records(bsp)
+    own, mine = records.pop(engine.pid, (0, b""))
+    try:
+        if own > n:
+            raise SyncMismatchError(
+                f"oblsync({n}): process {engine.pid} alone sent itself {own} messages"
+            )
+        arrived = port.exchange_oblivious(records, n - own, stamp)
+        engine.queue.clear()
+        _deliver_sent(bsp, sorted([*arrived, (engine.pid, mine)], key=operator.itemgetter(0)))
+    except BspError as error:
+        bsp._fail_for_good(error)
+    engine.unresolved.clear()
+    port.end_superstep()
+    engine.next_superstep()
+
+
+def _counted_records(bsp: GroupState) -> dict[int, tuple[int, Sent]]:
+    """Take the records, by receiver, and for how many messages they count.
+
+    An hpput that has been written already counts too, though it has no record.
+    """
+    engine = bsp._engine
+    box, early = engine.box, {}
+    if engine.has_early:
+        early = {pid: count for pid, count in enumerate(engine.early_puts) if count}
+    box.unfold()
+    sent = by_receiver(engine.meeting, box.complete(0), engine.nprocs)
+    box.clear()
+    return {
+        pid: (_calls(sent.get(pid, b"")) + early.get(pid, 0), sent.get(pid, b""))
+        for pid in {**sent, **early}
+    }
+
+
+def _deliver_sent(bsp: GroupState, arrived: Iterable[Arrived]) -> None:
+    """Deliver what an oblivious superstep has brought, in order of the sources."""
+    memory = [(source, np.frombuffer(sent, np.uint8)) for source, sent in arrived if len(sent)]
+    incoming = [(source, _records_in(sent)) for source, sent in memory]
+    if bsp._checking is not None:
+        bsp._checking.compare(bsp._engine, incoming)
+    for source, records in incoming:
+        check_arrivals(bsp._registry, source, records, bsp._supersteps.data_of)
+    if bsp._port.receives_in_place:
+        bsp._port.receive(landings_of_puts(bsp._registry, incoming))
+    for source, sent in memory:
+        bsp._engine.apply_sent(source, address_of(sent), address_of(sent) + len(sent))
+
+
+def _checked_number(bsp: GroupState, n: Any) -> int:
+    try:
+        number = operator.index(n)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise bsp._error(
+            ArgumentError,
+            f"oblsync: n is {n!r}; it is the number of messages to wait for, an integer of "
+            f"0 or more",
+        )
+    return number
+
+
+def _calls(sent: Sent) -> int:
+    """Return how many puts and messages some records have."""
+    memory = np.frombuffer(sent, np.uint8)
+    return calls_between(address_of(memory), address_of(memory) + len(memory))
+
+
+def _records_in(sent: np.ndarray[Any, Any]) -> list[Record]:
+    return records_between(address_of(sent), address_of(sent) + len(sent))

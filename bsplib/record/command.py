@@ -1,0 +1,125 @@
+"""The command line of ``python -m bsplib.record`` and of ``bsp record``."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bsplib.output_file import TRACE, obstacle
+from bsplib.record.libraries import NoShimError
+from bsplib.record.program import run_program
+from bsplib.record.recorded_program import RecordedProgram, rank_of_environment, say
+from bsplib.record.recorder import ShimRecorder
+
+if TYPE_CHECKING:
+    from bsplib.record.proxy_recorder import ProxyRecorder
+
+ABOUT = """\
+Run a program that uses mpi4py, and record it as supersteps in a trace.
+
+OUT is the trace to write. What follows it is the command of the program as after
+"python": a script and its arguments, or -m, a module and its arguments. The program
+is not changed, and computes what it computes without being recorded. Its supersteps end
+at its collective calls.
+
+Each rank writes a file in the folder OUT.ranks while it runs. At the end rank 0 makes the
+trace of them and removes the folder. If ranks are killed, the folder remains, with all
+that they had recorded.
+
+The recorder sees all calls of MPI of a rank, also those of libraries in C, such as
+h5py. For this it compiles a small library in C when an MPI is used for the first time.
+Without a C compiler it sees the calls of mpi4py's communicators and requests, and says
+which others it does not.
+"""
+EXAMPLES = """\
+Examples, each after "mpiexec -n 4":
+  bsp record jacobi.bsp jacobi.py 1000
+  bsp record jacobi.bsp -m package.jacobi 1000
+"""
+_USAGE = "Usage: mpiexec -n N python -m bsplib.record OUT [-m] PROGRAM [ARGUMENTS]..."
+
+JOIN = "bsplib.record.join"
+"""Module that makes a trace of the files of the ranks."""
+
+
+def main(arguments: list[str]) -> None:
+    """Run a program and record it.
+
+    Args:
+        arguments: those of the command line, without its name.
+
+    Raises:
+        SystemExit: a mistake in the arguments, or the end of the program.
+    """
+    if arguments and arguments[0] in {"-h", "--help"}:
+        sys.stdout.write(f"{_USAGE}\n\n{ABOUT}\n{EXAMPLES}")
+        return
+    out, is_module, program, rest = _understood(arguments)
+    if reason := obstacle(out, TRACE):
+        _refuse(reason)
+    recorder = _recorder(out, program, rest)
+    try:
+        run_program(program, rest, is_module=is_module)
+    except BaseException as error:
+        recorder.status = _status_of(error)
+        raise
+    recorder.status = 0
+
+
+def _understood(arguments: list[str]) -> tuple[Path, bool, str, list[str]]:
+    """Return the trace, whether the program is a module, the program and its arguments."""
+    if not arguments or arguments[0].startswith("-"):
+        _refuse("name the trace first: bsp record OUT PROGRAM [ARGUMENTS]...")
+    out, rest = Path(arguments[0]), arguments[1:]
+    is_module = rest[:1] == ["-m"]
+    rest = rest[is_module:]
+    if not rest:
+        _refuse("name the program after the trace: bsp record OUT PROGRAM [ARGUMENTS]...")
+    program = rest[0]
+    if not is_module and not os.path.exists(program):
+        _refuse(f"there is no program {program}; a module is named by -m")
+    return out, is_module, program, rest[1:]
+
+
+def _refuse(reason: str) -> None:
+    """End with a sentence, which only one rank prints."""
+    if rank_of_environment() == 0:
+        say(reason)
+    raise SystemExit(2)
+
+
+def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder | ProxyRecorder:
+    """Prepare recording: by the shim, or without a compiler by proxies."""
+    folder = f"{out.absolute()}.ranks"
+    command = [folder, str(out.absolute())]
+    there = importlib.util.find_spec(JOIN) is not None
+    job = RecordedProgram(
+        folder=folder,
+        program=program,
+        arguments=arguments,
+        join=[sys.executable, "-m", JOIN, *command] if there else None,
+        by_hand=shlex.join(["bsp", "recover", f"{out}.ranks"]),
+        recorded=f"recorded in {out}: {shlex.join(['bsp', 'report', str(out)])}",
+    )
+    try:
+        return ShimRecorder(job)
+    except NoShimError as error:
+        from bsplib.record.proxies import NOT_COVERED  # noqa: PLC0415  # they load numpy
+        from bsplib.record.proxy_recorder import ProxyRecorder  # noqa: PLC0415  # the same
+
+        is_first = rank_of_environment() == 0
+        if is_first:
+            say(f"without the recorder in C ({error}), not recorded are: {', '.join(NOT_COVERED)}")
+        return ProxyRecorder(job, is_first=is_first)
+
+
+def _status_of(error: BaseException) -> int:
+    """Return the exit status that Python has after an exception."""
+    if isinstance(error, SystemExit):
+        code = error.code
+        return code if isinstance(code, int) else int(code is not None)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1

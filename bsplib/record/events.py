@@ -1,0 +1,419 @@
+"""What a rank of an mpi4py program has recorded: types of rows, and the file that holds them.
+
+A folder ``OUT.ranks`` has one file for each rank. The file is written while the program runs: it
+begins with ``MAGIC`` and continues with chunks, each of rows of one kind or of lines of JSON. A
+chunk has room for more than it holds, and its head says how much that is, so a file can be
+read at any time, also when its rank was killed in the middle of a call. All numbers are in
+the order of bytes of the computer that wrote them, which must be little-endian.
+
+**Events** are the calls of MPI by the thread that is recorded, in the order of their begin; they
+do not overlap. Calls of MPI inside other calls of MPI are left out. ``bytes_out`` and ``bytes_in``
+are the sizes of what the arguments describe, as counts times sizes of types:
+
+=================================  =======================================  ====================
+call                               bytes_out                                bytes_in
+=================================  =======================================  ====================
+sends                              the message; 0 to PROC_NULL              0
+receives                           0                                        what arrived
+Irecv, Imrecv, starts of those     0                                        0; see DONE
+Sendrecv                           the message                              what arrived
+Bcast                              root: the buffer                         others: the buffer
+Scatter                            root: a block for each process           a block
+Gather                             a block                                  root: a block of each
+Allgather                          a block                                  a block of each
+Alltoall                           a block for each                         a block of each
+Reduce                             the vector                               root: the vector
+Allreduce, Scan                    the vector                               the vector
+Exscan                             the vector                               the vector; 0 at rank 0
+Reduce_scatter, and with blocks    the whole vector                         its part of it
+Put, Accumulate                    the data                                 0
+Get                                0                                        the data
+Get_accumulate, Fetch_and_op       the data                                 the same size
+File_write, File_read              what was written                         what was read
+=================================  =======================================  ====================
+
+With ``IN_PLACE`` they are what they would be without. On an intercommunicator "each" means
+each process of the remote group, and ``partner`` of a root is ``ROOT`` where this rank is the
+root.
+
+* The rows of ``PART`` of a v or w variant have the bytes that differ by partner: Gatherv and
+  Allgatherv ``bytes_in``, Scatterv ``bytes_out``, Alltoallv and Alltoallw both; neighbourhood
+  collectives both; Sendrecv one row for each direction. Reduce_scatter has ``bytes_out`` of each
+  block.
+* A call that closes an epoch of a window for this process as origin (Win_fence, Win_unlock,
+  Win_unlock_all, Win_complete, and the flushes) has in ``PART`` the sums of the Put, Get and
+  Accumulate calls since the last such call. These have their bytes in rows of their own, too: do
+  not add both.
+* A blocking receive or probe has a row of ``DONE`` with request 0 if its source or its tag were
+  open (ANY_SOURCE, ANY_TAG); Sendrecv and Mrecv always have one. A probe has no bytes. mpi4py's
+  ``recv`` of objects is Mprobe, where it waits, and Mrecv.
+* A start of a persistent request has a new number each time. ``Startall`` is one row
+  ``Start`` for each request, of which only the first lasts.
+* A persistent request of a v or w variant has no rows of ``PART``.
+* Tests and probes that found nothing, one soon after the other from the same line, are one row: the
+  loop waits. ``object`` of Wait, Test, Request_free and Cancel is the request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FORMAT = 1
+"""Version of the file."""
+
+CALLS: tuple[str, ...] = (
+    # before and after everything, and what ends a program
+    *("Init", "Finalize", "Abort"),
+    # messages
+    *("Send", "Bsend", "Ssend", "Rsend", "Recv", "Sendrecv", "Sendrecv_replace"),
+    *("Isend", "Ibsend", "Issend", "Irsend", "Irecv", "Isendrecv", "Isendrecv_replace"),
+    *("Send_init", "Bsend_init", "Ssend_init", "Rsend_init", "Recv_init", "Start"),
+    *("Psend_init", "Precv_init", "Pready", "Pready_range", "Pready_list", "Parrived"),
+    *("Probe", "Iprobe", "Mprobe", "Improbe", "Mrecv", "Imrecv"),
+    *("Buffer_detach", "Buffer_flush"),
+    # requests
+    *("Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany", "Testsome"),
+    *("Request_free", "Cancel"),
+    # collectives
+    *("Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv"),
+    *("Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter"),
+    *("Reduce_scatter_block", "Scan", "Exscan"),
+    *("Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv"),
+    "Neighbor_alltoallw",
+    *("Ibarrier", "Ibcast", "Igather", "Igatherv", "Iscatter", "Iscatterv", "Iallgather"),
+    *("Iallgatherv", "Ialltoall", "Ialltoallv", "Ialltoallw", "Ireduce", "Iallreduce"),
+    *("Ireduce_scatter", "Ireduce_scatter_block", "Iscan", "Iexscan"),
+    *("Ineighbor_allgather", "Ineighbor_allgatherv", "Ineighbor_alltoall"),
+    *("Ineighbor_alltoallv", "Ineighbor_alltoallw"),
+    *("Barrier_init", "Bcast_init", "Gather_init", "Gatherv_init", "Scatter_init"),
+    *("Scatterv_init", "Allgather_init", "Allgatherv_init", "Alltoall_init", "Alltoallv_init"),
+    *("Alltoallw_init", "Reduce_init", "Allreduce_init", "Reduce_scatter_init"),
+    *("Reduce_scatter_block_init", "Scan_init", "Exscan_init", "Neighbor_allgather_init"),
+    *("Neighbor_allgatherv_init", "Neighbor_alltoall_init", "Neighbor_alltoallv_init"),
+    "Neighbor_alltoallw_init",
+    # communicators
+    *("Comm_dup", "Comm_dup_with_info", "Comm_idup", "Comm_idup_with_info", "Comm_create"),
+    *("Comm_create_group", "Comm_create_from_group", "Comm_split", "Comm_split_type"),
+    *("Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create"),
+    *("Dist_graph_create_adjacent", "Intercomm_create", "Intercomm_create_from_groups"),
+    *("Intercomm_merge", "Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect"),
+    *("Comm_join", "Comm_free", "Comm_disconnect"),
+    # windows
+    *("Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic", "Win_free"),
+    *("Win_fence", "Win_lock", "Win_lock_all", "Win_unlock", "Win_unlock_all", "Win_flush"),
+    *("Win_flush_all", "Win_flush_local", "Win_flush_local_all", "Win_post", "Win_start"),
+    *("Win_complete", "Win_wait", "Win_test", "Win_sync", "Put", "Get", "Accumulate"),
+    *("Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate"),
+    "Rget_accumulate",
+    # files
+    *("File_open", "File_close", "File_delete", "File_sync", "File_set_size"),
+    *("File_preallocate", "File_set_view"),
+    *(
+        f"File_{way}{place}{end}"
+        for way in ("read", "write")
+        for place in ("", "_at", "_shared")
+        for end in ("", "_all")
+        if (place, end) != ("_shared", "_all")
+    ),
+    *("File_read_ordered", "File_write_ordered"),
+    *(
+        f"File_i{way}{place}{end}"
+        for way in ("read", "write")
+        for place in ("", "_at", "_shared")
+        for end in ("", "_all")
+        if (place, end) != ("_shared", "_all")
+    ),
+    *(
+        f"File_{way}{place}_{end}"
+        for way in ("read", "write")
+        for place in ("_all", "_at_all", "_ordered")
+        for end in ("begin", "end")
+    ),
+)
+"""Names of calls as MPI writes them; the number of a call is its position."""
+
+NUMBER = {name: number for number, name in enumerate(CALLS)}
+
+IN_PLACE, STARTS, COMPLETES, CREATES, RAISED, NESTED = 1, 2, 4, 8, 16, 32
+"""Bits of ``flags``: a buffer was MPI_IN_PLACE; a request was started; requests were completed; a
+communicator was created; the call failed; the call was made inside another recorded one."""
+
+NOBODY, PROC_NULL, ANY_SOURCE, ROOT = -1, -2, -3, -4
+"""Values of ``partner`` that are no rank. ROOT: this rank is the root, of an intercommunicator."""
+
+ANY_TAG = -1
+"""Value of ``tag`` for any, and for calls without one."""
+
+WORLD, SELF, UNKNOWN = 0, 1, -1
+"""Numbers of communicators. UNKNOWN: the call has none, or MPI has freed it."""
+
+NOT_READ = -1
+"""Value of ``cpu`` and ``ready`` where they were not read."""
+
+READ_AFTER_NS = 30_000
+"""The CPU time is read where the stretch since it was read or the call took longer; at the end of
+polls that are one row, not always."""
+
+EVENT = np.dtype(
+    [
+        ("call", np.uint16),
+        ("flags", np.uint16),
+        ("comm", np.int32),
+        ("stack", np.int32),
+        ("partner", np.int32),
+        ("tag", np.int32),
+        ("object", np.int64),
+        ("bytes_out", np.int64),
+        ("bytes_in", np.int64),
+        ("enter", np.int64),
+        ("leave", np.int64),
+        ("cpu", np.int64),
+        ("cpu_leave", np.int64),
+        ("ready", np.int64),
+        ("ready_leave", np.int64),
+    ]
+)
+"""A call: ``object`` is the request that it starts, or its window or file, 0 for none; times are
+ns of CLOCK_MONOTONIC; ``cpu`` is the CPU time of the thread in ns, ``ready`` the time for which
+it could run and had no core, at the begin; both also at the end, where they were read."""
+
+PART = np.dtype(
+    [
+        ("event", np.int64),
+        ("partner", np.int32),
+        ("bytes_out", np.int64),
+        ("bytes_in", np.int64),
+    ]
+)
+"""Bytes of a call by partner; ``event`` is the position of the call."""
+
+DONE = np.dtype(
+    [
+        ("event", np.int64),
+        ("request", np.int64),
+        ("source", np.int32),
+        ("tag", np.int32),
+        ("bytes_in", np.int64),
+    ]
+)
+"""A request that a call has completed; ``source`` is NOBODY where nothing was received."""
+
+MAGIC = b"bsprank\x01"
+HEAD_BYTES = 16
+"""Of a file: MAGIC, a byte that is one of the next three, and zeros."""
+RUNNING, ENDED, STOPPED = range(3)
+"""STOPPED: the disk was full, and the program went on without being recorded."""
+CHUNK_HEAD = struct.Struct("<4sIQQ")
+"""Head of a chunk: mark, kind, room in bytes, used bytes."""
+CHUNK_MARK = b"bspc"
+
+LINES, EVENTS, PARTS, DONES = range(4)
+"""Kinds of chunks."""
+
+_ROWS = {EVENTS: EVENT, PARTS: PART, DONES: DONE}
+
+Frame = tuple[str, str, int, int, bool]
+"""Of a call stack: file, qualified name of the function, its first line, the line of the call,
+and whether the file is that of a library."""
+
+
+@dataclass(frozen=True)
+class Communicator:
+    """A communicator as one rank sees it.
+
+    Communicators of different ranks are the same if the number of the parent means the same, and
+    ``ordinal``, ``members`` and ``remote`` agree; the two sides of an intercommunicator have
+    ``members`` and ``remote`` exchanged.
+    """
+
+    number: int
+    parent: int
+    """Number of the communicator that it was made from; UNKNOWN for the first two, for
+    intercommunicators, whose two sides can have different ones, and for those of another
+    thread."""
+    ordinal: int
+    """How many communicators were made from the parent before, in this rank, as far as all its
+    processes make them. Negative where not all do (Comm_create_group) and where the parent is
+    UNKNOWN: -1 minus the number of earlier ones of this parent with the same processes."""
+    kind: str
+    """world, self, intra, cart, graph, dist_graph or inter."""
+    members: tuple[int, ...]
+    """Ranks in COMM_WORLD, in the order of ranks here; -1 for a process of another world."""
+    remote: tuple[int, ...] = ()
+    """The same for the remote group of an intercommunicator."""
+    sources: tuple[int, ...] = ()
+    """Neighbours from which this rank receives, as ranks here; of a topology."""
+    destinations: tuple[int, ...] = ()
+
+
+@dataclass
+class RankFile:
+    """What a file of a rank holds."""
+
+    header: dict[str, Any]
+    """Keys: format, run (the same text for all ranks of a job; empty where the launcher has told
+    none), rank, size, host, pid, mpi (name), library (its version), thread_level, program,
+    arguments, python, mpi4py, begin (ns), recorder ("shim" or "proxies"), not_covered (list of
+    names); and, unless the rank was killed, sources (file -> SHA-256, of files that are no
+    libraries)."""
+    events: npt.NDArray[np.void]
+    parts: npt.NDArray[np.void]
+    dones: npt.NDArray[np.void]
+    comms: list[Communicator]
+    stacks: list[tuple[Frame, ...]]
+    """From the outermost function to the line that called MPI."""
+    clocks: list[tuple[int, int, int]] = field(default_factory=list)
+    """Samples (own clock in ns, what has to be added for the clock of rank 0, half the
+    round trip), at the begin and at the end."""
+    end: dict[str, Any] | None = None
+    """None: the rank was killed. Else keys: exit (ns), finalize (ns at which Finalize began, or
+    None), initialized, status (exit status, or None where it is not known), error (a sentence or
+    ""), other_threads (calls that were not recorded since other threads made them), spawned
+    (number of calls that started programs, which are not recorded)."""
+    state: int = RUNNING
+    """RUNNING, also of a rank that was killed, ENDED or STOPPED."""
+    open_call: np.void | None = None
+    """The call that had not returned when the rank ended, as a row whose ``leave`` is 0."""
+
+
+def file_name(rank: int) -> str:
+    """Return the name of the file of a rank in the folder."""
+    return f"rank-{rank:06d}.rec"
+
+
+def is_rank_file(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a file begins as one of a rank.
+
+    Raises:
+        OSError: there is no file, or it cannot be read.
+    """
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def rank_files(folder: Path) -> list[Path]:
+    """Return the files of the ranks in a folder, in the order of ranks."""
+    return sorted(path for path in folder.glob("rank-*.rec") if is_rank_file(path))
+
+
+class RankWriter:
+    """Writes the file of a rank in Python, as the shim does it in C.
+
+    Args:
+        path: the file, which is created or replaced.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb", buffering=0)
+        self._file.write(MAGIC.ljust(HEAD_BYTES, b"\0"))
+
+    def rows(self, kind: int, rows: npt.NDArray[np.void]) -> None:
+        """Write a chunk of rows of a kind."""
+        self._chunk(kind, np.ascontiguousarray(rows, _ROWS[kind]).tobytes())
+
+    def line(self, kind: str, value: object) -> None:
+        """Write one line: header, comm, stack, clock or end."""
+        self._chunk(LINES, line(kind, value))
+
+    def close(self) -> None:
+        """Mark the file as complete, and close it."""
+        self._close(ENDED)
+
+    def stop(self) -> None:
+        """Mark the file as one that could not be continued, and close it."""
+        self._close(STOPPED)
+
+    def _close(self, state: int) -> None:
+        self._file.seek(len(MAGIC))
+        self._file.write(bytes([state]))
+        self._file.close()
+
+    def _chunk(self, kind: int, data: bytes) -> None:
+        if data:
+            self._file.write(CHUNK_HEAD.pack(CHUNK_MARK, kind, len(data), len(data)) + data)
+
+
+def line(kind: str, value: object) -> bytes:
+    """Return the line of a chunk of the kind LINES."""
+    return json.dumps([kind, value], separators=(",", ":")).encode() + b"\n"
+
+
+def read_rank(path: str | os.PathLike[str]) -> RankFile:
+    """Read the file of a rank, also while it is written, or when its rank was killed.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no file of a rank.
+    """
+    data = Path(path).read_bytes()
+    if not data.startswith(MAGIC):
+        raise ValueError(f"{path} is no file of a recorded rank")
+    found: dict[int, list[bytes]] = {kind: [] for kind in (LINES, *_ROWS)}
+    for kind, content in _chunks(data):
+        found[kind].append(content)
+    events, parts, dones = (_rows(found[kind], _ROWS[kind]) for kind in (EVENTS, PARTS, DONES))
+    opened = events[-1] if len(events) and not events["leave"][-1] else None
+    complete = len(events) - (opened is not None)
+    result = RankFile({}, events[:complete], parts, dones, [], [], open_call=opened)
+    result.state = data[len(MAGIC)] if len(data) > len(MAGIC) else RUNNING
+    result.parts = parts[parts["event"] < complete]
+    result.dones = dones[dones["event"] < complete]
+    for name, value in _lines(found[LINES]):
+        _take(result, name, value)
+    return result
+
+
+def _chunks(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield kind and content of the chunks that are there."""
+    at = HEAD_BYTES
+    while at + CHUNK_HEAD.size <= len(data):
+        mark, kind, room, used = CHUNK_HEAD.unpack_from(data, at)
+        if mark != CHUNK_MARK or kind not in (LINES, *_ROWS) or used > room:
+            return
+        at += CHUNK_HEAD.size
+        yield kind, data[at : at + used]
+        at += room
+
+
+def _rows(chunks: list[bytes], row: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    whole = [chunk[: len(chunk) - len(chunk) % row.itemsize] for chunk in chunks]
+    return np.frombuffer(b"".join(whole), row)
+
+
+def _lines(chunks: list[bytes]) -> Iterator[tuple[str, Any]]:
+    for text in b"".join(chunks).split(b"\n"):
+        try:
+            name, value = json.loads(text)
+        except ValueError:  # the rank was killed while it wrote this
+            continue
+        yield name, value
+
+
+def _take(result: RankFile, name: str, value: Any) -> None:
+    """Add what a line says."""
+    match name:
+        case "header":
+            result.header.update(value)
+        case "comm":
+            lists = {key: tuple(each) for key, each in value.items() if isinstance(each, list)}
+            result.comms.append(Communicator(**{**value, **lists}))
+        case "stack":
+            number, frames = value
+            missing = number + 1 - len(result.stacks)
+            result.stacks.extend(() for _ in range(missing))
+            result.stacks[number] = tuple(tuple(frame) for frame in frames)
+        case "clock":
+            result.clocks.append(tuple(value))
+        case "sources":
+            result.header["sources"] = value
+        case "end":
+            result.end = value

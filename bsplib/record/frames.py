@@ -1,0 +1,183 @@
+"""Names the Python call stacks from which MPI is called.
+
+The shim recognises a call stack by itself and asks :class:`Stacks` only about one that it has not
+met. For this it has to find the frames of the running thread in the memory of the interpreter; how
+far these are from what it knows differs by version of Python. :func:`offsets` knows the distances
+of the versions of which they are known, and uses them only if they lead to the frames that
+Python itself tells.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType
+
+from bsplib.record.program import run_program
+
+_WORD = 8
+_OF_FRAME = 24
+"""Where a frame object has the address of its frame, in all versions that bsplib supports."""
+
+_STATE_HAS_CFRAME = (56, {(3, 11): (8, 48, 56), (3, 12): (0, 8, 56)})
+"""Python 3.11 and 3.12: where the state of a thread has the address of a structure; in it the
+address of the frame; in a frame those of the previous one and of the current instruction."""
+_STATE_HAS_FRAME = (8, 56)
+"""Since 3.13: the last two; the state of a thread has the address of the frame itself."""
+
+UNKNOWN_OFFSETS = (-1, 0, 0, 0, 0)
+"""The shim then asks Python about each call."""
+
+_LEFT_OUT = ("runpy.py", "<frozen runpy>", "<frozen importlib._bootstrap>")
+
+
+_at = ctypes.c_uint64.from_address
+"""Reads memory. It is no function of Python, which would be the running frame itself."""
+
+
+def thread_state() -> Callable[[], int]:
+    """Return Python's function that finds the state of the running thread, without its lock."""
+    function = ctypes.CDLL(None).PyGILState_GetThisThreadState
+    function.restype = ctypes.c_void_p
+    function.argtypes = []
+    return function
+
+
+def offsets() -> tuple[int, int, int, int, int]:
+    """Return where the frames are: for the shim's structure ``python``, in its order."""
+    if sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
+        return UNKNOWN_OFFSETS
+    found = _expected()
+    try:
+        return found if found and _lead_to_frames(found) else UNKNOWN_OFFSETS
+    except (AttributeError, ValueError):
+        return UNKNOWN_OFFSETS
+
+
+def _expected() -> tuple[int, int, int, int, int] | None:
+    """Return what holds for this version of Python, as far as it is known."""
+    state, by_version = _STATE_HAS_CFRAME
+    version = sys.version_info[:2]
+    if version in by_version:
+        return (state, by_version[version][0], 0, *by_version[version][1:])
+    if version not in ((3, 13), (3, 14)):
+        return None
+    mine = _at(id(sys._getframe()) + _OF_FRAME).value  # the caller's would do as well
+    address = thread_state()()
+    for at in range(3 * _WORD, 20 * _WORD, _WORD):
+        if _at(address + at).value == mine:
+            return (at, 0, 1, *_STATE_HAS_FRAME)
+    return None
+
+
+def _lead_to_frames(found: tuple[int, int, int, int, int]) -> bool:
+    """Tell whether the offsets lead to this frame and to those that called it."""
+    state, in_structure, by_frame, previous, instruction = found
+    at = _at(thread_state()() + state).value
+    if not by_frame:
+        at = _at(at + in_structure).value
+    frame: FrameType | None = sys._getframe()
+    for _ in range(3):
+        if frame is None or at != _at(id(frame) + _OF_FRAME).value:
+            return False
+        code = id(frame.f_code)
+        if not code < _at(at + instruction).value < code + sys.getsizeof(frame.f_code):
+            return False
+        at, frame = _at(at + previous).value, frame.f_back
+    return True
+
+
+class Stacks:
+    """Numbers call stacks, and writes each new one.
+
+    Args:
+        write: writes the number of a stack and its frames, from the outermost to the innermost.
+    """
+
+    def __init__(self, write: Callable[[int, list[tuple[str, str, int, int, bool]]], None]) -> None:
+        self._write = write
+        self._numbers: dict[tuple[tuple[CodeType, int], ...], int] = {}
+        self._hidden: dict[str, bool] = {}
+        self.files: set[str] = set()
+        """Of the frames that are no library's."""
+
+    def number(self) -> int:
+        """Return the number of the stack of the function that called this one.
+
+        -1 if there is nothing of the program on it, and after an error: the program goes on.
+        """
+        try:
+            return self._number(sys._getframe(1))  # what this is about
+        except Exception:  # noqa: BLE001  # the program goes on without a line
+            return -1
+
+    def _number(self, frame: FrameType | None) -> int:
+        found: list[FrameType] = []
+        while frame is not None and frame.f_code.co_filename != _START:
+            if not self._is_hidden(frame.f_code.co_filename):
+                found.append(frame)
+            frame = frame.f_back
+        key = tuple((each.f_code, each.f_lasti) for each in found)
+        if not key:
+            return -1
+        known = self._numbers.get(key)
+        if known is None:
+            # The key keeps the code, so that no other code can have its address.
+            known = self._numbers[key] = len(self._numbers)
+            self._write(known, [self._described(each) for each in reversed(found)])
+        return known
+
+    def _described(self, frame: FrameType) -> tuple[str, str, int, int, bool]:
+        code = frame.f_code
+        library = is_library(code.co_filename)
+        if not library:
+            self.files.add(code.co_filename)
+        line = frame.f_lineno or code.co_firstlineno
+        return code.co_filename, code.co_qualname, code.co_firstlineno, line, library
+
+    def _is_hidden(self, file: str) -> bool:
+        hidden = self._hidden.get(file)
+        if hidden is None:
+            folder, name = os.path.split(file)
+            hidden = self._hidden[file] = (
+                name in _LEFT_OUT
+                or file.startswith("<frozen importlib")
+                or folder == _OWN
+                or f"{os.sep}mpi4py{os.sep}" in file
+            )
+        return hidden
+
+
+_START = run_program.__code__.co_filename
+"""What lies outside of this module is no part of the program."""
+_OWN = os.path.dirname(os.path.abspath(__file__))
+_LIBRARIES = tuple(
+    {
+        os.path.dirname(os.path.abspath(os.__file__)) + os.sep,
+        os.path.join(sys.prefix, "lib") + os.sep,
+    }
+)
+
+
+def is_library(file: str) -> bool:
+    """Tell whether a file is one of the standard library or of an installed package."""
+    return (
+        file.startswith(("<frozen", *_LIBRARIES))
+        or f"{os.sep}site-packages{os.sep}" in file
+        or f"{os.sep}dist-packages{os.sep}" in file
+    )
+
+
+def hashes(files: set[str]) -> dict[str, str]:
+    """Return the SHA-256 of the files of the program that can be read."""
+    found = {}
+    for path in sorted(files):
+        try:
+            with open(path, "rb") as file:
+                found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        except (OSError, ValueError):
+            continue
+    return found

@@ -1,0 +1,418 @@
+"""Makes the run of a trace of the calls of all processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.backends.members import as_members
+from bsplib.record.events import READ_AFTER_NS
+from bsplib.record.joining.calls import BASE, FIRST_COLLECTIVE, Role
+from bsplib.record.joining.collectives import Collectives, gathered
+from bsplib.record.joining.description import described
+from bsplib.record.joining.figures import cpu_at, ready_at
+from bsplib.record.joining.messages import Messages, matched
+from bsplib.record.joining.numbering import distinct_numbers
+from bsplib.record.joining.ranks import NO_PROCESS, Calls, Ints
+from bsplib.record.joining.steps import ALL, MESSAGES, Ends, ends_of_messages, found_ends
+from bsplib.record.joining.volumes import flows
+from bsplib.record.joining.waiting import Stretches, Waits, blamed, waits_at
+from bsplib.recording.records import (
+    FROM_SYSTEM,
+    NOT_MEASURED,
+    RECORD,
+    TRAFFIC,
+    WAIT,
+    Direction,
+    Frame,
+    GroupInfo,
+    Run,
+    Stack,
+    root_group,
+)
+from bsplib.sync_kinds import Kind
+
+_POLLED = 3
+"""So many rows of probes and polls before a receive are taken as a part of it."""
+_BY_PARTNER = frozenset({"Alltoallv", "Alltoallw"})
+_NO_FAMILY = (-2, -2)
+
+
+def assembled(calls: Calls) -> Run:
+    """Return the run of a program by the calls of its processes."""
+    messages, collectives = matched(calls), gathered(calls)
+    ends = found_ends(calls, messages, collectives)
+    laid = _Laid(calls, ends)
+    waits = waits_at(calls, ends, messages, collectives, laid.arrive[laid.of_end])
+    stretches = laid.stretches(waits)
+    groups, group_of = _groups(calls, ends)
+    records = _records(laid, stretches, group_of)
+    traffic, own = _Traffic(calls, ends, laid).rows(messages, collectives)
+    records["self_bytes"], records["self_messages"] = own
+    record, behind = blamed(stretches)
+    stacks, records["stack"] = _stacks(laid)
+    return described(
+        calls,
+        Run(
+            calls.nprocs,
+            groups,
+            stacks,
+            records,
+            traffic,
+            waits=np.rec.fromarrays([record, behind], WAIT).view(np.ndarray),
+        ),
+    )
+
+
+# -- the times of stretches -----------------------------------------------------------------------
+
+
+class _Laid:
+    """The stretches of all processes, each up to the call that ends it or to the end."""
+
+    def __init__(self, calls: Calls, ends: Ends) -> None:
+        self.calls = calls
+        self.ends = ends
+        there = np.zeros(calls.nprocs, np.int64)
+        there[list(calls.ranks)] = 1
+        self.first: Ints = ends.first + np.append(0, np.cumsum(there))
+        """Position of the first stretch of each process, and the number of all."""
+        count = int(self.first[-1])
+        self.of_end: Ints = np.arange(len(ends.call)) + (np.cumsum(there) - 1)[ends.pid]
+        """The stretch of each end."""
+        self.last: Ints = np.where(there == 1, self.first[1:] - 1, -1)
+        """The last stretch of each process; -1 for one that is absent."""
+        self.pid = np.repeat(np.arange(calls.nprocs), np.diff(self.first))
+        self.call = np.zeros(count, np.int64)
+        """The call that ends each; for a last one the call after all of its process."""
+        self.call[self.of_end] = ends.call
+        last = self.last[there == 1]
+        self.call[last] = calls.first[1:][there == 1]
+        self.end = np.zeros(count, np.int64)
+        self.end[self.of_end] = calls.leave[ends.call]
+        self.end[last] = [rank.until for _, rank in sorted(calls.ranks.items())]
+        self.is_last = np.zeros(count, bool)
+        self.is_last[last] = True
+        self.start = np.append(0, self.end[:-1])
+        begins = self.first[:-1][there == 1]
+        self.start[begins] = [rank.ready for _, rank in sorted(calls.ranks.items())]
+        self.after = np.append(0, self.call[:-1] + 1)
+        """The first call in each."""
+        self.after[begins] = calls.first[:-1][there == 1]
+        self.begin_of_end = self._begins()
+        """The call with which the process began to wait at the end."""
+        self.arrive = self.end.copy()
+        inside = ~self.is_last
+        self.arrive[inside] = calls.enter[self.begin_of_end[inside]]
+
+    def _begins(self) -> Ints:
+        """Step back over probes and polls before the calls that end stretches."""
+        calls, begins = self.calls, self.call.copy()
+        waits = np.isin(calls.role, [Role.PROBE, Role.POLL, Role.COMPLETE])
+        for _ in range(_POLLED):
+            before = begins - 1
+            rows = np.flatnonzero(~self.is_last & (before >= self.after))
+            rows = rows[waits[before[rows]]]
+            gap = calls.enter[begins[rows]] - calls.leave[before[rows]]
+            near = (gap <= READ_AFTER_NS) | (calls.role[before[rows]] == Role.PROBE)
+            begins[rows[near]] -= 1
+        return begins
+
+    def stretches(self, waits: Waits) -> Stretches:
+        """Return the stretches with the waits at their ends."""
+        released, culprit = self.arrive.copy(), self.pid.copy()
+        released[self.of_end] = np.maximum(waits.until, released[self.of_end])
+        culprit[self.of_end] = waits.culprit
+        return Stretches(self.first, self.start, self.arrive, released, self.end, culprit)
+
+    def ends_of(self, ends: Ints, pid: Ints) -> Ints:
+        """Return the stretches of some ends; of -1 the last stretch of the process."""
+        return np.where(
+            ends >= 0, self.of_end[ends.clip(min=0)] if len(self.of_end) else -1, self.last[pid]
+        )
+
+
+# -- groups ---------------------------------------------------------------------------------------
+
+
+class _GroupsOfEnds(NamedTuple):
+    """The group and the superstep in it of each end, and of the last stretches."""
+
+    group: Ints
+    superstep: Ints
+    last: Ints
+    """By pid the number of the superstep of the last stretch."""
+
+
+def _groups(calls: Calls, ends: Ends) -> tuple[tuple[GroupInfo, ...], _GroupsOfEnds]:
+    """Return the groups of the run, and to which one each end belongs."""
+    last = _last_numbers(calls, ends)
+    if ends.roots == 0 and (ends.processes == MESSAGES).all():
+        after = int(ends.level.max(initial=-1)) + 1
+        every = _GroupsOfEnds(np.zeros_like(ends.level), ends.level, np.full(calls.nprocs, after))
+        return (root_group(calls.nprocs),), every
+    inside = np.flatnonzero(ends.processes != ALL)
+    keys = np.stack([ends.processes[inside], ends.superstep[inside]])
+    numbers = distinct_numbers(keys)
+    distinct = np.zeros((2, int(numbers.max(initial=-1)) + 1), np.int64)
+    distinct[:, numbers] = keys  # by superstep, then by set
+    groups = [root_group(calls.nprocs)]
+    ordinals: dict[tuple[int, tuple[int, int]], int] = {}
+    within: dict[int, int] = {}
+    for which, superstep in distinct.T.tolist():
+        family = _NO_FAMILY if which == MESSAGES else ends.families[which]
+        ordinal = ordinals.setdefault((superstep, family), len(ordinals))
+        index = within[ordinal] = within.get(ordinal, -1) + 1
+        members = ends.sets[ALL if which == MESSAGES else which]
+        groups.append(GroupInfo(0, superstep, ordinal, index, as_members(members)))
+    group, number = np.zeros(len(ends.call), np.int64), ends.superstep.copy()
+    group[inside], number[inside] = numbers + 1, ends.level[inside]
+    return tuple(groups), _GroupsOfEnds(group, number, last)
+
+
+def _last_numbers(calls: Calls, ends: Ends) -> Ints:
+    """Return the number of the superstep after the last one that each process ended."""
+    last = np.zeros(calls.nprocs, np.int64)
+    roots = ends.processes == ALL
+    np.maximum.at(last, ends.pid[roots], ends.superstep[roots] + 1)
+    return last
+
+
+# -- records --------------------------------------------------------------------------------------
+
+
+def _records(laid: _Laid, stretches: Stretches, groups: _GroupsOfEnds) -> NDArray[np.void]:
+    """Return a record for each stretch."""
+    calls, ends = laid.calls, laid.ends
+    records = np.zeros(len(laid.pid), RECORD)
+    for name in FROM_SYSTEM:
+        records[name] = NOT_MEASURED
+    records["pid"] = laid.pid
+    records["group"][laid.of_end] = groups.group
+    records["superstep"][laid.of_end] = groups.superstep
+    records["superstep"][laid.is_last] = groups.last[laid.pid[laid.is_last]]
+    records["kind"] = Kind.END
+    barrier = calls.role[_collective_calls(calls, ends)] == Role.ALL
+    records["kind"][laid.of_end] = np.where(barrier, Kind.SYNC, Kind.OBLSYNC)
+    records["start"] = stretches.start
+    records["arrive"], records["released"] = stretches.arrive, stretches.released
+    records["end"] = stretches.end
+    spent = _of_calls(laid, calls.leave - calls.enter)
+    records["comm_calls"] = np.minimum(spent, stretches.arrive - stretches.start)
+    _add_figures(records, laid)
+    _put_inside(records, laid, groups)
+    return records
+
+
+def _collective_calls(calls: Calls, ends: Ends) -> Ints:
+    """Return a call for each end whose role tells how it ends: of a collective one of its calls."""
+    found = ends.call.copy()
+    begun = np.flatnonzero(calls.role >= FIRST_COLLECTIVE)
+    done = calls.origin >= 0
+    of_end = np.full(len(calls.role), -1, np.int64)
+    of_end[calls.dones["event"][done]] = calls.origin[done]
+    of_end[of_end >= 0] = np.where(calls.role[of_end] >= FIRST_COLLECTIVE, of_end, -1)[of_end >= 0]
+    of_end[begun] = begun
+    collective = (ends.collective >= 0) & (of_end[ends.call] >= 0)
+    found[collective] = of_end[ends.call[collective]]
+    return found
+
+
+def _of_calls(laid: _Laid, amount: NDArray[Any]) -> NDArray[Any]:
+    """Sum up an amount of the calls inside each stretch, without files, begin and end."""
+    calls = laid.calls
+    counted = ~np.isin(calls.role, [Role.FILE, Role.INIT, Role.FINALIZE])
+    sums = np.append(0, np.cumsum(np.where(counted, amount, 0)))
+    inside: NDArray[Any] = sums[laid.begin_of_end] - sums[laid.after]
+    return inside
+
+
+def _add_figures(records: NDArray[np.void], laid: _Laid) -> None:
+    """Add the CPU time and the time without a core of both parts of the records."""
+    calls = laid.calls
+    for kind, reading in (("cpu", cpu_at), ("ready", ready_at)):
+        for pid in calls.ranks:
+            rows = slice(laid.first[pid], laid.first[pid + 1])
+            mine = slice(calls.first[pid], calls.first[pid + 1])
+            moments = (laid.start[rows], laid.arrive[rows], laid.end[rows])
+            at = [reading(calls, pid, each) for each in moments]
+            within = [reading(calls, pid, each[mine]) for each in (calls.enter, calls.leave)]
+            if any(each is None for each in (*at, *within)):
+                continue
+            spent = np.zeros(len(calls.role))
+            spent[mine] = within[1] - within[0]  # type: ignore[operator]  # none is None
+            in_calls = _of_calls(laid, spent)[rows]
+            records[f"comp_{kind}"][rows] = np.rint(at[1] - at[0] - in_calls).clip(min=0)  # type: ignore[operator]
+            records[f"comm_{kind}"][rows] = np.rint(in_calls + at[2] - at[1]).clip(min=0)  # type: ignore[operator]
+    computed = records["arrive"] - records["start"] - records["comm_calls"]
+    communicated = records["comm_calls"] + records["end"] - records["arrive"]
+    for part, elapsed in (("comp", computed), ("comm", communicated)):
+        cpu = records[f"{part}_cpu"] = np.minimum(records[f"{part}_cpu"], elapsed)
+        left = elapsed - cpu.clip(min=0)
+        records[f"{part}_ready"] = np.minimum(records[f"{part}_ready"], left)
+
+
+def _put_inside(records: NDArray[np.void], laid: _Laid, groups: _GroupsOfEnds) -> None:
+    """Let the records of the root group begin where the one before them ended.
+
+    What lies between, in sub-groups, is a part of them.
+    """
+    if not groups.group.any():
+        return
+    roots = np.flatnonzero(records["group"] == 0)
+    start = np.append(0, records["end"][roots[:-1]])
+    is_first = np.diff(laid.pid[roots], prepend=-1) != 0
+    start[is_first] = laid.start[laid.first[laid.pid[roots[is_first]]]]
+    records["sub"][roots] = records["start"][roots] - start
+    records["start"][roots] = start
+
+
+def _stacks(laid: _Laid) -> tuple[tuple[Stack, ...], Ints]:
+    """Return the stacks, and that of each record; the end of a program is in its outermost call."""
+    calls = laid.calls
+    stacks = {stack: number for number, stack in enumerate(calls.stacks)}
+    of_record = np.zeros(len(laid.pid), np.int64)
+    of_record[laid.of_end] = calls.stack[laid.ends.call]
+    for pid in calls.ranks:
+        row = int(laid.last[pid])
+        before = of_record[row - 1] if row > laid.first[pid] else _first_stack(calls, pid)
+        whole = list(stacks)[before][:1] if before >= 0 else ()
+        outer = whole or _outermost(calls, pid)
+        of_record[row] = stacks.setdefault(outer, len(stacks))
+    return tuple(stacks), of_record
+
+
+def _first_stack(calls: Calls, pid: int) -> int:
+    first, stop = calls.first[pid], calls.first[pid + 1]
+    return int(calls.stack[first]) if stop > first else -1
+
+
+def _outermost(calls: Calls, pid: int) -> Stack:
+    """Return a stack for a process that made no call."""
+    return (Frame(str(calls.ranks[pid].header.get("program", "")), "<module>", 1, 1),)
+
+
+# -- traffic --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Bytes from stretches to or from partners."""
+
+    stretch: Ints
+    partner: Ints
+    size: Ints
+    messages: Ints
+    direction: Direction = Direction.OUT
+
+
+class _Traffic:
+    """Collects the bytes of all calls."""
+
+    def __init__(self, calls: Calls, ends: Ends, laid: _Laid) -> None:
+        self._calls = calls
+        self._ends = ends
+        self._laid = laid
+
+    def rows(
+        self, messages: Messages, collectives: Collectives
+    ) -> tuple[NDArray[np.void], tuple[Ints, Ints]]:
+        """Return the traffic, and bytes and messages of each stretch to the process itself."""
+        found = [
+            self._of_messages(messages),
+            self._of_collectives(collectives),
+            self._by_partner(collectives),
+            *self._of_windows(),
+        ]
+        stretch, partner, size, count, direction = (
+            np.concatenate(column)
+            for column in zip(
+                *(
+                    (
+                        each.stretch,
+                        each.partner,
+                        each.size,
+                        each.messages,
+                        np.full(len(each.stretch), each.direction),
+                    )
+                    for each in found
+                ),
+                strict=True,
+            )
+        )
+        kept = (stretch >= 0) & (partner != NO_PROCESS)
+        stretch, partner, size, count, direction = (
+            column[kept] for column in (stretch, partner, size, count, direction)
+        )
+        own = partner == self._laid.pid[stretch]
+        total = len(self._laid.pid)
+        to_self = tuple(
+            np.bincount(stretch[own], amount[own], total).astype(np.int64)
+            for amount in (size, count)
+        )
+        keys = np.stack([direction[~own], partner[~own], stretch[~own]])
+        number = distinct_numbers(keys)
+        rows = np.zeros(int(number.max(initial=-1)) + 1, TRAFFIC)
+        for name, values in zip(("direction", "partner", "record"), keys, strict=True):
+            rows[name][number] = values
+        np.add.at(rows["bytes"], number, size[~own])
+        np.add.at(rows["messages"], number, count[~own])
+        return rows, (to_self[0], to_self[1])
+
+    def _of_messages(self, messages: Messages) -> _Rows:
+        source, _ = ends_of_messages(self._ends, messages)
+        stretch = self._laid.ends_of(source, messages.source)
+        return _Rows(stretch, messages.target, messages.size, np.ones_like(stretch))
+
+    def _stretch_of_part(self, collectives: Collectives, parts: Ints) -> Ints:
+        """Return the stretches that parts of collectives end."""
+        end = collectives.end[parts]
+        found = np.searchsorted(self._ends.call, end.clip(min=0))
+        pid = self._calls.pid[collectives.begin[parts]]
+        return self._laid.ends_of(np.where(end >= 0, found, -1), pid)
+
+    def _of_collectives(self, collectives: Collectives) -> _Rows:
+        flow = flows(self._calls, collectives)
+        partner = self._calls.pid[collectives.begin[flow.target]]
+        stretch = self._stretch_of_part(collectives, flow.source)
+        return self._carried(_Rows(stretch, partner, flow.size, flow.messages))
+
+    def _by_partner(self, collectives: Collectives) -> _Rows:
+        """Return the bytes of collectives whose calls name them by partner."""
+        calls = self._calls
+        part_of = np.full(len(calls.role) + 1, -1, np.int64)
+        part_of[collectives.begin] = np.arange(len(collectives.begin))
+        rows = calls.parts[calls.parts["bytes_out"] > 0]
+        named = np.array([name in _BY_PARTNER for name in BASE])[calls.call[rows["event"]]]
+        named |= calls.role[rows["event"]] == Role.NEIGHBOURS
+        rows = rows[named & (part_of[rows["event"]] >= 0)]
+        stretch = self._stretch_of_part(collectives, part_of[rows["event"]])
+        partner = rows["partner"].astype(np.int64)
+        return self._carried(_Rows(stretch, partner, rows["bytes_out"], np.ones_like(stretch)))
+
+    def _of_windows(self) -> list[_Rows]:
+        """Return what was put and got, at the end of the stretch in which that was called."""
+        calls, found = self._calls, []
+        for direction, roles, size in (
+            (Direction.OUT, [Role.PUT, Role.GET_AND_PUT], calls.out),
+            (Direction.IN, [Role.GET, Role.GET_AND_PUT], calls.into),
+        ):
+            at = np.flatnonzero(np.isin(calls.role, roles))
+            stretch = self._laid.ends_of(self._ends.after(at, calls.pid[at]), calls.pid[at])
+            rows = _Rows(stretch, calls.partner[at], size[at], np.ones_like(at), direction)
+            found.append(self._carried(rows))
+        return found
+
+    def _carried(self, rows: _Rows) -> _Rows:
+        """Move rows whose partner is not in the group of their stretch to one where it is."""
+        stretch = rows.stretch.copy()
+        of_end = np.full(len(self._laid.pid), ALL, np.int64)
+        of_end[self._laid.of_end] = self._ends.processes
+        of_all = np.flatnonzero(of_end <= ALL)
+        for row in np.flatnonzero((stretch >= 0) & (of_end[stretch] > ALL)).tolist():
+            if rows.partner[row] not in self._ends.sets[int(of_end[stretch[row]])]:
+                stretch[row] = of_all[np.searchsorted(of_all, stretch[row])]
+        return _Rows(stretch, rows.partner, rows.size, rows.messages, rows.direction)

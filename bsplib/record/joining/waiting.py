@@ -1,0 +1,172 @@
+"""How long processes waited at the ends of their stretches, and for whom in the end.
+
+A process that waits for a message waits until that is sent (*late sender*), and one
+that sends may wait until the receive is posted (*late receiver*); what is left of the call is
+transfer. In a collective it waits by the rules of :mod:`bsplib.record.joining.collectives`.
+
+The process that came late may have waited itself, for a third one. So a wait is followed: the one
+to blame is the stretch of the late process that takes most of the wait, and if that
+stretch is itself a wait for most of this time, whoever that one was for.
+
+Source: late sender and late receiver as in Scalasca (Geimer et al. 2010, The Scalasca
+performance toolset architecture); who is to blame as in its search for root causes (Boehme et al.
+2010, Identifying the root causes of wait states in large-scale parallel applications).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from bsplib.record.joining.calls import Role
+from bsplib.record.joining.collectives import Collectives
+from bsplib.record.joining.messages import Messages
+from bsplib.record.joining.ranks import Calls, Ints
+from bsplib.record.joining.steps import Ends
+
+_LONGEST_CHAIN = 1000
+"""A wait is followed through at most so many processes."""
+_HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Until when each end of a stretch was waited, and for which process."""
+
+    until: Ints
+    culprit: Ints
+    """Pid; the process itself where it did not wait."""
+
+
+def waits_at(
+    calls: Calls, ends: Ends, messages: Messages, collectives: Collectives, arrive: Ints
+) -> Waits:
+    """Return how long processes wait at the ends of their stretches.
+
+    Args:
+        calls: all calls.
+        ends: where stretches end.
+        messages: all messages.
+        collectives: all collectives.
+        arrive: when the process began to wait at each end.
+    """
+    latest = _Latest(arrive, ends.pid)
+    rows = np.flatnonzero(collectives.end >= 0)
+    at = np.searchsorted(ends.call, collectives.end[rows])
+    latest.add(at, collectives.until[rows], collectives.culprit[rows])
+    apart = messages.source != messages.target
+    late = np.flatnonzero(apart & (messages.arrival >= 0))
+    at = np.searchsorted(ends.call, messages.arrival[late])
+    latest.add(at, calls.enter[messages.send[late]], messages.source[late])
+    _add_late_receivers(calls, ends, messages, latest)
+    leave = calls.leave[ends.call]
+    return Waits(np.minimum(latest.until, leave), latest.culprit)
+
+
+class _Latest:
+    """The latest moment for which each end waits."""
+
+    def __init__(self, arrive: Ints, pid: Ints) -> None:
+        self.until = arrive.copy()
+        self.culprit = pid.copy()
+
+    def add(self, at: Ints, until: Ints, culprit: Ints) -> None:
+        """Let some ends wait for a process until a moment, if that is later."""
+        order = np.argsort(until, kind="stable")
+        at, until, culprit = at[order], until[order], culprit[order]
+        later = until > self.until[at]
+        # Of several of one end the last one is kept, which is the latest.
+        self.until[at[later]] = until[later]
+        self.culprit[at[later]] = culprit[later]
+
+
+def _add_late_receivers(calls: Calls, ends: Ends, messages: Messages, latest: _Latest) -> None:
+    """Let senders wait for receives that were posted while they sent.
+
+    Where a call also receives, and waited for that, the send has not delayed it.
+    """
+    done = _completions(calls, messages.send)
+    rows = np.flatnonzero((done >= 0) & (messages.post >= 0) & (messages.source != messages.target))
+    at = np.searchsorted(ends.call, done[rows]).clip(max=max(len(ends.call) - 1, 0))
+    posted = calls.enter[messages.post[rows]]
+    if len(rows) == 0:
+        return
+    here = (ends.call[at] == done[rows]) & (posted < calls.leave[done[rows]])
+    here &= latest.culprit[at] == ends.pid[at]
+    latest.add(at[here], posted[here], messages.target[rows[here]])
+
+
+def _completions(calls: Calls, send: Ints) -> Ints:
+    """Return the calls in which sends were complete; -1 where none is known."""
+    completed = np.full(len(calls.role), -1, np.int64)
+    known = calls.origin >= 0
+    completed[calls.origin[known]] = calls.dones["event"][known]
+    at_once = np.isin(calls.role[send], [Role.SEND, Role.BOTH])
+    return np.where(at_once, send, completed[send])
+
+
+# -- who is to blame ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """The stretches of all processes, by pid and time; one element for each."""
+
+    first: Ints
+    """Position of the first one of each process, and the number of all."""
+    start: Ints
+    arrive: Ints
+    released: Ints
+    end: Ints
+    culprit: Ints
+
+
+def blamed(stretches: Stretches) -> tuple[Ints, Ints]:
+    """Return the stretches that waited, and for each the one to blame."""
+    rows = np.flatnonzero(stretches.released > stretches.arrive)
+    search = _BlameSearch(stretches)
+    found = np.array([search.blamed(row) for row in rows.tolist()], np.int64)
+    known = found != rows if len(rows) else np.zeros(0, bool)
+    return rows[known], found[known]
+
+
+class _BlameSearch:
+    """Follows waits from process to process."""
+
+    def __init__(self, stretches: Stretches) -> None:
+        self._first = stretches.first.tolist()
+        self._start = stretches.start.tolist()
+        self._arrive = stretches.arrive.tolist()
+        self._released = stretches.released.tolist()
+        self._end = stretches.end.tolist()
+        self._culprit = stretches.culprit.tolist()
+
+    def blamed(self, row: int) -> int:
+        """Return the stretch that is to blame for the wait of another one, or that one itself."""
+        begin, until, pid = self._arrive[row], self._released[row], self._culprit[row]
+        found = row
+        for _ in range(_LONGEST_CHAIN):
+            late = self._longest(pid, begin, until)
+            if late is None:
+                return found
+            found = late
+            lasted = min(until, self._end[late]) - max(begin, self._start[late])
+            low, high = max(begin, self._arrive[late]), min(until, self._released[late])
+            if high - low <= _HALF * lasted:
+                return found
+            begin, until, pid = low, high, self._culprit[late]
+        return found
+
+    def _longest(self, pid: int, begin: int, until: int) -> int | None:
+        """Return the stretch of a process that takes most of a range of time."""
+        first, stop = self._first[pid], self._first[pid + 1]
+        at = max(bisect_right(self._start, begin, first, stop) - 1, first)
+        longest, most = None, 0
+        while at < stop and self._start[at] < until:
+            lasted = min(until, self._end[at]) - max(begin, self._start[at])
+            if lasted > most:
+                longest, most = at, lasted
+            at += 1
+        return longest

@@ -1,0 +1,68 @@
+"""Runs a program as ``python prog.py`` and ``python -m module`` do.
+
+The program has a fresh ``__main__``, its own ``sys.argv`` and ``sys.path[0]``, and its errors show
+its own frames only. Nothing of how it ends is changed: an exception, ``sys.exit`` and Ctrl-C leave
+this module as they leave the program.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from importlib.machinery import SourceFileLoader
+from types import ModuleType, TracebackType
+
+
+def run_program(program: str, arguments: list[str], *, is_module: bool) -> None:
+    """Run a script, a folder or archive with a ``__main__``, or a module.
+
+    Raises:
+        BaseException: what the program raises.
+    """
+    main = ModuleType("__main__")
+    main.__builtins__ = sys.modules["builtins"]  # type: ignore[attr-defined]
+    sys.modules["__main__"] = main
+    sys.argv[:] = [program, *arguments]
+    try:
+        if is_module:
+            sys.path[0] = os.getcwd()
+            runpy._run_module_as_main(program)  # type: ignore[attr-defined]  # as python -m
+        elif os.path.isfile(program) and not program.endswith((".zip", ".pyz", ".pyc")):
+            if not sys.flags.safe_path:
+                sys.path[0] = os.path.dirname(os.path.realpath(program))
+            _run_script(program, main)
+        else:
+            runpy.run_path(program, run_name="__main__")
+    except BaseException:
+        _show_only_the_program()
+        raise
+
+
+def _run_script(program: str, main: ModuleType) -> None:
+    path = os.path.abspath(program)
+    main.__file__ = path
+    main.__loader__ = SourceFileLoader("__main__", path)
+    main.__spec__ = None
+    main.__cached__ = None  # type: ignore[attr-defined]
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    exec(code, main.__dict__)
+
+
+def _show_only_the_program() -> None:
+    """Let the report of an exception begin with the frames of the program."""
+    hook = sys.excepthook
+    own = {__file__, runpy.__file__, "<frozen runpy>"}
+
+    def shown(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
+        sys.excepthook = hook
+        first = trace
+        while first is not None and first.tb_frame.f_code.co_filename != __file__:
+            first = first.tb_next
+        while first is not None and first.tb_frame.f_code.co_filename in own:
+            first = first.tb_next
+        value.__traceback__ = first or trace
+        hook(kind, value, value.__traceback__)
+
+    sys.excepthook = shown

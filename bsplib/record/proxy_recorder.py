@@ -1,0 +1,225 @@
+"""Lets a program be recorded by :mod:`bsplib.record.proxies`, where the shim cannot be compiled.
+
+``mpi4py.MPI`` is imported when the program imports it, with the options that the program has set; a
+finder of modules puts the subclasses into it before the program gets it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bsplib.record.events import ENDED, HEAD_BYTES, MAGIC, STOPPED, WORLD, file_name, rank_files
+from bsplib.record.frames import hashes
+from bsplib.record.proxies import NOT_COVERED, Proxies
+from bsplib.record.python_rows import PythonRows
+from bsplib.record.recorded_program import PATIENCE_MS, RecordedProgram, say
+
+_MODULE = "mpi4py.MPI"
+
+
+class ProxyRecorder:
+    """Records by subclasses of mpi4py's classes.
+
+    Args:
+        job: what is recorded.
+        is_first: whether this rank prints sentences, as far as the launcher tells.
+    """
+
+    def __init__(self, job: RecordedProgram, *, is_first: bool) -> None:
+        self._job, self._is_first = job, is_first
+        self._rows: PythonRows | None = None
+        self._mpi: Any = None
+        self._bytes = [0, 0]
+        self._pid = os.getpid()
+        self.status: int | None = None
+        """Exit status of the program, where it is known."""
+        sys.meta_path.insert(0, _MpiFinder(self._imported))
+        atexit.register(self._end)
+
+    # -- begin ------------------------------------------------------------------------------------
+
+    def _imported(self, module: Any) -> None:
+        """Begin when MPI is initialized, which its import does unless the program says no."""
+        self._mpi = module
+        if module.Is_initialized():
+            self._begin()
+            return
+        for name in ("Init", "Init_thread"):
+            setattr(module, name, self._beginning(getattr(module, name)))
+
+    def _beginning(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def init(*args: Any) -> Any:
+            result = function(*args)
+            self._begin()
+            return result
+
+        return init
+
+    def _begin(self) -> None:
+        mpi, folder = self._mpi, Path(self._job.folder)
+        self._rank, self._size = mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
+        try:
+            folder.mkdir(exist_ok=True)
+            rows = PythonRows(folder / file_name(self._rank), self._moved, self._full)
+        except OSError as error:
+            say(f"rank {self._rank} is not recorded, since {folder} cannot be written: {error}")
+            return
+        rows.line("header", self._header())
+        self._count_objects()
+        Proxies(mpi, rows).install()
+        self._rows = rows
+        call = rows.begin("Init", WORLD)
+        if call is not None:
+            rows.enter(call)
+            rows.leave(call)
+            rows.finish(call)
+
+    def _header(self) -> dict[str, Any]:
+        mpi = self._mpi
+        levels = {
+            mpi.THREAD_SINGLE: "single",
+            mpi.THREAD_FUNNELED: "funneled",
+            mpi.THREAD_SERIALIZED: "serialized",
+        }
+        library = mpi.Get_library_version().splitlines()[0].strip("\0 ")
+        return {
+            **self._job.header(mpi.get_vendor()[0], "proxies", NOT_COVERED),
+            "rank": self._rank,
+            "size": self._size,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "library": library,
+            "thread_level": levels.get(mpi.Query_thread(), "multiple"),
+            "begin": self._job.begin,
+        }
+
+    def _count_objects(self) -> None:
+        """Count the bytes of objects where mpi4py turns them into bytes and back."""
+        counts = self._bytes
+
+        def dumps(value: object, *options: Any, **more: Any) -> bytes:
+            data = pickle.dumps(value, *options, **more)
+            counts[0] += len(data)
+            return data
+
+        def loads(data: Any, **more: Any) -> Any:
+            counts[1] += memoryview(data).nbytes
+            return pickle.loads(data, **more)
+
+        used = self._mpi.pickle
+        used.__init__(dumps, loads, used.PROTOCOL)
+
+    def _moved(self) -> tuple[int, int]:
+        out, into = self._bytes
+        self._bytes[:] = 0, 0
+        return out, into
+
+    def _full(self, error: OSError) -> None:
+        say(f"rank {self._rank} is not recorded any further: {error.strerror}; the program goes on")
+
+    # -- end --------------------------------------------------------------------------------------
+
+    def _end(self) -> None:
+        if os.getpid() != self._pid:
+            return  # a process that the program has forked
+        rows = self._rows
+        if rows is None:
+            if self._is_first and (self._mpi is None or not self._mpi.Is_initialized()):
+                say("nothing was recorded, since the program did not call MPI")
+            return
+        rows.line("sources", hashes(rows.stacks.files))
+        end = {"exit": time.monotonic_ns(), "finalize": None, "initialized": True, "error": ""}
+        more = {"status": self.status, "other_threads": rows.other_threads, "spawned": 0}
+        rows.line("end", end | more)
+        rows.close()
+        if self._rank == 0:
+            self._join(all_are_complete=self._await_others())
+
+    def _await_others(self) -> bool:
+        """Wait shortly until the files of all ranks are complete; return whether they are."""
+        until = time.monotonic() + PATIENCE_MS / 1000
+        paths = [Path(self._job.folder, file_name(rank)) for rank in range(self._size)]
+        for path in paths:
+            while not _is_complete(path) and time.monotonic() < until:
+                time.sleep(0.002)
+        return all(map(_is_complete, paths))
+
+    def _join(self, *, all_are_complete: bool) -> None:
+        folder = Path(self._job.folder)
+        if self._job.join is None or not _succeeds(self._job.join):
+            say(self._job.how_to_join())
+            return
+        if all_are_complete:
+            for path in rank_files(folder):
+                path.unlink()
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        say(self._job.recorded)
+
+
+def _succeeds(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, stdout=sys.stderr, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def _is_complete(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return False
+    return len(head) == HEAD_BYTES and head[len(MAGIC)] in (ENDED, STOPPED)
+
+
+class _MpiFinder(MetaPathFinder):
+    """Finds ``mpi4py.MPI`` as others do, and tells when it has been imported."""
+
+    def __init__(self, imported: Callable[[Any], None]) -> None:
+        self._imported = imported
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002  # as the import system calls it
+        target: ModuleType | None = None,  # noqa: ARG002  # the same
+    ) -> ModuleSpec | None:
+        if fullname != _MODULE or self not in sys.meta_path:
+            return None
+        sys.meta_path.remove(self)  # for the search of the others, and for good
+        spec = find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _ToldLoader(spec.loader, self._imported)
+        return spec
+
+
+class _ToldLoader(Loader):
+    """Loads a module by another loader, and tells when it is there."""
+
+    def __init__(self, loader: Loader, imported: Callable[[Any], None]) -> None:
+        self._loader, self._imported = loader, imported
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        self._imported(module)

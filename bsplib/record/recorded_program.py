@@ -1,0 +1,64 @@
+"""What is recorded, where, and by which rank; known before MPI is."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+FORMAT = 1
+"""As in :mod:`bsplib.record.events`, which would load numpy."""
+
+PATIENCE_MS = 10_000
+"""How long rank 0 waits at the end for the files of the others."""
+
+_JOBS = ("PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID")
+"""Variables of the environment that are the same for all ranks of a job, and differ by job."""
+RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+
+
+def say(sentence: str) -> None:
+    """Print a sentence on the standard error."""
+    print(f"bsp record: {sentence}", file=sys.stderr, flush=True)
+
+
+def rank_of_environment() -> int:
+    """Return the rank that the launcher has told; 0 if it has told none."""
+    return next((int(os.environ[name]) for name in RANKS if os.environ.get(name, "").isdigit()), 0)
+
+
+@dataclass
+class RecordedProgram:
+    """What is recorded, and where."""
+
+    folder: str
+    """Of the files of the ranks."""
+    program: str
+    arguments: list[str]
+    join: list[str] | None
+    """Command that joins the files; None: there is none."""
+    by_hand: str
+    """The same as a user types it."""
+    recorded: str
+    """What to say when it has been done."""
+    begin: int = field(default_factory=time.monotonic_ns)
+
+    def how_to_join(self) -> str:
+        """Return a sentence for where the files were not joined."""
+        return f"{self.folder} holds what was recorded; make a trace of it by: {self.by_hand}"
+
+    def header(self, mpi: str, recorder: str, not_covered: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Return what is known before MPI is."""
+        return {
+            "format": FORMAT,
+            "run": " ".join(os.environ[name] for name in _JOBS if name in os.environ),
+            "mpi": mpi,
+            "program": self.program,
+            "arguments": self.arguments,
+            "python": sys.version.split()[0],
+            "mpi4py": sys.modules["mpi4py"].__version__,
+            "recorder": recorder,
+            "not_covered": not_covered,
+        }

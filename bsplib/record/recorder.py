@@ -1,0 +1,120 @@
+"""Lets the calls of MPI of this process be recorded, from the first to the last.
+
+The shim in C defines the functions of MPI and calls those of the library by their second names
+(PMPI). It has to come before the library wherever a symbol is looked up. Three ways were tried on
+both implementations:
+
+* ``mpi4py.profile`` and ``dlopen`` with RTLD_GLOBAL before ``mpi4py.MPI`` is imported do the same.
+  The shim stands in the scope of the whole process, which is searched before the libraries that
+  ``mpi4py.MPI`` itself needs; so is it for h5py and petsc4py. This is used.
+* LD_PRELOAD would also reach programs that are linked with MPI, but Python is not. It needs a
+  second exec, which some launchers do not survive, and children of the program inherit it.
+* Loading the library of MPI into the global scope first hides the shim.
+
+Calls inside the library of MPI, such as those of MPI-IO, also reach the shim where the library uses
+the first names; they come while another call is recorded, and are left out.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from bsplib.record import frames
+from bsplib.record.build import cache_folder, compiled_shim
+from bsplib.record.libraries import Library, NoShimError, find_library
+from bsplib.record.recorded_program import (
+    PATIENCE_MS,
+    RANKS,
+    RecordedProgram,
+    rank_of_environment,
+    say,
+)
+
+_SIZES = (
+    ("PMI_SIZE", "MPI_LOCALNRANKS"),
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+)
+
+
+def _on_one_host() -> bool:
+    """Tell whether the launcher says that all ranks are on this host."""
+    for all_ranks, of_host in _SIZES:
+        if all_ranks in os.environ and os.environ[all_ranks] == os.environ.get(of_host):
+            return True
+    return not any(name in os.environ for name in RANKS)
+
+
+class ShimRecorder:
+    """Records by the shim.
+
+    Args:
+        job: what is recorded.
+
+    Raises:
+        NoShimError: the shim is not there, and cannot be compiled.
+    """
+
+    def __init__(self, job: RecordedProgram) -> None:
+        cache = cache_folder()
+        library = find_library(cache)
+        path = compiled_shim(library, cache)
+        try:
+            self._shim = ctypes.CDLL(str(path), mode=os.RTLD_GLOBAL | os.RTLD_NOW)
+        except OSError as error:
+            raise NoShimError(f"it cannot be loaded: {error}") from None
+        self._pid = os.getpid()
+        self.status: int | None = None
+        """Exit status of the program, where it is known."""
+        self._stacks = frames.Stacks(self._write_stack)
+        self._set_up(job, library)
+
+    def _set_up(self, job: RecordedProgram, library: Library) -> None:
+        header = json.dumps(job.header(library.name, "shim"))[1:-1] + ","
+        command = None
+        if job.join is not None:
+            texts = [os.fsencode(each) for each in job.join]
+            command = (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
+        self._shim.bsp_record_setup(
+            os.fsencode(job.folder),
+            header.encode(),
+            command,
+            os.fsencode(job.by_hand),
+            os.fsencode(job.recorded),
+            ctypes.c_longlong(job.begin),
+            int(_on_one_host()),
+            PATIENCE_MS,
+        )
+        self._kept: tuple[Any, ...] = (
+            frames.thread_state(),
+            ctypes.CFUNCTYPE(ctypes.c_int)(self._stacks.number),
+            (ctypes.c_int * 5)(*frames.offsets()),
+        )
+        self._shim.bsp_record_python(*self._kept)
+        self._shim.bsp_record_closing.restype = ctypes.c_void_p
+        closing: Callable[[int | None], int] = ctypes.pythonapi.Py_AtExit
+        closing.argtypes = [ctypes.c_void_p]  # type: ignore[attr-defined]
+        # Functions of Py_AtExit are called last, the first of them after that of mpi4py, which
+        # calls MPI_Finalize.
+        closing(self._shim.bsp_record_closing())
+        atexit.register(self._python_ends)
+
+    def _write_stack(self, number: int, described: list[tuple[str, str, int, int, bool]]) -> None:
+        self._write("stack", [number, described])
+
+    def _write(self, kind: str, value: object) -> None:
+        line = json.dumps([kind, value], separators=(",", ":")).encode() + b"\n"
+        self._shim.bsp_record_line(line, ctypes.c_long(len(line)))
+
+    def _python_ends(self) -> None:
+        """Write what only Python can tell, after all functions of atexit of the program."""
+        if os.getpid() != self._pid:
+            return  # a process that the program has forked
+        if not self._shim.bsp_record_was_initialized() and rank_of_environment() == 0:
+            say("nothing was recorded, since the program did not call MPI")
+        self._write("sources", frames.hashes(self._stacks.files))
+        self._shim.bsp_record_python_ends(int(self.status is not None), self.status or 0)

@@ -1,0 +1,258 @@
+"""The calls of MPI that the shim records: their parameters, and what each adds to its row.
+
+A line is ``names | parameters | before | after``. Parameters are named by :data:`PARAMETERS`, which
+has their types; the rules are the functions of ``rules.c``, with ``c`` as the call. ``before`` is
+executed before MPI is called, and ``after`` if the call has succeeded. Two parameters
+imply rules: ``comm`` is the communicator of the row; a ``status`` that the program ignores is
+replaced by one of the recorder. ``$sns`` stands for an array of counts; ``COUNT`` and ``DISPL`` for
+int or, in the variants for large counts, for MPI_Count and MPI_Aint.
+"""
+
+from __future__ import annotations
+
+PARAMETERS = {
+    "sb": "const void *sb",
+    "sn": "COUNT sn",
+    "st": "MPI_Datatype st",
+    "sns": "const COUNT sns[]",
+    "sds": "const DISPL sds[]",
+    "sas": "const MPI_Aint sas[]",
+    "sts": "const MPI_Datatype sts[]",
+    "rb": "void *rb",
+    "rn": "COUNT rn",
+    "rt": "MPI_Datatype rt",
+    "rns": "const COUNT rns[]",
+    "rds": "const DISPL rds[]",
+    "ras": "const MPI_Aint ras[]",
+    "rts": "const MPI_Datatype rts[]",
+    "dest": "int dest",
+    "source": "int source",
+    "root": "int root",
+    "rank": "int rank",
+    "tag": "int tag",
+    "rtag": "int rtag",
+    "comm": "MPI_Comm comm",
+    "op": "MPI_Op op",
+    "status": "MPI_Status *status",
+    "req": "MPI_Request *req",
+    "request": "MPI_Request request",
+    "info": "MPI_Info info",
+    "flag": "int *flag",
+    "message": "MPI_Message *message",
+    "parts": "int parts",
+    "pn": "MPI_Count pn",
+    "low": "int low",
+    "high": "int high",
+    "list": "const int list[]",
+    "made": "MPI_Comm *made",
+    "group": "MPI_Group group",
+    "other_group": "MPI_Group other_group",
+    "text": "const char *text",
+    "key": "int key",
+    "colour": "int colour",
+    "handler": "MPI_Errhandler handler",
+    "ints": "const int ints[]",
+    "more_ints": "const int more_ints[]",
+    "weights": "const int weights[]",
+    "more_weights": "const int more_weights[]",
+    "count": "int count",
+    "degree": "int degree",
+    "reorder": "int reorder",
+    "peer": "MPI_Comm peer",
+    "freed": "MPI_Comm *freed",
+    "win": "MPI_Win win",
+    "wins": "MPI_Win *wins",
+    "base": "void *base",
+    "size": "MPI_Aint size",
+    "unit": "UNIT unit",
+    "assertion": "int assertion",
+    "lock": "int lock",
+    "disp": "MPI_Aint disp",
+    "tn": "COUNT tn",
+    "tt": "MPI_Datatype tt",
+    "cb": "const void *cb",
+    "mode": "int mode",
+    "file": "MPI_File file",
+    "files": "MPI_File *files",
+    "offset": "MPI_Offset offset",
+    "released": "COUNT *released",
+    "commands": "char *commands[]",
+    "vectors": "char ***vectors",
+    "command": "const char *command",
+    "vector": "char *vector[]",
+    "infos": "const MPI_Info infos[]",
+    "codes": "int codes[]",
+}
+
+LARGE = {"COUNT": "MPI_Count", "DISPL": "MPI_Aint", "UNIT": "MPI_Aint"}
+SMALL = {"COUNT": "int", "DISPL": "int", "UNIT": "int"}
+
+MESSAGES = """
+Send Bsend Ssend Rsend | sb sn st dest tag comm | sends(c, dest, tag, sn, st)
+Isend Ibsend Issend Irsend | sb sn st dest tag comm req | sends(c, dest, tag, sn, st) | \
+    started(c, req, NOTHING_ARRIVES)
+Send_init Bsend_init Ssend_init Rsend_init | sb sn st dest tag comm req | \
+    sends(c, dest, tag, sn, st) | prepared(c, req, CALL_Start, NOTHING_ARRIVES)
+Recv | rb rn rt source tag comm status | receives(c, source, tag) | arrived(c, status)
+Irecv | rb rn rt source tag comm req | receives(c, source, tag) | \
+    started(c, req, MESSAGE_ARRIVES)
+Recv_init | rb rn rt source tag comm req | receives(c, source, tag) | \
+    prepared(c, req, CALL_Start, MESSAGE_ARRIVES)
+Sendrecv | sb sn st dest tag rb rn rt source rtag comm status | \
+    sends(c, dest, tag, sn, st) | exchanged(c, status)
+Sendrecv_replace | rb sn st dest tag source rtag comm status | \
+    sends(c, dest, tag, sn, st) | exchanged(c, status)
+Isendrecv | sb sn st dest tag rb rn rt source rtag comm req | sends(c, dest, tag, sn, st) | \
+    started(c, req, MESSAGE_ARRIVES)
+Isendrecv_replace | rb sn st dest tag source rtag comm req | sends(c, dest, tag, sn, st) | \
+    started(c, req, MESSAGE_ARRIVES)
+Probe | source tag comm status | receives(c, source, tag) | found(c, 1, status)
+Iprobe | source tag comm flag status | receives(c, source, tag) | found(c, *flag, status)
+Mprobe | source tag comm message status | receives(c, source, tag) | \
+    found(c, 1, status); probed(c, *message)
+Improbe | source tag comm flag message status | receives(c, source, tag) | \
+    found(c, *flag, status); if (*flag) probed(c, *message)
+Mrecv | rb rn rt message status | matched(c, *message) | arrived_at_last(c, status)
+Imrecv | rb rn rt message req | matched(c, *message) | started(c, req, MESSAGE_ARRIVES)
+Psend_init | sb parts pn st dest tag comm info req | sends(c, dest, tag, parts * pn, st) | \
+    prepared(c, req, CALL_Start, NOTHING_ARRIVES)
+Precv_init | rb parts pn st source tag comm info req | receives(c, source, tag) | \
+    prepared(c, req, CALL_Start, MESSAGE_ARRIVES)
+Pready | parts request
+Pready_range | low high request
+Pready_list | count list request
+Parrived | request parts flag | | if (!*flag) polled(c)
+Buffer_detach | rb released
+"""
+
+COLLECTIVES = """
+Barrier | comm
+Bcast | rb sn st root comm | broadcasts(c, root, sn, st)
+Gather | sb sn st rb rn rt root comm | gathers(c, 1, root, sb, sn, st, rn, rt)
+Gatherv | sb sn st rb rns rds rt root comm | gathers_v(c, 1, root, sb, sn, st, $rns, rt)
+Scatter | sb sn st rb rn rt root comm | gathers(c, 0, root, rb, rn, rt, sn, st)
+Scatterv | sb sns sds st rb rn rt root comm | gathers_v(c, 0, root, rb, rn, rt, $sns, st)
+Allgather | sb sn st rb rn rt comm | allgathers(c, sb, sn, st, rn, rt)
+Allgatherv | sb sn st rb rns rds rt comm | allgathers_v(c, sb, sn, st, $rns, rt)
+Alltoall | sb sn st rb rn rt comm | all_to_all(c, sb, sn, st, rn, rt)
+Alltoallv | sb sns sds st rb rns rds rt comm | all_to_all_v(c, sb, $sns, ONE(st), $rns, ONE(rt))
+Alltoallw | sb sns sds sts rb rns rds rts comm | \
+    all_to_all_v(c, sb, $sns, EACH(sts), $rns, EACH(rts))
+Reduce | sb rb sn st op root comm | reduces(c, root, sb, sn, st)
+Allreduce | sb rb sn st op comm | combines(c, sb, sn, st)
+Reduce_scatter | sb rb rns st op comm | reduces_parts(c, sb, $rns, st)
+Reduce_scatter_block | sb rb sn st op comm | reduces_blocks(c, sb, sn, st)
+Scan | sb rb sn st op comm | combines(c, sb, sn, st)
+Exscan | sb rb sn st op comm | combines_earlier(c, sb, sn, st)
+Neighbor_allgather | sb sn st rb rn rt comm | to_neighbours(c, SAME(sn), ONE(st), 0); \
+    from_neighbours(c, SAME(rn), ONE(rt), 0)
+Neighbor_allgatherv | sb sn st rb rns rds rt comm | to_neighbours(c, SAME(sn), ONE(st), 0); \
+    from_neighbours(c, $rns, ONE(rt), 1)
+Neighbor_alltoall | sb sn st rb rn rt comm | to_neighbours(c, SAME(sn), ONE(st), 0); \
+    from_neighbours(c, SAME(rn), ONE(rt), 0)
+Neighbor_alltoallv | sb sns sds st rb rns rds rt comm | to_neighbours(c, $sns, ONE(st), 1); \
+    from_neighbours(c, $rns, ONE(rt), 1)
+Neighbor_alltoallw | sb sns sas sts rb rns ras rts comm | to_neighbours(c, $sns, EACH(sts), 1); \
+    from_neighbours(c, $rns, EACH(rts), 1)
+"""
+"""Each has a non-blocking and a persistent variant with the same rule."""
+
+COMMUNICATORS = """
+Comm_dup | comm made | | makes(c, made, BY_ALL)
+Comm_dup_with_info | comm info made | | makes(c, made, BY_ALL)
+Comm_idup | comm made req | | copies(c, made, req)
+Comm_idup_with_info | comm info made req | | copies(c, made, req)
+Comm_create | comm group made | | makes(c, made, BY_ALL)
+Comm_create_group | comm group key made | | makes(c, made, BY_SOME)
+Comm_create_from_group | group text info handler made
+Comm_split | comm colour key made | | makes(c, made, BY_ALL)
+Comm_split_type | comm colour key info made | | makes(c, made, BY_ALL)
+Cart_create | comm count ints more_ints reorder made | | makes(c, made, BY_ALL)
+Cart_sub | comm ints made | | makes(c, made, BY_ALL)
+Graph_create | comm count ints more_ints reorder made | | makes(c, made, BY_ALL)
+Dist_graph_create | comm count ints more_ints weights more_weights info reorder made | | \
+    makes(c, made, BY_ALL)
+Dist_graph_create_adjacent | comm count ints weights degree more_ints more_weights info reorder \
+    made | | makes(c, made, BY_ALL)
+Intercomm_create | comm count peer key tag made | | makes(c, made, BY_SOME)
+Intercomm_create_from_groups | group key other_group degree text info handler made
+Intercomm_merge | comm high made | | makes(c, made, BY_ALL)
+Comm_spawn | command vector count info root comm made codes | spawned() | makes(c, made, BY_SOME)
+Comm_spawn_multiple | count commands vectors ints infos root comm made codes | spawned() | \
+    makes(c, made, BY_SOME)
+Comm_accept | text info root comm made | | makes(c, made, BY_SOME)
+Comm_connect | text info root comm made | | makes(c, made, BY_SOME)
+Comm_join | key made | | makes(c, made, BY_SOME)
+Comm_free Comm_disconnect | freed | on_comm(c, *freed) | if (c->comm) c->comm->freed = 1
+"""
+
+WINDOWS = """
+Win_create | base size unit info comm wins | | opened(c, (uintptr_t)*wins, 0)
+Win_allocate Win_allocate_shared | size unit info comm base wins | | \
+    opened(c, (uintptr_t)*wins, 0)
+Win_create_dynamic | info comm wins | | opened(c, (uintptr_t)*wins, 0)
+Win_free | wins | struct held *held = on_held(c, (uintptr_t)*wins, 0) | if (held) let_go(held)
+Win_fence | assertion win | epoch_ends(c, win, -1)
+Win_lock | lock rank assertion win | on_held(c, (uintptr_t)win, 0); c->row->partner = rank
+Win_lock_all | assertion win | on_held(c, (uintptr_t)win, 0)
+Win_unlock Win_flush Win_flush_local | rank win | epoch_ends(c, win, rank)
+Win_unlock_all Win_flush_all Win_flush_local_all | win | epoch_ends(c, win, -1)
+Win_post Win_start | group assertion win | on_held(c, (uintptr_t)win, 0)
+Win_complete | win | epoch_ends(c, win, -1)
+Win_wait Win_sync | win | on_held(c, (uintptr_t)win, 0)
+Win_test | win flag | on_held(c, (uintptr_t)win, 0) | if (!*flag) polled(c)
+Put | sb sn st rank disp tn tt win | accesses(c, win, rank, volume(sn, st), 0)
+Get | rb sn st rank disp tn tt win | accesses(c, win, rank, 0, volume(sn, st))
+Accumulate | sb sn st rank disp tn tt op win | accesses(c, win, rank, volume(sn, st), 0)
+Get_accumulate | sb sn st rb rn rt rank disp tn tt op win | \
+    accesses(c, win, rank, volume(sn, st), volume(rn, rt))
+Fetch_and_op | sb rb st rank disp op win | accesses(c, win, rank, volume(1, st), volume(1, st))
+Compare_and_swap | sb cb rb st rank disp win | \
+    accesses(c, win, rank, volume(1, st), volume(1, st))
+Rput | sb sn st rank disp tn tt win req | accesses(c, win, rank, volume(sn, st), 0) | \
+    started(c, req, NOTHING_ARRIVES)
+Rget | rb sn st rank disp tn tt win req | accesses(c, win, rank, 0, volume(sn, st)) | \
+    started(c, req, NOTHING_ARRIVES)
+Raccumulate | sb sn st rank disp tn tt op win req | \
+    accesses(c, win, rank, volume(sn, st), 0) | started(c, req, NOTHING_ARRIVES)
+Rget_accumulate | sb sn st rb rn rt rank disp tn tt op win req | \
+    accesses(c, win, rank, volume(sn, st), volume(rn, rt)) | started(c, req, NOTHING_ARRIVES)
+"""
+
+_READ = "on_held(c, (uintptr_t)file, 1)"
+_AFTER = {
+    "read": "c->row->bytes_in = received(status)",
+    "write": "c->row->bytes_out = received(status)",
+}
+
+
+def _files() -> str:
+    """Return the lines of MPI-IO, which are regular."""
+    lines = [
+        "File_open | comm text mode info files | | opened(c, (uintptr_t)*files, 1)",
+        "File_close | files | struct held *held = on_held(c, (uintptr_t)*files, 1) | "
+        "if (held) let_go(held)",
+        "File_delete | text info",
+        f"File_sync | file | {_READ}",
+        f"File_set_size File_preallocate | file offset | {_READ}",
+        f"File_set_view | file offset st tt text info | {_READ}",
+    ]
+    for way, buffer in (("read", "rb"), ("write", "sb")):
+        after = _AFTER[way]
+        for place, at in (("", ""), ("_at", "offset "), ("_shared", "")):
+            for end in ("", "_all") if place != "_shared" else ("",):
+                arguments = f"file {at}{buffer} sn st"
+                lines.append(f"File_{way}{place}{end} | {arguments} status | {_READ} | {after}")
+                size = "c->row->bytes_out = volume(sn, st)" if way == "write" else ""
+                kind = "DATA_ARRIVE" if way == "read" else "NOTHING_ARRIVES"
+                before = f"{_READ}; {size}" if size else _READ
+                name = f"File_i{way}{place}{end}"
+                lines.append(f"{name} | {arguments} req | {before} | started(c, req, {kind})")
+        lines.append(f"File_{way}_ordered | file {buffer} sn st status | {_READ} | {after}")
+        for name, at in (("_all", ""), ("_at_all", "offset "), ("_ordered", "")):
+            lines.append(f"File_{way}{name}_begin | file {at}{buffer} sn st | {_READ}")
+            lines.append(f"File_{way}{name}_end | file {buffer} status | {_READ} | {after}")
+    return "\n".join(lines)
+
+
+FILES = _files()

@@ -1,0 +1,173 @@
+"""Writes the C source of the shim: the wrapper of each call, around the files beside this one.
+
+A call is wrapped only if the library of MPI has it: mpi4py finds out by the symbols which calls
+there are, and would call a wrapper of nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bsplib.record.events import CALLS
+from bsplib.record.shim import functions
+
+FOLDER = Path(__file__).parent
+ORDER = ("rows.c", "file.c", "stacks.c", "known.c", "calls.c", "rules.c", "recorder.c", "by_hand.c")
+SOURCES = ("abi.h", *ORDER, "functions.py", "generate.py")
+"""What the shim is made from, beside the names of the calls."""
+
+_HEADS = """#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+"""
+
+_MACROS = """
+#define ONE(type) ((struct types){NULL, type})
+#define EACH(several) ((struct types){several, MPI_DATATYPE_NULL})
+#define SAME(count) ((struct counts){&(MPI_Count){count}, 1})
+"""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A call of MPI: its name without MPI_, the names of its parameters, and its rules."""
+
+    name: str
+    parameters: tuple[str, ...]
+    before: str
+    after: str
+
+    @property
+    def has_large(self) -> bool:
+        """Whether there is a variant for large counts."""
+        types = " ".join(functions.PARAMETERS[each] for each in self.parameters)
+        return re.search(r"\b(COUNT|DISPL|UNIT)\b", types) is not None
+
+
+def _read(table: str) -> Iterator[Function]:
+    for line in table.strip().splitlines():
+        names, parameters, before, after = (*map(str.strip, line.split("|")), "", "")[:4]
+        for name in names.split():
+            yield Function(name, tuple(parameters.split()), before, after)
+
+
+def _variants(blocking: Function) -> Iterator[Function]:
+    """Yield a collective, its non-blocking and its persistent variant."""
+    name, parameters, before = blocking.name, blocking.parameters, blocking.before
+    started, prepared = (
+        "started(c, req, NOTHING_ARRIVES)",
+        "prepared(c, req, CALL_Start, NOTHING_ARRIVES)",
+    )
+    yield blocking
+    yield Function(f"I{name.lower()}", (*parameters, "req"), before, started)
+    yield Function(f"{name}_init", (*parameters, "info", "req"), before, prepared)
+
+
+def all_functions() -> Iterator[Function]:
+    """Yield all calls of the tables."""
+    for table in (
+        functions.MESSAGES,
+        functions.COMMUNICATORS,
+        functions.WINDOWS,
+        functions.FILES,
+    ):
+        yield from _read(table)
+    for collective in _read(functions.COLLECTIVES):
+        yield from _variants(collective)
+
+
+def _types(text: str, types: dict[str, str]) -> str:
+    for name, written in types.items():
+        text = re.sub(rf"\b{name}\b", written, text)
+    return text
+
+
+def wrapper(function: Function, *, large: bool) -> str:
+    """Return the C function that records a call."""
+    types = functions.LARGE if large else functions.SMALL
+    declared = [_types(functions.PARAMETERS[each], types) for each in function.parameters]
+    name = f"{function.name}_c" if large else function.name
+    given = ", ".join(function.parameters)
+    lines = [
+        f"int PMPI_{name}({', '.join(declared)});",
+        f"int MPI_{name}({', '.join(declared)})",
+        "{",
+    ]
+    lines += ["    struct call call, *c = &call;", f"    if (!begin(c, CALL_{function.name}))"]
+    lines += [f"        return PMPI_{name}({given});"]
+    if "status" in function.parameters:
+        lines += ["    status = status_of(c, status);"]
+    if "comm" in function.parameters:
+        lines += ["    on_comm(c, comm);"]
+    counts = rf"((struct counts){{\1, {int(large)}}})"
+    before, after = (re.sub(r"\$(\w+)", counts, text) for text in (function.before, function.after))
+    if before:
+        lines += [f"    {before};"]
+    lines += ["    enter(c);", f"    int error = PMPI_{name}({given});", "    leave(c, error);"]
+    if after:
+        lines += ["    if (error == MPI_SUCCESS) {", f"        {after};", "    }"]
+    lines += ["    finish();", "    return error;", "}"]
+    return "\n".join(lines)
+
+
+def source(names: Container[str], *, open_mpi: bool) -> str:
+    """Return the whole source.
+
+    Args:
+        names: of the functions that the library has, as ``PMPI_Send``.
+        open_mpi: whether its binary interface is that of Open MPI.
+    """
+    parts = ["#define OPEN_MPI" if open_mpi else "", _HEADS]
+    numbers = ", ".join(f"CALL_{name} = {number}" for number, name in enumerate(CALLS))
+    parts += [(FOLDER / "abi.h").read_text(encoding="utf-8"), f"enum {{ {numbers} }};"]
+    parts += [(FOLDER / name).read_text(encoding="utf-8") for name in ORDER]
+    parts += [_MACROS]
+    for function in all_functions():
+        for large in (False, True) if function.has_large else (False,):
+            name = f"PMPI_{function.name}_c" if large else f"PMPI_{function.name}"
+            if name in names:
+                parts.append(wrapper(function, large=large))
+    return "\n".join(parts) + "\n"
+
+
+def possible_names() -> list[str]:
+    """Return the names of all functions that may be wrapped, as ``PMPI_Send``."""
+    found = []
+    for function in all_functions():
+        found.append(f"PMPI_{function.name}")
+        if function.has_large:
+            found.append(f"PMPI_{function.name}_c")
+    return found
+
+
+def main(path: str, *interface: str) -> None:
+    """Print the source for a library.
+
+    Args:
+        path: of the library.
+        interface: ``open-mpi``, or nothing for MPICH.
+    """
+    library = ctypes.CDLL(path)
+    names = {name for name in possible_names() if hasattr(library, name)}
+    sys.stdout.write(source(names, open_mpi="open-mpi" in interface))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

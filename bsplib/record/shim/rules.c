@@ -1,0 +1,353 @@
+/* What each kind of call adds to its row; functions.py says which call has which rule.
+ *
+ * Arguments that MPI ignores must not be read here: counts and types at ranks that are no root, and
+ * those of a buffer that is MPI_IN_PLACE. */
+
+/* -- messages --------------------------------------------------------------------------------- */
+
+static inline void sends(struct call *c, int dest, int tag, MPI_Count n, MPI_Datatype type)
+{
+    c->row->partner = code_of(dest);
+    c->row->tag = tag;
+    c->row->bytes_out = dest == MPI_PROC_NULL ? 0 : volume(n, type);
+}
+
+static inline void receives(struct call *c, int source, int tag)
+{
+    c->row->partner = code_of(source);
+    c->row->tag = tag;
+}
+
+static inline void arrived(struct call *c, const MPI_Status *status)
+{
+    c->row->bytes_in = received(status);
+    if (c->row->partner == ANY_SOURCE || c->row->tag == MPI_ANY_TAG)
+        add_done(c, 0, code_of(status->MPI_SOURCE), status->MPI_TAG, c->row->bytes_in);
+}
+
+static void arrived_at_last(struct call *c, const MPI_Status *status)
+{
+    c->row->partner = code_of(status->MPI_SOURCE);
+    c->row->tag = status->MPI_TAG;
+    c->row->bytes_in = received(status);
+    add_done(c, 0, c->row->partner, c->row->tag, c->row->bytes_in);
+}
+
+static void exchanged(struct call *c, const MPI_Status *status)
+{
+    int source = code_of(status->MPI_SOURCE);
+    c->row->bytes_in = received(status);
+    add_part(c, c->row->partner, c->row->bytes_out, 0);
+    add_part(c, source, 0, c->row->bytes_in);
+    add_done(c, 0, source, status->MPI_TAG, c->row->bytes_in);
+}
+
+static void found(struct call *c, int flag, const MPI_Status *status)
+{
+    if (!flag)
+        polled(c);
+    else if (c->row->partner == ANY_SOURCE || c->row->tag == MPI_ANY_TAG)
+        add_done(c, 0, code_of(status->MPI_SOURCE), status->MPI_TAG, 0);
+}
+
+/* A message that was probed does not tell its communicator, so this is kept for the last ones. */
+enum { MESSAGES = 64 };
+static struct {
+    MPI_Message message;
+    struct comm *comm;
+} probed_ones[MESSAGES];
+static unsigned probed_count;
+
+static void probed(struct call *c, MPI_Message message)
+{
+    probed_ones[probed_count % MESSAGES].message = message;
+    probed_ones[probed_count++ % MESSAGES].comm = c->comm;
+}
+
+static void matched(struct call *c, MPI_Message message)
+{
+    for (unsigned i = 1; i <= MESSAGES && i <= probed_count; i++)
+        if (probed_ones[(probed_count - i) % MESSAGES].message == message) {
+            c->comm = probed_ones[(probed_count - i) % MESSAGES].comm;
+            c->row->comm = c->comm ? c->comm->number : UNKNOWN;
+            return;
+        }
+}
+
+static inline void started(struct call *c, MPI_Request *handle, enum completes completes)
+{
+    struct request *request = new_request(*handle, completes);
+    c->row->flags |= STARTS;
+    c->row->object = request ? request->number : 0;
+}
+
+/* A persistent request was made: its starts record what this call would. */
+static void prepared(struct call *c, MPI_Request *handle, int start_call, enum completes completes)
+{
+    struct request *request = new_request(*handle, completes);
+    if (!request)
+        return;
+    request->persistent = 1;
+    request->number = 0;
+    request->start = *c->row;
+    request->start.call = start_call;
+    request->start.flags |= STARTS;
+    c->row->bytes_out = c->row->bytes_in = 0;
+}
+
+/* -- collectives ------------------------------------------------------------------------------ */
+
+enum { IS_ROOT = 1, IS_OTHER = 2 }; /* the root of an intracommunicator is both */
+
+static int role_of(struct call *c, int root)
+{
+    c->row->partner = code_of(root);
+    if (!c->comm || root == MPI_PROC_NULL)
+        return 0;
+    if (c->comm->remote)
+        return root == MPI_ROOT ? IS_ROOT : IS_OTHER;
+    return root == c->comm->rank ? IS_ROOT | IS_OTHER : IS_OTHER;
+}
+
+static inline int in_place(struct call *c, const void *buffer)
+{
+    if (buffer != MPI_IN_PLACE)
+        return 0;
+    c->row->flags |= IN_PLACE;
+    return 1;
+}
+
+static inline void moves(struct call *c, int64_t out, int64_t in)
+{
+    c->row->bytes_out = out;
+    c->row->bytes_in = in;
+}
+
+static void broadcasts(struct call *c, int root, MPI_Count n, MPI_Datatype type)
+{
+    int role = role_of(c, root);
+    if (role & IS_ROOT)
+        c->row->bytes_out = volume(n, type);
+    else if (role)
+        c->row->bytes_in = volume(n, type);
+}
+
+/* Gather, and Scatter with the two directions exchanged. mine: buffer of a block. */
+static void gathers(struct call *c, int to_root, int root, const void *mine, MPI_Count n,
+                    MPI_Datatype type, MPI_Count root_n, MPI_Datatype root_type)
+{
+    int role = role_of(c, root), placed = in_place(c, mine);
+    int64_t all = role & IS_ROOT ? peers(c->comm) * volume(root_n, root_type) : 0;
+    int64_t block = !(role & IS_OTHER) ? 0 : placed ? volume(root_n, root_type) : volume(n, type);
+    moves(c, to_root ? block : all, to_root ? all : block);
+}
+
+static void gathers_v(struct call *c, int to_root, int root, const void *mine, MPI_Count n,
+                      MPI_Datatype type, struct counts root_n, MPI_Datatype root_type)
+{
+    int role = role_of(c, root), placed = in_place(c, mine);
+    int64_t all = 0, block = 0;
+    for (int i = 0; role & IS_ROOT && i < peers(c->comm); i++) {
+        int64_t bytes = volume(count_at(root_n, i), root_type);
+        add_part(c, i, to_root ? 0 : bytes, to_root ? bytes : 0);
+        all += bytes;
+        if (placed && i == c->comm->rank)
+            block = bytes;
+    }
+    if (role & IS_OTHER && !placed)
+        block = volume(n, type);
+    moves(c, to_root ? block : all, to_root ? all : block);
+}
+
+static void allgathers(struct call *c, const void *mine, MPI_Count n, MPI_Datatype type,
+                       MPI_Count all_n, MPI_Datatype all_type)
+{
+    int64_t block = volume(all_n, all_type);
+    moves(c, in_place(c, mine) ? block : volume(n, type), peers(c->comm) * block);
+}
+
+static void allgathers_v(struct call *c, const void *mine, MPI_Count n, MPI_Datatype type,
+                         struct counts all_n, MPI_Datatype all_type)
+{
+    int placed = in_place(c, mine);
+    int64_t all = 0, block = placed ? 0 : volume(n, type);
+    for (int i = 0; i < peers(c->comm); i++) {
+        int64_t bytes = volume(count_at(all_n, i), all_type);
+        add_part(c, i, 0, bytes);
+        all += bytes;
+        if (placed && i == c->comm->rank)
+            block = bytes;
+    }
+    moves(c, block, all);
+}
+
+static void all_to_all(struct call *c, const void *mine, MPI_Count n, MPI_Datatype type,
+                       MPI_Count in_n, MPI_Datatype in_type)
+{
+    int64_t in = peers(c->comm) * volume(in_n, in_type);
+    moves(c, in_place(c, mine) ? in : peers(c->comm) * volume(n, type), in);
+}
+
+/* One type for all, or one for each. */
+struct types {
+    const MPI_Datatype *each;
+    MPI_Datatype one;
+};
+
+static inline int64_t volume_at(struct counts counts, struct types types, int i)
+{
+    return volume(count_at(counts, i), types.each ? types.each[i] : types.one);
+}
+
+static void all_to_all_v(struct call *c, const void *mine, struct counts n, struct types types,
+                         struct counts in_n, struct types in_types)
+{
+    int placed = in_place(c, mine);
+    int64_t all_out = 0, all_in = 0;
+    for (int i = 0; i < peers(c->comm); i++) {
+        int64_t in = volume_at(in_n, in_types, i);
+        int64_t out = placed ? in : volume_at(n, types, i);
+        add_part(c, i, out, in);
+        all_out += out;
+        all_in += in;
+    }
+    moves(c, all_out, all_in);
+}
+
+static void reduces(struct call *c, int root, const void *mine, MPI_Count n, MPI_Datatype type)
+{
+    int role = role_of(c, root);
+    if (role & IS_ROOT)
+        in_place(c, mine);
+    moves(c, role & IS_OTHER ? volume(n, type) : 0, role & IS_ROOT ? volume(n, type) : 0);
+}
+
+static void combines(struct call *c, const void *mine, MPI_Count n, MPI_Datatype type)
+{
+    in_place(c, mine);
+    moves(c, volume(n, type), volume(n, type));
+}
+
+static void combines_earlier(struct call *c, const void *mine, MPI_Count n, MPI_Datatype type)
+{
+    combines(c, mine, n, type);
+    if (c->comm && c->comm->rank == 0)
+        c->row->bytes_in = 0;
+}
+
+static void reduces_parts(struct call *c, const void *mine, struct counts n, MPI_Datatype type)
+{
+    int64_t all = 0, block = 0;
+    in_place(c, mine);
+    for (int i = 0; c->comm && i < c->comm->size; i++) {
+        int64_t bytes = volume(count_at(n, i), type);
+        add_part(c, i, bytes, 0);
+        all += bytes;
+        if (i == c->comm->rank)
+            block = bytes;
+    }
+    moves(c, all, block);
+}
+
+static void reduces_blocks(struct call *c, const void *mine, MPI_Count n, MPI_Datatype type)
+{
+    in_place(c, mine);
+    moves(c, c->comm ? c->comm->size * volume(n, type) : 0, volume(n, type));
+}
+
+/* -- neighbourhoods --------------------------------------------------------------------------- */
+
+static void to_neighbours(struct call *c, struct counts n, struct types types, int step)
+{
+    int64_t all = 0;
+    for (int i = 0; c->comm && i < c->comm->destinations_count; i++) {
+        int64_t bytes = c->comm->destinations[i] < 0 ? 0 : volume_at(n, types, i * step);
+        add_part(c, c->comm->destinations[i], bytes, 0);
+        all += bytes;
+    }
+    c->row->bytes_out = all;
+}
+
+static void from_neighbours(struct call *c, struct counts n, struct types types, int step)
+{
+    int64_t all = 0;
+    for (int i = 0; c->comm && i < c->comm->sources_count; i++) {
+        int64_t bytes = c->comm->sources[i] < 0 ? 0 : volume_at(n, types, i * step);
+        add_part(c, c->comm->sources[i], 0, bytes);
+        all += bytes;
+    }
+    c->row->bytes_in = all;
+}
+
+/* -- communicators ---------------------------------------------------------------------------- */
+
+static void makes(struct call *c, MPI_Comm *made, enum made by)
+{
+    if (c->comm && by == BY_ALL)
+        c->comm->children++;
+    if (*made == MPI_COMM_NULL)
+        return;
+    c->row->flags |= CREATES;
+    new_comm(*made, c->comm, by);
+}
+
+static void copies(struct call *c, MPI_Comm *made, MPI_Request *request)
+{
+    started(c, request, NOTHING_ARRIVES);
+    if (!c->comm)
+        return;
+    c->comm->children++;
+    c->row->flags |= CREATES;
+    new_copy(*made, c->comm);
+}
+
+static void spawned(void)
+{
+    if (!spawns++ && my_rank == 0)
+        say("the programs that MPI_Comm_spawn starts are not recorded");
+}
+
+/* -- windows ---------------------------------------------------------------------------------- */
+
+static struct held *on_held(struct call *c, uintptr_t handle, int is_file)
+{
+    struct held *held = find_held(handle, is_file);
+    if (held) {
+        c->row->object = held->number;
+        c->comm = held->comm;
+        c->row->comm = held->comm ? held->comm->number : UNKNOWN;
+    }
+    return held;
+}
+
+static void opened(struct call *c, uintptr_t handle, int is_file)
+{
+    struct held *held = hold(handle, is_file, c->comm);
+    c->row->object = held ? held->number : 0;
+}
+
+static void accesses(struct call *c, MPI_Win win, int rank, int64_t out, int64_t in)
+{
+    struct held *held = on_held(c, (uintptr_t)win, 0);
+    c->row->partner = code_of(rank);
+    if (rank < 0)
+        return;
+    moves(c, out, in);
+    if (held && held->out && rank < held->comm->size) {
+        held->out[rank] += out;
+        held->in[rank] += in;
+    }
+}
+
+/* An epoch ends, towards one process or towards all. */
+static void epoch_ends(struct call *c, MPI_Win win, int rank)
+{
+    struct held *held = on_held(c, (uintptr_t)win, 0);
+    if (rank >= 0)
+        c->row->partner = rank;
+    for (int i = 0; held && held->out && i < held->comm->size; i++)
+        if (rank < 0 || rank == i) {
+            add_part(c, i, held->out[i], held->in[i]);
+            held->out[i] = held->in[i] = 0;
+        }
+}

@@ -1,0 +1,163 @@
+"""Measures what a superstep costs by what came before it: late processes, and swept caches.
+
+The other times of a probe are of supersteps in a row, with buffers in the caches and processes
+that spin. In a program a process computes first: meanwhile others wait, and go to sleep, and what
+was in the caches makes room for other data. So here
+
+- one process comes later than the others by some time, and the time counts from its arrival until
+  the last process goes on;
+- all processes touch more memory than a cache has next to a core, exchange, and the time counts
+  beside that of an exchange in turn with it that nothing came before.
+
+Times of different processes are compared, so they have to have one clock: they are on one host.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.machine.measured import Curve
+from bsplib.running.options import BackendName
+from bsplib.running.pool import Pool
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.group import Group
+
+    Seconds = NDArray[np.float64]
+
+WAITS_S = (0.0, 5e-5, 2e-4, 1e-3, 5e-3)
+"""How much later one process comes to a sync than the others."""
+SIZES = tuple(4**power for power in range(5, 12))
+"""Bytes that are exchanged after the caches were swept: 1 KiB to 4 MiB."""
+_LATE_REPEATS, _SWEPT_REPEATS = 15, 9
+_SWEEP_BYTES = 2**23
+_CACHE_BYTES = 2**20
+"""Size of the cache next to a core, where the system does not tell it."""
+_CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
+_QUARTILE = 0.25
+
+
+class Before(NamedTuple):
+    """What a Machine says of supersteps by what came before; see :class:`Measured`."""
+
+    late: Curve
+    evicted: Curve
+    evicting_s: float
+
+
+class _Moments(NamedTuple):
+    """When a process came to a meeting and when it went on, by what was measured and repeat."""
+
+    came: Seconds
+    went: Seconds
+
+
+class _Swept(NamedTuple):
+    """Exchanges with buffers in the caches, and after a sweep, which took so long."""
+
+    warm: _Moments
+    swept: _Moments
+    sweep_s: float
+
+
+def measure_before(nprocs: int, backend: BackendName, empty_s: float) -> Before:
+    """Measure supersteps after waits, and after computations that sweep the caches.
+
+    Args:
+        nprocs: 2 or more processes on one host.
+        backend: starts them.
+        empty_s: an empty superstep in a row of them.
+    """
+    with Pool(nprocs, backend=backend) as pool:
+        late = _lasted(pool.run(_come_late))
+        results = pool.run(_exchange_swept)
+    warm, swept = (
+        _lasted([each.warm for each in results]),
+        _lasted([each.swept for each in results]),
+    )
+    sweep_s = max(each.sweep_s for each in results)
+    added = np.maximum(late - empty_s, 0.0)
+    added[0] = 0.0  # no process was late
+    after_ns = tuple(round(wait * 1e9) for wait in WAITS_S)
+    more = swept - warm
+    more -= more[0]  # without anything to send, processes only come a little later than others
+    evicted = np.maximum.accumulate(np.maximum(more, 0.0))
+    return Before(
+        Curve(after_ns, tuple(np.maximum.accumulate(added).tolist())),
+        Curve((0, *SIZES), tuple(evicted.tolist())),
+        sweep_s * min(cache_bytes() / _SWEEP_BYTES, 1.0),
+    )
+
+
+def cache_bytes() -> int:
+    """Return the size of the second cache of a core, as the system tells it."""
+    try:
+        text = _CACHE.read_text(encoding="ascii").strip()
+        return int(text.removesuffix("K")) * 1024
+    except (OSError, ValueError):
+        return _CACHE_BYTES
+
+
+def _lasted(moments: list[_Moments]) -> Seconds:
+    """Return how long it took from the last arrival until all went on: the lower quartile."""
+    came = np.max([each.came for each in moments], axis=0)
+    went = np.max([each.went for each in moments], axis=0)
+    found: Seconds = np.quantile(went - came, _QUARTILE, axis=-1)
+    return found
+
+
+# -- in the processes ---------------------------------------------------------------------------
+
+
+def _come_late(bsp: Group) -> _Moments:
+    """Come to a sync later than the others, in turn with them."""
+    shape = len(WAITS_S), _LATE_REPEATS
+    came, went = np.zeros(shape), np.zeros(shape)
+    for repeat in range(_LATE_REPEATS):
+        for place, wait in enumerate(WAITS_S):
+            bsp.sync()
+            bsp.sync()  # now all processes are awake, and leave together
+            if repeat % bsp.nprocs == bsp.pid:
+                until = bsp.time() + wait
+                while bsp.time() < until:
+                    pass
+            came[place, repeat] = bsp.time()
+            bsp.sync()
+            went[place, repeat] = bsp.time()
+    return _Moments(came, went)
+
+
+def _exchange_swept(bsp: Group) -> _Swept:
+    """Exchange with a neighbour, with buffers in the caches and after a sweep in turn."""
+    shape = 1 + len(SIZES), _SWEPT_REPEATS
+    turns = _Moments(np.zeros(shape), np.zeros(shape)), _Moments(np.zeros(shape), np.zeros(shape))
+    memory = np.ones(_SWEEP_BYTES // 8)
+    source = np.ones(SIZES[-1], np.uint8)
+    partner = pid if (pid := bsp.pid ^ 1) < bsp.nprocs else bsp.pid
+    sweeps = []
+    for repeat in range(_SWEPT_REPEATS):
+        for place, size in enumerate((0, *SIZES)):
+            for turn, moments in enumerate(turns):
+                for _ in range(2):  # the first one brings the buffers into the caches
+                    _exchange(bsp, partner, source[:size])
+                if turn:
+                    began = bsp.time()
+                    np.add(memory, 1.0, out=memory)
+                    sweeps.append(bsp.time() - began)
+                moments.came[place, repeat] = bsp.time()
+                _exchange(bsp, partner, source[:size])
+                moments.went[place, repeat] = bsp.time()
+    return _Swept(*turns, float(np.quantile(sweeps, _QUARTILE)))
+
+
+def _exchange(bsp: Group, partner: int, source: NDArray[np.uint8]) -> None:
+    if len(source) and partner != bsp.pid:
+        bsp.send(partner, source)
+    bsp.sync()
+    while bsp.hpmove() is not None:
+        pass

@@ -1,0 +1,36 @@
+"""``bsp record``: record a program that uses mpi4py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bsplib.output_file import TRACE
+from bsplib.output_option import OutputFile
+from bsplib.record import command as recording
+
+
+@click.command("record", help=f"{recording.ABOUT}\n\b\n{recording.EXAMPLES}")
+@click.argument("out", type=OutputFile(TRACE))
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(out: Path, program: tuple[str, ...]) -> None:
+    """Record a program; a command line comes here only where :func:`runs` is not asked."""
+    recording.main([str(out), *program])
+
+
+command.allow_interspersed_args = False  # options after OUT are the program's
+
+
+def run_outside_click(words: list[str]) -> bool:
+    """Record the program of a command line; return whether that was done.
+
+    click would catch Ctrl-C, and change how the program ends. It only answers questions.
+
+    Args:
+        words: those after ``bsp record``.
+    """
+    if len(words) < 2 or words[0].startswith("-"):
+        return False
+    recording.main(words)
+    return True

@@ -1,0 +1,113 @@
+"""The actions of a run as a time-independent trace, which SimGrid replays on a platform.
+
+Each process computes, exchanges its messages of the superstep, and meets the others at a
+barrier::
+
+    0 init
+    0 compute 1500000           # operations: 1 for each ns, so a host of 1 Gf is as fast as here
+    0 isend 1 3 8000            # to process 1, in step 3, bytes
+    0 irecv 2 3 4000
+    0 waitall
+    0 barrier
+    0 finalize
+
+All that a process sends to another in a superstep is one message. An oblivious superstep has no
+barrier, and the barrier of a sub-group is a dissemination: in round k each member sends a byte
+to the one 2^k further on, since the format has barriers of all processes only.
+
+Source: SimGrid 3.32 and later, the actions of its replay tool for SMPI (``smpirun -replay``).
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from bsplib.profiler.costs import partner_records, superstep_numbers
+from bsplib.profiler.models.timeline import lay_out
+from bsplib.recording.records import Direction
+from bsplib.sync_kinds import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bsplib.profiler.export.request import Request
+    from bsplib.profiler.models.timeline import Step, Timeline
+
+OPERATIONS_PER_S = 1e9
+"""What a computation counts for each second that it took."""
+_TAGS_A_STEP = 32
+"""Numbers of messages in a superstep: that of the program, and those of a sub-group's barrier."""
+
+Messages = dict[int, list[tuple[int, int]]]
+"""By record: the partners of a process in a superstep, and how many bytes go there or come."""
+
+
+def write(request: Request, file: BinaryIO) -> None:
+    """Write the actions of all processes of a run into one file."""
+    text = io.TextIOWrapper(file, encoding="ascii", newline="\n", write_through=True)
+    text.writelines(f"{action}\n" for action in _actions(request))
+    text.detach()
+
+
+def _actions(request: Request) -> Iterator[str]:
+    timeline = lay_out(request.run)
+    pids = range(request.run.nprocs)
+    sent, come = _messages(timeline)
+    yield from (f"{pid} init" for pid in pids)
+    for number, step in enumerate(timeline.steps):
+        for row in range(step.start, step.stop):
+            pid = int(timeline.pid[row])
+            if count := round(timeline.ahead_s[row] * OPERATIONS_PER_S):
+                yield f"{pid} compute {count}"
+            tag = _TAGS_A_STEP * number
+            yield from _exchange(pid, tag, sent.get(row, ()), come.get(row, ()))
+        if step.kind == Kind.SYNC:
+            yield from _barrier(timeline, step, _TAGS_A_STEP * number)
+    yield from (f"{pid} finalize" for pid in pids)
+
+
+def _exchange(
+    pid: int, tag: int, sent: Sequence[tuple[int, int]], come: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """Yield the messages of a process in a superstep."""
+    yield from (f"{pid} irecv {source} {tag} {nbytes}" for source, nbytes in come)
+    yield from (f"{pid} isend {to} {tag} {nbytes}" for to, nbytes in sent)
+    if sent or come:
+        yield f"{pid} waitall"
+
+
+def _barrier(timeline: Timeline, step: Step, tag: int) -> Iterator[str]:
+    """Yield the barrier at the end of a superstep of a group."""
+    members = timeline.run.groups[step.group].members
+    if step.group == 0:
+        yield from (f"{pid} barrier" for pid in members)
+        return
+    for turn in range((len(members) - 1).bit_length()):
+        for place, pid in enumerate(members):
+            to, source = (members[(place + way * 2**turn) % len(members)] for way in (1, -1))
+            yield from _exchange(pid, tag + turn + 1, [(to, 1)], [(source, 1)])
+
+
+def _messages(timeline: Timeline) -> tuple[Messages, Messages]:
+    """Return what each record sent, and what came to it."""
+    run = timeline.run
+    place = np.empty_like(timeline.position)
+    place[timeline.position] = np.arange(len(place))
+    traffic, partner = run.traffic, partner_records(run, superstep_numbers(run))
+    known = np.flatnonzero((partner >= 0) & (traffic["messages"] > 0))
+    out = traffic["direction"][known] == Direction.OUT
+    caller, other = place[traffic["record"][known]], place[partner[known]]
+    sender, receiver = np.where(out, caller, other), np.where(out, other, caller)
+    total: dict[tuple[int, int], int] = {}
+    pairs = zip(sender.tolist(), receiver.tolist(), strict=True)
+    for pair, nbytes in zip(pairs, traffic["bytes"][known].tolist(), strict=True):
+        total[pair] = total.get(pair, 0) + nbytes
+    sent: Messages = {}
+    come: Messages = {}
+    for (source, to), nbytes in total.items():
+        sent.setdefault(source, []).append((int(timeline.pid[to]), nbytes))
+        come.setdefault(to, []).append((int(timeline.pid[source]), nbytes))
+    return sent, come

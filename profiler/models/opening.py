@@ -1,0 +1,74 @@
+"""How a prediction opens: what is known, what is believed and what was never seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bsplib.profiler import format as fmt
+from bsplib.profiler.models.nodes.settle import number
+
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
+    from bsplib.profiler.models.nodes.predicted import NodePrediction
+
+_PROCESSES = "p"
+
+
+def opening(prediction: NodePrediction) -> Iterator[str]:
+    """Yield three sentences: what is known, what is believed, and what was never seen."""
+    yield f"Known: {_known(prediction)}."
+    yield f"Believed: {_believed(prediction)}."
+    unseen = [*_beyond_runs(prediction), *_beyond_machine(prediction)]
+    yield f"Never seen: {'; '.join(unseen) or 'nothing, the runs reach as far'}."
+
+
+def _known(prediction: NodePrediction) -> str:
+    priced = list(prediction.model.priced(prediction.point))
+    derived = sum(
+        all(values[name].is_known and values[name].low == values[name].high for name in _COUNTED)
+        for _, values in priced
+    )
+    runs = fmt.counted(prediction.model.runs, "run")
+    return f"the supersteps and h of {derived} of {len(priced)} places, in closed form from {runs}"
+
+
+_COUNTED = ("supersteps", "h")
+
+
+def _believed(prediction: NodePrediction) -> str:
+    machine = prediction.prices.machine
+    holds = "the times that a probe measured" if machine.measured else "g and l"
+    source = fmt.visible(machine.source)
+    return (
+        f"computation goes on by the formulas that fit the runs, and {holds} of {machine.label} "
+        f"hold ({source})"
+    )
+
+
+def _beyond_runs(prediction: NodePrediction) -> Iterator[str]:
+    """Yield the variables that are outside of the runs, and what has no price."""
+    for name, value in prediction.point.items():
+        measured = prediction.model.measured[name]
+        if value > max(measured):
+            yield f"{name} = {number(value)}, where the runs had at most {number(max(measured))}"
+        elif value < min(measured):
+            yield f"{name} = {number(value)}, where the runs had at least {number(min(measured))}"
+    if count := len(prediction.refused):
+        yield f"what {fmt.counted(count, 'cost centre')} cost here, which the time leaves out"
+
+
+def _beyond_machine(prediction: NodePrediction) -> Iterator[str]:
+    machine, count = prediction.prices.machine, int(prediction.point[_PROCESSES])
+    if machine.measured and count > machine.measured[-1].p:
+        yield _unlike(machine, count)
+
+
+def _unlike(machine: Machine, count: int) -> str:
+    """Return that a computer was not measured with so many processes, and the way out."""
+    cores = "" if machine.cores is None else f" on {fmt.counted(machine.cores, 'core')}"
+    return (
+        f"{machine.label} with {count} processes, since it was probed with at most "
+        f"{machine.measured[-1].p}{cores}, and bsp machines --new FILE.toml describes another "
+        "computer"
+    )

@@ -1,0 +1,110 @@
+"""Predictions on the ideal Machine and on a cluster: what they need, and how they open."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bsplib
+from bsplib.machine import load_machine
+from bsplib.machine.template import template
+from bsplib.profiler.models.prices import choose_prices
+from bsplib.profiler.models.replay import MODELS, replay
+from bsplib.profiler.models.timeline import lay_out
+from bsplib.recording.trace import read_trace
+from bsplib.tools.cli import main as cli
+
+
+def gather(bsp, n):
+    bsp.charge(1e-9 * n / bsp.nprocs)
+    bsp.gather(np.ones(n // bsp.nprocs))
+
+
+def bsp(*arguments):
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def record(path, n, p, backend="sim", machine="ideal"):
+    bsplib.run(gather, n, nprocs=p, backend=backend, machine=machine, profile=path)
+    return path
+
+
+@pytest.fixture
+def model(tmp_path):
+    paths = [record(tmp_path / f"{n}-{p}.bsp", n, p) for n in (64, 256, 512) for p in (2, 4, 8)]
+    found = tmp_path / "model.json"
+    assert bsp("fit", *paths, "--json", found).exit_code == 0
+    return found
+
+
+def predicted(model, machine, p=64):
+    done = bsp("predict", "--fit", model, "-n", p, "--at", "n=2^20", "--machine", machine)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_a_real_run_needs_no_speed_on_the_ideal_machine(tmp_path):
+    path = record(tmp_path / "real.bsp", 64, 2, backend="shm", machine=None)
+    (run,) = read_trace(path).runs
+    prices = choose_prices(run, load_machine("ideal:g=1e-9,l=1e-5"))
+    assert (prices.ratio, prices.as_recorded) == (1.0, True)
+    done = bsp("predict", "--machine", "ideal:g=1e-9,l=1e-5", path)
+    assert "assumed: a process computes as fast as on the computer that recorded it" in re.sub(
+        r"\s+", " ", done.output
+    )
+    assert choose_prices(run, load_machine("ideal:g=1e-9,l=1e-5,speed=4x")).ratio == 0.25
+
+
+def test_a_prediction_opens_with_what_is_known_believed_and_never_seen(model):
+    lines = predicted(model, "ideal:g=1e-9,l=1e-5").splitlines()
+    assert lines[1].startswith("Known: the supersteps and h of ")
+    assert lines[2].startswith("Believed: computation goes on by the formulas that fit the runs")
+    assert lines[3].startswith("Never seen: n = 2^20, where the runs had at most 512; p = 64,")
+    inside = bsp("predict", "--fit", model, "-n", 4, "--at", "n=256", "--machine", "ideal:l=1e-5")
+    assert "Never seen: nothing, the runs reach as far." in inside.output
+
+
+def test_a_cluster_never_uses_the_cores_of_another_computer(model, tmp_path):
+    path = tmp_path / "cluster.toml"
+    path.write_text(template(path.name))
+    text = predicted(model, path)
+    assert "share" not in text
+    assert "probed" not in text
+    assert "256 processes share 128 cores" in predicted(model, path, 256)
+
+
+def test_more_processes_than_were_probed_are_named(model, tmp_path):
+    path = tmp_path / "laptop.toml"
+    path.write_text(
+        'version = 2\nname = "laptop"\nsource = "bsp probe"\ng_s_per_byte = 1e-9\nl_s = 1e-6\n'
+        'speed_flop_per_s = 1e9\nhost = "elsewhere"\ncores = 2\n'
+        "[[measured]]\np = 4\nempty_s = 1e-6\n"
+    )
+    done = bsp(
+        *("predict", "--fit", model, "-n", 64, "--at", "n=2^20"),
+        *("--machine", path, "--speed", "1x"),
+    )
+    assert (
+        "laptop with 64 processes, since it was probed with at most 4 on 2 cores, and bsp machines "
+        "--new FILE.toml describes another computer."
+    ) in done.output
+
+
+@pytest.mark.parametrize("p", [4, 8, 16])
+def test_a_virtual_run_on_a_cluster_is_replayed_to_the_nanosecond(tmp_path, p):
+    machine = tmp_path / "cluster.toml"
+    machine.write_text(
+        template("c").replace("nodes = 8", "nodes = 2").replace("cores = 16 ", "cores = 4 ")
+    )
+    path = record(tmp_path / "trace.bsp", 512, p, machine=str(machine))
+    (run,) = read_trace(path).runs
+    took = int(run.records["end"].max()) / 1e9
+    for given in (None, load_machine(str(machine))):
+        prices = choose_prices(run, given)
+        for model in ("BSP", "OBSP*"):
+            assert model in MODELS
+            total = replay(lay_out(run), model, prices).total_s
+            assert total == pytest.approx(took, abs=3e-9)

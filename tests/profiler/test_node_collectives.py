@@ -1,0 +1,140 @@
+"""Collectives in node models: their formulas, and laws that hold far beyond the runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.experiments.collective_costs import COSTS, most_received, rows
+from bsplib.experiments.formula import read_formula
+from bsplib.machine import Machine
+from bsplib.primitives.stages import stages_of
+from bsplib.profiler.models.nodes import fit_nodes, predict_nodes
+from bsplib.profiler.models.nodes.collectives import kind_of
+from bsplib.recording.trace import read_trace
+
+MACHINE = Machine("made up", "by hand", g=1e-9, l=4e-6)
+RATIO = 4000.0
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Run on virtual processors; return the run with its variable and no seed."""
+
+    def record_it(main, n, nprocs, machine=MACHINE):
+        path = tmp_path / f"{n}_{nprocs}.bsp"
+        path.unlink(missing_ok=True)
+        bsplib.run(main, n, nprocs=nprocs, backend="sim", profile=path, machine=machine)
+        return read_trace(path).runs[0], {"n": float(n)}, ()
+
+    return record_it
+
+
+def seen(run, quantity):
+    """The value of a quantity of the only collective of a run."""
+    model = fit_nodes([run])
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    point = {"n": run[1]["n"], "p": float(run[0].nprocs)}
+    return model.values([each], quantity, point).value
+
+
+def combine(bsp, n):
+    bsp.allreduce(np.zeros(n))
+
+
+def prefix(bsp, n):
+    bsp.scan(np.zeros(n))
+
+
+def collect(bsp, n):
+    bsp.reduce(np.zeros(n))
+
+
+def tell(bsp, n):
+    bsp.broadcast(np.zeros(n))
+
+
+def test_the_stages_of_a_combination_are_those_that_processes_take():
+    for p in (1, 2, 7, 8, 9, 12, 33, 64, 65, 100):
+        for radix in (8, 4, 2):
+            by_process = [stages_of(pid, p, radix) for pid in range(p)]
+            taken = tuple(
+                max(max(len(each.receivers), len(each.sources)) for each in stage)
+                for stage in zip(*by_process, strict=True)
+            )
+            assert most_received(p, radix) == taken
+
+
+@pytest.mark.parametrize("main", [combine, prefix, collect, tell])
+@pytest.mark.parametrize(("n", "p"), [(3, 2), (3, 9), (301, 3), (301, 12), (5000, 8), (5000, 17)])
+def test_the_formula_of_a_collective_gives_what_its_calls_cost(record, main, n, p):
+    run = record(main, n, p)
+    name = {combine: "allreduce", prefix: "scan", collect: "reduce", tell: "broadcast"}[main]
+    expected = COSTS[kind_of(f"a.py line 1 · {name}")](8.0 * n, 8, p, RATIO)
+    assert (seen(run, "h"), seen(run, "supersteps")) == expected
+
+
+@pytest.mark.parametrize("main", [combine, prefix, collect, tell])
+def test_the_law_of_a_collective_holds_where_its_stages_are_others(record, main):
+    """Learnt where few processes take one stage; n is no multiple of p anywhere."""
+    model = fit_nodes([record(main, n, p) for n in (30, 100, 300) for p in (1, 2, 4)])
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    for n, p in ((30, 16), (1000, 7), (3000, 33)):
+        run = record(main, n, p)
+        for quantity in ("h", "supersteps"):
+            value = model.values([each], quantity, {"n": float(n), "p": float(p)})
+            assert value.value == value.low == value.high == seen(run, quantity)
+
+
+def test_on_another_machine_a_collective_has_the_stages_that_it_takes_there(record):
+    model = fit_nodes([record(combine, n, p) for n in (30, 100, 300) for p in (1, 2, 4)])
+    slow = Machine("slow to sync", "by hand", g=1e-9, l=4e-2)
+    there = predict_nodes(model, 33, {"n": 3000}, slow, speed="1x")
+    assert there.total.sync_s == pytest.approx(
+        4e-2 * seen(record(combine, 3000, 33, slow), "supersteps")
+    )
+
+
+def test_unequal_blocks_are_priced_by_whole_elements(record):
+    def main(bsp, n):
+        blocks = bsp.scatter(np.zeros(n) if bsp.pid == 0 else None, axis=0)
+        bsp.gather(blocks, axis=0)
+        bsp.allgather(blocks, axis=0)
+
+    model = fit_nodes([record(main, n, p) for n in (100, 200, 400) for p in (2, 3, 4, 8)])
+    point = {"n": 1600.0, "p": 64.0}
+    there = fit_nodes([record(main, 1600, 64)])
+    for leaf, chains in model.leaves().items():
+        expected = there.values(there.leaves()[leaf], "h", point).value
+        value = model.values(chains, "h", point)
+        assert value.value == value.low == value.high == expected
+
+
+def test_a_halo_on_a_grid_is_learnt_from_its_neighbours(record):
+    def main(bsp, n):
+        high = rows(bsp.nprocs)
+        wide = bsp.nprocs // high
+        row, column = divmod(bsp.pid, wide)
+        for there, length in ((-wide, n / wide), (wide, n / wide), (-1, n / high), (1, n / high)):
+            goal = row + there // wide if abs(there) == wide and wide > 1 else row
+            if there in (-1, 1) and length == n / high:
+                if 0 <= column + there < wide:
+                    bsp.send(bsp.pid + there, np.zeros(int(length)))
+            elif 0 <= goal < high and goal != row:
+                bsp.send(bsp.pid + there, np.zeros(int(length)))
+        bsp.sync()
+
+    model = fit_nodes([record(main, n, p) for n in (64, 128, 256) for p in (1, 2, 4, 8)])
+    (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
+    value = model.values([each], "h", {"n": 4096.0, "p": 64.0})
+    assert value.value == value.low == value.high == 8 * 4 * 4096 / 8
+
+
+def test_functions_of_laws_are_no_functions_of_formulas_with_fewer_values():
+    assert read_formula("f[0]*grid_rows(P)").columns({"P": [12.0, 16.0]})[0][:, 0].tolist() == [
+        3,
+        4,
+    ]
+    with pytest.raises(ValueError, match="h_spread takes 4 arguments, not 1"):
+        read_formula("f[0]*h_spread(P)")

@@ -1,0 +1,115 @@
+"""The file of a rank holds what was written, also when its rank was killed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bsplib.record import events
+from bsplib.record.events import (
+    CALLS,
+    CHUNK_HEAD,
+    DONE,
+    DONES,
+    EVENT,
+    EVENTS,
+    NUMBER,
+    PART,
+    PARTS,
+    Communicator,
+    RankWriter,
+    file_name,
+    is_rank_file,
+    rank_files,
+    read_rank,
+)
+
+
+def some_events(*names, leave=20):
+    rows = np.zeros(len(names), EVENT)
+    rows["call"] = [NUMBER[name] for name in names]
+    rows["enter"], rows["leave"] = 10, leave
+    return rows
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / file_name(3)
+
+
+def test_what_is_written_is_read_again(path):
+    writer = RankWriter(path)
+    frames = [["a.py", "<module>", 1, 9, False], ["a.py", "f", 2, 3, False]]
+    members = [0, 2]
+    writer.line("header", {"rank": 3, "program": "a.py"})
+    writer.line("stack", [0, frames])
+    writer.line(
+        "comm", {"number": 2, "parent": 0, "ordinal": 0, "kind": "intra", "members": members}
+    )
+    writer.rows(EVENTS, some_events("Send"))
+    writer.rows(PARTS, np.array([(0, 1, 8, 0)], PART))
+    writer.rows(DONES, np.array([(1, 7, 2, 5, 8)], DONE))
+    writer.rows(EVENTS, some_events("Wait", "Allreduce"))
+    writer.line("clock", [5, -3, 1])
+    writer.line("end", {"status": 0})
+    writer.close()
+    read = read_rank(path)
+    assert read.header == {"rank": 3, "program": "a.py"}
+    assert [CALLS[number] for number in read.events["call"]] == ["Send", "Wait", "Allreduce"]
+    assert read.parts.tolist() == [(0, 1, 8, 0)]
+    assert read.dones.tolist() == [(1, 7, 2, 5, 8)]
+    assert read.stacks == [(("a.py", "<module>", 1, 9, False), ("a.py", "f", 2, 3, False))]
+    assert read.comms == [Communicator(2, 0, 0, "intra", (0, 2))]
+    assert read.clocks == [(5, -3, 1)]
+    assert read.end == {"status": 0}
+    assert read.open_call is None
+    assert read.state == events.ENDED
+
+
+def test_a_call_that_did_not_return_is_told_apart(path):
+    writer = RankWriter(path)
+    writer.rows(EVENTS, some_events("Send"))
+    writer.rows(EVENTS, some_events("Recv", leave=0))
+    writer.rows(PARTS, np.array([(1, 1, 8, 0)], PART))
+    writer.close()
+    read = read_rank(path)
+    assert len(read.events) == 1
+    assert CALLS[read.open_call["call"]] == "Recv"
+    assert len(read.parts) == 0
+    assert read.end is None
+
+
+def test_a_file_that_is_cut_short_gives_what_is_whole(path):
+    writer = RankWriter(path)
+    writer.line("header", {"rank": 3})
+    writer.rows(EVENTS, some_events("Send", "Recv"))
+    writer.line("end", {"status": 0})
+    writer.close()
+    whole = path.read_bytes()
+    counts = set()
+    for length in range(events.HEAD_BYTES, len(whole) - 1):  # the last byte ends a line
+        path.write_bytes(whole[:length])
+        read = read_rank(path)
+        counts.add(len(read.events))
+        assert read.end is None
+    assert counts == {0, 1, 2}
+
+
+def test_unused_room_of_a_chunk_is_passed_over(path):
+    rows = some_events("Send", "Recv").tobytes()
+    head = CHUNK_HEAD.pack(events.CHUNK_MARK, EVENTS, 1024, len(rows))
+    padded = head + rows.ljust(1024, b"\0")
+    path.write_bytes(events.MAGIC.ljust(events.HEAD_BYTES, b"\0") + padded + padded)
+    assert len(read_rank(path).events) == 4
+
+
+def test_another_file_is_no_file_of_a_rank(path, tmp_path):
+    path.write_text("something else")
+    assert not is_rank_file(path)
+    assert rank_files(tmp_path) == []
+    with pytest.raises(ValueError, match="is no file of a recorded rank"):
+        read_rank(path)
+
+
+def test_names_of_calls_are_different():
+    assert len(set(CALLS)) == len(CALLS)

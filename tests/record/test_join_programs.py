@@ -1,0 +1,110 @@
+"""What the verdict says of real programs of mpi4py, each with one fault."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.costs import h_relation, superstep_numbers
+from bsplib.profiler.kinds import BLOCKED, COMMUNICATION, FAN_IN, FIXED
+from bsplib.profiler.losses import book
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
+from tests.mpi_installations import MPICH, OPEN_MPI
+from tests.record import same_algorithms
+
+ROOT = Path(__file__).parents[2]
+PLANTED = Path(__file__).with_name("planted.py")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(params=[MPICH, OPEN_MPI], ids=lambda mpi: mpi.distribution, scope="module")
+def recorded(request, tmp_path_factory):
+    """Return what records a program on each MPI and returns the run."""
+    mpi = request.param
+    if not mpi.is_here():
+        pytest.skip(f"{mpi.name} and mpi4py are not installed here: pip install -e '.[dev]'")
+
+    def recorded(nprocs, *program):
+        out = tmp_path_factory.mktemp("recorded") / "out.bsp"
+        ran = subprocess.run(
+            mpi.start(nprocs, sys.executable, "-m", "bsplib.record", str(out), *program),
+            env={**os.environ, **mpi.whole_environment(nprocs)},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return read_trace(out).runs[0]
+
+    return recorded
+
+
+def line_of(name):
+    """Return the line of the fault, which has a mark in the function of its name."""
+    lines = PLANTED.read_text(encoding="utf-8").splitlines()
+    begin = next(at for at, text in enumerate(lines) if text.startswith(f"def {name}("))
+    return begin + 1 + next(at for at, text in enumerate(lines[begin:]) if "# named" in text)
+
+
+FAULTS = {
+    "straggler": (FIXED, (1,), "fixed straggler"),
+    "late_sender": (FIXED, (1,), "late sender"),
+    "late_receiver": (FIXED, (1,), "late receiver"),
+    "fan_in": (FAN_IN, (0,), "fan-in"),
+    "sleep": (BLOCKED, (1,), "blocked"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("nprocs", [2, 4])
+def test_a_fault_is_named_with_its_line(recorded, fault, nprocs):
+    kind, who, word = FAULTS[fault]
+    run = recorded(nprocs, str(PLANTED), fault)
+    if (fault, nprocs) == ("fan_in", 2):  # where one sends as much as the other one receives
+        kind, who, word = COMMUNICATION, (), "communication-bound"
+    # On a busy computer a sentence about what others do to it may come before.
+    sentences = book(build(run)).verdict().sentences
+    named = [each for each in sentences if (each.kind, each.who) == (kind, who)]
+    place = f"in {fault} (planted.py line {line_of(fault)} "
+    assert any(place in each.text and word in each.text for each in named), sentences
+
+
+def h_of_iterations(run):
+    """Return the greatest h of each superstep that a function ``iterate...`` ended, in order."""
+    steps = superstep_numbers(run)
+    h = np.maximum(*h_relation(run))
+    inside = [
+        any(frame.function.startswith("iterate") for frame in run.stacks[stack])
+        for stack in run.records["stack"].tolist()
+    ]
+    chosen = np.unique(steps[np.array(inside) & (run.records["kind"] != Kind.END)])
+    return [int(h[steps == step].max()) for step in chosen.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "supersteps"), [("jacobi", 2), ("sort", 3), ("gradients", 3)]
+)
+def test_an_algorithm_has_the_same_supersteps_h_and_verdict_on_mpi4py_and_bsplib(
+    recorded, algorithm, supersteps, tmp_path
+):
+    of_mpi = recorded(2, str(Path(same_algorithms.__file__)), algorithm)
+    main = getattr(same_algorithms, f"{algorithm}_bsp")
+    bsplib.run(main, nprocs=2, profile=tmp_path / "own.bsp")
+    own = read_trace(tmp_path / "own.bsp").runs[0]
+    assert h_of_iterations(of_mpi) == h_of_iterations(own)
+    assert len(h_of_iterations(own)) == supersteps * same_algorithms.ROUNDS
+    for run in (of_mpi, own):
+        sentences = book(build(run)).verdict().sentences
+        uneven = next(each for each in sentences if each.part == "imbalance")
+        assert (uneven.kind, uneven.who) == (FIXED, (1,))

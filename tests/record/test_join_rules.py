@@ -1,0 +1,439 @@
+"""Who waits for whom, and what ends a superstep, in calls of MPI made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.costs import h_relation
+from bsplib.profiler.losses import book
+from bsplib.record import events as ev
+from bsplib.record.join import join
+from bsplib.recording.records import Direction
+from bsplib.recording.trace import read_trace, write_trace
+from bsplib.sync_kinds import Kind
+from tests.record.made_ranks import US, RankMaker, written
+
+
+@pytest.fixture
+def joined(tmp_path):
+    """Return what joins ranks into a run, and writes and reads it as a trace."""
+
+    def joined(makers):
+        trace = join(written(tmp_path / f"{len(list(tmp_path.iterdir()))}.ranks", makers))
+        write_trace(tmp_path / "out.bsp", trace)
+        return read_trace(tmp_path / "out.bsp").runs[0]
+
+    return joined
+
+
+def makers_of(nprocs):
+    return [RankMaker(rank, nprocs) for rank in range(nprocs)]
+
+
+def of_pid(run, pid, group=None):
+    """Return the records of a process, with times in us."""
+    rows = run.records[run.records["pid"] == pid]
+    return rows if group is None else rows[rows["group"] == group]
+
+
+def idle_us(run, group=0, superstep=0):
+    """Return by process how long it waited in a superstep."""
+    rows = run.records[(run.records["group"] == group) & (run.records["superstep"] == superstep)]
+    idle = (rows["released"] - rows["arrive"]) / US
+    return dict(zip(rows["pid"].tolist(), idle.tolist(), strict=True))
+
+
+def culprits(run):
+    """Return pairs of processes: who waited, and for whom in the end."""
+    pid = run.records["pid"]
+    return set(
+        zip(pid[run.waits["record"]].tolist(), pid[run.waits["behind"]].tolist(), strict=True)
+    )
+
+
+def h_of(run, group=0, superstep=0):
+    """Return by process (h_out, h_in) in a superstep."""
+    rows = np.flatnonzero((run.records["group"] == group) & (run.records["superstep"] == superstep))
+    out, into = h_relation(run)
+    pids = run.records["pid"][rows].tolist()
+    return {pid: (int(out[row]), int(into[row])) for pid, row in zip(pids, rows, strict=True)}
+
+
+def collective(name, arrivals, leave, *, root=None, out=0, into=0, line=13):
+    """Return ranks that call one collective, each at its time."""
+    makers = makers_of(len(arrivals))
+    for maker, arrival in zip(makers, arrivals, strict=True):
+        partner = ev.NOBODY if root is None else root
+        maker.call(name, arrival, leave, line=line, partner=partner, out=out, into=into)
+    return makers
+
+
+# -- who waits in a collective ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["Barrier", "Allreduce", "Allgather", "Alltoall", "Win_fence"])
+def test_in_a_collective_of_all_each_process_waits_for_the_last_one(joined, name):
+    run = joined(collective(name, [10, 40, 30, 20], 50))
+    assert idle_us(run) == {0: 30, 1: 0, 2: 10, 3: 20}
+    assert culprits(run) == {(0, 1), (2, 1), (3, 1)}
+
+
+@pytest.mark.parametrize("name", ["Bcast", "Scatter", "Scatterv"])
+def test_from_a_root_all_wait_for_it_and_for_nobody_else(joined, name):
+    run = joined(collective(name, [10, 40, 30, 20], 50, root=2))
+    assert idle_us(run) == {0: 20, 1: 0, 2: 0, 3: 10}
+    assert culprits(run) == {(0, 2), (3, 2)}
+
+
+@pytest.mark.parametrize("name", ["Reduce", "Gather", "Gatherv"])
+def test_to_a_root_only_the_root_waits(joined, name):
+    run = joined(collective(name, [10, 40, 30, 20], 50, root=2))
+    assert idle_us(run) == {0: 0, 1: 0, 2: 10, 3: 0}
+    assert culprits(run) == {(2, 1)}
+
+
+@pytest.mark.parametrize("name", ["Scan", "Exscan"])
+def test_in_a_scan_processes_wait_for_lower_ranks(joined, name):
+    run = joined(collective(name, [10, 40, 30, 20], 50))
+    assert idle_us(run) == {0: 0, 1: 0, 2: 10, 3: 20}
+    assert culprits(run) == {(2, 1), (3, 1)}
+
+
+def test_in_a_neighbourhood_processes_wait_for_those_that_send_to_them(joined):
+    makers = makers_of(3)
+    for maker, arrival, source in zip(makers, [10, 40, 20], [2, 0, 1], strict=True):
+        maker.call("Neighbor_alltoallv", arrival, 50, line=1, parts=[(source, 0, 8)])
+    run = joined(makers)
+    assert idle_us(run) == {0: 10, 1: 0, 2: 20}
+    assert culprits(run) == {(0, 2), (2, 1)}
+
+
+def test_a_non_blocking_collective_ends_at_its_wait(joined):
+    makers = makers_of(2)
+    for maker, begin, wait in zip(makers, [10, 60], [30, 80], strict=True):
+        request = maker.start("Iallreduce", begin, begin + 1, line=5, out=8, into=8)
+        maker.call("Wait", wait, 90, line=9, comm=-1, done=[(request, ev.NOBODY, 0, 0)])
+    run = joined(makers)
+    first = of_pid(run, 0)[0]
+    assert first["kind"] == Kind.SYNC
+    assert (first["arrive"], first["released"]) == (30 * US, 60 * US)  # begun by the other one
+    assert first["comm_calls"] == 1 * US
+    assert run.stacks[first["stack"]][-2].line == 9
+    assert culprits(run) == {(0, 1)}
+
+
+# -- what must be sent and received ---------------------------------------------------------------
+
+
+def test_h_of_collectives_is_what_each_process_must_send_and_receive(joined):
+    sizes = {
+        "Allreduce": ((80, 80), None, {0: 80, 1: 80, 2: 80, 3: 80}),
+        "Bcast": ((80, 80), 1, {0: 80, 1: 80, 2: 80, 3: 80}),
+        "Reduce": ((80, 80), 1, {0: 80, 1: 80, 2: 80, 3: 80}),
+        "Gather": ((80, 80), 1, {0: 80, 1: 240, 2: 80, 3: 80}),
+        "Scatter": ((320, 80), 1, {0: 80, 1: 240, 2: 80, 3: 80}),
+        "Allgather": ((80, 320), None, {0: 240, 1: 240, 2: 240, 3: 240}),
+        "Alltoall": ((320, 320), None, {0: 240, 1: 240, 2: 240, 3: 240}),
+        "Reduce_scatter": ((320, 80), None, {0: 240, 1: 240, 2: 240, 3: 240}),
+        "Scan": ((80, 80), None, {0: 80, 1: 80, 2: 80, 3: 80}),
+        "Barrier": ((0, 0), None, {0: 0, 1: 0, 2: 0, 3: 0}),
+    }
+    makers = makers_of(4)
+    for step, (name, ((out, into), root, _)) in enumerate(sizes.items()):
+        for maker in makers:
+            partner = ev.NOBODY if root is None else root
+            maker.call(name, 10 * step, 10 * step + 5, partner=partner, out=out, into=into)
+    run = joined(makers)
+    for step, (name, (_, _, expected)) in enumerate(sizes.items()):
+        assert {pid: max(h) for pid, h in h_of(run, superstep=step).items()} == expected, name
+
+
+def test_v_variants_have_the_bytes_of_each_partner(joined):
+    makers = makers_of(3)
+    for maker in makers:
+        parts = [(to, 10 * maker.rank + to, 0) for to in range(3)]
+        maker.call("Alltoallv", 10, 20, out=1, into=1, parts=parts)
+    run = joined(makers)
+    assert h_of(run) == {0: (3, 30), 1: (22, 22), 2: (41, 14)}
+    assert of_pid(run, 1)[0]["self_bytes"] == 11
+
+
+def test_what_is_put_and_got_belongs_to_the_fence_that_ends_the_epoch(joined):
+    makers = makers_of(2)
+    makers[0].call("Put", 1, 2, partner=1, out=100)
+    makers[0].call("Get", 3, 4, partner=1, into=7)
+    for maker in makers:
+        maker.call("Win_fence", 10, 20, line=3)
+    run = joined(makers)
+    assert h_of(run) == {0: (100, 7), 1: (7, 100)}
+    assert {int(each) for each in run.traffic["direction"]} == {Direction.OUT, Direction.IN}
+
+
+# -- messages -------------------------------------------------------------------------------------
+
+
+def one_message(send, receive, *, name="Send"):
+    """Return two ranks of which the first sends to the second; each enters and leaves then."""
+    makers = makers_of(2)
+    makers[0].call(name, *send, line=51, partner=1, tag=3, out=100, function="give")
+    makers[1].call("Recv", *receive, line=61, partner=0, tag=3, into=100, function="take")
+    return makers
+
+
+def test_a_late_sender_is_told_apart_from_the_transfer(joined):
+    run = joined(one_message((40, 42), (10, 45)))
+    record = of_pid(run, 1)[0]
+    assert (record["arrive"], record["released"], record["end"]) == (10 * US, 40 * US, 45 * US)
+    assert record["kind"] == Kind.OBLSYNC
+    assert culprits(run) == {(1, 0)}
+    assert h_of(run) == {0: (100, 0), 1: (0, 100)}
+
+
+def test_a_late_receiver_is_told_apart_from_the_transfer(joined):
+    run = joined(one_message((10, 45), (40, 45), name="Ssend"))
+    record = of_pid(run, 0)[0]
+    assert (record["arrive"], record["released"], record["end"]) == (10 * US, 40 * US, 45 * US)
+    assert culprits(run) == {(0, 1)}
+
+
+def test_nobody_is_late_for_a_message_that_was_there(joined):
+    run = joined(one_message((10, 12), (40, 45)))
+    assert len(run.waits) == 0
+    assert (run.records["released"] == run.records["arrive"]).all()
+
+
+def test_messages_are_matched_in_order_by_tag_and_communicator(joined):
+    makers = makers_of(2)
+    for maker in makers:
+        maker.communicator(2, (0, 1), ordinal=0)
+    send = [(1, 10, 0), (2, 20, 0), (1, 30, 0), (1, 40, 2)]  # tag, time, communicator
+    for tag, at, comm in send:
+        makers[0].call("Send", at, at + 1, line=at, partner=1, tag=tag, comm=comm, out=at)
+    receive = [(1, 15, 2), (1, 42, 0), (1, 44, 0), (2, 46, 0)]
+    for tag, at, comm in receive:
+        makers[1].call("Recv", at, at + 1 if at > 15 else 41, partner=0, tag=tag, comm=comm)
+    run = joined(makers)
+    assert culprits(run) == {(1, 0)}
+    waited = run.records[run.waits["record"]]
+    assert waited["released"].tolist() == [40 * US]
+
+
+def test_an_open_receive_got_what_mpi_said(joined):
+    makers = makers_of(3)
+    makers[1].call("Send", 50, 51, partner=0, tag=7, out=8)
+    makers[2].call("Send", 20, 21, partner=0, tag=7, out=8)
+    for source, enter, leave in ((2, 10, 22), (1, 23, 52)):
+        makers[0].call(
+            "Recv", enter, leave, partner=ev.ANY_SOURCE, tag=ev.ANY_TAG, done=[(0, source, 7, 8)]
+        )
+    run = joined(makers)
+    assert [each // US for each in of_pid(run, 0)["released"][:2]] == [20, 50]
+    assert culprits(run) == {(0, 1), (0, 2)}
+
+
+def test_a_probe_is_a_part_of_the_receive_after_it(joined):
+    makers = makers_of(2)
+    makers[0].call("Send", 40, 42, partner=1, out=8)
+    makers[1].call("Mprobe", 10, 43, partner=0, line=61)
+    makers[1].call("Mrecv", 44, 46, line=61, into=8, done=[(0, 0, 0, 8)])
+    record = of_pid(joined(makers), 1)[0]
+    assert (record["arrive"], record["released"], record["end"]) == (10 * US, 40 * US, 46 * US)
+
+
+def test_requests_wait_where_they_are_completed_and_computation_before_is_no_wait(joined):
+    makers = makers_of(2)
+    request = makers[1].start("Irecv", 1, 2, partner=0, tag=0)
+    makers[0].call("Send", 60, 62, partner=1, out=8)
+    makers[1].call("Wait", 50, 63, comm=-1, done=[(request, 0, 0, 8)], line=7)
+    record = of_pid(joined(makers), 1)[0]
+    assert record["comm_calls"] == 1 * US
+    assert (record["arrive"], record["released"]) == (50 * US, 60 * US)  # 48 us overlap
+
+
+def test_a_wait_is_followed_to_the_process_that_caused_it(joined):
+    makers = makers_of(3)
+    makers[0].call("Send", 100, 101, partner=1, out=8, line=1, function="slow")
+    makers[1].call("Recv", 0, 102, partner=0, line=2)
+    makers[1].call("Send", 103, 104, partner=2, out=8, line=3)
+    makers[2].call("Recv", 0, 105, partner=1, line=4)
+    run = joined(makers)
+    assert culprits(run) == {(1, 0), (2, 0)}
+
+
+def test_messages_without_collectives_are_supersteps_of_all_processes(joined):
+    run = joined(one_message((10, 12), (15, 16)))
+    assert len(run.groups) == 1
+    assert [int(kind) for kind in run.records["kind"]] == [Kind.OBLSYNC, Kind.END] * 2
+
+
+def exchange_and_sum(nprocs, rounds):
+    """Return ranks that exchange with their neighbours and then sum up, again and again."""
+    makers, now = makers_of(nprocs), 0
+    for _ in range(rounds):
+        for maker in makers:
+            right, left = (maker.rank + 1) % nprocs, (maker.rank - 1) % nprocs
+            parts = [(right, 800, 0), (left, 0, 800)]
+            maker.call(
+                "Sendrecv",
+                now + 10,
+                now + 20,
+                line=20,
+                partner=right,
+                tag=1,
+                out=800,
+                into=800,
+                done=[(0, left, 1, 800)],
+                parts=parts,
+                function="halo",
+            )
+            maker.call("Allreduce", now + 30, now + 40, line=30, out=8, into=8, function="norm")
+        now += 40
+    return makers
+
+
+def test_messages_between_collectives_lie_in_the_superstep_that_ends_next(joined):
+    run = joined(exchange_and_sum(4, 3))
+    assert len(run.groups) == 4
+    assert [group.superstep for group in run.groups[1:]] == [0, 1, 2]
+    assert set(run.records["superstep"][run.records["group"] == 0].tolist()) == {0, 1, 2, 3}
+    assert set(run.records["superstep"][run.records["group"] > 0].tolist()) == {0}
+    root = of_pid(run, 2, group=0)[1]
+    assert (root["start"], root["sub"]) == (40 * US, 20 * US)
+    assert h_of(run, group=2) == dict.fromkeys(range(4), (800, 800))
+    assert h_of(run, group=0, superstep=1) == dict.fromkeys(range(4), (8, 8))
+
+
+def test_numbers_of_supersteps_of_messages_do_not_depend_on_time(joined, tmp_path):
+    def pipeline(delays):
+        makers = makers_of(3)
+        for maker, delay in zip(makers, delays, strict=True):
+            now = 0
+            for _ in range(4):
+                if maker.rank:
+                    maker.call("Recv", now + delay, now + delay + 1, partner=maker.rank - 1)
+                if maker.rank < 2:
+                    maker.call("Send", now + delay + 2, now + delay + 3, partner=maker.rank + 1)
+                now += delay + 4
+        return makers
+
+    numbers = []
+    for delays in ((1, 2, 3), (50, 1, 9)):
+        trace = join(written(tmp_path / f"{delays[0]}.ranks", pipeline(delays)))
+        numbers.append(trace.runs[0].records["superstep"].tolist())
+    assert numbers[0] == numbers[1]
+
+
+def test_a_wait_after_which_nothing_was_sent_could_be_one_with_the_wait_before(joined):
+    makers, now = makers_of(2), 0
+    for _ in range(50):
+        for maker in makers:
+            other = 1 - maker.rank
+            receives = [
+                maker.start("Irecv", now + 1, now + 1, partner=other, tag=t) for t in (0, 1)
+            ]
+            for tag in (0, 1):
+                maker.start("Isend", now + 2, now + 2, partner=other, tag=tag, out=8)
+            for tag in (0, 1):
+                done = [(receives[tag], other, tag, 8)]
+                maker.call("Wait", now + 3 + 4 * tag, now + 7 + 4 * tag, line=6, comm=-1, done=done)
+        now += 11
+    run = joined(makers)
+    first, *_ = book(build(run)).verdict().sentences
+    assert "100 supersteps" in first.text
+    assert "too many small messages, 50 of which send nothing, and could be one with" in first.text
+
+
+# -- communicators --------------------------------------------------------------------------------
+
+
+def test_communicators_of_all_processes_count_as_one(joined):
+    makers = makers_of(2)
+    for maker in makers:
+        maker.communicator(2, (0, 1), ordinal=0)
+        for step in range(4):
+            maker.call("Barrier", 10 * step + 5, 10 * step + 9, comm=2 * (step % 2))
+    run = joined(makers)
+    assert len(run.groups) == 1
+    assert of_pid(run, 1)["superstep"].tolist() == [0, 1, 2, 3, 4]
+
+
+def rows_and_columns():
+    """Return four ranks that sum up over rows, then over columns, twice, then over all."""
+    makers = makers_of(4)
+    for maker in makers:
+        row, column = maker.rank // 2, maker.rank % 2
+        maker.communicator(2, (2 * row, 2 * row + 1), ordinal=0)
+        maker.communicator(3, (column, column + 2), ordinal=1)
+        for step, comm in enumerate((2, 3, 2, 3)):
+            maker.call("Allreduce", 10 * step + 6, 10 * step + 10, comm=comm, line=comm, out=8)
+        maker.call("Barrier", 46, 50, line=9)
+    return makers
+
+
+def test_each_second_belongs_to_the_call_that_ends_its_stretch(joined):
+    run = joined(rows_and_columns())
+    mine = of_pid(run, 3)
+    inside = mine[mine["group"] > 0]
+    assert (inside["end"] - inside["start"]).tolist() == [10 * US] * 4
+    assert of_pid(run, 3, group=0)[0]["sub"] == 40 * US
+
+
+def test_communicators_made_by_one_call_are_side_by_side(joined):
+    groups = joined(rows_and_columns()).groups[1:]
+    by_ordinal = [[each.members for each in groups if each.ordinal == of] for of in range(2)]
+    assert by_ordinal == [[range(2), range(2, 4)], [range(0, 4, 2), range(1, 5, 2)]]
+
+
+def test_the_account_has_each_second_once(joined):
+    for makers in (rows_and_columns(), exchange_and_sum(3, 5)):
+        run = joined(makers)
+        account = book(build(run)).account
+        assert sum(account.whole().values()) == account.elapsed_ns * run.nprocs
+
+
+# -- clocks, cores and files ----------------------------------------------------------------------
+
+
+def test_clocks_of_hosts_are_aligned_by_their_samples(joined):
+    makers = [RankMaker(0, 2), RankMaker(1, 2, host="there", begin=9_000_000)]
+    shift = 1_000_000 - 9_000_000
+    makers[1].clock = [(9_000_000, shift, 500), (9_000_000 + 1000 * US, shift + 2 * US, 700)]
+    for maker in makers:
+        maker.call("Barrier", 500, 510)
+    run = joined(makers)
+    assert of_pid(run, 1)[0]["arrive"] - of_pid(run, 0)[0]["arrive"] == 1 * US
+    assert run.meta["hosts"] == ["here", "there"]
+    assert run.meta["clock_bounds_s"]["there"] == 700e-9
+
+
+def test_time_asleep_is_blocked_and_time_without_a_core_is_not(joined):
+    makers = makers_of(1)
+    ms = 1000
+    makers[0].call("Barrier", 0, 1, cpu=(0, -1, 0, -1))
+    makers[0].call("Barrier", 10 * ms, 10 * ms + 1, cpu=(4 * ms * US, -1, 2 * ms * US, -1))
+    run = joined(makers)
+    record = of_pid(run, 0)[1]
+    assert abs(int(record["comp_cpu"]) - 4 * ms * US) < 5 * US
+    assert abs(int(record["comp_ready"]) - 2 * ms * US) < 5 * US
+    assert run.measured["cpu"] == ""
+
+
+def test_writing_to_a_file_is_no_communication(joined):
+    makers = makers_of(1)
+    makers[0].call("File_write", 10, 90, out=1000)
+    makers[0].call("Barrier", 100, 101)
+    record = of_pid(joined(makers), 0)[0]
+    assert record["comm_calls"] == 0
+    assert record["arrive"] - record["start"] == 100 * US
+
+
+def test_two_sends_before_two_receives_are_joined_although_they_need_buffers(joined):
+    makers = makers_of(2)
+    for maker in makers:
+        maker.call("Send", 10, 12, partner=1 - maker.rank, out=8)
+        maker.call("Recv", 20, 22, partner=1 - maker.rank, into=8)
+    run = joined(makers)
+    assert of_pid(run, 0)["superstep"].tolist()[:2] == sorted(of_pid(run, 0)["superstep"][:2])
+    assert run.traffic["bytes"].sum() == 16

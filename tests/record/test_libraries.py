@@ -1,0 +1,81 @@
+"""The library of MPI is found that mpi4py would load, and the shim has the rows of events.py."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import mpi4py
+import pytest
+
+from bsplib.record import build, libraries
+from bsplib.record.events import CALLS, DONE, EVENT, PART
+from bsplib.record.shim import generate
+
+from .conftest import run
+
+FIND = """
+import sys; from pathlib import Path; from bsplib.record.libraries import find_library
+library = find_library(Path(sys.argv[1])); print(library.path); print(library.name)
+"""
+
+
+@pytest.mark.lengthy
+def test_the_library_is_that_of_mpi4py(mpi, tmp_path):
+    lines = run(mpi, 1, "-c", FIND, str(tmp_path)).output.splitlines()
+    assert lines == [str(mpi.file(mpi.library)), mpi.name]
+
+
+@pytest.mark.lengthy
+def test_another_process_tells_with_what_a_module_was_linked(mpi, tmp_path, monkeypatch):
+    for name, value in mpi.whole_environment(1).items():
+        monkeypatch.setenv(name, value)
+    module = next(Path(mpi4py.__file__).parent.glob("MPI.*.so"))
+    found = libraries._ask_process(module, tmp_path)
+    assert Path(found) == mpi.file(mpi.library)
+    monkeypatch.setattr(subprocess, "run", None)
+    assert libraries._ask_process(module, tmp_path) == found  # noted
+
+
+def test_every_call_has_one_wrapper():
+    by_hand = (generate.FOLDER / "by_hand.c").read_text(encoding="utf-8")
+    names = [function.name for function in generate.all_functions()]
+    assert len(set(names)) == len(names)
+    assert set(names) <= set(CALLS)
+    missing = set(CALLS) - set(names) - {"Buffer_flush"}
+    assert all(f" MPI_{name}(" in by_hand for name in missing - {"Start"})
+
+
+def test_calls_that_a_library_lacks_have_no_wrapper():
+    text = generate.source({"PMPI_Send", "PMPI_Send_c"}, open_mpi=True)
+    assert "int MPI_Send_c(" in text
+    assert "int MPI_Recv(" not in text
+
+
+@pytest.mark.slow
+def test_the_rows_of_the_shim_are_those_that_are_read(mpi, tmp_path):
+    code = (
+        "import ctypes, os, sys; from pathlib import Path; from bsplib.record import build\n"
+        "from bsplib.record.libraries import find_library\n"
+        "cache = build.cache_folder(); path = build.compiled_shim(find_library(cache), cache)\n"
+        "shim = ctypes.CDLL(str(path), os.RTLD_GLOBAL); sizes = (ctypes.c_int * 3)()\n"
+        "shim.bsp_record_sizes(sizes); print(*sizes)\n"
+    )
+    assert run(mpi, 1, "-c", code).output.split() == [
+        str(row.itemsize) for row in (EVENT, PART, DONE)
+    ]
+
+
+def test_without_a_compiler_the_reason_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    library = libraries.Library("/nosuch/libmpi.so.12", is_open_mpi=False, version="MPICH")
+    with pytest.raises(libraries.NoShimError, match="there is no C compiler"):
+        build.compiled_shim(library, tmp_path / "cache")
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "cache").write_text("a file")
+    library = libraries.Library("/nosuch/libmpi.so.12", is_open_mpi=False, version="MPICH")
+    with pytest.raises(libraries.NoShimError, match=r"there is no place for it in .*cache"):
+        build.compiled_shim(library, tmp_path / "cache")

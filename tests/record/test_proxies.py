@@ -1,0 +1,136 @@
+"""Without a C compiler, the calls of mpi4py's communicators and requests are recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bsplib.record.events import CALLS, CREATES, NOBODY, rank_files, read_rank
+from bsplib.record.proxies import NOT_COVERED
+
+from .conftest import RECORDED, Rows, run
+
+PROGRAM = str(Path(__file__).with_name("every_kind.py"))
+NO_COMPILER = {"CC": "nosuch", "PATH": "/nosuch"}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(1, marks=pytest.mark.slow),
+        pytest.param(2, marks=pytest.mark.lengthy),
+        pytest.param(4, marks=pytest.mark.slow),
+    ],
+    scope="module",
+    ids=lambda count: f"p{count}",
+)
+def ran(request, mpi, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("proxies")
+    variables = NO_COMPILER | {"XDG_CACHE_HOME": str(folder)}
+    words = ("-c", RECORDED, str(folder / "out.bsp"), PROGRAM, str(folder / "data"))
+    done = run(mpi, request.param, *words, **variables)
+    assert done.status == 0, done.errors
+    done.ranks = [read_rank(path) for path in rank_files(folder / "out.bsp.ranks")]
+    assert len(done.ranks) == request.param
+    done.bare = run(mpi, request.param, PROGRAM, str(folder / "data_of_bare"))
+    return done
+
+
+def each(ran, function):
+    for rank, recorded in enumerate(ran.ranks):
+        yield rank, len(ran.ranks), Rows(recorded, function)
+
+
+def test_what_is_not_covered_is_said_once(ran):
+    assert ran.errors.count("there is no C compiler") == 1
+    assert ran.errors.count(", ".join(NOT_COVERED)) == 1
+    assert all(rank.header["not_covered"] == list(NOT_COVERED) for rank in ran.ranks)
+    assert {rank.header["recorder"] for rank in ran.ranks} == {"proxies"}
+
+
+def test_the_program_prints_what_it_prints_without_being_recorded(ran):
+    assert ran.output == ran.bare.output
+
+
+def test_events_do_not_overlap_and_have_lines(ran):
+    for recorded in ran.ranks:
+        rows = recorded.events
+        assert (rows["leave"][:-1] <= rows["enter"][1:]).all()
+        assert (rows["stack"][1:] >= 0).all()
+        assert recorded.end["status"] == 0
+        assert CALLS[rows["call"][0]] == "Init"
+
+
+def test_messages_and_their_requests_are_recorded(ran):
+    for rank, size, rows in each(ran, "messages"):
+        right, left = (rank + 1) % size, (rank - 1) % size
+        assert rows.names() == ["Sendrecv", "Irecv", "Isend", "Wait", "Wait", "Send"]
+        assert rows.bytes_of("Sendrecv") == [(80, 80)]
+        assert rows.dones("Sendrecv") == [[(0, left, 3, 80)]]
+        assert rows.column("Irecv", "partner") == [left]
+        assert rows.bytes_of("Isend") == [(40, 0)]
+        assert rows.column("Isend", "partner") == [right]
+        (receive,), (send,) = rows.column("Irecv", "object"), rows.column("Isend", "object")
+        assert rows.dones("Wait") == [[(send, NOBODY, -1, 0)], [(receive, left, 4, 40)]]
+
+
+def test_objects_have_the_bytes_in_which_they_travel(ran):
+    for rank, size, rows in each(ran, "objects"):
+        assert rows.names() == ["Isend", "Recv", "Wait"]
+        ((out, _),), ((_, into),) = rows.bytes_of("Isend"), rows.bytes_of("Recv")
+        assert out == into > 0
+        assert rows.dones("Recv")[0][0][1] == (rank - 1) % size
+
+
+def test_collectives_have_the_sizes_of_their_buffers(ran):
+    for rank, size, rows in each(ran, "collectives"):
+        root = rank == size - 1
+        assert rows.bytes_of("Bcast") == [(80, 0) if root else (0, 80)]
+        assert rows.column("Bcast", "partner") == [size - 1]
+        assert rows.bytes_of("Gather") == [(80, 80 * size if root else 0)]
+        assert rows.bytes_of("Scatter") == [(80 * size if root else 0, 80)]
+        assert rows.bytes_of("Alltoall") == [(80 * size, 80 * size)]
+        assert rows.bytes_of("Reduce") == [(80, 80 if root else 0)]
+        assert rows.bytes_of("Reduce_scatter_block") == [(80 * size, 80)]
+        assert rows.bytes_of("Exscan") == [(80, 80 if rank else 0)]
+    for rank, size, rows in each(ran, "in_place"):
+        assert rows.bytes_of("Allreduce") == [(80, 80)]
+        assert rows.bytes_of("Allgather") == [(80, 80 * size)]
+        assert rows.bytes_of("Gather") == [(80, 0 if rank else 80 * size)]
+        assert rows.bytes_of("Scatter") == [(0 if rank else 80 * size, 80)]
+
+
+def test_communicators_are_those_that_the_shim_tells(ran):
+    for rank, recorded in enumerate(ran.ranks):
+        size = len(ran.ranks)
+        rows = Rows(recorded, "communicators")
+        (barrier,) = rows.named("Barrier")
+        clone = recorded.comms[recorded.events["comm"][barrier]]
+        assert clone.ordinal == 6
+        split = next(comm for comm in recorded.comms if (comm.parent, comm.ordinal) == (0, 1))
+        assert split.members == tuple(range(rank % 2, size, 2))
+        (graph,) = [comm for comm in recorded.comms if comm.kind == "dist_graph"]
+        assert graph.destinations == ((rank + 1) % size,)
+        assert any(recorded.events["flags"] & CREATES)
+
+
+def test_several_requests_complete_at_one_wait(ran):
+    for _, _, rows in each(ran, "nonblocking"):
+        started = rows.column("Iallreduce", "object") + rows.column("Ibarrier", "object")
+        assert [done[0] for done in rows.dones("Waitall")[0]] == started
+        assert len(rows.dones("Waitany")[0]) == 1
+
+
+@pytest.mark.slow
+def test_a_program_that_initializes_mpi_itself_is_recorded(mpi, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import mpi4py\nmpi4py.rc.initialize = False\nfrom mpi4py import MPI\nMPI.Init()\n"
+        "MPI.COMM_WORLD.Barrier()\nMPI.Finalize()\nprint('done')\n"
+    )
+    variables = NO_COMPILER | {"XDG_CACHE_HOME": str(tmp_path)}
+    done = run(mpi, 1, "-c", RECORDED, str(tmp_path / "out.bsp"), str(program), **variables)
+    assert (done.status, done.output) == (0, "done\n")
+    (path,) = rank_files(tmp_path / "out.bsp.ranks")
+    names = [CALLS[number] for number in read_rank(path).events["call"]]
+    assert names == ["Init", "Barrier"]

@@ -1,0 +1,86 @@
+"""What the repeats of a run say together, for the page, and with which run of a trace it opens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bsplib.profiler.profile import RunProfile
+from bsplib.profiler.repeats import Repeats, median, same_runs
+from bsplib.profiler.survey import elapsed_s
+from bsplib.recording.records import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bsplib.recording.records import RunHead
+    from bsplib.webui.opened import OpenRun
+
+Json = dict[str, Any]
+
+
+def opening_run(runs: Sequence[Run] | Sequence[RunHead]) -> int:
+    """Return the run with which a trace opens: of repeats that of median time, else the first."""
+    groups = same_runs([run.repeat for run in runs])
+    if not groups or len(groups[0]) == 1:
+        return 0
+    return groups[0][median([_elapsed_s(runs[position]) for position in groups[0]])]
+
+
+def _elapsed_s(run: Run | RunHead) -> float:
+    """Return how long a run took; of one whose records are not read, as its caller saw it."""
+    if isinstance(run, Run):
+        return elapsed_s(run)
+    life = run.lifetime
+    return 0.0 if life is None or life.returned is None else (life.returned - life.called) / 1e9
+
+
+def describe_repeats(runs: Sequence[OpenRun], number: int, query: Mapping[str, str]) -> Json:
+    """Return what the repeats of a run of a trace say together.
+
+    Args:
+        runs: the runs of the trace.
+        number: the run that is shown.
+        query: ``library``.
+
+    Returns:
+        ``runs`` (the repeats, by number) and ``median`` (the one of median time), ``least_s`` and
+        ``greatest_s`` (of their elapsed times), ``account_s`` (the same of each part of the
+        account), and ``intervals``: for each sentence of the run
+        that is shown its position in the verdict, the least and greatest seconds, in how many
+        runs it was found, whether these are most, and this as a text. Those that hold in most
+        runs are first.
+    """
+    groups = same_runs([each.run.repeat for each in runs])
+    mine = next(group for group in groups if number in group)
+    profiles = {position: _profile(runs[position], position, query) for position in mine}
+    times = [profiles[position].elapsed_s for position in mine]
+    middle, shown = mine[median(times)], profiles[number]
+    repeats = Repeats(profiles[middle], tuple(profiles.values()))
+    told = shown.verdict().sentences
+    intervals = [
+        {
+            "sentence": told.index(each.sentence),
+            "least_s": each.least_s,
+            "greatest_s": each.greatest_s,
+            "found": each.found,
+            "repeats": each.repeats,
+            "is_sure": each.is_sure,
+            "text": str(each),
+        }
+        for each in repeats.intervals(shown)
+    ]
+    return {
+        "runs": mine,
+        "median": middle,
+        "least_s": min(times),
+        "greatest_s": max(times),
+        "account_s": {part: list(each) for part, each in repeats.account_s().items()},
+        "intervals": intervals,
+    }
+
+
+def _profile(opened: OpenRun, number: int, query: Mapping[str, str]) -> RunProfile:
+    """Return the profile of a run, with the call graph that the page has of it."""
+    profile = RunProfile(opened.run, number + 1, library=opened.part(query).library)
+    profile.__dict__["callgraph"] = opened.callgraph(opened.whole(query))
+    return profile
