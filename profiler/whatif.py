@@ -206,6 +206,9 @@ def _greatest(step: Ints, lasts: Floats) -> Floats:
 def _step_by_step(account: Account, rows: Ints, lasts: Floats, released: Floats) -> None:
     """Let the processes of a group with oblivious supersteps go on, each from its own release.
 
+    A record may have waited for one of an earlier superstep, too, where the trace says so. One of
+    another group, or of a later superstep, is not waited for here.
+
     Args:
         account: the account of the records.
         rows: the records of the group.
@@ -215,11 +218,12 @@ def _step_by_step(account: Account, rows: Ints, lasts: Floats, released: Floats)
     by_step = np.argsort(account.step[rows], kind="stable")
     order = rows[by_step]
     pids = account.run.records["pid"][order]
-    place = np.zeros(len(account.step), np.int64)
+    place = np.full(len(account.step), len(order), np.int64)
     place[order] = np.arange(len(order))
     behind, lasts = place[account.behind[order]], lasts[:, by_step].clip(min=0)
+    arrived = np.zeros((len(lasts), len(order) + 1))
     bounds = np.append(np.flatnonzero(np.diff(account.step[order], prepend=-1)), len(order))
     for begin, end in pairwise(bounds.tolist()):
         mine = pids[begin:end]
-        arrived = released[:, mine] + lasts[:, begin:end]
-        released[:, mine] = np.maximum(arrived, arrived[:, behind[begin:end] - begin])
+        arrived[:, begin:end] = released[:, mine] + lasts[:, begin:end]
+        released[:, mine] = np.maximum(arrived[:, begin:end], arrived[:, behind[begin:end]])
