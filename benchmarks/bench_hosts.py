@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.command import Benchmark, run
 from benchmarks.harness import Case, Section
-from bsplib.profiler.costs import elapsed_s
+from bsplib.profiler.survey import elapsed_s
 from tests.hosts import applications
 from tests.hosts.applications import APPLICATIONS, HOSTS, Outcome
 from tests.hosts.hosts import Hosts, why_not

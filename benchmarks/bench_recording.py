@@ -1,15 +1,20 @@
-"""The cost of recording: programs with and without ``profile=``.
+"""The cost of recording: programs with and without ``profile=``, and of reading long recordings.
 
 ``python -m benchmarks.bench_recording`` writes ``benchmarks/results/recording.json``.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import bsplib
@@ -75,6 +80,57 @@ def _with_lines(nprocs: int, stack: ExitStack) -> Sequence[Case]:
     return [Case(_OFF, partial(sample, lines=False)), on]
 
 
+class _Commands:
+    """Samples of a command about a long trace, each in a new process."""
+
+    def __init__(self, *words: str | Path) -> None:
+        self._words = [sys.executable, "-m", "bsplib", *map(str, words)]
+        self._peak_bytes = 0
+
+    def sample(self) -> float:
+        """Return the seconds from the start of the command to its end."""
+        began = perf_counter()
+        process = subprocess.Popen(self._words, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = perf_counter() - began
+        if status:
+            raise RuntimeError(f"{' '.join(self._words)} ended with the status {status}")
+        self._peak_bytes = max(self._peak_bytes, used.ru_maxrss * 1024)
+        return seconds
+
+    def peak_bytes(self) -> int:
+        """Return the greatest memory of all samples."""
+        return self._peak_bytes
+
+    def case(self, name: str, *goals: Goal) -> Case:
+        """Return the case of this command."""
+        return Case(name, self.sample, goals=goals, peak_bytes=self.peak_bytes)
+
+
+_MIB = 2**20
+
+
+def _read(count: int, goals: Mapping[str, Sequence[Goal]], stack: ExitStack) -> Sequence[Case]:
+    """Record so many empty supersteps of two processes, and read the trace by the commands."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    path = folder / "trace.bsp"
+    bsplib.run(programs.supersteps, count, nprocs=2, profile=path)
+    commands = {
+        "bsp report": _Commands("report", path),
+        "bsp view --html": _Commands("view", "--html", folder / "page.html", "--force", path),
+    }
+    cases = [commands[name].case(name, *each) for name, each in goals.items()]
+    cases[0] = replace(cases[0], facts=lambda: {"file_bytes": path.stat().st_size})
+    return cases
+
+
+_LONG: dict[str, Sequence[Goal]] = {
+    "bsp report": (Goal.seconds(2.0), Goal.peak(150 * _MIB)),
+    "bsp view --html": (Goal.seconds(4.0), Goal.peak(250 * _MIB)),
+}
+_LONGER: dict[str, Sequence[Goal]] = {"bsp report": (Goal.peak(150 * _MIB),)}
+"""Ten times as many supersteps, with the same memory."""
+
 _SUPERSTEP_S, _CALL_S = 0.5e-6, 0.1e-6
 _A_SUPERSTEP = Goal.more_than(_OFF, by_s=_SUPERSTEP_S)
 _A_CALL = Goal.more_than(_OFF, by_s=_CALL_S)
@@ -117,6 +173,16 @@ SECTIONS = (
         "Recording of supersteps of 1 ms, p = 2",
         "superstep",
         partial(_working, 2, 100, _MILLISECOND, 1.01),
+    ),
+    *(
+        Section(
+            f"A recording of {count:.0e} supersteps, p = 2",
+            "command",
+            partial(_read, count, goals),
+            repeats=3,
+            warm_up=0,
+        )
+        for count, goals in ((10**6, _LONG), (10**7, _LONGER))
     ),
 )
 

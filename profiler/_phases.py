@@ -17,6 +17,7 @@ from bsplib.profiler.costs import computation_ns, spent_ns, superstep_numbers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
@@ -47,18 +48,25 @@ class _Phases(NamedTuple):
         return _Phases._make(field[pieces] for field in self)
 
 
-class Course:
-    """The times spent by each row until any moment."""
+_AMOUNTS = 5
+"""Number of fields of a piece that are amounts, at the end."""
 
-    def __init__(self, run: Run, block: int) -> None:
-        """Sum up a run.
+
+class Course:
+    """The times spent by each row in the supersteps of a window, until any moment."""
+
+    def __init__(self, window: RunWindow, block: int) -> None:
+        """Sum up a window of a run.
 
         Args:
-            run: the run.
+            window: the window.
             block: number of processes in a row. In a row of several processes, each
                 superstep begins and ends at the means of their times.
         """
+        run = window.run
         phases = _of_records(run)
+        for amounts in phases[-_AMOUNTS:]:
+            amounts[: window.halo] = 0  # they count in the window before
         if len(run.groups) > 1:
             phases = _with_openings(run, phases)
         if block > 1:
@@ -125,7 +133,7 @@ def _of_records(run: Run) -> _Phases:
     )
     comp = computation_ns(run)
     amounts = (
-        comp,
+        comp.copy(),
         spent_ns(run) - comp,
         records["comm_calls"].astype(np.float64),
         (released - arrive).astype(np.float64),
@@ -168,7 +176,7 @@ def _joined(phases: _Phases, block: int, rows: int) -> _Phases:
         (np.bincount(piece, time, len(keys)) / count).astype(np.int64)
         for time in (phases.start, phases.arrive, phases.released, phases.end)
     )
-    amounts = (np.bincount(piece, amount, len(keys)) for amount in phases[-5:])
+    amounts = (np.bincount(piece, amount, len(keys)) for amount in phases[-_AMOUNTS:])
     return _Phases._make([keys % rows, keys // rows, *times, *amounts])
 
 

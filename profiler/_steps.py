@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bsplib.profiler._numbering import ranked
-from bsplib.profiler.costs import computation_ns
-from bsplib.profiler.window import root_supersteps
+from bsplib.profiler.costs import computation_ns, group_sizes
+from bsplib.profiler.window import windows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
@@ -27,47 +29,36 @@ class RootSteps:
     """
 
     def __init__(self, run: Run) -> None:
-        records = run.records
-        self.numbers, self.position = ranked(root_supersteps(run))
-        """Number of each superstep; position of the superstep of each record."""
+        self._run = run
+        parts = [_of_window(window) for window in windows(run)]
+        empty = np.zeros((4, 0), np.int64)
+        every = [np.concatenate(columns) for columns in zip(empty, *parts, strict=True)]
+        self.numbers, self.start, self.end, self.record = every
+        """Of each superstep: its number, begin and end in nanoseconds, and the position of the
+        record with the most computation."""
         self.count = len(self.numbers)
-        self.start = np.full(self.count, np.iinfo(np.int64).max)
-        self.end = np.zeros(self.count, np.int64)
-        # Copies, since numpy is fast only for aligned values.
-        np.minimum.at(self.start, self.position, records["start"].copy())
-        np.maximum.at(self.end, self.position, records["end"].copy())
         self.ended_ns = int(self.end.max(initial=0))
         """When the last process ended its last superstep."""
-        self.record = _greatest(self.position, computation_ns(run), self.count)
-        """Position of the record with the most computation in each superstep."""
-        order = np.argsort(self.end - self.start, kind="stable")
-        self._by_length = order
-        self._rank = np.empty(self.count + 1, np.int64)
-        self._rank[order] = np.arange(self.count)
-        self._rank[-1] = -1
+        self._by_length = np.argsort(self.end - self.start, kind="stable").astype(np.int32)
+        self._rank = np.full(self.count + 1, -1, np.int32)
+        self._rank[self._by_length] = np.arange(self.count, dtype=np.int32)
+
+    def positions(self, window: RunWindow) -> Ints:
+        """Return the position of the superstep of each record of a window."""
+        return np.searchsorted(self.numbers, window.root_supersteps()).astype(np.int64)
+
+    def windows(self, low: int, high: int) -> Iterator[RunWindow]:
+        """Yield the windows of a range of positions."""
+        if low >= high:
+            return iter(())
+        return windows(self._run, int(self.numbers[low]), int(self.numbers[high - 1]))
 
     def longest(self, first: Ints, last: Ints) -> Ints:
         """Return, for ranges of positions, which superstep took longest."""
         bounds = np.stack([first, last + 1], axis=1).ravel()
         if len(bounds) == 0:
             return bounds
-        found: Ints = self._by_length[np.maximum.reduceat(self._rank, bounds)[::2]]
-        return found
-
-    def records(self, first: int, end: int) -> Ints | slice:
-        """Return the records of a range of positions."""
-        if first == 0 and end == self.count:
-            return slice(None)
-        bounds = np.searchsorted(self._sorted, [first, end])
-        return self._order[slice(*bounds)]
-
-    @cached_property
-    def _order(self) -> Ints:
-        return np.argsort(self.position, kind="stable")
-
-    @cached_property
-    def _sorted(self) -> Ints:
-        return self.position[self._order]
+        return self._by_length[np.maximum.reduceat(self._rank, bounds)[::2]].astype(np.int64)
 
     def during(self, edges: Floats) -> tuple[Floats, Ints, Ints]:
         """Return where moments lie in the sequence of supersteps.
@@ -100,10 +91,22 @@ class RootSteps:
         """
         block = max(-(-self.count // (2 * most)), 1)
         has = np.zeros(-(-self.count // block) + 2, bool)
-        has[self.position[chosen] // block + 1] = True
+        for window in windows(self._run):
+            has[self.positions(window)[chosen[window.position]] // block + 1] = True
         first, end = np.flatnonzero(has[1:] != has[:-1]).reshape(-1, 2).T * block
         last = np.minimum(end, self.count) - 1
         return list(zip(self.numbers[first].tolist(), self.numbers[last].tolist(), strict=True))
+
+
+def _of_window(window: RunWindow) -> Ints:
+    """Return number, start, end and record of the supersteps in a window, as rows."""
+    records = window.run.records[window.fresh]
+    numbers, position = ranked(window.root_supersteps())
+    start, end = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
+    np.minimum.at(start, position, records["start"])
+    np.maximum.at(end, position, records["end"])
+    record = _greatest(position, computation_ns(window.run)[window.fresh], len(numbers))
+    return np.stack([numbers, start, end, window.position[record]])
 
 
 def excess(run: Run, numbers: Ints, cost: Floats) -> Floats:
@@ -122,7 +125,7 @@ def excess(run: Run, numbers: Ints, cost: Floats) -> Floats:
     if len(cost) == 0:
         return cost
     size = np.empty(int(numbers.max()) + 1)
-    size[numbers] = np.array([info.size for info in run.groups])[run.records["group"]]
+    size[numbers] = group_sizes(run)[run.records["group"]]
     mean = np.bincount(numbers, cost, len(size)) / size
     return np.maximum(cost - mean[numbers], 0)
 

@@ -6,27 +6,27 @@ end. Each node, edge and path of the call graph is such a set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.profiler._numbering import Ints, blocks, by_blocks, is_small, rank_in_place, ranked
+from bsplib.profiler._numbering import Ints, blocks, rank_in_place, ranked
 from bsplib.profiler._segments import LOW, ROWS, TOP, Stats, changes, merge, starts
 from bsplib.profiler.costs import METRICS, cost_blocks, superstep_numbers
 from bsplib.profiler.limits import GraphWork
 from bsplib.profiler.summary import Cost, Summary
+from bsplib.profiler.window import RunWindow
 from bsplib.recording.records import Run
+from bsplib.recording.tables import Columns
 from bsplib.sync_kinds import Kind
 
 # -- the records of a run, summed up in cells: a cell is what one superstep has of one origin -----
 #
 # Most supersteps end at the same place on all processes, so that there are far fewer cells
 # than records.
-
-
-_SUMS_OF_SLICE = 16
-"""Size of the sums of a slice, with what is computed from them, in numbers of 8 bytes."""
 
 
 class CostCells:
@@ -86,86 +86,110 @@ def cell_numbers(step: Ints, origin: Ints, origins: int) -> tuple[Ints, Ints]:
     return keys[order], cell
 
 
-def slice_numbers(
-    origin: Ints, origins: int, pid: NDArray[np.int32], nprocs: int
-) -> tuple[Ints, Callable[[slice], Ints]]:
-    """Number the slices of pies: a slice is what one process has of one origin.
-
-    Args:
-        origin: for each record the number of its origin.
-        origins: number of origins.
-        pid: for each record its process.
-        nprocs: number of processes.
-
-    Returns:
-        The key of each slice, ``origin * nprocs + pid``; a function that returns the slices of
-        a block of records.
-    """
-
-    def keys(part: slice) -> Ints:
-        key: Ints = origin[part] * nprocs + pid[part]
-        return key
-
-    if is_small(_SUMS_OF_SLICE * origins * nprocs, len(pid)):
-        return np.arange(origins * nprocs), keys  # also slices without records
-    number = by_blocks(len(pid), keys)
-    found = rank_in_place(number)
-    return found, lambda part: number[part]
-
-
 class Pies:
     """Costs of slices: a slice is what one process has of one origin."""
 
-    def __init__(self, keys: Ints, nprocs: int, metrics: int) -> None:
-        """Create slices without records.
-
-        Args:
-            keys: of the slices, ``origin * nprocs + pid``.
-            nprocs: number of processes.
-            metrics: number of metrics.
-        """
-        self._origin, self._pid = np.divmod(keys, nprocs)
-        self._sums = np.zeros((metrics, len(keys)))
+    def __init__(self, nprocs: int, metrics: int) -> None:
+        """Create slices without records."""
         self._nprocs = nprocs
+        self._keys: Ints = np.zeros(0, np.int64)
+        self._sums = np.zeros((metrics, 0))
 
-    def add(self, slices: Ints, costs: NDArray[np.float64]) -> None:
+    def add(self, keys: Ints, costs: NDArray[np.float64]) -> None:
         """Take in the costs of some records.
 
         Args:
-            slices: number of the slice of each of them.
+            keys: slice of each of them, ``origin * nprocs + pid``.
             costs: one row for each metric.
         """
-        for sums, values in zip(self._sums, costs, strict=True):
-            np.add.at(sums, slices, values)
+        number = keys.copy()
+        found = rank_in_place(number)
+        sums = np.stack([np.bincount(number, values, len(found)) for values in costs])
+        self._keys, self._sums = summed(
+            np.concatenate([self._keys, found]), np.concatenate([self._sums, sums], axis=1)
+        )
 
     def of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the sum of each metric for each process, over the chosen origins."""
-        slices = np.flatnonzero(chosen[self._origin])
-        pids = self._pid[slices]
+        origin, pid = np.divmod(self._keys, self._nprocs)
+        slices = np.flatnonzero(chosen[origin])
+        pids = pid[slices]
         return np.stack([np.bincount(pids, sums[slices], self._nprocs) for sums in self._sums])
 
 
+def summed(keys: Ints, sums: NDArray[Any]) -> tuple[Ints, NDArray[Any]]:
+    """Add up columns with the same key; return the different keys in order, and their sums."""
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    begins = starts(keys)
+    if len(begins) == len(keys):
+        return keys, sums[:, order]
+    return keys[begins], np.add.reduceat(sums[:, order], begins, axis=1)
+
+
+_BITS = 62
+"""Origins that one word has a bit for."""
+
+
 class Spans:
-    """The times in which at least one process was in a superstep of an origin."""
+    """The time in which records of some origins, and of no others, were under way.
 
-    def __init__(self, cells: CostCells, cell: Ints, records: NDArray[np.void]) -> None:
-        """Unite the times of the records of each origin.
+    Of a moment counts which origins had a record then: one bit for each. So the time of any set
+    of origins is a sum over few such sets, however many supersteps there are.
+    """
 
-        Args:
-            cells: the cells of the records.
-            cell: for each record its cell.
-            records: the records.
-        """
-        self._origin, self._start, self._end = _united(*_of_cells(cells, cell, records))
+    def __init__(self) -> None:
+        nothing = np.zeros(0, np.int64)
+        self._open: tuple[Ints, Ints, Ints] = nothing, nothing, nothing
+        """Origin, start and end of the times that later windows may overlap."""
+        self._ns: Counter[tuple[int, ...]] = Counter()
+
+    def add(self, origin: Ints, start: Ints, end: Ints) -> None:
+        """Take in the times of a window; those of later windows do not begin before them."""
+        if len(start):
+            self._settle(int(start.min()))
+            times = origin, start, end
+            self._open = _united(*map(np.append, self._open, times))
 
     def elapsed_ns(self, chosen: NDArray[np.bool_]) -> int:
         """Return the length of the union of the times of the chosen origins."""
-        rows = np.flatnonzero(chosen[self._origin])
-        if len(rows) == 0:
-            return 0
-        begins, latest = self._start[rows], np.maximum.accumulate(self._end[rows])
-        gaps = np.maximum(begins[1:] - latest[:-1], 0)
-        return int(latest[-1] - begins[0] - gaps.sum())
+        self._settle(np.iinfo(np.int64).max)
+        words = np.zeros(-(-max(len(chosen), 1) // _BITS), np.int64)
+        at = np.flatnonzero(chosen)
+        np.bitwise_or.at(words, at // _BITS, np.int64(1) << (at % _BITS))
+        wanted = words.tolist()
+        return sum(
+            ns
+            for mask, ns in self._ns.items()
+            if any(a & b for a, b in zip(mask, wanted, strict=False))
+        )
+
+    def _settle(self, until: int) -> None:
+        """Sum up what was under way before a moment."""
+        origin, start, end = self._open
+        now = start < until
+        if not now.any():
+            return
+        moments = np.concatenate([start[now], np.minimum(end[now], until)])
+        order = np.argsort(moments, kind="stable")
+        lasts = np.diff(moments[order])
+        bits = np.int64(1) << (origin[now] % _BITS)
+        word = origin[now] // _BITS
+        masks = [
+            np.cumsum(np.concatenate([bits * (word == k), -bits * (word == k)])[order])[:-1]
+            for k in range(int(word.max()) + 1)
+        ]
+        if len(masks) > 1:
+            found, number = np.unique(np.stack(masks), axis=1, return_inverse=True)
+        else:
+            number = masks[0]
+            found = rank_in_place(number)[None]
+        by_mask = np.bincount(number.ravel(), lasts, found.shape[1]).tolist()
+        for mask, ns in zip(found.T.tolist(), by_mask, strict=True):
+            if any(mask):
+                self._ns[tuple(mask)] += int(ns)
+        later = end > until
+        self._open = origin[later], np.maximum(start[later], until), end[later]
 
 
 def _of_cells(cells: CostCells, cell: Ints, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints]:
@@ -209,39 +233,86 @@ def _united(origin: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 class RunSums:
-    """Costs of the parts of one run."""
+    """Costs of the parts of one run, summed up window by window."""
 
     def __init__(self, run: Run) -> None:
-        records = run.records
-        stack, kind, pid = records["stack"], records["kind"], records["pid"]
-        few = np.int64(len(Kind))
-        origin = by_blocks(len(stack), lambda part: stack[part] * few + kind[part])
-        keys = rank_in_place(origin)
-        self.origin = origin
-        """Position in ``origins`` of the origin of each record."""
-        self.origins = [(int(key) // len(Kind), Kind(key % len(Kind))) for key in keys]
-        """Stack (position in ``run.stacks``) and kind of each origin."""
+        """Begin with nothing; then all windows are added, and the sums are closed."""
         self._nprocs = run.nprocs
         self._groups = _Groups(run)
-        step = superstep_numbers(run)
+        self._number: dict[int, int] = {}
+        """The origins that were found so far, by key."""
+        self._singles: list[tuple[Ints, NDArray[np.float64]]] = []
+        """By group and origin what supersteps cost that had one origin."""
+        self._others: list[_Cells] = []
+        """The cells of the other supersteps."""
+        self._pies = Pies(run.nprocs, len(METRICS))
+        self._spans = Spans()
+        self._known: dict[frozenset[int], Cost] = {}
+
+    def add(self, window: RunWindow) -> None:
+        """Take in the records of a window."""
+        run, fresh = window.run, window.fresh
+        records = run.records[fresh]
+        step = superstep_numbers(run)[fresh] - window.halo_steps
+        origin = records["stack"] * np.int64(len(Kind)) + records["kind"]
+        keys = rank_in_place(origin)
         places, cell = cell_numbers(step, origin, len(keys))
-        self._cells = CostCells(places, keys % few != Kind.END)
-        slices, slice_of = slice_numbers(origin, len(keys), pid, run.nprocs)
-        self._pies = Pies(slices, run.nprocs, len(METRICS))
-        for part, costs in cost_blocks(run, step):
-            self._cells.add(cell[part], costs)
-            self._pies.add(slice_of(part), costs)
-        self._spans = Spans(self._cells, cell, records)
+        cells = CostCells(places, keys % len(Kind) != Kind.END)
+        number = np.array(
+            [self._number.setdefault(key, len(self._number)) for key in keys.tolist()]
+        )
+        slices = number[origin] * self._nprocs + records["pid"]
+        for part, costs in cost_blocks(run, fresh):
+            cells.add(cell[part], costs)
+            self._pies.add(slices[part], costs)
+        found, start, end = _of_cells(cells, cell, records)
+        self._spans.add(*_united(number[found], start, end))
         group = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
         group[step] = records["group"]
-        self._cell_group = group[self._cells.step]
-        self._known: dict[frozenset[int], Cost] = {}
+        self._add_cells(cells, group[cells.step], number[cells.origin])
+
+    def _add_cells(self, cells: CostCells, group: Ints, origin: Ints) -> None:
+        """Sum up the supersteps that have one cell; keep the cells of the others."""
+        alone = np.bincount(cells.step)[cells.step] == 1
+        stats = cells.stats[:, alone]
+        stats[LOW, cells.records[alone] < self._groups.size[group[alone]]] = 0
+        keys = group[alone] * _MOST_ORIGINS + origin[alone]
+        number = keys.copy()
+        found = rank_in_place(number) if len(number) else keys
+        sums = np.stack([np.bincount(number, row, len(found)) for row in stats]).astype(np.float64)
+        self._singles.append((found, sums))
+        if not alone.all():
+            more = ~alone
+            parts = cells.step[more], group[more], origin[more], cells.records[more]
+            self._others.append(_Cells(*parts, cells.stats[:, more]))
+
+    def close(self) -> None:
+        """Arrange the sums by the order of origins, when all windows have been added."""
+        keys = sorted(self._number)
+        self.keys = np.array(keys, np.int64)
+        """Stack and kind of each origin in one number, ``stack * len(Kind) + kind``, in order."""
+        self.origins = [(key // len(Kind), Kind(key % len(Kind))) for key in keys]
+        """Stack (position in ``run.stacks``) and kind of each origin."""
+        self._found = np.array([self._number[key] for key in keys], np.int64)
+        """For each origin its number in the order in which they were found."""
+        place = np.empty_like(self._found)
+        place[self._found] = np.arange(len(place))
+        self._cells = _joined(self._singles, self._others, self._groups.size, place)
+        self._singles, self._others = [], []
+
+    def origin_of(self, records: Columns | NDArray[np.void]) -> Ints:
+        """Return the positions in ``origins`` of the origins of some records."""
+        keys: Ints = records["stack"] * np.int64(len(Kind)) + records["kind"]
+        if len(self.keys) == 1:
+            return np.zeros(len(keys), np.int64)
+        found: Ints = np.searchsorted(self.keys, keys).astype(np.int64)
+        return found
 
     def work(self, parts: Iterable[frozenset[int]]) -> GraphWork:
         """Return what the costs of parts take, which are given by their origins."""
         cells = np.bincount(self._cells.origin, minlength=len(self.origins))
-        summed = sum(int(cells[list(origins)].sum()) for origins in set(parts))
-        return GraphWork(len(self._cells.origin), summed, self._groups.levels)
+        added = sum(int(cells[list(origins)].sum()) for origins in set(parts))
+        return GraphWork(len(self._cells.origin), added, self._groups.levels)
 
     def cost(self, origins: frozenset[int]) -> Cost:
         """Return the cost of the records of these origins (positions in ``self.origins``)."""
@@ -254,7 +325,9 @@ class RunSums:
     def _cost_of(self, chosen: NDArray[np.bool_]) -> Cost:
         """Compute the cost of the chosen origins, in seconds and bytes."""
         stats = self._groups.total(*self._group_sums(chosen))
-        pies = self._pies.of(chosen)
+        found = np.zeros(len(chosen), bool)
+        found[self._found[chosen]] = True
+        pies = self._pies.of(found)
         summaries = {}
         for row, metric in enumerate(METRICS):
             unit = 1.0 if metric == "h" else 1e9
@@ -263,9 +336,7 @@ class RunSums:
             mean = np.clip(pie.sum() / self._nprocs, low, top)
             top, mean, low = (float(value / unit) for value in (top, mean, low))
             summaries[metric] = Summary(top, mean, low, tuple((pie / unit).tolist()))
-        return Cost(
-            count=int(stats[4]), elapsed_s=self._spans.elapsed_ns(chosen) / 1e9, **summaries
-        )
+        return Cost(count=int(stats[4]), elapsed_s=self._spans.elapsed_ns(found) / 1e9, **summaries)
 
     def _group_sums(self, chosen: NDArray[np.bool_]) -> tuple[Ints, Stats]:
         """Return the groups with chosen records, in order, and the sums over their supersteps.
@@ -276,11 +347,54 @@ class RunSums:
         stats = self._cells.stats[:, cells]
         begins = starts(self._cells.step[cells])
         stats = merge(stats[TOP], stats[LOW], begins)
-        groups = self._cell_group[cells[begins]]
+        groups = self._cells.group[cells[begins]]
         present = np.add.reduceat(self._cells.records[cells], begins)
         stats[LOW, present < self._groups.size[groups]] = 0
         begins = starts(groups)
         return groups[begins], np.add.reduceat(stats, begins, axis=1)
+
+
+class _Cells(NamedTuple):
+    """Costs of cells of several supersteps; the fields have one element for each cell."""
+
+    step: Ints
+    group: Ints
+    origin: Ints
+    records: Ints
+    stats: Stats
+
+
+_MOST_ORIGINS = 2**32
+"""More than the origins of a run: stacks are numbered by 31 bits, and some have several kinds."""
+
+
+def _joined(
+    singles: list[tuple[Ints, NDArray[np.float64]]], others: list[_Cells], size: Ints, place: Ints
+) -> _Cells:
+    """Join the cells of all windows, in the order of groups and supersteps.
+
+    All supersteps of a group that had only one origin, the same one, count as one superstep.
+
+    Args:
+        singles: by group and origin the sums over such supersteps.
+        others: the cells of the other supersteps.
+        size: number of processes of each group.
+        place: position of each origin that was found.
+    """
+    keys = np.concatenate([np.zeros(0, np.int64), *(each[0] for each in singles)])
+    sums = np.concatenate([np.zeros((ROWS, 0)), *(each[1] for each in singles)], axis=1)
+    keys, sums = summed(keys, sums)
+    group, origin = np.divmod(keys, _MOST_ORIGINS)
+    parts = [_Cells(np.arange(len(keys)), group, origin, size[group], sums)]
+    for cells in others:
+        parts.append(cells._replace(step=cells.step + parts[-1].step.max(initial=-1) + 1))
+    step, group, origin, records = (
+        np.concatenate([part[field] for part in parts]) for field in range(4)
+    )
+    origin = place[origin]
+    stats = np.concatenate([part.stats for part in parts], axis=1)
+    order = np.lexsort((origin, step, group))
+    return _Cells(step[order], group[order], origin[order], records[order], stats[:, order])
 
 
 class _Groups:

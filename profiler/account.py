@@ -26,25 +26,26 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.errors import TraceError
-from bsplib.profiler._numbering import blocks, finder
+from bsplib.profiler._numbering import finder, stable_order
 from bsplib.profiler.costs import (
     calls_without_core_ns,
     communication_ns,
+    group_columns,
     h_relation,
-    span_of,
     superstep_numbers,
     without_core_ns,
 )
+from bsplib.profiler.leaders import lowest_of
+from bsplib.profiler.survey import is_virtual
 from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
+    from bsplib.recording.tables import Columns
 
     Ints = NDArray[np.int64]
 
@@ -121,121 +122,73 @@ class Computing:
     blocked: Ints
     waited: Ints
 
-    def rows(self, records: NDArray[np.void]) -> Ints:
-        """Return what can delay an arrival, by cause: shape (causes, records)."""
-        waited = calls_without_core_ns(records)
-        return np.stack(
-            [
-                self.core,
-                records["sub"],
-                self.blocked,
-                self.waited + waited,
-                records["comm_calls"] - waited,
-                records["start"],
-            ]
-        )
-
 
 class Account:
-    """The account of a run at given rates.
+    """The account of the records of a window of a run, at given rates.
 
     Args:
-        run: the run; its records are well-formed (``bsplib.recording.trace.read_trace``).
+        run: the run, or its part in the window; its records are well-formed
+            (``bsplib.recording.trace.read_trace``).
         rates: what a byte and a superstep cost. At other rates the sum is the same, and
             transfers, latency and what is not explained are divided differently.
+        halo: number of records that belong to the window before. They are at the beginning.
+        position: of the other records in the whole run.
 
     Raises:
-        TraceError: the records of a process take more time than the run.
+        TraceError: the records of a process overlap.
     """
 
-    def __init__(self, run: Run, rates: Rates) -> None:
+    def __init__(self, run: Run, rates: Rates, halo: int = 0, position: Ints | None = None) -> None:
         self.run = run
         self.rates = rates
+        self.halo = halo
+        self.position = np.arange(len(run.records)) if position is None else position
         self.step = superstep_numbers(run)
         """For each record the number of its superstep."""
-        self.behind, self._blamed = _with_blamed(run, _arrived_last(run, self.step))
+        self.behind, self._is_blamed = _with_blamed(run, _arrived_last(run, self.step))
         """For each record the position of the record that it waited for; of those that
         arrived last their own."""
         self.before = _before(run)
         """For each record the position of the one before it, of its process and group; or -1."""
         h_out, h_in = self.h_out_and_in = h_relation(run, self.step)
-        self._h = np.maximum(h_out, h_in) if rates.rule == "max" else h_out + h_in
+        self.h = np.maximum(h_out, h_in) if rates.rule == "max" else h_out + h_in
+        """h of each record, by the rule of the rates."""
         self.h_max = np.zeros(int(self.step.max(initial=-1)) + 1)
         """For each superstep its greatest h, by the rule of the rates."""
-        for part in blocks(len(self.step)):
-            np.maximum.at(self.h_max, self.step[part], self._h[part])
+        np.maximum.at(self.h_max, self.step, self.h)
         self._inside, self.owner = _inside(run)
         self._outermost = self.owner < 0
         self._gap, self._recording = self._between()
-        self.begin_ns, self.end_ns = span_of(run)
-        self.outside = self._outside()
-        """Time of each process outside its records: shape (parts, processes)."""
-        self._virtual = run.meta.get("backend") == "sim" or "virtual_time" in run.meta
-
-    @property
-    def elapsed_ns(self) -> int:
-        """Elapsed time of the run."""
-        return self.end_ns - self.begin_ns
-
-    def in_supersteps_ns(self) -> int:
-        """Return the time of all processes in supersteps, while they had a core.
-
-        What the recorder, the start and the end of a run and other programs take does not
-        decide what is worth a sentence about the program.
-        """
-        spent = self.whole()
-        others = spent["recording"] + spent["ends"] + spent["core"]
-        return self.elapsed_ns * self.run.nprocs - others
-
-    def blocks(self) -> Iterator[BookedRows]:
-        """Return what is booked for each record, for one block of records after another."""
-        for rows in blocks(len(self.step)):
-            parts = self._own(rows)
-            waits = self._waits(rows)
-            for cause, part in _PART_OF.items():
-                parts[part] += waits[cause]
-            self._book_late(rows, waits[LATE], parts)
-            parts[UNEXPLAINED] += self._idle(rows) - waits.sum(axis=0)
-            yield BookedRows(rows, parts, waits)
-
-    def by_process(self) -> Ints:
-        """Return the account of each process: shape (parts, processes), with start and end."""
-        return self._by_process
+        self._virtual = is_virtual(run)
 
     @cached_property
-    def _by_process(self) -> Ints:
-        return self.sums(self.run.records["pid"], self.run.nprocs) + self.outside
+    def booked(self) -> BookedRows:
+        """What is booked for the records of the window."""
+        rows = slice(self.halo, len(self.step))
+        parts = self._own(rows)
+        waits = self.waits[:, rows]
+        for cause, part in _PART_OF.items():
+            parts[part] += waits[cause]
+        self._book_late(rows, waits[LATE], parts)
+        parts[UNEXPLAINED] += self._idle[rows] - waits.sum(axis=0)
+        return BookedRows(rows, parts, waits)
 
-    def whole(self) -> dict[str, int]:
-        """Return the account of the run in nanoseconds, by name of the part."""
-        return dict(zip(PARTS, self.by_process().sum(axis=1).tolist(), strict=True))
+    def covered(self) -> Ints:
+        """Return how much of the time of each process is in its records, and between them."""
+        records = self.run.records[self.halo :]
+        mine, gap = self._outermost[self.halo :], self._gap[self.halo :]
+        covered = np.zeros(self.run.nprocs, np.int64)
+        np.add.at(covered, records["pid"], (records["end"] - records["start"] + gap) * mine)
+        return covered
 
-    def sums(self, keys: NDArray[np.integer], count: int) -> Ints:
-        """Sum up what is booked for records.
-
-        Args:
-            keys: for each record a number from 0 to ``count`` - 1, such as its process or its
-                superstep; -1 for records that are left out.
-            count: number of sums.
-
-        Returns:
-            Nanoseconds, shape (parts, sums).
-        """
-        sums = np.zeros((len(PARTS), count), np.int64)
-        for block in self.blocks():
-            key = keys[block.rows]
-            kept = key >= 0
-            for total, values in zip(sums, block.parts, strict=True):
-                np.add.at(total, key[kept], values[kept])
-        return sums
-
-    def computing(self, rows: slice | Ints) -> Computing:
-        """Divide the computing parts of some records.
+    @cached_property
+    def computing(self) -> Computing:
+        """The computing parts of the records, with those of the halo.
 
         Where the system has no measure of the time without a core, what is not CPU time is
         taken for it; where it does not measure CPU time either, all is computation.
         """
-        records = self.run.records[rows]
+        records = self.run.records
         spent = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
         cpu, ready = records["comp_cpu"], records["comp_ready"]
         has_cpu, has_ready = cpu != NOT_MEASURED, ready != NOT_MEASURED
@@ -250,76 +203,71 @@ class Account:
         price: Ints = (transfers + _up(self.rates.l * 1e9 * ends)) * ends
         return price
 
-    def communication(self, rows: slice | Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """Divide the communication of some records by the rates.
-
-        Returns:
-            g h of the process, g times what the greatest h of the superstep exceeds it, l, and
-            what is left; that has all time that was certainly without a core.
-        """
-        records, g = self.run.records[rows], self.rates.g * 1e9
+    @cached_property
+    def communication(self) -> Communication:
+        """The communication of the records by the rates, with those of the halo."""
+        records, g = self.run.records, self.rates.g * 1e9
         waited = without_core_ns(records)[0]
         rest = communication_ns(records) - waited
-        own, greatest = (_up(g * values) for values in (self._h[rows], self.h_max[self.step[rows]]))
-        transfers, rest = _taken(rest, own)
-        uneven, rest = _taken(rest, greatest - own)
+        own, greatest = (_up(g * values) for values in (self.h, self.h_max[self.step]))
+        transfers, rest = taken(rest, own)
+        uneven, rest = taken(rest, greatest - own)
         ends = records["kind"] != Kind.END
-        latency, rest = _taken(rest, _up(self.rates.l * 1e9 * ends))
+        latency, rest = taken(rest, _up(self.rates.l * 1e9 * ends))
         if self._virtual:  # the price of the Machine is all there is
             moves = greatest > 0
             transfers, latency = transfers + rest * moves, latency + rest * ~moves
             rest = np.zeros_like(rest)
-        return transfers, uneven, latency, rest + waited
+        return Communication(transfers, uneven, latency, rest + waited)
 
-    def _own(self, rows: slice) -> Ints:
-        """Return the parts of some records without their idle time."""
-        records, computing = self.run.records[rows], self.computing(rows)
-        parts = np.zeros((len(PARTS), len(records)), np.int64)
-        transfers, uneven, latency, rest = self.communication(rows)
-        waited, rest = _taken(rest, records["comm_ready"].clip(min=0))
-        parts[USEFUL], parts[BLOCKED] = computing.core, computing.blocked
-        parts[TRANSFERS], parts[TRANSFER_IMBALANCE], parts[LATENCY] = transfers, uneven, latency
-        parts[CORE] = computing.waited + waited
-        between = self._gap[rows] + records["sub"] - self._inside[rows]
-        parts[RECORDING], unknown = _taken(between, self._recording[rows])
-        parts[UNEXPLAINED] = rest + unknown
-        return parts
+    @cached_property
+    def waits(self) -> Ints:
+        """The idle time of each record by what its last process did longer: (causes, records)."""
+        records, computing = self.run.records, self.computing
+        idle = np.flatnonzero(self._idle)
+        behind = self.behind[idle]
+        waited = calls_without_core_ns(records)
+        causes = (
+            computing.core,
+            records["sub"],
+            computing.blocked,
+            computing.waited + waited,
+            records["comm_calls"] - waited,
+            records["start"],
+        )
+        longer = np.stack([values[behind] - values[idle] for values in causes])
+        np.maximum(longer, 0, out=longer)
+        if self._is_blamed is not None:
+            chosen = np.flatnonzero(self._is_blamed[idle] & self._are_apart(idle, behind))
+            every = np.stack([values[behind[chosen]] for values in causes])
+            longer[:, chosen] = self._of_blamed(idle[chosen], longer[:, chosen], every)
+        waits = np.zeros((len(CAUSES), len(records)), np.int64)
+        waits[:, idle] = shared_out(self._idle[idle], longer)
+        return waits
 
-    def _idle(self, rows: slice) -> Ints:
-        idle: Ints = self.run.records["released"][rows] - self.run.records["arrive"][rows]
-        return idle
-
-    def _waits(self, rows: slice) -> Ints:
-        """Share out the idle time of some records by what their last process did longer."""
-        behind = self.behind[rows]
+    def _are_apart(self, rows: Ints, behind: Ints) -> NDArray[np.bool_]:
+        """Tell for records, and those that they waited for, whether these can be elsewhere."""
         records = self.run.records
-        longer = self.computing(behind).rows(records[behind])
-        longer -= self.computing(rows).rows(records[rows])
-        longer = longer.clip(min=0)
-        if self._blamed is not None:
-            self._weigh_blamed(rows, longer)
-        return shared_out(self._idle(rows), longer)
+        apart = (self.step[rows] != self.step[behind]) | (records["kind"][rows] == Kind.OBLSYNC)
+        found: NDArray[np.bool_] = apart | (records["sub"][rows] > 0) | (records["sub"][behind] > 0)
+        return found
 
-    def _weigh_blamed(self, rows: slice, longer: Ints) -> None:
+    def _of_blamed(self, rows: Ints, longer: Ints, every: Ints) -> Ints:
         """Weigh what records did for which the trace itself says who waited for them.
 
         They need not be of the same superstep. So it counts what they did during the wait: their
         computing part, in which those matter that they did longer, or transfers after it, without
         the time for which they had no core.
+
+        Args:
+            rows: positions of the records that waited.
+            longer: by cause, what those did longer that they waited for.
+            every: by cause, all that those did.
         """
-        records, behind = self.run.records[rows], self.behind[rows]
-        others = self.run.records[behind]
-        apart = (self.step[rows] != self.step[behind]) | (records["kind"] == Kind.OBLSYNC)
-        apart |= (records["sub"] > 0) | (others["sub"] > 0)
-        chosen = np.flatnonzero(apart & self._blamed[rows])  # type: ignore[index]  # not None
-        if len(chosen) == 0:
-            return
-        records, others, behind = records[chosen], others[chosen], behind[chosen]
-        weights = longer[:, chosen]
-        weights[[GROUPS, LATE]] = 0
+        records, others = self.run.records[rows], self.run.records[self.behind[rows]]
+        weights = longer.copy()
+        weights[[GROUPS, LATE]] = every[[GROUPS, LATE]] = 0
         alike = weights.sum(axis=0) == 0
-        every = self.computing(behind).rows(others)
-        every[[GROUPS, LATE]] = 0
         weights[:, alike] = every[:, alike]
         front = _common(records, others["start"] + others["sub"], others["arrive"])
         weights = shared_out(front, weights)
@@ -328,7 +276,26 @@ class Account:
         coreless = (tail * (others["comm_ready"].clip(min=0) / np.maximum(lasted, 1))).astype(int)
         weights[NO_CORE] += coreless
         weights[CALLS] += tail - coreless
-        longer[:, chosen] = weights
+        return weights
+
+    @cached_property
+    def _idle(self) -> Ints:
+        idle: Ints = self.run.records["released"] - self.run.records["arrive"]
+        return idle
+
+    def _own(self, rows: slice) -> Ints:
+        """Return the parts of some records without their idle time."""
+        records, computing = self.run.records[rows], self.computing
+        parts = np.zeros((len(PARTS), len(records)), np.int64)
+        transfers, uneven, latency, rest = (part[rows] for part in self.communication)
+        waited, rest = taken(rest, records["comm_ready"].clip(min=0))
+        parts[USEFUL], parts[BLOCKED] = computing.core[rows], computing.blocked[rows]
+        parts[TRANSFERS], parts[TRANSFER_IMBALANCE], parts[LATENCY] = transfers, uneven, latency
+        parts[CORE] = computing.waited[rows] + waited
+        between = self._gap[rows] + records["sub"] - self._inside[rows]
+        parts[RECORDING], unknown = taken(between, self._recording[rows])
+        parts[UNEXPLAINED] = rest + unknown
+        return parts
 
     def _book_late(self, rows: slice, late: Ints, parts: Ints) -> None:
         """Book what a process waits for one that began the superstep later.
@@ -337,25 +304,27 @@ class Account:
         for no known reason; after an oblivious superstep, since it had waited longer. In the
         first superstep of a run it was started later.
         """
-        before = self.before[self.behind[rows]]
+        some = np.flatnonzero(late)
+        late, behind = late[some], self.behind[rows][some]
+        before = self.before[behind]
         first = before < 0  # and what follows for record -1 is not used
-        records, root = self.run.records[before], self.run.records["group"][rows] == 0
-        parts[ENDS] += late * (first & root)
-        parts[IMBALANCE] += late * (first & ~root)
+        kind, root = self.run.records["kind"][before], self.run.records["group"][rows][some] == 0
+        parts[ENDS, some] += late * (first & root)
+        parts[IMBALANCE, some] += late * (first & ~root)
         rest = late * ~first
-        transfers, uneven, latency, _ = self.communication(before)
+        communication = self.communication
         limits = (
-            (RECORDING, self.run.records["recording"][self.behind[rows]]),
-            (TRANSFER_IMBALANCE, transfers + uneven),
-            (LATENCY, latency),
-            (CORE, records["comm_ready"].clip(min=0)),
+            (RECORDING, self.run.records["recording"][behind]),
+            (TRANSFER_IMBALANCE, communication.transfers[before] + communication.uneven[before]),
+            (LATENCY, communication.latency[before]),
+            (CORE, self.run.records["comm_ready"][before].clip(min=0)),
         )
         for part, most in limits:
-            taken, rest = _taken(rest, most)
-            parts[part] += taken
-        waited = (records["kind"] == Kind.OBLSYNC) | self._virtual
-        parts[IMBALANCE] += rest * waited
-        parts[UNEXPLAINED] += rest * ~waited
+            mine, rest = taken(rest, most)
+            parts[part, some] += mine
+        waited = (kind == Kind.OBLSYNC) | self._virtual
+        parts[IMBALANCE, some] += rest * waited
+        parts[UNEXPLAINED, some] += rest * ~waited
 
     def _between(self) -> tuple[Ints, Ints]:
         """Return the time between each record and the one before it, and what of it is recording.
@@ -372,33 +341,32 @@ class Account:
         if (gap < 0).any():
             row = int(gap.argmin())
             raise TraceError(
-                f"record {row} begins {-gap[row]} ns before the end of the one before it, number "
-                f"{before[row]}: the trace is damaged"
+                f"{_named(records, row)} begins {-gap[row]} ns before the end of the one before "
+                "it: the trace is damaged"
             )
         return gap, recording
 
-    def _outside(self) -> Ints:
-        """Return the time of each process outside its records: shape (parts, processes)."""
-        run = self.run
-        rows = run.records[self._outermost]
-        covered = np.zeros(run.nprocs, np.int64)
-        np.add.at(covered, rows["pid"], rows["end"] - rows["start"] + self._gap[self._outermost])
-        outside = np.zeros((len(PARTS), run.nprocs), np.int64)
-        outside[ENDS] = self.elapsed_ns - covered
-        life = run.lifetime
-        if life is not None and life.returned is not None and life.collected is not None:
-            written = np.full(run.nprocs, max(life.returned - life.collected, 0))
-            outside[RECORDING], outside[ENDS] = _taken(outside[ENDS], written)
-        if (outside < 0).any():
-            pid = int(outside[ENDS].argmin())
-            raise TraceError(
-                f"the records of process {pid} take {covered[pid]} ns, and the run only "
-                f"{self.elapsed_ns} ns: they overlap, so the trace is damaged"
-            )
-        return outside
+
+class Communication(NamedTuple):
+    """The communication of some records by the rates, in nanoseconds."""
+
+    transfers: Ints
+    """g h of the process."""
+    uneven: Ints
+    """g times what the greatest h of the superstep exceeds it."""
+    latency: Ints
+    """l."""
+    rest: Ints
+    """What is left, with all time that was certainly without a core."""
 
 
-def _common(records: NDArray[np.void], low: Ints, high: Ints) -> Ints:
+def _named(records: NDArray[np.void] | Columns, row: int) -> str:
+    """Return the name of a record in errors."""
+    pid, group, superstep = (records[name][row] for name in ("pid", "group", "superstep"))
+    return f"superstep {superstep} of process {pid} in group {group}"
+
+
+def _common(records: NDArray[np.void] | Columns, low: Ints, high: Ints) -> Ints:
     """Return how much of the idle time of records lies in some ranges of time."""
     begin, end = np.maximum(low, records["arrive"]), np.minimum(high, records["released"])
     common: Ints = (end - begin).clip(min=0)
@@ -423,10 +391,10 @@ def shared_out(amount: Ints, weights: Ints) -> Ints:
     return shares
 
 
-def _taken(rest: Ints, most: Ints) -> tuple[Ints, Ints]:
+def taken(rest: Ints, most: Ints) -> tuple[Ints, Ints]:
     """Take at most so much of what is left; return both."""
-    taken = np.minimum(rest, most)
-    return taken, rest - taken
+    part = np.minimum(rest, most)
+    return part, rest - part
 
 
 def _up(ns: NDArray[np.float64]) -> Ints:
@@ -441,18 +409,17 @@ def _arrived_last(run: Run, step: Ints) -> Ints:
     of all, after an oblivious one the last of those that were waited for.
     """
     records = run.records
-    order = np.lexsort((-records["pid"], records["arrive"], step))
-    if len(order) == 0:
-        return order.astype(np.int64)
-    arrive, step_in_order = records["arrive"][order], step[order]
-    last = np.append(np.flatnonzero(np.diff(step_in_order)), len(order) - 1)
-    behind: Ints = order[last[step]]
-    early = np.flatnonzero(records["arrive"][behind] != records["released"])
+    arrive, released = records["arrive"], records["released"]
+    count = int(step.max(initial=-1)) + 1
+    latest = np.full(count, -1, np.int64)
+    np.maximum.at(latest, step, arrive)
+    last = lowest_of(run, np.flatnonzero(arrive == latest[step]), step, count)
+    behind: Ints = last[step]
+    early = np.flatnonzero(latest[step] != released)
     if len(early):
-        behind[early] = order[
-            _latest(arrive, step_in_order, records["released"][early], step[early])
-        ]
-    own = np.flatnonzero(records["arrive"] == records["released"])
+        order = np.lexsort((-records["pid"], arrive, step))
+        behind[early] = order[_latest(arrive[order], step[order], released[early], step[early])]
+    own = np.flatnonzero(arrive == released)
     behind[own] = own
     return behind
 
@@ -480,10 +447,12 @@ def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:
 
 def _before(run: Run) -> Ints:
     """Return for each record the one before it of its process and group; -1 for the first."""
-    pid, group = run.records["pid"], run.records["group"]
-    order = np.lexsort((run.records["superstep"], group, pid))
+    keys = run.records["pid"].astype(np.int64)
+    if len(run.groups) > 1:
+        keys = keys * len(run.groups) + run.records["group"]
+    order = stable_order(keys)  # those of one process and group are in order
     before = np.full(len(order), -1, np.int64)
-    same = (pid[order][1:] == pid[order][:-1]) & (group[order][1:] == group[order][:-1])
+    same = keys[order[1:]] == keys[order[:-1]]
     before[order[1:][same]] = order[:-1][same]
     return before
 
@@ -501,8 +470,7 @@ def _inside(run: Run) -> tuple[Ints, Ints]:
     rows = np.flatnonzero(records["group"])
     if len(rows) == 0:
         return inside, owner
-    parent = np.array([entry.parent for entry in run.groups], np.int64)
-    opened = np.array([entry.superstep for entry in run.groups], np.int64)
+    parent, opened, _ = group_columns(run)
     most = int(max(records["superstep"].max(), opened.max())) + 1
     keys = (records["group"].astype(np.int64) * most + records["superstep"]) * run.nprocs
     keys += records["pid"]
@@ -514,7 +482,7 @@ def _inside(run: Run) -> tuple[Ints, Ints]:
     if (inside > records["sub"]).any():
         row = int((inside - records["sub"]).argmax())
         raise TraceError(
-            f"record {row} spends {records['sub'][row]} ns in sub-groups, whose records take "
+            f"{_named(records, row)} spends {records['sub'][row]} ns in sub-groups, which take "
             f"{inside[row]} ns: the trace is damaged"
         )
     return inside, owner

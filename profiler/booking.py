@@ -13,61 +13,27 @@ Source: the cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.profiler._numbering import blocks, ranked
-from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
+from bsplib.profiler._numbering import rank_in_place, ranked
+from bsplib.profiler._sums import summed
+from bsplib.profiler.costs import group_sizes
+from bsplib.profiler.leaders import RULES, supersteps_of
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
-    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.leaders import RunSupersteps
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
     Positions = NDArray[np.intp]
-    Values = Callable[[slice], Floats]
-
-RULES = ("max", "sum")
-"""The rules for h: the greater of the bytes in and out of a process, or their sum."""
-
-
-class Leaders(NamedTuple):
-    """A quantity in each superstep: its greatest value, its mean, and whose it was."""
-
-    greatest: Floats
-    mean: Floats
-    """Over all processes of the group; one without a record counts as 0."""
-    record: Positions
-    """Position in ``run.records`` of the greatest value; of equals, of the lowest pid."""
-
-    @property
-    def lost(self) -> Floats:
-        """What the other processes wait for the greatest, on average."""
-        return self.greatest - self.mean
-
-
-@dataclass(frozen=True)
-class RunSupersteps:
-    """The supersteps of all groups of a run, by group and number."""
-
-    group: Positions
-    """Position in ``run.groups``."""
-    number: NDArray[np.int64]
-    """Number within its group."""
-    ended: Floats
-    """1 where the superstep ended with a sync, 0 for the stretch after the last one."""
-    w: Leaders
-    """Computation in nanoseconds."""
-    h: dict[str, Leaders]
-    """Bytes of the h-relation, by each of ``RULES``."""
-    of_record: NDArray[np.int64]
-    """For each record of the run the position of its superstep."""
 
 
 class BookedCells(NamedTuple):
@@ -98,7 +64,7 @@ class Partitions(NamedTuple):
 class Books:
     """What a run cost and lost, before any price."""
 
-    supersteps: RunSupersteps
+    run: Run
     cells: BookedCells
     partitions: Partitions
     partition_of: Positions
@@ -107,90 +73,90 @@ class Books:
     size: Positions
     """Number of processes of each group."""
 
-
-def keep_books(callgraph: CallGraph) -> Books:
-    """Book all supersteps of the run of a call graph."""
-    run = callgraph.run
-    supersteps = _supersteps(run)
-    origin = callgraph.origin_of_records()
-    size = np.array([group.size for group in run.groups], np.intp)
-    parent = np.array([group.parent for group in run.groups], np.intp)
-    partitions, partition_of = _partitions(run, supersteps, origin)
-    cells = _cells(supersteps, origin, len(callgraph.origins))
-    return Books(supersteps, cells, partitions, partition_of, parent, size)
+    @cached_property
+    def supersteps(self) -> RunSupersteps:
+        """All supersteps of the run."""
+        return supersteps_of(self.run)
 
 
-def _supersteps(run: Run) -> RunSupersteps:
-    records = run.records
-    of_record = superstep_numbers(run)
-    first = np.empty(int(of_record.max(initial=-1)) + 1, np.intp)
-    ended = np.zeros(len(first))
-    for part in blocks(len(records)):
-        first[of_record[part]] = np.arange(part.start, part.start + len(of_record[part]))
-        ends = records["kind"][part] != Kind.END
-        np.maximum.at(ended, of_record[part], ends.astype(np.float64))  # of one type: fast
-    group = records["group"][first].astype(np.intp)
-    size = np.array([entry.size for entry in run.groups], np.float64)[group]
-    number = records["superstep"][first].astype(np.int64)
+class BookKeeper:
+    """Books the supersteps of a run window by window; origins are given by their keys."""
 
-    def leaders(values: Values) -> Leaders:
-        return _leaders(run, values, of_record, size)
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._partition_of, self._parent, self._superstep = _partitions(run)
+        count = len(self._parent)
+        self._record, self._at = np.full((2, count), -1, np.int64)
+        self._keys: Ints = np.zeros(0, np.int64)
+        self._sums = np.zeros((3 + 2 * len(RULES), 0))
 
-    h_out, h_in = h_relation(run, of_record)
-    h = {
-        "max": leaders(lambda part: np.maximum(h_in[part], h_out[part])),
-        "sum": leaders(lambda part: h_in[part] + h_out[part]),
-    }
-    w = computation_ns(run)
-    return RunSupersteps(group, number, ended, leaders(lambda part: w[part]), h, of_record)
+    def add(self, window: RunWindow) -> None:
+        """Take in the supersteps of a window."""
+        steps = supersteps_of(window.run)
+        records = window.run.records
+        origin = records["stack"] * np.int64(len(Kind)) + records["kind"]
+        leaders = [steps.w, *(steps.h[rule] for rule in RULES)]
+        fresh = slice(window.halo_steps, None)  # those of the halo are the first of the root
+        number = np.concatenate(
+            [(steps.group * _MOST_ORIGINS + origin[each.record])[fresh] for each in leaders]
+        )
+        found = rank_in_place(number)
+        places = np.split(number, len(leaders))
+        columns = [(places[0], steps.ended)]
+        for place, each in zip(places, leaders, strict=True):
+            columns += [(place, each.greatest), (place, each.lost)]
+        sums = np.stack(
+            [np.bincount(place, values[fresh], len(found)) for place, values in columns]
+        )
+        self._keys, self._sums = summed(
+            np.concatenate([self._keys, found]), np.concatenate([self._sums, sums], axis=1)
+        )
+        if len(self._parent):
+            self._add_partitions(window, steps, origin)
+
+    def _add_partitions(self, window: RunWindow, steps: RunSupersteps, origin: Ints) -> None:
+        """Note where the supersteps ended in which groups were divided."""
+        step = _positions(steps, self._parent, self._superstep)
+        here = np.flatnonzero(step >= 0)
+        leader = steps.w.record[step[here]]
+        here, leader = here[leader >= window.halo], leader[leader >= window.halo]
+        self._record[here] = window.position[leader - window.halo]
+        self._at[here] = origin[leader]
+
+    def close(self, keys: Ints) -> Books:
+        """Return the books, with origins by their positions among all keys."""
+        group, key = np.divmod(self._keys, _MOST_ORIGINS)
+        at = np.where(self._at >= 0, np.searchsorted(keys, self._at), -1)
+        ended, w, w_lost, *h = self._sums
+        return Books(
+            self._run,
+            BookedCells(
+                group.astype(np.intp),
+                np.searchsorted(keys, key),
+                w,
+                w_lost,
+                ended,
+                dict(zip(RULES, h[::2], strict=True)),
+                dict(zip(RULES, h[1::2], strict=True)),
+            ),
+            Partitions(self._parent.astype(np.intp), at, self._record),
+            self._partition_of,
+            np.array([entry.parent for entry in self._run.groups], np.intp),
+            group_sizes(self._run),
+        )
 
 
-def _leaders(run: Run, values: Values, of_record: NDArray[np.int64], size: Floats) -> Leaders:
-    """Find the greatest value of each superstep, and of the lowest pid that has it.
+_MOST_ORIGINS = 2**34
+"""More than the keys of the origins of a run."""
 
-    Args:
-        run: the run.
-        values: returns the values of a block of records.
-        of_record: superstep of each record.
-        size: number of processes of each superstep.
+
+def _partitions(run: Run) -> tuple[Positions, Ints, Ints]:
+    """Find the groups that ran side by side.
+
+    Returns:
+        For each group its partition; for each partition the group and the superstep in which it
+        was opened.
     """
-    greatest, sums = np.full(len(size), -np.inf), np.zeros(len(size))
-    for part in blocks(len(of_record)):
-        np.maximum.at(greatest, of_record[part], values(part))
-        np.add.at(sums, of_record[part], values(part))
-    pid, record = np.full(len(size), run.nprocs, np.int32), np.empty(len(size), np.intp)
-    for part in blocks(len(of_record)):
-        rows = part.start + np.flatnonzero(values(part) == greatest[of_record[part]])
-        pids = run.records["pid"][rows]
-        np.minimum.at(pid, of_record[rows], pids)
-        lowest = rows[pids == pid[of_record[rows]]]
-        record[of_record[lowest]] = lowest
-    return Leaders(greatest, np.minimum(sums / size, greatest), record)
-
-
-def _cells(steps: RunSupersteps, origin: Positions, origins: int) -> BookedCells:
-    """Sum the supersteps of each group at each origin."""
-    keys = {name: steps.group * origins + origin[entry.record] for name, entry in steps.h.items()}
-    w_keys = steps.group * origins + origin[steps.w.record]
-    found, _ = ranked(np.concatenate([w_keys, *keys.values()]))
-    group, at = np.divmod(found, max(origins, 1))
-
-    def total(by: Positions, values: Floats) -> Floats:
-        return np.bincount(np.searchsorted(found, by), values, len(found)).astype(np.float64)
-
-    return BookedCells(
-        group,
-        at,
-        total(w_keys, steps.w.greatest),
-        total(w_keys, steps.w.lost),
-        total(w_keys, steps.ended),
-        {name: total(by, steps.h[name].greatest) for name, by in keys.items()},
-        {name: total(by, steps.h[name].lost) for name, by in keys.items()},
-    )
-
-
-def _partitions(run: Run, steps: RunSupersteps, origin: Positions) -> tuple[Partitions, Positions]:
-    """Find the groups that ran side by side, and where the superstep of their parent ended."""
     partition_of = np.full(len(run.groups), -1, np.intp)
     found: dict[tuple[int, int], int] = {}
     opened: list[tuple[int, int]] = []
@@ -200,12 +166,7 @@ def _partitions(run: Run, steps: RunSupersteps, origin: Positions) -> tuple[Part
         if which == len(opened):
             opened.append((group.parent, group.superstep))
     parent, number = np.array(opened, np.int64).reshape(-1, 2).T
-    step = _positions(steps, parent, number)
-    record = np.full(len(opened), -1, np.intp)
-    record[step >= 0] = steps.w.record[step[step >= 0]]
-    at = np.full(len(opened), -1, np.intp)
-    at[step >= 0] = origin[record[step >= 0]]
-    return Partitions(parent.astype(np.intp), at, record), partition_of
+    return partition_of, parent, number
 
 
 def _positions(

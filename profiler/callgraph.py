@@ -15,20 +15,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import networkx
+import numpy as np
 
-from bsplib.profiler._sums import RunSums
 from bsplib.profiler.limits import check_graph
 from bsplib.profiler.summary import Cost, Summary
+from bsplib.profiler.survey import survey
 from bsplib.recording.records import MPI_CALL
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
+    from bsplib.profiler._sums import RunSums
+    from bsplib.profiler.booking import Books
     from bsplib.recording.records import Frame, Run, Stack
+    from bsplib.recording.tables import Columns
 
 __all__ = ["CallGraph", "Cost", "Node", "Summary", "build"]
 
@@ -82,15 +85,31 @@ class CallGraph:
     run: Run
     origins: tuple[CallOrigin, ...] = field(repr=False)
     """What each record belongs to; see :meth:`origin_of_records`."""
+    books: Books = field(repr=False)
+    """What the supersteps cost and lose at which origins, before any price."""
     _sums: RunSums = field(repr=False)
     _passing: dict[str, frozenset[int]] = field(repr=False)
     """For each node, the positions in ``origins`` of those that pass through it."""
     _onward: dict[tuple[str, ...], dict[str, Cost]] = field(default_factory=dict, repr=False)
     """Results of :meth:`onward`: many critical paths begin with the same nodes."""
 
-    def origin_of_records(self) -> NDArray[np.intp]:
+    def origin_of(self, records: Columns | NDArray[np.void]) -> NDArray[np.int64]:
+        """Return the position in ``origins`` of the origin of some records."""
+        return self._sums.origin_of(records)
+
+    def origin_of_records(self) -> NDArray[np.int64]:
         """Return for each record of the run the position in ``origins`` of its origin."""
-        return self._sums.origin
+        chunks = self.run.table("records").chunks(("stack", "kind"))
+        parts = [self.origin_of(rows) for _, rows in chunks]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def origin_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the positions in ``origins`` of the origins of a few records, by position."""
+        return self.origin_of(self.run.table("records").pick(positions, ("stack", "kind")))
+
+    def kind_of(self, origin: int) -> Kind:
+        """Return the kind of sync at the end of an origin."""
+        return self._sums.origins[origin][1]
 
     def call_lines(self, origin: int) -> list[int]:
         """Return the lines of the calls on the stack of an origin that are shown, downwards.
@@ -161,7 +180,8 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
 
     Source: Jarvis et al. 2002, sections 3.1 and 3.3.
     """
-    sums = RunSums(run)
+    surveyed = survey(run)
+    sums = surveyed.sums
     callers = [_callers(run.stacks[stack], kind, library) for stack, kind in sums.origins]
     root, callers = _rooted(callers)
     passing: defaultdict[_Key, set[int]] = defaultdict(set, {root: set()})
@@ -183,7 +203,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
     ids = {key: key.id() for key in passing}
     through = tuple(_origin(nodes, ids) for nodes in callers)
     under = {ids[key]: frozenset(origins) for key, origins in passing.items()}
-    return CallGraph(graph, root.id(), run, through, sums, under)
+    return CallGraph(graph, root.id(), run, through, surveyed.books, sums, under)
 
 
 def _origin(callers: _Callers, ids: Mapping[_Key, str]) -> CallOrigin:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
 from bsplib.profiler._numbering import blocks, by_blocks, finder, is_small, rank_in_place
 from bsplib.profiler._segments import changes
-from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED, Direction, Run
-from bsplib.sync_kinds import Kind
+from bsplib.recording.records import NOT_MEASURED, Direction, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,9 +21,9 @@ METRICS = ("comp", "comm", "idle", "h")
 """Computation, communication and idle time, and the h-relation."""
 
 
-def _once(run: Run, name: str, compute: Callable[[], Result]) -> Result:
+def once(run: Run, name: str, compute: Callable[[], Result]) -> Result:
     """Compute what all views of a run need; keep it if the records of the run cannot change."""
-    if run.records.flags.writeable or run.traffic.flags.writeable:
+    if not run.is_fixed:
         return compute()
     if name not in run.derived:
         run.derived[name] = result = compute()
@@ -42,16 +41,19 @@ def superstep_numbers(run: Run) -> NDArray[np.int64]:
         For each record the number of its superstep, from 0 without gaps. The records of
         all processes in the same superstep of the same group have the same number.
     """
-    return _once(run, "superstep_numbers", lambda: _superstep_numbers(run))
+    return once(run, "superstep_numbers", lambda: _superstep_numbers(run))
 
 
 def _superstep_numbers(run: Run) -> NDArray[np.int64]:
     group, superstep = run.records["group"], run.records["superstep"]
-    lengths = np.zeros(len(run.groups), np.int64)
+    least = np.full(len(run.groups), np.iinfo(np.int64).max)
+    end = np.zeros(len(run.groups), np.int64)
     for part in blocks(len(group)):
-        np.maximum.at(lengths, group[part], superstep[part] + 1)
+        np.minimum.at(least, group[part], superstep[part])
+        np.maximum.at(end, group[part], superstep[part] + 1)
+    lengths = np.maximum(end - least, 0)  # a window of a run has late supersteps only
     if is_small(lengths.sum(dtype=float), len(group)):
-        first = np.cumsum(lengths) - lengths
+        first = np.cumsum(lengths) - lengths - np.where(end > 0, least, 0)
         keys = by_blocks(len(group), lambda part: first[group[part]] + superstep[part])
         rank_in_place(keys)
         return keys
@@ -61,18 +63,31 @@ def _superstep_numbers(run: Run) -> NDArray[np.int64]:
     return numbers
 
 
-def root_count(run: Run) -> int:
-    """Return how many supersteps the root group ended with a sync."""
+class GroupColumns(NamedTuple):
+    """The groups of a run: of each its parent, the superstep that opened it, and its size."""
 
-    def compute() -> int:
-        numbers = superstep_numbers(run)
-        ended = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
-        for part in blocks(len(numbers)):
-            records = run.records[part]
-            ended[numbers[part][(records["group"] == 0) & (records["kind"] != Kind.END)]] = True
-        return int(np.count_nonzero(ended))
+    parent: NDArray[np.int64]
+    superstep: NDArray[np.int64]
+    size: NDArray[np.int64]
 
-    return _once(run, "root_count", compute)
+
+def group_columns(run: Run) -> GroupColumns:
+    """Return the groups of a run as columns."""
+
+    def compute() -> GroupColumns:
+        rows = [(group.parent, group.superstep, group.size) for group in run.groups]
+        return GroupColumns(*np.array(rows, np.int64).T)
+
+    return once(run, GROUPS, compute)
+
+
+GROUPS = "groups"
+"""Name under which the columns of the groups are kept; windows of a run share them."""
+
+
+def group_sizes(run: Run) -> NDArray[np.int64]:
+    """Return the number of processes of each group."""
+    return group_columns(run).size
 
 
 def computation_ns(run: Run) -> NDArray[np.float64]:
@@ -89,7 +104,7 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
             w[part] = _computation_ns(run.records[part])
         return w
 
-    return _once(run, "computation_ns", compute)
+    return once(run, "computation_ns", compute)
 
 
 def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
@@ -98,48 +113,6 @@ def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
     w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
     kept: NDArray[np.float64] = np.where(ready == NOT_MEASURED, w, spent - ready)
     return kept
-
-
-def waiting_ns(run: Run) -> float | None:
-    """Return the total time that processes waited for a core during computation.
-
-    Returns:
-        Nanoseconds, the sum of W - w over all records; None if CPU time was not measured.
-    """
-    w = computation_ns(run)
-
-    def compute() -> float | None:
-        waited, measured = 0.0, False
-        for part in blocks(len(w)):
-            records = run.records[part]
-            waited += float((_spent_ns(records) - w[part]).sum())
-            known = np.maximum(records["comp_cpu"], records["comp_ready"])
-            measured |= bool((known != NOT_MEASURED).any())
-        return waited if measured else None
-
-    return _once(run, "waiting_ns", compute)
-
-
-def elapsed_s(run: Run) -> float:
-    """Return the seconds that the caller of a run waited for it; see :func:`span_of`."""
-    began, ended = span_of(run)
-    return (ended - began) / 1e9
-
-
-def span_of(run: Run) -> tuple[int, int]:
-    """Return when a run began and ended, in nanoseconds on the clock of its records.
-
-    This is the time that its caller waited, where the trace knows it; otherwise from the
-    beginning of the first superstep to the end of the last one.
-    """
-    records = run.records[run.records["group"] == 0]
-    first = int(records["start"].min(initial=MAX_NUMBER)) if len(records) else 0
-    last = int(run.records["end"].max(initial=0))
-    life = run.lifetime
-    if life is None or run.meta.get("backend") == "sim":  # whose caller has no virtual time
-        return min(first, last), last
-    times = (life.collected, life.returned, last)
-    return min(life.called, first), max(time for time in times if time is not None)
 
 
 def spent_ns(run: Run) -> NDArray[np.float64]:
@@ -170,22 +143,29 @@ def record_costs(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArray[
     Source: Jarvis et al. 2002, section 2.1; time in sub-groups is in their own records.
     """
     costs = np.empty((len(METRICS), len(run.records)))
-    for part, values in cost_blocks(run, numbers):
+    for part, values in cost_blocks(run, numbers=numbers):
         costs[:, part] = values
     return costs
 
 
 def cost_blocks(
-    run: Run, numbers: NDArray[np.int64] | None = None
+    run: Run, rows: slice | None = None, numbers: NDArray[np.int64] | None = None
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """Return the costs as :func:`record_costs` does, for one block of records after another.
 
+    Args:
+        run: the run.
+        rows: successive records; default: all.
+        numbers: the result of :func:`superstep_numbers`, if it is known.
+
     Yields:
-        The positions of successive records, and their costs.
+        The positions of successive records among these, and their costs.
     """
     w, (h_out, h_in) = computation_ns(run), h_relation(run, numbers)
+    rows = rows or slice(0, len(w))
+    w, h_out, h_in, every = w[rows], h_out[rows], h_in[rows], run.records[rows]
     for part in blocks(len(w)):
-        records = run.records[part]
+        records = every[part]
         idle = records["released"] - records["arrive"]
         h = np.maximum(h_out[part], h_in[part])
         yield part, np.stack([w[part], communication_ns(records), idle, h])
@@ -234,7 +214,7 @@ def h_relation(
     Returns:
         ``(h_out, h_in)``, each as long as ``run.records``.
     """
-    return _once(run, "h_relation", lambda: _h_relation(run, numbers))
+    return once(run, "h_relation", lambda: _h_relation(run, numbers))
 
 
 def h_inside(

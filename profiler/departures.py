@@ -9,25 +9,27 @@ Source: the G graph of bspprof; Jarvis et al. 2002, section 2.1, for the cost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bsplib.profiler.costs import METRICS, h_relation, record_costs, superstep_numbers
-from bsplib.profiler.window import root_supersteps
+from bsplib.profiler._numbering import blocks
+from bsplib.profiler.costs import communication_ns, h_relation, superstep_numbers
+from bsplib.profiler.window import windows
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
-
-_COMM = METRICS.index("comm")
 
 
 class ExchangeSide(IntEnum):
@@ -67,7 +69,7 @@ class Departures:
         """Measured time above the prediction; negative where it was faster."""
         return self.comm_s - self.predicted_s
 
-    def of(self, rows: NDArray[np.intp]) -> Departures:
+    def of(self, rows: NDArray[np.intp] | slice) -> Departures:
         """Return some of the supersteps."""
         return Departures(**{name: values[rows] for name, values in vars(self).items()})
 
@@ -87,14 +89,13 @@ class Departures:
         if len(self.h) <= most:
             return self, np.ones(len(self.h), np.int64)
         side = max(int((most / len(ExchangeSide)) ** 0.5), 1)
-        cells = (_logarithmic(self.h, side) * side + _logarithmic(self.comm_s, side)) * len(
-            ExchangeSide
-        )
+        cells = _logarithmic(self.h, side) * side + _logarithmic(self.comm_s, side)
         order = np.argsort(-np.abs(self.over_s), kind="stable")
-        _, first, count = np.unique(
-            (cells + self.pattern)[order], return_index=True, return_counts=True
-        )
-        return self.of(order[first]), count
+        cells = cells * len(ExchangeSide) + self.pattern
+        first = np.full(int(cells.max()) + 1, -1, np.int64)
+        first[cells[order[::-1]]] = order[::-1]  # of several the last one stays
+        count = np.bincount(cells)
+        return self.of(first[first >= 0]), count[count > 0]
 
 
 def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  # noqa: E741  # the name in the field
@@ -106,8 +107,31 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
         l: seconds for each superstep.
         rule: h of a process: ``max`` or ``sum`` of the bytes in and the bytes out.
     """
-    numbers = superstep_numbers(run)
-    h_out, h_in = h_relation(run, numbers)
+    names = [field.name for field in fields(Departures)]
+    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
+    for window in windows(run):
+        found = _of_window(window, g, l, rule)
+        for name in names:
+            parts[name].append(getattr(found, name))
+    if not parts["h"]:
+        whole, some = np.zeros(0, np.int64), np.zeros(0)
+        return Departures(whole, whole, whole, whole, some, whole, some, some)
+    if len(run.groups) == 1:
+        del parts["root"]  # it is the superstep itself
+    # One column after the other, since a long run has many supersteps.
+    every = {name: np.concatenate(parts.pop(name)) for name in names if name in parts}
+    if len(run.groups) == 1:
+        return Departures(root=every["superstep"], **every)
+    order = np.argsort(every["group"], kind="stable")  # by group and number
+    return Departures(**{name: values[order] for name, values in every.items()})
+
+
+def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures:  # noqa: E741
+    """Return the departures of the supersteps in a window."""
+    run, fresh = window.run, window.fresh
+    records = run.records[fresh]
+    numbers = superstep_numbers(run)[fresh] - window.halo_steps
+    h_out, h_in = (values[fresh] for values in h_relation(run))
     h = h_out + h_in if rule == "sum" else np.maximum(h_out, h_in)
     count = int(numbers.max(initial=-1)) + 1
 
@@ -117,49 +141,56 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
         return most
 
     most_h, most_in, most_out = greatest(h), greatest(h_in), greatest(h_out)
-    record = np.zeros(count, np.int64)
+    row = np.zeros(count, np.int64)
     leading = np.flatnonzero(h == most_h[numbers])[::-1]
-    record[numbers[leading]] = leading
+    row[numbers[leading]] = leading
     pattern = np.where(most_in > most_out, ExchangeSide.FAN_IN, ExchangeSide.EVEN)
     pattern[most_out > most_in] = ExchangeSide.FAN_OUT
-    records = run.records[record]
     every = Departures(
-        group=records["group"].astype(np.int64),
-        superstep=records["superstep"],
-        root=root_supersteps(run)[record],
-        record=record,
+        group=records["group"][row],
+        superstep=records["superstep"][row],
+        root=window.root_supersteps()[row],
+        record=window.position[row],
         h=most_h,
-        pattern=pattern.astype(np.int64),
-        comm_s=greatest(record_costs(run, numbers)[_COMM]) / 1e9,
+        pattern=pattern.astype(np.int8),
+        comm_s=greatest(communication_ns(records).astype(np.float64)) / 1e9,
         predicted_s=g * most_h + l,
     )
     synced = np.zeros(count, bool)
-    synced[numbers[run.records["kind"] != Kind.END]] = True
+    synced[numbers[records["kind"] != Kind.END]] = True
     return every.of(np.flatnonzero(synced))
 
 
-def by_place(found: Departures, place: Ints, count: int) -> tuple[Floats, Ints]:
+def by_place(
+    found: Departures, place_of: Callable[[Departures], Ints], count: int
+) -> tuple[Floats, Ints]:
     """Sum up departures by cost centre.
 
     Args:
         found: the supersteps.
-        place: number of the cost centre of each record of the run.
+        place_of: returns the number of the cost centre of each of some supersteps.
         count: number of cost centres.
 
     Returns:
         For each cost centre the sum of departures in seconds, and its number of supersteps.
     """
-    at = place[found.record]
-    over_s = np.bincount(at, found.over_s, count).astype(np.float64)
-    return over_s, np.bincount(at, minlength=count)
+    over_s, supersteps = np.zeros(count), np.zeros(count, np.int64)
+    for rows in blocks(len(found.h)):
+        part = found.of(rows)
+        place = place_of(part)
+        over_s += np.bincount(place, part.over_s, count)
+        supersteps += np.bincount(place, minlength=count)
+    return over_s, supersteps
 
 
-def _logarithmic(values: Floats, steps: int) -> Ints:
+def _logarithmic(values: Floats, steps: int) -> NDArray[np.int32]:
     """Return on which of ``steps`` steps of a logarithmic scale each value lies, from 0."""
     positive = values[values > 0]
     if len(positive) == 0:
-        return np.zeros(len(values), np.int64)
+        return np.zeros(len(values), np.int32)
     low, high = np.log(positive.min()), np.log(positive.max())
     logs = np.log(np.maximum(values, positive.min()))
-    scaled: Ints = ((logs - low) / max(high - low, 1e-9) * (steps - 1)).astype(np.int64)
+    scaled: NDArray[np.int32] = ((logs - low) / max(high - low, 1e-9) * (steps - 1)).astype(
+        np.int32
+    )
     return scaled

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bsplib.profiler.account import USEFUL
 
 if TYPE_CHECKING:
-    from bsplib.profiler.account import Account
-    from bsplib.profiler.whatif import Replay
+    from bsplib.profiler.run_account import RunAccount
 
 
 class Efficiencies(NamedTuple):
@@ -37,13 +36,18 @@ class Efficiencies(NamedTuple):
     transfer: float
 
 
-def efficiencies(account: Account, replay: Replay) -> Efficiencies:
-    """Return the efficiencies of a run; all are 1 where nothing was computed."""
+def efficiencies(account: RunAccount, alone_ns: int) -> Efficiencies:
+    """Return the efficiencies of a run; all are 1 where nothing was computed.
+
+    Args:
+        account: the account of the run.
+        alone_ns: how long the supersteps take with their useful computation only.
+    """
     useful = account.by_process()[USEFUL]
     most, elapsed = int(useful.max(initial=0)), account.elapsed_ns
     if most == 0 or elapsed == 0:
         return Efficiencies(1.0, 1.0, 1.0, 1.0, 1.0)
-    ideal = max(replay.alone(account.computing(slice(None)).core), most)
+    ideal = max(alone_ns, most)
     return Efficiencies(
         float(useful.mean()) / elapsed,
         float(useful.mean()) / most,

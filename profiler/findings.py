@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler import account as parts
-from bsplib.profiler._numbering import ranked
-from bsplib.profiler.account import Account
+from bsplib.profiler.costs import group_sizes
 from bsplib.profiler.kinds import (
     BLOCKED,
     COMMUNICATION,
@@ -31,22 +30,32 @@ from bsplib.profiler.kinds import (
     STEPS,
     UNEVEN,
 )
+from bsplib.profiler.loss_sums import (
+    BYTES,
+    COMM,
+    COMP,
+    CORES,
+    SUB_GROUPS,
+    SYNC,
+    WAIT,
+    WAITS,
+    lost_by_cause,
+)
+from bsplib.profiler.mending import MendedRows, saved
+from bsplib.profiler.mpi_words import WaitsOfMpi
+from bsplib.profiler.spots import InsideLoss, LookedAt, records_of_samples
+from bsplib.profiler.whatif import Replay
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler.account import Ints
-    from bsplib.profiler.booking import Books
+    from bsplib.profiler.account import Account, Ints
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.recording.records import Run
-
-COMP, COMM, SUB_GROUPS, SYNC, WAIT = "comp", "comm", "groups", "sync", "wait"
-"""Causes: the greatest w, the greatest h, a sub-group, supersteps; a process that is blocked."""
-BYTES, CORES = "bytes", "core"
-"""Causes: all bytes of a place, also even ones; processes that share cores."""
+    from bsplib.profiler.loss_sums import CauseSums, LossRecord, WorstStep
+    from bsplib.profiler.run_account import RunAccount
 
 _MOST_PLACES = 200
 """Call stacks that are looked at for each cause, those that lose most."""
@@ -60,6 +69,8 @@ MANY_STEPS = 5
 BOUND_SHARE = 0.3
 """A run of whose time in supersteps transfers, even or not, take this share is bound by them."""
 _FAR_MORE = 1.5
+LEAST_SHARE = 0.05
+"""A loss that is a smaller share of the time in supersteps on a core has no sentence."""
 
 
 class LossSite(NamedTuple):
@@ -100,31 +111,60 @@ class Finding:
     sharing: int = 0
     """How many processes end these supersteps at the cost centre; 0: most of them."""
     needless: int = 0
-    """How many of the supersteps move no bytes."""
+    """How many of the supersteps move no bytes, with mpi4py not even empty messages."""
+    late: str = ""
+    """For what those were late that others waited for, in a program of mpi4py; else empty."""
+    are_messages: bool = False
+    """Whether supersteps are mostly small messages of a program of mpi4py."""
     total_bytes: int = 0
     most_bytes: int = 0
     """For transfers: all bytes, and the greatest h of a process in one superstep."""
-    rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64), repr=False, compare=False)
-    """Positions of the records that are waited for, or in which the time is spent."""
+    without_ns: int | None = None
+    """What the run would take if this alone were mended; None for a loss of less than
+    ``LEAST_SHARE``."""
+    inside: InsideLoss | None = field(default=None, repr=False, compare=False)
+    """What was executed there; None where the line does not matter."""
 
 
-def find(callgraph: CallGraph, account: Account, books: Books) -> list[Finding]:
-    """Return the losses of a run, the greatest first.
+class Findings(NamedTuple):
+    """The losses of a run, and what it would take at best."""
+
+    losses: tuple[Finding, ...]
+    """The greatest first."""
+    alone_ns: int
+    """How long the supersteps would take with their useful computation only."""
+
+
+def find(callgraph: CallGraph, account: RunAccount) -> Findings:
+    """Find the losses of a run, in a pass over what its windows lose.
 
     Args:
         callgraph: the call graph of the run.
         account: the account of the run, at any rates.
-        books: the books of the run.
     """
-    if len(account.run.records) == 0:
-        return []
-    finder = _Finder(callgraph, account, books)
-    waits = list(finder.waits())
-    uneven = {
-        each.chain[-2:]: each.ns for each in waits if (each.cause, each.habit) == (COMM, FIXED)
-    }
-    found = [*waits, *finder.supersteps(), *finder.bytes(uneven), *finder.cores()]
-    return sorted((each for each in found if each.ns > 0), key=lambda each: -each.ns)
+    drafts = [draft for draft in _drafts(callgraph, account) if draft.ns > 0]
+    drafts.sort(key=lambda draft: -draft.ns)
+    least = LEAST_SHARE * account.in_supersteps_ns()
+    worth = [draft for draft in drafts if draft.ns >= least]
+    rows_of = _RowsOfDrafts(callgraph, account, drafts)
+    replay, record = Replay(account.run, len(worth)), records_of_samples(callgraph.run)
+    for each in account.accounts():
+        replay.add_alone(each, each.computing.core)
+        before = np.zeros((len(worth), len(each.step)))
+        after = np.zeros_like(before)
+        looked_at = LookedAt(each, callgraph.run.samples, record)
+        for draft, rows in rows_of.of(each):
+            draft.measured.add(each, draft, rows, callgraph)
+            if draft.inside is not None:
+                draft.inside.add(looked_at, rows.rows)
+            if draft.ns >= least:
+                number = worth.index(draft)
+                before[number], after[number] = saved(draft.cause, MendedRows(each, rows.rows))
+        if worth:
+            replay.add(each, before, after)
+    for draft, saved_ns in zip(worth, replay.saved_ns().tolist(), strict=True):
+        draft.without_ns = account.elapsed_ns - round(saved_ns)
+    return Findings(tuple(draft.finding(callgraph) for draft in drafts), replay.alone_ns())
 
 
 class _Cluster(NamedTuple):
@@ -132,295 +172,379 @@ class _Cluster(NamedTuple):
 
     habit: str
     pids: tuple[int, ...]
+    """The process that is named; empty where none is."""
     origin: int
-    rows: Ints
     ns: int
-    worst: int
-    """Position of the record that loses most."""
+    most: LossRecord
+    """The record that loses most."""
+    members: tuple[int, ...] = ()
+    """All processes that lose something."""
 
 
-class _Finder:
-    """Finds the losses of a run."""
+@dataclass(eq=False)
+class _Draft:
+    """A loss of which the records have not been looked at yet."""
 
-    def __init__(self, callgraph: CallGraph, account: Account, books: Books) -> None:
-        self._callgraph = callgraph
-        self._account = account
-        self._run: Run = account.run
-        self._books = books
-        self._origin = callgraph.origin_of_records()
-        self._pid = self._run.records["pid"]
-        nprocs = self._run.nprocs
-        passed = np.bincount(
-            self._origin * nprocs + self._pid, minlength=nprocs * len(callgraph.origins)
-        )
-        self._passed = passed.reshape(-1, nprocs).max(axis=1)
-        """How often each call stack is passed."""
-        leaves = [origin.chain[-1] for origin in callgraph.origins]
-        passes = dict.fromkeys(leaves, 0)
-        for leaf, count in zip(leaves, self._passed.tolist(), strict=True):
-            passes[leaf] += count
-        self._repeated = [
-            count > 1 and passes[leaf] >= _REPEATED
-            for leaf, count in zip(leaves, self._passed.tolist(), strict=True)
-        ]
-        """Whether each call stack is passed again, and its cost centre often, by any stack."""
-        size = np.array([group.size for group in self._run.groups])
-        self._size: Ints = size[self._run.records["group"]]
-        self._lost, self._sums = self._booked()
+    cause: str
+    kind: str
+    """Empty where the records decide it."""
+    habit: str
+    ns: int
+    part: str
+    origins: tuple[int, ...]
+    """Call stacks; the one that loses most first."""
+    clusters: tuple[_Cluster, ...]
+    """Of what processes wait for one another; the greatest first."""
+    measured: _Measured
+    inside: InsideLoss | None = None
+    without_ns: int | None = None
 
-    # -- what others wait for ---------------------------------------------------------------------
-
-    def waits(self) -> Iterator[Finding]:
-        """Yield what processes wait for one another, and what they are blocked."""
-        lost = self._lost
-        for cause, part in _PARTS.items():
-            merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
-            for cluster in self._clusters(lost[cause]):
-                chain = self._callgraph.origins[cluster.origin].chain
-                once = cluster.worst if cluster.habit == ONE_OFF else None
-                merged[cluster.habit, cluster.pids, chain[-2:], once].append(cluster)
-            for clusters in merged.values():
-                yield self._waited(cause, part, clusters, lost[cause])
-
-    def _booked(self) -> tuple[dict[str, Ints], Ints]:
-        """Read the account once.
-
-        Returns:
-            By cause what is lost for each record, as others wait for it; and what is booked at
-            each origin, of shape (parts, origins).
-        """
-        account, count = self._account, len(self._run.records)
-        lost = {cause: np.zeros(count, np.int64) for cause in _PARTS}
-        uneven = np.zeros(int(account.step.max()) + 1, np.int64)
-        sums = np.zeros((len(parts.PARTS), len(self._callgraph.origins)), np.int64)
-        for rows, booked, waits in account.blocks():
-            for total, values in zip(sums, booked, strict=True):
-                np.add.at(total, self._origin[rows], values)
-            behind = account.behind[rows]
-            for cause, why in _WAITS.items():
-                np.add.at(lost[cause], behind, waits[why])
-            lost[WAIT][rows] += booked[parts.BLOCKED] - waits[parts.WAS_BLOCKED]
-            more = booked[parts.TRANSFER_IMBALANCE] - waits[parts.CALLS]
-            np.add.at(uneven, account.step[rows], more)
-        leaders = self._books.supersteps.h[account.rates.rule].record
-        lost[COMM][leaders] += uneven
-        return lost, sums
-
-    def _clusters(self, lost: Ints) -> Iterator[_Cluster]:
-        """Yield the clusters of what is lost for each record, by call stack."""
-        rows = np.flatnonzero(lost)
-        by_origin = np.bincount(self._origin[rows], lost[rows])
-        order = rows[np.argsort(self._origin[rows], kind="stable")]
-        bounds = np.searchsorted(self._origin[order], np.arange(len(by_origin) + 1))
-        for origin in np.argsort(-by_origin, kind="stable")[:_MOST_PLACES].tolist():
-            mine = order[bounds[origin] : bounds[origin + 1]]
-            if len(mine):
-                yield from self._at_origin(origin, mine, lost)
-
-    def _at_origin(self, origin: int, rows: Ints, lost: Ints) -> Iterator[_Cluster]:
-        which = ranked(self._account.step[rows])[1]
-        by_step = np.bincount(which, lost[rows])
-        worst = int(by_step.argmax())
-        if self._repeated[origin] and by_step[worst] > _HALF * by_step.sum():
-            once = rows[which == worst]
-            yield self._cluster(ONE_OFF, origin, once, lost, once[lost[once].argmax()])
-            rows = rows[which != worst]
-        pids = self._pid[rows]
-        by_pid = np.bincount(pids, lost[rows], self._run.nprocs)
-        size = int(self._size[rows].max(initial=1))
-        always = (1 / size + _ALONE * (1 - 1 / size)) * by_pid.sum()
-        alone = np.flatnonzero(by_pid >= max(always, 1)).tolist()
-        for pid in alone:
-            yield self._cluster(FIXED, origin, rows[pids == pid], lost)
-        rest = rows[~np.isin(pids, alone)]
-        if len(rest):
-            yield self._cluster(ROTATING, origin, rest, lost)
-
-    def _cluster(
-        self, habit: str, origin: int, rows: Ints, lost: Ints, worst: int | None = None
-    ) -> _Cluster:
-        at = int(rows[lost[rows].argmax()]) if worst is None else int(worst)
-        pids = () if habit == ROTATING else (int(self._pid[at]),)
-        return _Cluster(habit, pids, origin, rows, int(lost[rows].sum()), at)
-
-    def _waited(self, cause: str, part: str, clusters: list[_Cluster], lost: Ints) -> Finding:
-        """Return the loss of clusters with one cause."""
-        clusters = sorted(clusters, key=lambda each: -each.ns)
-        first = clusters[0]
-        rows = np.concatenate([each.rows for each in clusters])
-        once = first.habit == ONE_OFF
-        record = self._run.records[first.worst]
+    def finding(self, callgraph: CallGraph) -> Finding:
+        """Return the loss, after its records have been looked at."""
+        measured, once = self.measured, self.habit == ONE_OFF
+        chains = [callgraph.origins[origin].chain for origin in self.origins]
+        most = self.clusters[0].most if self.clusters else None
         return Finding(
-            cause,
-            self._kind(cause, first.habit, rows, lost),
-            first.habit,
-            sum(each.ns for each in clusters),
-            part,
-            self._callgraph.origins[first.origin].chain,
-            self._who(cause, first),
-            self._sites(clusters),
-            int(record["superstep"]) if once else None,
-            int(record["group"]),
-            len(self._steps_of(rows)),
-            sharing=self._sharing(rows) if cause == COMP else 0,
-            rows=rows,
+            self.cause,
+            self.kind or measured.direction(),
+            self.habit,
+            self.ns,
+            self.part,
+            chains[0] if chains else (),
+            measured.pids if self.cause in {BYTES, SUB_GROUPS} else self._pids(),
+            _sites(callgraph, self.origins if self.cause != SYNC else self.origins[:1]),
+            most.superstep if most and once else None,
+            most.group if most else 0,
+            measured.count if self.cause != CORES else 0,
+            len({chain[-1] for chain in chains}) if self.cause == SYNC else 1,
+            measured.sharing() if self.cause == COMP else 0,
+            measured.needless if self.cause == SYNC else 0,
+            measured.calls.late() if self.cause == COMP else "",
+            measured.calls.are_small_messages() if self.cause == SYNC else False,
+            measured.total_bytes if self.cause == BYTES else 0,
+            measured.most_bytes if self.cause == BYTES else 0,
+            self.without_ns,
+            self.inside,
         )
 
-    def _kind(self, cause: str, habit: str, rows: Ints, lost: Ints) -> str:
-        if cause == SUB_GROUPS:
-            return GROUPS
-        if cause == WAIT:
-            return BLOCKED
-        if cause == COMP:
-            return habit
-        weights = lost[rows].astype(np.float64)
-        h_out, h_in = (values[rows] @ weights for values in self._excess)
+    def _pids(self) -> tuple[int, ...]:
+        return self.clusters[0].pids if self.clusters else ()
+
+
+class _Measured:
+    """What the records of a loss say of it, added up over windows."""
+
+    def __init__(self, leaf_of: Ints) -> None:
+        self._leaf_of = leaf_of
+        self.calls = WaitsOfMpi()
+        self.count = 0
+        self.needless = 0
+        self.total_bytes = 0
+        self.most_bytes = 0
+        self.pids: tuple[int, ...] = ()
+        self._at = -1
+        self._rows = self._size = self._there = 0
+        self._excess = np.zeros(2)
+
+    def add(self, account: Account, draft: _Draft, rows: LossRows, callgraph: CallGraph) -> None:
+        """Take in the records of a window."""
+        inside = np.zeros(len(account.h_max), bool)
+        inside[account.step[rows.rows]] = True
+        self.count += int(np.count_nonzero(inside))
+        if draft.cause == COMP:
+            self.calls.add_late(account.run, rows.rows)
+            self._add_sharing(account, draft, rows, inside, callgraph)
+        elif draft.cause == COMM:
+            self._excess += [values[rows.rows] @ rows.lost for values in _excess(account)]
+        elif draft.cause == SUB_GROUPS:
+            self._add_members(account, draft.clusters[0])
+        elif draft.cause == SYNC:
+            self.calls.add_steps(account.run, rows.rows)
+            self.needless += int(np.count_nonzero(inside & _are_needless(account)))
+        elif draft.cause == BYTES:
+            self._add_bytes(account, rows.rows)
+
+    def _add_sharing(
+        self,
+        account: Account,
+        draft: _Draft,
+        rows: LossRows,
+        inside: NDArray[np.bool_],
+        callgraph: CallGraph,
+    ) -> None:
+        if callgraph.kind_of(draft.origins[0]) == Kind.OBLSYNC:
+            return  # sender and receiver end it at different calls anyway
+        records = account.run.records[account.halo :]
+        here = inside[account.step[account.halo :]]
+        leaves = self._leaf_of[callgraph.origin_of(records)[here]]
+        self._there += int(np.count_nonzero(leaves == self._leaf_of[draft.origins[0]]))
+        self._rows += len(rows.rows)
+        self._size += int(_sizes(account)[rows.rows].sum())
+
+    def sharing(self) -> int:
+        """Return how many processes end the supersteps at the cost centre; 0: most of them."""
+        if self._rows == 0:
+            return 0
+        mean = self._there / max(self.count, 1)
+        few = mean <= _HALF * self._size / max(self._rows, 1)
+        return max(1, round(mean)) if few else 0
+
+    def direction(self) -> str:
+        """Return whether bytes go to one process or from it, far more than to and from others."""
+        h_out, h_in = self._excess
         if h_in > _FAR_MORE * h_out:
             return FAN_IN
         return FAN_OUT if h_out > _FAR_MORE * h_in else UNEVEN
 
-    @property
-    def _excess(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """By how much the bytes out of and into each record exceed the mean of its superstep."""
-        step = self._account.step
-        out, into = self._account.h_out_and_in
-        means = [np.bincount(step, values)[step] / self._size for values in (out, into)]
-        return (out - means[0]).clip(min=0), (into - means[1]).clip(min=0)
-
-    def _who(self, cause: str, cluster: _Cluster) -> tuple[int, ...]:
-        """Return the processes that are waited for: of a sub-group all."""
-        if cause != SUB_GROUPS:
-            return cluster.pids
-        inside = np.flatnonzero(self._account.owner == cluster.worst)
-        groups = self._run.records["group"][inside]
-        lasted = self._run.records["end"][inside] - self._run.records["start"][inside]
-        if len(groups) == 0:
-            return cluster.pids
-        return tuple(self._run.groups[int(np.bincount(groups, lasted).argmax())].members)
-
-    def _sites(self, clusters: list[_Cluster]) -> tuple[LossSite, ...]:
-        """Return the calls of the function that contains the cost centre of clusters."""
-        sites: dict[LossSite, None] = {}
-        for cluster in clusters:
-            chain = self._callgraph.origins[cluster.origin].chain
-            if len(chain) > 2:
-                line = self._callgraph.call_lines(cluster.origin)[-2]
-                sites[LossSite(chain[-3], line)] = None
-        return tuple(sites)
-
-    def _steps_of(self, rows: Ints) -> Ints:
-        """Return the supersteps of some records, each once."""
-        inside = np.zeros(len(self._account.h_max), bool)
-        inside[self._account.step[rows]] = True
-        return np.flatnonzero(inside)
-
-    def _sharing(self, rows: Ints) -> int:
-        """Return how many processes end the supersteps of some records where these end."""
-        if self._run.records["kind"][rows[0]] == Kind.OBLSYNC:
-            return 0  # sender and receiver end it at different calls anyway
-        steps = self._steps_of(rows)
-        leaves = [origin.chain[-1] for origin in self._callgraph.origins]
-        number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}
-        leaf_of = np.array([number[leaf] for leaf in leaves])
-        inside = np.zeros(len(self._account.h_max), bool)
-        inside[steps] = True
-        here = inside[self._account.step]
-        there = leaf_of[self._origin[here]] == leaf_of[self._origin[rows[0]]]
-        mean = np.count_nonzero(there) / len(steps)
-        return max(1, round(mean)) if mean <= _HALF * self._size[rows].mean() else 0
-
-    # -- what all processes spend together --------------------------------------------------------
-
-    def supersteps(self) -> Iterator[Finding]:
-        """Yield the l of places with more of it than of all else, as one loss."""
-        sums = self._sums
-        others = sums[parts.USEFUL] + sums[parts.TRANSFERS]
-        many = (sums[parts.LATENCY] > others) & (self._passed >= MANY_STEPS)
-        at = np.flatnonzero(many)
+    def _add_members(self, account: Account, cluster: _Cluster) -> None:
+        """Find the processes of the sub-group that is waited for."""
+        at = np.flatnonzero(account.position == cluster.most.position)
         if len(at) == 0:
             return
-        at = at[np.argsort(-sums[parts.LATENCY][at], kind="stable")]
-        chains = [self._callgraph.origins[origin].chain for origin in at.tolist()]
-        rows = np.flatnonzero(many[self._origin])
-        steps = self._steps_of(rows)
-        yield Finding(
-            SYNC,
-            STEPS,
-            FIXED,
-            int(sums[parts.LATENCY][at].sum()),
-            parts.PARTS[parts.LATENCY],
-            chains[0],
-            sites=self._sites([_Cluster(FIXED, (), int(at[0]), rows, 0, int(rows[0]))]),
-            count=len(steps),
-            places=len({chain[-1] for chain in chains}),
-            needless=int(np.count_nonzero(self._are_needless(steps))),
-            rows=rows,
-        )
+        inside = np.flatnonzero(account.owner == account.halo + at[0])
+        records = account.run.records
+        groups = records["group"][inside]
+        lasted = records["end"][inside] - records["start"][inside]
+        self.pids = cluster.pids
+        if len(groups):
+            self.pids = tuple(account.run.groups[int(np.bincount(groups, lasted).argmax())].members)
 
-    def _are_needless(self, steps: Ints) -> NDArray[np.bool_]:
-        """Mark the supersteps that move no bytes, with mpi4py not even empty messages."""
-        needless: NDArray[np.bool_] = self._account.h_max[steps] == 0
-        if self._run.is_interleaved:
-            sent = np.zeros(len(self._account.h_max), bool)
-            rows = self._run.traffic["record"][self._run.traffic["messages"] > 0]
-            sent[self._account.step[rows]] = True
-            needless &= ~sent[steps]
-        return needless
-
-    def bytes(self, uneven: Mapping[tuple[str, ...], int]) -> Iterator[Finding]:
-        """Yield the transfers of each cost centre, in a run that is bound by them.
-
-        Args:
-            uneven: what others wait for the transfers of one process, by cost centre.
-        """
-        account = self._account
-        sums = self._sums[parts.TRANSFERS]
-        if (
-            sums.sum() + self._sums[parts.TRANSFER_IMBALANCE].sum()
-            < BOUND_SHARE * account.in_supersteps_ns()
-        ):
-            return
-        places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-        for origin in np.argsort(-sums, kind="stable").tolist():
-            if sums[origin]:
-                places[self._callgraph.origins[origin].chain[-2:]].append(origin)
+    def _add_bytes(self, account: Account, rows: Ints) -> None:
         h_out, h_in = account.h_out_and_in
-        h = np.maximum(h_out, h_in)
-        for origins in places.values():
-            place = self._callgraph.origins[origins[0]].chain[-2:]
-            if uneven.get(place, 0) > _HALF * sums[origins].sum():
-                continue  # to even them out is the better remedy
-            rows = np.flatnonzero(np.isin(self._origin, origins))
-            most = int(rows[h[rows].argmax()])
-            clusters = [_Cluster(FIXED, (), origin, rows, 0, most) for origin in origins]
-            yield Finding(
-                BYTES,
-                COMMUNICATION,
-                FIXED,
-                int(sums[origins].sum()),
-                parts.PARTS[parts.TRANSFERS],
-                self._callgraph.origins[origins[0]].chain,
-                (int(self._pid[most]),),
-                self._sites(clusters),
-                count=len(self._steps_of(rows)),
-                total_bytes=int(h_out[rows].sum()),
-                most_bytes=int(h[most]),
-                rows=rows,
-            )
+        h = np.maximum(h_out, h_in)[rows]
+        self.total_bytes += int(h_out[rows].sum())
+        most = rows[h.argmax()]
+        at = int(account.position[most - account.halo])
+        if (h.max(), -at) > (self.most_bytes, -self._at) or self._at < 0:
+            self.most_bytes, self._at = int(h.max()), at
+            self.pids = (int(account.run.records["pid"][most]),)
 
-    def cores(self) -> Iterator[Finding]:
-        """Yield what processes wait for a core, once for the run: it is not the program's."""
-        ns = self._account.whole()["core"]
-        if ns:
-            rows = np.arange(len(self._run.records))
-            yield Finding(CORES, CORE, FIXED, ns, parts.PARTS[parts.CORE], rows=rows)
+
+def _are_needless(account: Account) -> NDArray[np.bool_]:
+    """Mark the supersteps that move no bytes, with mpi4py not even empty messages."""
+    needless: NDArray[np.bool_] = account.h_max == 0
+    run = account.run
+    if run.is_interleaved:
+        sending = run.traffic["record"][run.traffic["messages"] > 0]
+        needless[account.step[sending]] = False
+    return needless
+
+
+def _sizes(account: Account) -> Ints:
+    """Return for each record the number of processes of its group."""
+    sizes: Ints = group_sizes(account.run)[account.run.records["group"]]
+    return sizes
+
+
+def _excess(account: Account) -> list[NDArray[np.float64]]:
+    """Return by how much the bytes out of and into each record exceed the mean of its superstep."""
+    step, sizes = account.step, _sizes(account)
+    return [
+        (values - np.bincount(step, values)[step] / sizes).clip(min=0)
+        for values in account.h_out_and_in
+    ]
+
+
+def _sites(callgraph: CallGraph, origins: tuple[int, ...]) -> tuple[LossSite, ...]:
+    """Return the calls of the function that contains the cost centre of some call stacks."""
+    sites: dict[LossSite, None] = {}
+    for origin in origins:
+        chain = callgraph.origins[origin].chain
+        if len(chain) > 2:
+            sites[LossSite(chain[-3], callgraph.call_lines(origin)[-2])] = None
+    return tuple(sites)
+
+
+# -- from sums to drafts --------------------------------------------------------------------------
+
+
+def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
+    """Yield the losses of a run, in no order."""
+    leaves = [origin.chain[-1] for origin in callgraph.origins]
+    number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}
+    leaf_of = np.array([number[leaf] for leaf in leaves], np.int64)
+    sums = account.sums
+    is_repeated = _is_repeated(callgraph, sums.passed)
+    size_of = group_sizes(account.run)
+    waits: list[_Draft] = []
+    for cause, part in _PARTS.items():
+        merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
+        for cluster in _clusters(sums.lost[cause], is_repeated, size_of):
+            chain = callgraph.origins[cluster.origin].chain
+            once = cluster.most.position if cluster.habit == ONE_OFF else None
+            merged[cluster.habit, cluster.pids, chain[-2:], once].append(cluster)
+        for clusters in merged.values():
+            clusters.sort(key=lambda each: -each.ns)
+            first = clusters[0]
+            kind = {COMP: first.habit, SUB_GROUPS: GROUPS, WAIT: BLOCKED}.get(cause, "")
+            origins = tuple(each.origin for each in clusters)
+            ns = sum(each.ns for each in clusters)
+            draft = _Draft(
+                cause, kind, first.habit, ns, part, origins, tuple(clusters), _Measured(leaf_of)
+            )
+            if cause in {COMP, WAIT}:
+                draft.inside = InsideLoss(cause, len(account.run.stacks))
+            waits.append(draft)
+    yield from waits
+    yield from _supersteps(account, leaf_of)
+    yield from _bytes(callgraph, account, leaf_of, waits)
+    if ns := account.whole()["core"]:  # once for the run: it is not the program's
+        measured = _Measured(leaf_of)
+        yield _Draft(CORES, CORE, FIXED, ns, parts.PARTS[parts.CORE], (), (), measured)
+
+
+def _is_repeated(callgraph: CallGraph, passed: Ints) -> list[bool]:
+    """Tell of each call stack whether it is passed again, and its cost centre often, by any."""
+    often = passed.max(axis=1, initial=0).tolist()
+    leaves = [origin.chain[-1] for origin in callgraph.origins]
+    passes = dict.fromkeys(leaves, 0)
+    for leaf, count in zip(leaves, often, strict=True):
+        passes[leaf] += count
+    return [
+        count > 1 and passes[leaf] >= _REPEATED for leaf, count in zip(leaves, often, strict=True)
+    ]
+
+
+def _clusters(sums: CauseSums, is_repeated: list[bool], size_of: Ints) -> Iterator[_Cluster]:
+    """Yield the clusters of what is lost for a cause, by call stack."""
+    by_origin = sorted(sums.by_origin().items(), key=lambda each: (-sum(each[1].values()), each[0]))
+    for origin, by_pid in by_origin[:_MOST_PLACES]:
+        worst = sums.worst[origin]
+        if is_repeated[origin] and worst.ns > _HALF * sum(by_pid.values()):
+            most = max(worst.records, key=lambda record: (record.ns, -record.position))
+            pids = tuple(record.pid for record in worst.records)
+            yield _Cluster(ONE_OFF, (most.pid,), origin, worst.ns, most, pids)
+            left = by_pid.copy()
+            for record in worst.records:
+                left[record.pid] -= record.ns
+            size = sums.size(origin, worst, size_of)
+            yield from _habits(origin, left, size, sums, worst)
+        else:
+            yield from _habits(origin, by_pid, sums.size(origin, None, size_of), sums, None)
+
+
+def _habits(
+    origin: int, by_pid: dict[int, int], size: int, sums: CauseSums, without: WorstStep | None
+) -> Iterator[_Cluster]:
+    """Yield clusters for the processes that are always waited for, and for the others."""
+    lost = {pid: ns for pid, ns in by_pid.items() if ns}
+    always = (1 / size + _ALONE * (1 - 1 / size)) * sum(lost.values())
+    alone = [pid for pid in sorted(lost) if lost[pid] >= max(always, 1)]
+    for pid in alone:
+        most = sums.most(origin, pid, without)
+        yield _Cluster(FIXED, (pid,), origin, lost[pid], most, (pid,))
+    rest = tuple(pid for pid in sorted(lost) if pid not in alone)
+    if rest:
+        each = [sums.most(origin, pid, without) for pid in rest]
+        most = max(each, key=lambda record: (record.ns, -record.position))
+        yield _Cluster(ROTATING, (), origin, sum(lost[pid] for pid in rest), most, rest)
+
+
+def _supersteps(account: RunAccount, leaf_of: Ints) -> Iterator[_Draft]:
+    """Yield the l of places with more of it than of all else, as one loss."""
+    sums = account.sums.by_origin
+    others = sums[parts.USEFUL] + sums[parts.TRANSFERS]
+    often = account.sums.passed.max(axis=1, initial=0) >= MANY_STEPS
+    at = np.flatnonzero((sums[parts.LATENCY] > others) & often)
+    if len(at):
+        at = at[np.argsort(-sums[parts.LATENCY][at], kind="stable")]
+        ns, part = int(sums[parts.LATENCY][at].sum()), parts.PARTS[parts.LATENCY]
+        origins = tuple(at.tolist())
+        yield _Draft(SYNC, STEPS, FIXED, ns, part, origins, (), _Measured(leaf_of))
+
+
+def _bytes(
+    callgraph: CallGraph, account: RunAccount, leaf_of: Ints, waits: list[_Draft]
+) -> Iterator[_Draft]:
+    """Yield the transfers of each cost centre, in a run that is bound by them."""
+    of_run, chains = account.sums.by_origin, [origin.chain for origin in callgraph.origins]
+    sums = of_run[parts.TRANSFERS]
+    whole = sums.sum() + of_run[parts.TRANSFER_IMBALANCE].sum()
+    if whole < BOUND_SHARE * account.in_supersteps_ns():
+        return
+    uneven = {
+        chains[each.origins[0]][-2:]: each.ns
+        for each in waits
+        if (each.cause, each.habit) == (COMM, FIXED)
+    }
+    places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for origin in np.argsort(-sums, kind="stable").tolist():
+        if sums[origin]:
+            places[chains[origin][-2:]].append(origin)
+    for place, origins in places.items():
+        ns = int(sums[origins].sum())
+        if uneven.get(place, 0) <= _HALF * ns:  # otherwise to even them out is the better remedy
+            part, measured = parts.PARTS[parts.TRANSFERS], _Measured(leaf_of)
+            yield _Draft(BYTES, COMMUNICATION, FIXED, ns, part, tuple(origins), (), measured)
+
+
+# -- which records of a window belong to which draft ----------------------------------------------
+
+
+class LossRows(NamedTuple):
+    """The records of a window that belong to a loss."""
+
+    rows: Ints
+    """Positions in the window."""
+    lost: Ints
+    """What is lost for each of them, where processes wait for one another; otherwise empty."""
+
+
+class _RowsOfDrafts:
+    """Finds the records of each loss in a window."""
+
+    def __init__(self, callgraph: CallGraph, account: RunAccount, drafts: list[_Draft]) -> None:
+        self._callgraph = callgraph
+        self._nprocs = account.run.nprocs
+        self._drafts = drafts
+        self._labels = {cause: self._labelled(cause) for cause in WAITS}
+        """By cause the keys of call stack and process, in order, with the number of a draft."""
+
+    def _labelled(self, cause: str) -> tuple[Ints, Ints]:
+        labels: dict[int, int] = {}
+        for number, draft in enumerate(self._drafts):
+            if draft.cause == cause and draft.habit != ONE_OFF:
+                for cluster in draft.clusters:
+                    of_cluster = (cluster.origin * self._nprocs + pid for pid in cluster.members)
+                    labels.update(dict.fromkeys(of_cluster, number))
+        keys = sorted(labels)
+        return np.array(keys, np.int64), np.array([labels[key] for key in keys], np.int64)
+
+    def of(self, account: Account) -> Iterator[tuple[_Draft, LossRows]]:
+        """Yield each draft that has records in a window."""
+        records = account.run.records[account.halo :]
+        origin = self._callgraph.origin_of(records)
+        for cause, lost in lost_by_cause(account).items():
+            rows = np.flatnonzero(lost)
+            if len(rows):
+                label = self._label(cause, records, rows, origin[rows])
+                for number in np.unique(label[label >= 0]).tolist():
+                    mine = rows[label == number]
+                    yield self._drafts[number], LossRows(mine + account.halo, lost[mine])
+        for draft in self._drafts:
+            if draft.cause in {SYNC, BYTES, CORES}:
+                mine = np.arange(len(origin))
+                if draft.cause != CORES:
+                    mine = np.flatnonzero(np.isin(origin, draft.origins))
+                if len(mine):
+                    yield draft, LossRows(mine + account.halo, np.zeros(0, np.int64))
+
+    def _label(self, cause: str, records: NDArray[np.void], rows: Ints, origin: Ints) -> Ints:
+        """Return for each record that loses something the number of its draft, or -1."""
+        keys, labels = self._labels[cause]
+        label = np.full(len(origin), -1, np.int64)
+        if len(keys):
+            wanted = origin * self._nprocs + records["pid"][rows]
+            at = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
+            label = np.where(keys[at] == wanted, labels[at], -1)
+        for number, draft in enumerate(self._drafts):
+            if draft.cause == cause and draft.habit == ONE_OFF:
+                for cluster in draft.clusters:
+                    at_step = records["superstep"][rows] == cluster.most.superstep
+                    at_step &= records["group"][rows] == cluster.most.group
+                    label[at_step & (origin == cluster.origin)] = number
+        return label
 
 
 _PARTS = {COMP: "imbalance", SUB_GROUPS: "imbalance", COMM: "transfer_imbalance", WAIT: "blocked"}
 """Causes for which processes wait for one another, and the parts of the account."""
-_WAITS = {
-    COMP: parts.COMP,
-    SUB_GROUPS: parts.GROUPS,
-    COMM: parts.CALLS,
-    WAIT: parts.WAS_BLOCKED,
-}

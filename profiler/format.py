@@ -6,7 +6,7 @@ import shlex
 import unicodedata
 from typing import TYPE_CHECKING
 
-from bsplib.profiler.costs import elapsed_s, waiting_ns
+from bsplib.profiler.survey import elapsed_s, waiting_ns
 from bsplib.visible import visible as visible  # noqa: PLC0414  # part of this module, for its users
 
 if TYPE_CHECKING:

@@ -19,12 +19,17 @@ from numpy.typing import NDArray
 
 from bsplib.profiler._phases import Course
 from bsplib.profiler._steps import RootSteps, excess
-from bsplib.profiler.costs import record_costs, span_of, spent_ns, superstep_numbers
+from bsplib.profiler.costs import record_costs, spent_ns, superstep_numbers
+from bsplib.profiler.survey import span_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 
 TIMES = ("comp", "comm", "idle", "waiting")
@@ -42,9 +47,13 @@ MAX_ROWS = 256
 MAX_COLUMNS = 4096
 """Greatest numbers of rows and columns of a window."""
 
-_SUMMED_CELLS = 2**21
+_SUMMED_CELLS = 2**18
 """Cells that are summed up once. Where a picture needs finer ones, the records in its
 window are summed up again."""
+
+_KEPT_RECORDS = 2**20
+"""A run of so many records at most is kept in the form that any range of time is found in. In a
+longer one, the records of the range are read again."""
 
 _PROCESS_CELLS = 2**24
 """Cells of single processes from which the greatest of each row is chosen."""
@@ -120,7 +129,7 @@ class Heatmap:
         edges = np.linspace(low, high, columns + 1)
         places, first, last = self.steps.during(edges)
         layers = np.concatenate(
-            [self._course.between(edges), self._amounts(places)[:, len(TIMES) :]], axis=1
+            [self._course(edges, first, last), self._amounts(places)[:, len(TIMES) :]], axis=1
         )
         return self._window(edges, layers, np.diff(places), first, last)
 
@@ -159,31 +168,49 @@ class Heatmap:
         """All supersteps, as finely as memory allows."""
         return self._summed(0, self.steps.count)
 
-    @cached_property
-    def _course(self) -> Course:
-        return Course(self.run, self.block)
+    def _course(self, edges: Floats, first: Ints, last: Ints) -> Floats:
+        """Return what the processes did between moments, which lie in these supersteps."""
+        spent = np.zeros((max(len(edges) - 1, 0), len(TIMES), self.rows))
+        if len(first):
+            low, high = int(first[0]), int(last[-1])
+            for course in self._courses(low, high):
+                spent += course.between(edges)
+        return spent
+
+    def _courses(self, low: int, high: int) -> Iterable[Course]:
+        """Return the courses of windows that have supersteps of a range."""
+        if len(self.run.table("records")) > _KEPT_RECORDS:
+            return (Course(each, self.block) for each in self.steps.windows(low, high + 1))
+        return (course for first, last, course in self._kept if first <= high and low <= last)
 
     @cached_property
-    def _costs(self) -> list[Floats]:
-        """The layers of each record."""
-        numbers = superstep_numbers(self.run)
-        comp, comm, idle, h = record_costs(self.run, numbers)
-        work = comp + self.run.records["sub"]
-        over, over_h = (excess(self.run, numbers, cost) for cost in (work, h))
-        return [comp, comm, idle, spent_ns(self.run) - comp, over, h, over_h]
+    def _kept(self) -> list[tuple[int, int, Course]]:
+        """The first and the last superstep, and the course, of all windows of a short run."""
+        kept = []
+        for window in self.steps.windows(0, self.steps.count):
+            position = self.steps.positions(window)
+            course = Course(window, self.block)
+            kept.append((int(position.min()), int(position.max()), course))
+        return kept
 
     def _summed(self, low: int, high: int) -> Grid:
         """Sum up the records of a range of supersteps."""
         count, nprocs = max(high - low, 1), self.run.nprocs
         width = max(-(-count * self.rows // _SUMMED_CELLS), -(-count * nprocs // _PROCESS_CELLS))
-        columns = -(-count // width)
-        rows = self.steps.records(low, high)
-        position, pid = self.steps.position[rows], self.run.records["pid"][rows]
-        cells = (position - low) // width * nprocs + pid
-        amounts = np.empty((columns, len(LAYERS), self.rows))
-        for layer, cost in enumerate(self._costs):
-            by_process = np.bincount(cells, cost[rows], columns * nprocs)
-            amounts[:, layer] = self._by_row(by_process.reshape(-1, nprocs), layer)
+        amounts = np.zeros((-(-count // width), len(LAYERS), self.rows))
+        carried, at = np.zeros((len(LAYERS), nprocs)), -1  # a column that two windows share
+        for window in self.steps.windows(low, high):
+            column = (self.steps.positions(window) - low) // width
+            first = int(column.min())
+            columns = int(column.max()) - first + 1
+            cells = (column - first) * nprocs + window.run.records["pid"][window.fresh]
+            layers = [np.bincount(cells, cost, columns * nprocs) for cost in _costs(window)]
+            by_process = np.array(layers, np.float64).reshape(len(LAYERS), columns, nprocs)
+            if at == first:
+                by_process[:, 0] += carried
+            for layer, of_layer in enumerate(by_process):
+                amounts[first : first + columns, layer] = self._by_row(of_layer, layer)
+            carried, at = by_process[:, -1].copy(), first + columns - 1
         return Grid(low, width, amounts)
 
     def _by_row(self, by_process: NDArray[Any], layer: int) -> Floats:
@@ -193,6 +220,17 @@ class Heatmap:
         joined = np.maximum if LAYERS[layer] in GREATEST else np.add
         rows: Floats = joined.reduceat(by_process, np.arange(0, self.run.nprocs, self.block), 1)
         return rows
+
+
+def _costs(window: RunWindow) -> list[Floats]:
+    """Return the layers of each record of a window, without its halo."""
+    run = window.run
+    numbers = superstep_numbers(run)
+    comp, comm, idle, h = record_costs(run, numbers)
+    work = comp + run.records["sub"]
+    over, over_h = (excess(run, numbers, cost) for cost in (work, h))
+    every = comp, comm, idle, spent_ns(run) - comp, over, h, over_h
+    return [cost[window.fresh] for cost in every]
 
 
 _Number = TypeVar("_Number", int, float)

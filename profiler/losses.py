@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.account import Account
-from bsplib.profiler.booking import Books, keep_books
-from bsplib.profiler.costs import waiting_ns
-from bsplib.profiler.findings import Finding, find
+from bsplib.profiler.booking import Books
+from bsplib.profiler.efficiency import Efficiencies, efficiencies
+from bsplib.profiler.findings import Finding, Findings, find
 from bsplib.profiler.hosts import ProcessNames
-from bsplib.profiler.mending import Mending
 from bsplib.profiler.pricing import Priced, price
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
 from bsplib.profiler.retimed import retimed
+from bsplib.profiler.run_account import RunAccount
 from bsplib.profiler.spots import Spots
+from bsplib.profiler.survey import waiting_ns
 from bsplib.profiler.verdict import Verdict, judge, sentence
 
 if TYPE_CHECKING:
@@ -115,30 +115,33 @@ class Ledger:
     callgraph: CallGraph
     _by_origin: NDArray[np.float64]
     """Shape (origins, parts of a Booked)."""
-    _books: Books
     _measured: bool
     """Whether these are the rates of the run itself, so that its times hold."""
 
     @cached_property
-    def account(self) -> Account:
+    def account(self) -> RunAccount:
         """What the elapsed time of the run was used for; at other rates what it would be."""
         run = self.callgraph.run
-        return Account(run if self._measured else retimed(run, self.rates), self.rates)
+        return RunAccount(run if self._measured else retimed(run, self.rates), self.rates)
 
-    @cached_property
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """The losses in nanoseconds, the greatest first."""
-        return tuple(find(self.callgraph, self.account, self._books))
+        return self._findings.losses
 
     @cached_property
-    def mending(self) -> Mending:
-        """What the run would take without one of them."""
-        return Mending(self.account)
+    def _findings(self) -> Findings:
+        return find(self.callgraph, self.account)
+
+    @cached_property
+    def efficiencies(self) -> Efficiencies:
+        """The efficiencies of the run."""
+        return efficiencies(self.account, self._findings.alone_ns)
 
     @cached_property
     def spots(self) -> Spots:
         """Where inside their supersteps the losses arise."""
-        return Spots(self.callgraph.run, self.account)
+        return Spots(self.callgraph.run)
 
     @property
     def elapsed_s(self) -> float:
@@ -199,6 +202,10 @@ class Ledger:
 
     def verdict(self) -> Verdict:
         """Return what the elapsed time was lost for, in at most five sentences and a last one."""
+        return self._verdict
+
+    @cached_property
+    def _verdict(self) -> Verdict:
         return judge(self)
 
     def shades(self) -> dict[str, float]:
@@ -223,7 +230,7 @@ def book(callgraph: CallGraph, rates: Rates | None = None) -> Ledger:
     """
     own = rates_of_run(callgraph.run)
     rates = rates or own
-    books = keep_books(callgraph)
+    books = callgraph.books
     priced = price(books, rates)
     by_origin = _by_origin(books, priced, rates, len(callgraph.origins))
     through_nodes: defaultdict[str, list[int]] = defaultdict(list)
@@ -241,7 +248,6 @@ def book(callgraph: CallGraph, rates: Rates | None = None) -> Ledger:
         None if waiting is None else waiting / 1e9,
         callgraph,
         by_origin,
-        books,
         # Rates that were fitted to the whole run hold for a part of it, too.
         rates.source in {FITTED, NO_SOURCE}
         or (rates.g, rates.l, rates.rule, rates.ratio) == (own.g, own.l, own.rule, own.ratio),
@@ -255,7 +261,7 @@ def lost_by_record(callgraph: CallGraph, rates: Rates) -> NDArray[np.float64]:
     to unequal sub-groups, for the record with the greatest w of the parent's superstep. The
     sums over the records of an origin are those of the ledger.
     """
-    books = keep_books(callgraph)
+    books = callgraph.books
     priced, steps = price(books, rates), books.supersteps
     booked, h = priced.booked[steps.group], steps.h[rates.rule]
     known = books.partitions.record >= 0

@@ -1,21 +1,25 @@
-"""How long a run would take if one of its losses were mended, by replaying its supersteps."""
+"""What the records of a run would take less if one of its losses were mended.
+
+Without an imbalance each process has an even share; of transfers, and of supersteps that are
+needed, half is left; time blocked, or without a core, is none.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler.findings import BYTES, COMM, COMP, CORES, SUB_GROUPS, SYNC, WAIT
-from bsplib.profiler.whatif import Replay
+from bsplib.profiler.costs import group_sizes
+from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SUB_GROUPS, SYNC, WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler.account import Account
-    from bsplib.profiler.findings import Finding
+    from bsplib.profiler.account import Account, Ints
 
     Floats = NDArray[np.float64]
     Saved = tuple[Floats, Floats]
@@ -25,86 +29,98 @@ HALF = 0.5
 """Part of the bytes, or of supersteps that move some, that a mended program still has."""
 
 
-class Mending:
-    """The run of an account without some of its losses."""
+class MendedRows:
+    """The records of a window, some of which belong to a loss."""
 
-    def __init__(self, account: Account) -> None:
-        self._account = account
-        self._records = account.run.records
-        self.replay = Replay(account)
-        size = np.array([group.size for group in account.run.groups])
-        self._size = size[self._records["group"]]
+    def __init__(self, account: Account, rows: Ints) -> None:
+        self.account = account
+        self.records = account.run.records
+        self.rows = rows
 
-    def without_ns(self, finding: Finding) -> int:
-        """Return how long the run would take without a loss, in nanoseconds.
+    @cached_property
+    def inside(self) -> NDArray[np.bool_]:
+        """Marks the records of all processes in the supersteps of these rows."""
+        steps = np.zeros(len(self.account.h_max), bool)
+        steps[self.account.step[self.rows]] = True
+        return steps[self.account.step]
 
-        Without an imbalance each process has an even share; of transfers, and of supersteps
-        that are needed, half is left; time blocked, or without a core, is none.
+    def above_mean(self, values: Floats, shares: Ints | None = None) -> Floats:
+        """Return by how much values exceed the mean of their superstep, in those inside.
+
+        Args:
+            values: one for each record.
+            shares: of what to take the mean; default: of the values.
         """
-        mended = np.zeros(int(self._account.step.max()) + 1, bool)
-        mended[self._account.step[finding.rows]] = True
-        return self.replay.without(*_MENDED[finding.cause](self, finding, self._inside(mended)))
+        step, size = self.account.step, group_sizes(self.account.run)[self.records["group"]]
+        means = np.bincount(step, values if shares is None else shares)[step] / size
+        return np.where(self.inside, values - means, 0.0)
 
-    def _inside(self, steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return steps[self._account.step]
+    def only(self, values: NDArray[np.integer | np.floating]) -> Floats:
+        """Return values at these rows, and 0 at all others."""
+        kept = np.zeros(len(values))
+        kept[self.rows] = values[self.rows]
+        return kept
 
-    def _evenly(self, values: Floats, inside: NDArray[np.bool_]) -> Floats:
-        """Return by how much values exceed the mean of their superstep, in some of these."""
-        means = np.bincount(self._account.step, values)[self._account.step] / self._size
-        return np.where(inside, values - means, 0.0)
+    def nothing(self) -> Floats:
+        """Return 0 for each record."""
+        return np.zeros(len(self.records))
 
-    def _computation(self, _: Finding, inside: NDArray[np.bool_]) -> Saved:
-        core = self._account.computing(slice(None)).core.astype(np.float64)
-        return self._evenly(core, inside), np.zeros(len(core))
-
-    def _sub_groups(self, _: Finding, inside: NDArray[np.bool_]) -> Saved:
-        sub = self._records["sub"].astype(np.float64)
-        return self._evenly(sub, inside), np.zeros(len(sub))
-
-    def _transfers(self, __: Finding, inside: NDArray[np.bool_]) -> Saved:
-        """Even out the bytes: each process takes what they take on average."""
-        own, uneven = self._account.communication(slice(None))[:2]
-        mean = np.bincount(self._account.step, own)[self._account.step] / self._size
-        return self._after(np.where(inside, own + uneven - mean, 0.0))
-
-    def _half_the_bytes(self, finding: Finding, _: NDArray[np.bool_]) -> Saved:
-        own, uneven = self._account.communication(slice(None))[:2]
-        saved = np.zeros(len(own))
-        saved[finding.rows] = HALF * (own + uneven)[finding.rows]
-        return self._after(saved)
-
-    def _fewer_supersteps(self, finding: Finding, _: NDArray[np.bool_]) -> Saved:
-        """Leave out supersteps that move nothing; of the others half."""
-        latency = self._account.communication(slice(None))[2]
-        still = self._account.h_max[self._account.step] > 0
-        saved = np.zeros(len(latency))
-        saved[finding.rows] = (latency * np.where(still, HALF, 1.0))[finding.rows]
-        return self._after(saved)
-
-    def _blocked(self, finding: Finding, _: NDArray[np.bool_]) -> Saved:
-        blocked = self._account.computing(slice(None)).blocked
-        saved = np.zeros(len(blocked))
-        saved[finding.rows] = blocked[finding.rows]
-        return saved, np.zeros(len(blocked))
-
-    def _cores(self, _: Finding, __: NDArray[np.bool_]) -> Saved:
-        waited = self._account.computing(slice(None)).waited.astype(np.float64)
-        rest = self._account.communication(slice(None))[3]
-        return waited, np.minimum(rest, self._records["comm_ready"].clip(min=0)).astype(float)
-
-    def _after(self, saved: Floats) -> Saved:
+    def after(self, saved_ns: Floats) -> Saved:
         """Take from what follows the release first, and then from the calls."""
-        tail = (self._records["end"] - self._records["released"]).astype(np.float64)
-        after = np.minimum(saved, tail)
-        return np.minimum(saved - after, self._records["comm_calls"]), after
+        tail = (self.records["end"] - self.records["released"]).astype(np.float64)
+        after = np.minimum(saved_ns, tail)
+        return np.minimum(saved_ns - after, self.records["comm_calls"]), after
 
 
-_MENDED: dict[str, Callable[[Mending, Finding, NDArray[np.bool_]], Saved]] = {
-    COMP: Mending._computation,
-    SUB_GROUPS: Mending._sub_groups,
-    COMM: Mending._transfers,
-    WAIT: Mending._blocked,
-    SYNC: Mending._fewer_supersteps,
-    BYTES: Mending._half_the_bytes,
-    CORES: Mending._cores,
+def saved(cause: str, mended: MendedRows) -> Saved:
+    """Return what the records of a window would take less without a loss, in nanoseconds."""
+    return _MENDED[cause](mended)
+
+
+def _computation(mended: MendedRows) -> Saved:
+    core = mended.account.computing.core.astype(np.float64)
+    return mended.above_mean(core), mended.nothing()
+
+
+def _sub_groups(mended: MendedRows) -> Saved:
+    return mended.above_mean(mended.records["sub"].astype(np.float64)), mended.nothing()
+
+
+def _transfers(mended: MendedRows) -> Saved:
+    """Even out the bytes: each process takes what they take on average."""
+    own, uneven, *_ = mended.account.communication
+    return mended.after(mended.above_mean((own + uneven).astype(np.float64), own))
+
+
+def _half_the_bytes(mended: MendedRows) -> Saved:
+    own, uneven, *_ = mended.account.communication
+    return mended.after(mended.only(HALF * (own + uneven)))
+
+
+def _fewer_supersteps(mended: MendedRows) -> Saved:
+    """Leave out supersteps that move nothing; of the others half."""
+    account = mended.account
+    still = account.h_max[account.step] > 0
+    latency = account.communication.latency * np.where(still, HALF, 1.0)
+    return mended.after(mended.only(latency))
+
+
+def _blocked(mended: MendedRows) -> Saved:
+    return mended.only(mended.account.computing.blocked), mended.nothing()
+
+
+def _cores(mended: MendedRows) -> Saved:
+    waited = mended.account.computing.waited.astype(np.float64)
+    rest = mended.account.communication.rest
+    return waited, np.minimum(rest, mended.records["comm_ready"].clip(min=0)).astype(np.float64)
+
+
+_MENDED: dict[str, Callable[[MendedRows], Saved]] = {
+    COMP: _computation,
+    SUB_GROUPS: _sub_groups,
+    COMM: _transfers,
+    WAIT: _blocked,
+    SYNC: _fewer_supersteps,
+    BYTES: _half_the_bytes,
+    CORES: _cores,
 }

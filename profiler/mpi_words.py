@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler.kinds import STEPS
 from bsplib.recording.records import MPI_CALL
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from bsplib.profiler.account import Ints
     from bsplib.recording.records import Run
+    from bsplib.recording.tables import Columns
 
 LATE_SENDER, LATE_RECEIVER, SMALL_MESSAGES = (
     *("late sender", "late receiver"),
@@ -21,39 +23,57 @@ LATE_SENDER, LATE_RECEIVER, SMALL_MESSAGES = (
 _SMALL_BYTES = 4096
 """Messages that have fewer bytes on average are small: most of their time is no transfer."""
 _SENDS = frozenset({"Send", "Ssend", "Bsend", "Rsend"})
+_OF_MESSAGES = _SENDS | {
+    *("Recv", "Mrecv", "Sendrecv", "Sendrecv_replace"),
+    *("Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany", "Testsome"),
+}
 
 
-def who_was_late(run: Run, rows: Ints) -> str:
-    """Return what those were late for that some records waited for.
+class WaitsOfMpi:
+    """What the calls of MPI in the records of a loss say of it, added up over windows."""
 
-    Args:
-        run: the run.
-        rows: positions of the records that others waited for.
+    def __init__(self) -> None:
+        self._idle = self._for_messages = self._in_sends = 0
+        """For how long others waited for the records: in all, at messages, and in sends."""
+        self._steps = self._messages = self._bytes = 0
+        """The records themselves: all, those that end with a message, and what they move."""
 
-    Returns:
-        ``LATE_SENDER`` or ``LATE_RECEIVER`` where most of the wait was for messages, else empty.
-    """
-    if run.waits is None:
-        return ""
-    mine = run.waits["record"][np.isin(run.waits["behind"], rows)]
-    waiting = run.records[mine]
-    idle = waiting["released"] - waiting["arrive"]
-    for_messages = (waiting["kind"] == Kind.OBLSYNC) & _are_messages(run)[waiting["stack"]]
-    if 2 * idle[for_messages].sum() <= idle.sum():
-        return ""
-    sends = np.array([_called(run, stack) in _SENDS for stack in range(len(run.stacks))], bool)
-    sending = for_messages & sends[waiting["stack"]]
-    is_receiver = 2 * idle[sending].sum() > idle[for_messages].sum()
-    return LATE_RECEIVER if is_receiver else LATE_SENDER
+    def add_late(self, run: Run, rows: Ints) -> None:
+        """Take in who waited for some records, by their positions in a window."""
+        if run.waits is None:
+            return
+        mine = run.waits["record"][np.isin(run.waits["behind"], rows)]
+        waiting = run.records[mine]
+        idle = waiting["released"] - waiting["arrive"]
+        at_messages = (waiting["kind"] == Kind.OBLSYNC) & _end_with(run, _OF_MESSAGES, waiting)
+        self._idle += int(idle.sum())
+        self._for_messages += int(idle[at_messages].sum())
+        self._in_sends += int(idle[at_messages & _end_with(run, _SENDS, waiting)].sum())
 
+    def late(self) -> str:
+        """Return what those were late for that others waited for.
 
-def kind_of_steps(run: Run, rows: Ints) -> str:
-    """Return what supersteps that cost more than their work are called: their kind, or messages."""
-    steps = run.records[rows]
-    messages = (steps["kind"] == Kind.OBLSYNC) & _are_messages(run)[steps["stack"]]
-    sent = run.traffic["bytes"][np.isin(run.traffic["record"], rows)].sum()
-    are_small = sent <= _SMALL_BYTES * len(rows)
-    return SMALL_MESSAGES if are_small and 2 * np.count_nonzero(messages) > len(rows) else STEPS
+        Returns:
+            ``LATE_SENDER`` or ``LATE_RECEIVER`` where most of the wait was for messages, else
+            empty.
+        """
+        if 2 * self._for_messages <= self._idle:
+            return ""
+        return LATE_RECEIVER if 2 * self._in_sends > self._for_messages else LATE_SENDER
+
+    def add_steps(self, run: Run, rows: Ints) -> None:
+        """Take in some records that end supersteps, by their positions in a window."""
+        if not any(stack[-1].file == MPI_CALL for stack in run.stacks):
+            return
+        steps = run.records[rows]
+        messages = (steps["kind"] == Kind.OBLSYNC) & _end_with(run, _OF_MESSAGES, steps)
+        self._steps += len(rows)
+        self._messages += int(np.count_nonzero(messages))
+        self._bytes += int(run.traffic["bytes"][np.isin(run.traffic["record"], rows)].sum())
+
+    def are_small_messages(self) -> bool:
+        """Tell whether most of the records end with messages, which are small on average."""
+        return 2 * self._messages > self._steps and self._bytes <= _SMALL_BYTES * self._steps
 
 
 def _called(run: Run, stack: int) -> str:
@@ -62,13 +82,13 @@ def _called(run: Run, stack: int) -> str:
     return last.function if last.file == MPI_CALL else ""
 
 
-_OF_MESSAGES = _SENDS | {
-    *("Recv", "Mrecv", "Sendrecv", "Sendrecv_replace"),
-    *("Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany", "Testsome"),
-}
-
-
-def _are_messages(run: Run) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Tell for each stack whether it ends with a call that sends or receives messages."""
-    calls = [_called(run, stack) in _OF_MESSAGES for stack in range(len(run.stacks))]
-    return np.array(calls, bool)
+def _end_with(
+    run: Run, calls: frozenset[str], records: NDArray[np.void] | Columns
+) -> NDArray[np.bool_]:
+    """Tell for each record whether its stack ends with one of some calls of MPI."""
+    stacks = np.unique(records["stack"])
+    among = np.array([_called(run, stack) in calls for stack in stacks.tolist()], bool)
+    if not among.any():
+        return np.zeros(len(records), bool)
+    found: NDArray[np.bool_] = among[np.searchsorted(stacks, records["stack"])]
+    return found

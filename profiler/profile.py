@@ -19,7 +19,7 @@ from bsplib.machine import Machine, load_machine
 from bsplib.profiler import format as fmt
 from bsplib.profiler import tables
 from bsplib.profiler.callgraph import CallGraph, build
-from bsplib.profiler.costs import METRICS, elapsed_s
+from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS, METRIC_TITLES, critical_path
 from bsplib.profiler.dot import LayoutError
 from bsplib.profiler.export.plain import plain_graph
@@ -27,6 +27,7 @@ from bsplib.profiler.export.svg import svg
 from bsplib.profiler.losses import book
 from bsplib.profiler.models.prices import recorded_machine
 from bsplib.profiler.rates import rates_on
+from bsplib.profiler.survey import elapsed_s
 
 if TYPE_CHECKING:
     import pandas

@@ -9,15 +9,8 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.profiler import format as fmt
-from bsplib.profiler._numbering import blocks, by_blocks, stable_order
-from bsplib.profiler.costs import (
-    communication_ns,
-    h_relation,
-    superstep_numbers,
-    without_core_ns,
-)
 from bsplib.profiler.models.prices import choose_prices, recorded_machine
-from bsplib.sync_kinds import Kind
+from bsplib.profiler.survey import is_virtual, shares_cores, survey
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,9 +24,6 @@ NO_SOURCE = "none"
 """Source of rates of 0, where the figures are not known: a note says why."""
 FITTED = "fitted to this run"
 """Source of rates that were fitted to the run itself."""
-
-_MOST_POINTS = 1000
-"""Greatest number of points into which supersteps are summed up for a fit."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +62,7 @@ def rates_of_run(run: Run) -> Rates:
     communication times of the run.
     """
     machine = recorded_machine(run)
-    if machine is not None and (run.meta.get("machine_given") is True or _is_virtual(run)):
+    if machine is not None and (run.meta.get("machine_given") is True or is_virtual(run)):
         try:
             return rates_on(machine, run)
         except UsageError:  # it has no l, so that a fit says more
@@ -97,10 +87,6 @@ def rates_on(machine: Machine, run: Run, *, speed: str | None = None) -> Rates:
     return Rates(g, latency, machine.h, prices.ratio, machine.label)
 
 
-def _is_virtual(run: Run) -> bool:
-    return "virtual_time" in run.meta or run.meta.get("backend") == "sim"
-
-
 def fitted_to(run: Run) -> Rates:
     """Fit g and l to the communication times of a run.
 
@@ -111,11 +97,11 @@ def fitted_to(run: Run) -> Rates:
     Returns:
         Rates of 0 with a note where the run does not determine them.
     """
+    times = survey(run).times
     shared = _shared_cores(run)
-    h, comm_s = _processes(run) if shared else _syncs(run)
+    h, comm_s, count = times.points(0.25 if shared else 0.5)
     if len(h) == 0:
         return Rates(0.0, 0.0, source=NO_SOURCE, note=f"g and l are 0: the run has {_NO_SYNC}.")
-    h, comm_s, count = _points(h, comm_s, 0.25 if shared else 0.5)
     if len(h) == 1 and h[0] > 0:
         note = f"g and l are 0: every superstep moves {h[0]:.0f} bytes, {_INSEPARABLE}."
         return Rates(0.0, 0.0, source=NO_SOURCE, note=note)
@@ -125,65 +111,15 @@ def fitted_to(run: Run) -> Rates:
 
 def _shared_cores(run: Run) -> str:
     """Return a sentence for a run with more processes than cores; empty for others."""
-    cores = run.meta.get("cores")
-    if not isinstance(cores, int) or run.nprocs <= cores or _is_virtual(run):
+    if not shares_cores(run):
         return ""
+    cores = run.meta["cores"]
     which = f"{run.nprocs} processes shared {cores} core{'s' * (cores != 1)}"
     return f"g and l are rough, since {which}, and transfers contain waiting for a core."
 
 
 _NO_SYNC = "no superstep that ended with a sync"
 _INSEPARABLE = "so that the cost of bytes cannot be told from that of a superstep"
-
-
-def _syncs(run: Run) -> tuple[Values, Values]:
-    """Return h and the time of communication of each superstep with a sync, in bytes and s.
-
-    Both are the greatest among the processes of the superstep.
-    """
-    step = superstep_numbers(run)
-    h_out, h_in = h_relation(run, step)
-    h, comm = np.zeros((2, int(step.max(initial=-1)) + 1))
-    present = np.zeros(len(h), bool)
-    for part in blocks(len(step)):
-        records = run.records[part]
-        rows = np.flatnonzero(records["kind"] != Kind.END)
-        steps = step[part][rows]
-        present[steps] = True
-        np.maximum.at(h, steps, np.maximum(h_out[part], h_in[part])[rows])
-        np.maximum.at(comm, steps, _on_core_ns(records)[rows])
-    return h[present], comm[present] / 1e9
-
-
-def _processes(run: Run) -> tuple[Values, Values]:
-    """Return h and the time of communication of each record of a sync, in bytes and s."""
-    rows = np.flatnonzero(run.records["kind"] != Kind.END)
-    comm_ns = by_blocks(len(run.records), lambda part: _on_core_ns(run.records[part]))
-    return np.maximum(*h_relation(run))[rows], comm_ns[rows] / 1e9
-
-
-def _on_core_ns(records: NDArray[np.void]) -> Values:
-    """Return the time of communication of records without that for want of a core."""
-    comm = communication_ns(records) - without_core_ns(records)[1]
-    return comm.astype(np.float64)
-
-
-def _points(h: Values, comm_s: Values, quantile: float) -> tuple[Values, Values, Values]:
-    """Sum up times of similar h: the median h, a quantile of the times, and their number.
-
-    Quantiles, since a process that waits for a core communicates a thousand times longer.
-    """
-    order = stable_order(h.astype(np.int64))
-    h, comm_s = h[order], comm_s[order]
-    distinct = np.flatnonzero(np.diff(h, prepend=-1.0))
-    if len(distinct) > _MOST_POINTS:
-        distinct = np.unique(np.linspace(0, len(h), _MOST_POINTS, endpoint=False).astype(int))
-    pieces = np.split(np.arange(len(h)), distinct[1:])
-    points = [
-        (np.median(h[piece]), np.quantile(comm_s[piece], quantile), len(piece)) for piece in pieces
-    ]
-    h, comm_s, count = np.array(points, np.float64).T
-    return h, comm_s, count
 
 
 def fit_line(h: Values, comm_s: Values, count: Values) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.account import PARTS
-from bsplib.profiler.costs import elapsed_s
+from bsplib.profiler.survey import elapsed_s
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -29,7 +29,7 @@ def retimed(run: Run, rates: Rates) -> Run:
     """Return a run with the times that it would have at some rates."""
     account = Account(run, rates)
     records = run.records.copy()
-    computing = account.computing(slice(None))
+    computing = account.computing
     core = np.rint(rates.ratio * computing.core).astype(np.int64)
     records["comp_cpu"], records["comp_ready"] = core, computing.waited
     records["comm_calls"] = records["recording"] = 0
@@ -46,6 +46,7 @@ def retimed(run: Run, rates: Rates) -> Run:
         lasted = records["end"][inside] - records["start"][inside]
         np.add.at(sub, account.owner[inside], lasted)
     records["sub"] = sub
+    records.setflags(write=False)
     meta = run.meta | {"virtual_time": "priced"}
     return replace(run, records=records, waits=None, lifetime=None, meta=meta)
 

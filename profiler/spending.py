@@ -7,8 +7,8 @@ it, and in its calls; and the time between two records where it is. How the part
 stretch were mixed was not recorded: they are spread over it evenly. So the parts of a range of
 time add up to its length, and those of the whole run are the account.
 
-A long run is summed up once, in bins of equal length. Where a picture needs finer ones, the
-supersteps in its window are booked again.
+A run is booked window by window (:mod:`bsplib.profiler.window`). A long one is summed up once, in
+bins of equal length. Where a picture needs finer ones, its supersteps are booked again.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler import account as parts
-from bsplib.profiler._numbering import ranked
 from bsplib.profiler.account import Account
-from bsplib.profiler.window import restricted, root_supersteps
+from bsplib.profiler.run_account import time_outside
+from bsplib.profiler.survey import span_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bsplib.profiler._steps import RootSteps
     from bsplib.profiler.account import BookedRows, Ints
     from bsplib.profiler.rates import Rates
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
@@ -81,15 +82,18 @@ class Spending:
         """
         self._run, self._rates, self._steps, self._block = run, rates, steps, block
         self.rows = -(-run.nprocs // block)
-        account = Account(run, rates)
-        self.begin_ns, self.end_ns = account.begin_ns, account.end_ns
-        self._around = list(_around(account))
-        is_long = len(run.records) > _MOST_EXACT
-        self._account = None if is_long else account
+        self.begin_ns, self.end_ns = span_of(run)
+        self._kept: list[_BookedRecords] = []
+        """All records of a short run."""
         self._times: _Bins | None = None
         self._supersteps: _Bins | None = None
-        if is_long:
-            self._times, self._supersteps = self._summed(account)
+        self._is_long = len(run.table("records")) > _MOST_EXACT
+        outside = _Outside(run)
+        if self._is_long:
+            self._times, self._supersteps = self._summed(outside)
+        else:
+            self._kept = [outside.seen(booked) for booked in self._booked_again(0, steps.count)]
+        self._around = list(outside.stretches())
 
     def by_time(self, edges: Floats) -> Floats:
         """Return what was spent between each moment and the next one.
@@ -139,31 +143,33 @@ class Spending:
     def _booked(self, low: int, high: int) -> Iterator[_BookedRecords]:
         """Yield the records of a range of supersteps, by position, and maybe of others.
 
-        Of a long run the superstep before them is booked, too, since it decides who begins
-        them late.
+        Of a long run they are booked again.
         """
-        account, position = self._account, self._steps.position
-        if account is None:
-            first = max(low - 1, 0)
-            numbers = self._steps.numbers[[first, high - 1]].tolist()
-            run = restricted(self._run, *numbers)
-            account, position = Account(run, self._rates), ranked(root_supersteps(run))[1] + first
-        yield from _booked(account, position)
+        return self._booked_again(low, high) if self._is_long else iter(self._kept)
 
-    def _summed(self, account: Account) -> tuple[_Bins, _Bins]:
-        """Sum up a long run in bins of equal length, and in bins of as many supersteps."""
+    def _booked_again(self, low: int, high: int) -> Iterator[_BookedRecords]:
+        for window in self._steps.windows(low, high):
+            yield _booked(window, self._rates, self._steps.positions(window))
+
+    def _summed(self, outside: _Outside) -> tuple[_Bins, _Bins]:
+        """Sum up a long run in bins of equal length, and in bins of as many supersteps.
+
+        Args:
+            outside: takes in all records.
+        """
         count = min(max(_BIN_CELLS // self.rows, _LEAST_BINS), _MOST_BINS)
         edges = np.linspace(self.begin_ns, self.end_ns, count + 1)
         spread = _Spread(edges, self.rows, self._block)
-        for stretches in self._around:
-            spread.add(stretches)
         many = -(-self._steps.count // count)
         columns = -(-self._steps.count // many)
         sums = _CellSums(columns, self.rows)
-        for booked in _booked(account, self._steps.position):
+        for booked in self._booked_again(0, self._steps.count):
+            outside.seen(booked)
             sums.add(booked.position // many, booked.pid // self._block, booked.parts)
             for stretches in booked.stretches():
                 spread.add(stretches)
+        for stretches in outside.stretches():
+            spread.add(stretches)
         return _Bins(edges, spread.amounts), _Bins(np.arange(columns + 1.0) * many, sums.amounts)
 
 
@@ -333,11 +339,10 @@ class _BookedRecords(NamedTuple):
         yield Stretches(pid, released, end, own.after)
 
 
-def _booked(account: Account, position: Ints) -> Iterator[_BookedRecords]:
-    """Yield the records of an account, for one block of records after another."""
-    interruptions = _Interruptions(account)
-    for rows in account.blocks():
-        yield _BookedRecords(account, rows, position[rows.rows], interruptions)
+def _booked(window: RunWindow, rates: Rates, position: Ints) -> _BookedRecords:
+    """Return the records of a window, which are in supersteps of these positions."""
+    account = Account(window.run, rates, window.halo, window.position)
+    return _BookedRecords(account, account.booked, position, _Interruptions(account))
 
 
 def _ended(account: Account, rows: slice) -> Ints:
@@ -362,16 +367,17 @@ def _own(account: Account, booked: BookedRows) -> _Own:
     """Divide what is booked for records by the stretches of their time."""
     rows, spent = booked.rows, booked.parts
     records = account.run.records[rows]
-    computing = account.computing(rows)
-    transfers, uneven, latency, rest = account.communication(rows)
+    computing = account.computing
+    blocked, waited = computing.blocked[rows], computing.waited[rows]
+    transfers, uneven, latency, rest = (part[rows] for part in account.communication)
     no_core = np.minimum(rest, records["comm_ready"].clip(min=0))
     unknown = rest - no_core
     waiting = {
         parts.IMBALANCE: spent[parts.IMBALANCE],
         parts.ENDS: spent[parts.ENDS],
         parts.TRANSFER_IMBALANCE: spent[parts.TRANSFER_IMBALANCE] - uneven,
-        parts.BLOCKED: spent[parts.BLOCKED] - computing.blocked,
-        parts.CORE: spent[parts.CORE] - computing.waited - no_core,
+        parts.BLOCKED: spent[parts.BLOCKED] - blocked,
+        parts.CORE: spent[parts.CORE] - waited - no_core,
         parts.LATENCY: spent[parts.LATENCY] - latency,
     }
     left = records["released"] - records["arrive"] - sum(waiting.values())
@@ -387,11 +393,11 @@ def _own(account: Account, booked: BookedRows) -> _Own:
     moved = dict(zip(_TRANSFERS, (transfers, uneven, latency, no_core, unknown), strict=True))
     before = {part: in_calls * amount for part, amount in moved.items()}
     after = {part: amount - before[part] for part, amount in moved.items()}
-    before[parts.CORE] = before[parts.CORE] + computing.waited
+    before[parts.CORE] = before[parts.CORE] + waited
     # The rest of it lies between the records of sub-groups, which are inside of this one.
     inside = {part: (1 - in_gap) * amount for part, amount in pauses.items()}
     before[parts.UNEXPLAINED] = before[parts.UNEXPLAINED] + inside[parts.UNEXPLAINED]
-    before |= {parts.USEFUL: computing.core, parts.BLOCKED: computing.blocked}
+    before |= {parts.USEFUL: computing.core[rows], parts.BLOCKED: blocked}
     before[parts.RECORDING] = inside[parts.RECORDING]
     return _Own({part: in_gap * each for part, each in pauses.items()}, before, waiting, after)
 
@@ -437,25 +443,42 @@ class _Interruptions:
         )
 
 
-def _around(account: Account) -> Iterator[Stretches]:
-    """Yield the time of each process before its first record and after its last one."""
-    run = account.run
-    pids = np.arange(run.nprocs)
-    outermost = account.owner < 0
-    pid = run.records["pid"][outermost]
-    first = np.full(run.nprocs, account.end_ns, np.int64)
-    last = np.full(run.nprocs, account.begin_ns, np.int64)
-    np.minimum.at(first, pid, run.records["start"][outermost])
-    np.maximum.at(last, pid, run.records["end"][outermost])
-    last = np.maximum(first, last)
-    ends = account.outside[parts.ENDS].astype(np.float64)
-    begin = np.full(run.nprocs, account.begin_ns, np.int64)
-    before = np.minimum(ends, first - begin)
-    others = {
-        part: account.outside[part].astype(np.float64)
-        for part in range(len(parts.PARTS))
-        if part != parts.ENDS and account.outside[part].any()
-    }
-    yield Stretches(pids, begin, first, {parts.ENDS: before})
-    over = np.full(run.nprocs, account.end_ns, np.int64)
-    yield Stretches(pids, last, over, {parts.ENDS: ends - before, **others})
+class _Outside:
+    """The time of each process before its first record and after its last one."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._span = span_of(run)
+        begin_ns, end_ns = self._span
+        self._first = np.full(run.nprocs, end_ns, np.int64)
+        self._last = np.full(run.nprocs, begin_ns, np.int64)
+        self._covered = np.zeros(run.nprocs, np.int64)
+
+    def seen(self, booked: _BookedRecords) -> _BookedRecords:
+        """Take in some records, and return them."""
+        account, rows = booked.account, booked.rows.rows
+        outermost = account.owner[rows] < 0
+        records = account.run.records[rows]
+        pid = records["pid"][outermost]
+        np.minimum.at(self._first, pid, records["start"][outermost])
+        np.maximum.at(self._last, pid, records["end"][outermost])
+        self._covered += account.covered()
+        return booked
+
+    def stretches(self) -> Iterator[Stretches]:
+        """Yield these times, after all records have been taken in."""
+        nprocs, (begin_ns, end_ns) = self._run.nprocs, self._span
+        pids = np.arange(nprocs)
+        last = np.maximum(self._first, self._last)
+        outside = time_outside(self._run, self._covered)
+        ends = outside[parts.ENDS].astype(np.float64)
+        begin = np.full(nprocs, begin_ns, np.int64)
+        before = np.minimum(ends, self._first - begin)
+        others = {
+            part: outside[part].astype(np.float64)
+            for part in range(len(parts.PARTS))
+            if part != parts.ENDS and outside[part].any()
+        }
+        yield Stretches(pids, begin, self._first, {parts.ENDS: before})
+        over = np.full(nprocs, end_ns, np.int64)
+        yield Stretches(pids, last, over, {parts.ENDS: ends - before, **others})

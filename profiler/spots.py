@@ -8,24 +8,23 @@ the sync before to this one, unless both are the same call in a loop.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from functools import cached_property
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.findings import COMP, WAIT
+from bsplib.profiler._numbering import rank_in_place, stable_order
 from bsplib.profiler.lines import LinePlace, book_samples, places_of
+from bsplib.profiler.loss_sums import COMP, WAIT
 from bsplib.profiler.stretches import stretch_of
 from bsplib.recording.records import Doing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler.account import Account
+    from bsplib.profiler.account import Account, Ints
     from bsplib.profiler.findings import Finding
-    from bsplib.profiler.lines import BookedSamples
     from bsplib.profiler.stretches import Stretch
     from bsplib.recording.records import Run
 
@@ -57,12 +56,10 @@ class Spots:
 
     Args:
         run: the run, as recorded.
-        account: its account, at any rates.
     """
 
-    def __init__(self, run: Run, account: Account) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._account = account
 
     def text(self, finding: Finding) -> str:
         """Return the place of a loss in words, after a verb; empty where it is not known.
@@ -70,19 +67,14 @@ class Spots:
         Only of computation that others wait for, and of time blocked: transfers and
         supersteps are where the calls are.
         """
-        if finding.cause not in _DOING or len(finding.rows) == 0:
+        if finding.inside is None or not finding.inside.stretches:
             return ""
-        line = None if self._run.samples is None else self._line(finding)
-        spot = line or self._stretch(finding)
+        line = None if self._run.samples is None else self._line(finding.inside.excess())
+        spot = line or self._stretch(finding.inside.stretches)
         return "" if spot is None else spot.text
 
-    @cached_property
-    def _booked(self) -> BookedSamples:
-        return book_samples(self._run)
-
-    def _line(self, finding: Finding) -> LineSpot | None:
-        """Return the innermost line with most of the samples of a loss."""
-        excess = self._excess(finding)
+    def _line(self, excess: NDArray[np.float64]) -> LineSpot | None:
+        """Return the innermost line with most of the samples of a loss, given by stack."""
         total = float(excess.clip(min=0).sum())
         if total < _LEAST_SAMPLES:
             return None
@@ -103,49 +95,105 @@ class Spots:
         through = callers[place]
         return LineSpot(place, max(through, key=lambda each: through[each]))
 
-    def _excess(self, finding: Finding) -> NDArray[np.float64]:
-        """Return by stack how many samples a loss has; of computing, beyond an even share."""
-        samples, record = self._run.samples, self._booked.record
-        assert samples is not None
-        inside = (record >= 0) & np.isin(samples["doing"], _DOING[finding.cause])
-        mine = inside & np.isin(record, finding.rows)
-        count = len(self._run.stacks)
-        found = np.bincount(samples["stack"][mine], minlength=count).astype(np.float64)
-        if finding.cause == COMP:
-            step = self._account.step
-            here = np.zeros(int(step.max()) + 1, bool)
-            here[step[finding.rows]] = True
-            every = inside & here[step[record]]
-            share = len(finding.rows) / np.count_nonzero(here[step])
-            found -= share * np.bincount(samples["stack"][every], minlength=count)
-        return found
-
-    @cached_property
-    def _stack_before(self) -> NDArray[np.int64]:
-        """The stack of the sync before each record, in its process; -1: there was none."""
-        pids, stacks = self._run.records["pid"], self._run.records["stack"]
-        order = np.argsort(pids, kind="stable")
-        before = np.full(len(order), -1, np.int64)
-        follows = pids[order[1:]] == pids[order[:-1]]
-        before[order[1:][follows]] = stacks[order[:-1][follows]]
-        return before
-
-    def _stretch(self, finding: Finding) -> Stretch | None:
+    def _stretch(self, spent: Counter[tuple[int, int]]) -> Stretch | None:
         """Return the stretch with most of the computing, or of the time blocked, of a loss."""
-        rows, run = finding.rows, self._run
-        parts = self._account.computing(slice(None))
-        spent = (parts.core if finding.cause == COMP else parts.blocked)[rows]
+        run = self._run
         sums: defaultdict[Stretch, int] = defaultdict(int)
-        ends = np.stack([self._stack_before[rows], run.records["stack"][rows].astype(np.int64)])
-        each, which = np.unique(ends, axis=1, return_inverse=True)
-        totals = np.bincount(which.reshape(-1), spent)
-        for (before, after), total in zip(each.T.tolist(), totals.tolist(), strict=True):
+        for (before, after), total in sorted(spent.items()):
             stack = run.stacks[before] if before >= 0 else None
             sums[stretch_of(stack, run.stacks[after])] += total
         best = max(sums, key=lambda stretch: sums[stretch])
         if best.first == best.last or sums[best] < _MOST * sum(sums.values()):
             return None
         return best
+
+
+class InsideLoss:
+    """What was executed in the supersteps of a loss, added up window by window."""
+
+    def __init__(self, cause: str, stacks: int) -> None:
+        self._cause = cause
+        self.stretches: Counter[tuple[int, int]] = Counter()
+        """Nanoseconds by the stacks of the sync before, -1 for none, and of that at the end."""
+        self._mine, self._every = np.zeros((2, stacks))
+        """Samples by stack: of the loss, and of all processes in the same supersteps."""
+        self._rows = self._here = 0
+
+    def add(self, looked_at: LookedAt, rows: Ints) -> None:
+        """Take in some records of a window."""
+        account, records = looked_at.account, looked_at.account.run.records
+        spent = account.computing.core if self._cause == COMP else account.computing.blocked
+        stacks = len(account.run.stacks)
+        ends = (looked_at.stack_before[rows] + 1) * stacks + records["stack"][rows]
+        found = rank_in_place(ends)
+        for key, ns in zip(found.tolist(), np.bincount(ends, spent[rows]).tolist(), strict=True):
+            before, after = divmod(key, stacks)
+            self.stretches[before - 1, after] += int(ns)
+        if looked_at.row_of_sample is not None:
+            self._add_samples(looked_at, rows, looked_at.row_of_sample)
+
+    def _add_samples(self, looked_at: LookedAt, rows: Ints, row_of_sample: Ints) -> None:
+        account, samples = looked_at.account, looked_at.samples
+        belongs = np.zeros(len(account.step), bool)
+        belongs[rows] = True
+        here = np.zeros(len(account.h_max), bool)
+        here[account.step[rows]] = True
+        doing = np.isin(samples["doing"], _DOING[self._cause])
+
+        def by_stack(chosen: NDArray[np.bool_]) -> Ints:
+            kept = doing & chosen[row_of_sample]
+            return np.bincount(samples["stack"][kept], minlength=len(self._mine))
+
+        self._mine += by_stack(belongs)
+        self._every += by_stack(here[account.step])
+        self._rows += len(rows)
+        self._here += int(np.count_nonzero(here[account.step[account.halo :]]))
+
+    def excess(self) -> NDArray[np.float64]:
+        """Return by stack how many samples the loss has; of computing, beyond an even share."""
+        if self._cause != COMP:
+            return self._mine
+        return self._mine - self._rows / max(self._here, 1) * self._every
+
+
+class LookedAt:
+    """A window of a run, with what was executed in it."""
+
+    def __init__(self, account: Account, samples: NDArray[np.void] | None, record: Ints) -> None:
+        """Find the samples of a window.
+
+        Args:
+            account: the account of the window.
+            samples: the samples of the run; None where it was not sampled.
+            record: for each sample the position in the run of the record that it fell into.
+        """
+        self.account = account
+        self.stack_before = _stack_before(account)
+        """The stack of the sync before each record, in its process; -1: there was none."""
+        self.row_of_sample: Ints | None = None
+        """For each sample of the window the position of its record there."""
+        if samples is not None and len(account.position):
+            at = np.searchsorted(account.position, record).clip(max=len(account.position) - 1)
+            inside = np.flatnonzero(account.position[at] == record)
+            self.samples, self.row_of_sample = samples[inside], at[inside] + account.halo
+
+
+def _stack_before(account: Account) -> Ints:
+    records = account.run.records
+    pids, stacks = records["pid"].astype(np.int64), records["stack"]
+    order = stable_order(pids)
+    before = np.full(len(order), -1, np.int64)
+    follows = pids[order[1:]] == pids[order[:-1]]
+    before[order[1:][follows]] = stacks[order[:-1][follows]]
+    return before
+
+
+def records_of_samples(run: Run) -> Ints:
+    """Return for each sample the position of the record that it fell into; -1: into none."""
+    if run.samples is None:
+        return np.zeros(0, np.int64)
+    record: Ints = book_samples(run).record.astype(np.int64)
+    return record
 
 
 _DOING = {COMP: (Doing.COMPUTING,), WAIT: (Doing.BLOCKED,)}

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.booking import keep_books
-from bsplib.profiler.costs import METRICS, elapsed_s, record_costs, superstep_numbers
+from bsplib.profiler.costs import METRICS, record_costs, superstep_numbers
 from bsplib.profiler.hosts import host_names, hosts_of
+from bsplib.profiler.survey import elapsed_s
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def supersteps(callgraph: CallGraph, rates: Rates) -> Columns:
 
 def _priced(callgraph: CallGraph, rates: Rates) -> Columns:
     """Return what each superstep loses and costs."""
-    steps = keep_books(callgraph).supersteps
+    steps = callgraph.books.supersteps
     w, h = steps.w, steps.h[rates.rule]
     return {
         "loss_s": rates.ratio * w.lost / 1e9 + rates.g * h.lost,

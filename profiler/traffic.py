@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.profiler.window import windows
 from bsplib.recording.records import Direction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
@@ -78,14 +80,7 @@ class RunTraffic:
     """The transfers of a run."""
 
     def __init__(self, run: Run) -> None:
-        """Find sender and receiver of each transfer."""
-        rows, pid = run.traffic, run.records["pid"]
-        caller = pid[rows["record"]].astype(np.int64)
-        partner = rows["partner"].astype(np.int64)
-        out = rows["direction"] == Direction.OUT
         self._run = run
-        self._sender = np.where(out, caller, partner)
-        self._receiver = np.where(out, partner, caller)
 
     def matrix(
         self,
@@ -110,28 +105,61 @@ class RunTraffic:
         rows, columns = (
             Blocks.of(*(pids or (0, nprocs)), nprocs, most) for pids in (senders, receivers)
         )
-        kept = slice(None) if chosen is None else np.flatnonzero(chosen[run.traffic["record"]])
-        sender, receiver = self._sender[kept], self._receiver[kept]
-        sizes, messages = (
-            run.traffic[name][kept].astype(np.float64) for name in ("bytes", "messages")
-        )
-        inside = _within(sender, rows) & _within(receiver, columns)
-        cells = _block(sender[inside], rows) * columns.parts + _block(receiver[inside], columns)
         shape = rows.parts, columns.parts
-        by_cell = [_by_cell(cells, amount[inside], shape) for amount in (sizes, messages)]
-        records = run.records if chosen is None else run.records[chosen]
-        to_self = np.bincount(records["pid"], records["self_bytes"], nprocs)
+        sums = _Sums(nprocs, shape)
+        for window in windows(run) if len(run.table("traffic")) else ():
+            kept = None if chosen is None else chosen[window.position]
+            sender, receiver, sizes, messages = _transfers(window, kept)
+            inside = _within(sender, rows) & _within(receiver, columns)
+            cells = _block(sender[inside], rows) * columns.parts + _block(receiver[inside], columns)
+            sums.bytes += _by_cell(cells, sizes[inside], shape)
+            sums.messages += _by_cell(cells, messages[inside], shape)
+            sums.out += np.bincount(sender, sizes, nprocs)
+            sums.into += np.bincount(receiver, sizes, nprocs)
+            sums.total += float(sizes.sum()), float(messages.sum())
+        for first, records in run.table("records").chunks(("pid", "self_bytes")):
+            counted = 1 if chosen is None else chosen[first : first + len(records)]
+            sums.to_self += np.bincount(records["pid"], records["self_bytes"] * counted, nprocs)
         return Matrix(
             rows,
             columns,
-            by_cell[0],
-            by_cell[1],
-            _sums(np.bincount(sender, sizes, nprocs), rows),
-            _sums(np.bincount(receiver, sizes, nprocs), columns),
-            _sums(to_self, rows).total,
-            float(sizes.sum()),
-            float(messages.sum()),
+            sums.bytes,
+            sums.messages,
+            _sums(sums.out, rows),
+            _sums(sums.into, columns),
+            _sums(sums.to_self, rows).total,
+            *sums.total.tolist(),
         )
+
+
+class _Sums:
+    """Sums over the transfers of a run."""
+
+    def __init__(self, nprocs: int, shape: tuple[int, int]) -> None:
+        self.bytes, self.messages = np.zeros((2, *shape))
+        self.out, self.into, self.to_self = np.zeros((3, nprocs))
+        self.total = np.zeros(2)
+
+
+def _transfers(
+    window: RunWindow, chosen: NDArray[np.bool_] | None
+) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return sender, receiver, bytes and messages of the transfers in a window.
+
+    Args:
+        window: the window.
+        chosen: the records that count, of those of the window itself; all if None.
+    """
+    rows = window.run.traffic
+    kept = rows["record"] >= window.halo
+    if chosen is not None:
+        kept[kept] = chosen[rows["record"][kept] - window.halo]
+    rows = rows[kept]
+    caller = window.run.records["pid"][rows["record"]].astype(np.int64)
+    partner = rows["partner"].astype(np.int64)
+    out = rows["direction"] == Direction.OUT
+    sizes, messages = (rows[name].astype(np.float64) for name in ("bytes", "messages"))
+    return np.where(out, caller, partner), np.where(out, partner, caller), sizes, messages
 
 
 def _by_cell(cells: Ints, amount: Floats, shape: tuple[int, int]) -> Floats:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.account import PARTS, TITLES
-from bsplib.profiler.findings import BYTES, COMM, COMP, CORES, SUB_GROUPS, SYNC, WAIT
+from bsplib.profiler.findings import LEAST_SHARE
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.kinds import (
     BLOCKED,
@@ -25,7 +25,8 @@ from bsplib.profiler.kinds import (
     ROTATING,
     STEPS,
 )
-from bsplib.profiler.mpi_words import SMALL_MESSAGES, kind_of_steps, who_was_late
+from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SUB_GROUPS, SYNC, WAIT
+from bsplib.profiler.mpi_words import SMALL_MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.findings import Finding
     from bsplib.profiler.losses import Ledger
 
-LEAST_SHARE = 0.05
-"""A loss that is a smaller share of the time in supersteps on a core has no sentence."""
 MOST_SENTENCES = 5
 BALANCED_SHARE = 0.1
 """A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
@@ -192,7 +191,7 @@ def sentence(ledger: Ledger, finding: Finding, *, mended: bool = False) -> Sente
     """
     elapsed_s = ledger.elapsed_s
     seconds = finding.ns / 1e9 / ledger.callgraph.run.nprocs
-    without_s = ledger.mending.without_ns(finding) / 1e9 if mended else None
+    without_s = _without_s(finding) if mended else None
     text = f"{_figures(seconds, elapsed_s)} {_ABOUT[finding.cause](finding, ledger)}"
     if without_s is not None:
         text += f"; {_mended(finding, without_s, elapsed_s)}"
@@ -206,6 +205,10 @@ def sentence(ledger: Ledger, finding: Finding, *, mended: bool = False) -> Sente
         without_s,
         finding.pids if finding.kind != COMMUNICATION else (),
     )
+
+
+def _without_s(finding: Finding) -> float | None:
+    return None if finding.without_ns is None else finding.without_ns / 1e9
 
 
 def _mended(finding: Finding, without_s: float, elapsed_s: float) -> str:
@@ -250,8 +253,7 @@ def _of_computation(finding: Finding, ledger: Ledger) -> str:
     if finding.habit == ROTATING:
         who = "another process each time"
         return f"are lost waiting for {who} {where} (rotating straggler){computes}"
-    run = ledger.callgraph.run
-    name, late = ProcessNames(run)(finding.pids), _listed(who_was_late(run, finding.rows))
+    name, late = ProcessNames(ledger.callgraph.run)(finding.pids), _listed(finding.late)
     if finding.habit == ONE_OFF:
         once = f"most of it in {_superstep(finding)} for {name}"
         return f"are lost waiting {where}, {once} (one-off straggler{late}){computes}"
@@ -299,7 +301,7 @@ _NEEDLESS = {
 
 def _of_supersteps(finding: Finding, ledger: Ledger) -> str:
     most = ", most of them" if finding.places > 1 else ""
-    kind = kind_of_steps(ledger.callgraph.run, finding.rows)
+    kind = SMALL_MESSAGES if finding.are_messages else finding.kind
     none = f", {finding.needless} of which {_NEEDLESS[kind]}" if finding.needless else ""
     where = _where(finding, ledger.callgraph)
     count = fmt.counted(finding.count, "superstep")

@@ -7,6 +7,8 @@ processes of a group go on from one release, so that a superstep takes the great
 its processes take from the release before to their arrival. After an oblivious one a process
 goes on from the arrival that released it. What sub-groups save, the superstep of their parent
 saves on these processes.
+
+A run is replayed window by window, for several mends at once: each has a row of an array.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.profiler.survey import survey
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -24,109 +27,203 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.account import Account, Ints
+    from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
 
 
 class Replay:
-    """The supersteps of a run, to be replayed without a part of their time."""
+    """The supersteps of a run without a part of their time, added window by window."""
 
-    def __init__(self, account: Account) -> None:
-        self._account = account
-        run = account.run
-        records, before = run.records, account.before
-        first = before < 0
-        begun = np.full(len(run.groups), np.iinfo(np.int64).max)
-        np.minimum.at(begun, records["group"], records["start"])
-        since = np.where(first, begun[records["group"]], records["released"][before])
-        self._lasts: Ints = records["arrive"] - since
-        """For each record the time from the release before it to its arrival."""
-        self._oblivious = np.zeros(len(run.groups), bool)
-        self._oblivious[np.unique(records["group"][records["kind"] == Kind.OBLSYNC])] = True
+    def __init__(self, run: Run, mends: int) -> None:
+        """Begin a replay.
+
+        Args:
+            run: the run.
+            mends: how many ways to mend it are replayed.
+        """
         self._depth = np.zeros(len(run.groups), np.int64)
         for position, group in enumerate(run.groups[1:], start=1):
             self._depth[position] = self._depth[group.parent] + 1
+        is_oblivious = survey(run).facts.is_oblivious
+        self._root, self._alone = (
+            _RootClock(rows, run.nprocs, is_oblivious) for rows in (mends + 1, 1)
+        )
+        self._begun = -1
+        self._after = np.zeros((mends, run.nprocs))
+        """What each process saves after its last release."""
+        self._ending = np.zeros(mends)
 
-    def without(self, saved_ns: Floats, after_ns: Floats | None = None) -> int:
-        """Return how long the run would take if its records were shorter, in nanoseconds.
+    def add(self, account: Account, saved_ns: Floats, after_ns: Floats) -> None:
+        """Replay the supersteps of a window.
 
         Args:
-            saved_ns: what each record would take less before its arrival; negative for more.
+            account: the account of the window.
+            saved_ns: by mend, what each record would take less before its arrival; negative for
+                more.
             after_ns: what it would take less after its release.
         """
-        saved, ending = np.array(saved_ns, np.float64), 0.0
-        if after_ns is not None:  # it is a part of what the next record lasts
-            later = self._account.before >= 0
-            saved[later] += after_ns[self._account.before[later]]
-            ending = self._saved_at_the_end(after_ns)
-        for rows, owners in self._upwards():
-            by_group = self._totals(rows, self._lasts.astype(np.float64))
-            by_group -= self._totals(rows, self._lasts - saved)
+        records, before, halo = account.run.records, account.before, account.halo
+        lasts, saved = self._lasts(account), saved_ns.copy()
+        later = np.flatnonzero(before >= halo)
+        saved[:, later] += after_ns[:, before[later]]  # it is a part of what the next record lasts
+        carried = np.flatnonzero((before >= 0) & (before < halo))
+        saved[:, carried] += self._after[:, records["pid"][carried]]
+        for rows, owners in self._upwards(account):
+            every = np.concatenate([lasts[None, rows], lasts[rows] - saved[:, rows]])
             if owners is None:
-                return self._account.elapsed_ns - round(float(by_group[0]) + ending)
-            np.add.at(saved, owners[1], by_group[owners[0]])
-        return self._account.elapsed_ns
+                self._root.add(account, rows, every)
+                self._note_ends(account, after_ns)
+                continue
+            by_group = _totals(account, np.asarray(rows), every)
+            gained = by_group[0] - by_group[1:]
+            np.add.at(saved.T, owners[1], gained[:, owners[0]].T)
 
-    def _saved_at_the_end(self, after: Floats) -> float:
-        """Return what is saved after the last releases of a run, where no record follows."""
-        records, step = self._account.run.records, self._account.step
-        root = np.flatnonzero(records["group"] == 0)
+    def saved_ns(self) -> Floats:
+        """Return by mend how much less the run takes, when all windows have been added."""
+        total = self._root.total()
+        saved: Floats = total[0] - total[1:] + self._ending
+        return saved
+
+    def add_alone(self, account: Account, own_ns: Ints) -> None:
+        """Take in what records take alone, and their sub-groups; see :meth:`alone_ns`."""
+        own = own_ns.astype(np.float64)[None]
+        for rows, owners in self._upwards(account):
+            if owners is None:
+                self._alone.add(account, rows, own[:, rows])
+                continue
+            by_group = _totals(account, np.asarray(rows), own[:, rows])
+            np.add.at(own.T, owners[1], by_group[:, owners[0]].T)
+
+    def alone_ns(self) -> int:
+        """Return how long the supersteps take if each record takes this, and its sub-groups."""
+        return round(float(self._alone.total()[0]))
+
+    def _lasts(self, account: Account) -> Floats:
+        """Return for each record the time from the release before it to its arrival."""
+        records, before = account.run.records, account.before
+        first = before < 0
+        begun = np.full(len(account.run.groups), np.iinfo(np.int64).max)
+        fresh = slice(account.halo, None)
+        np.minimum.at(begun, records["group"][fresh], records["start"][fresh])
+        if self._begun < 0:
+            self._begun = int(begun[0])
+        begun[0] = self._begun
+        since = np.where(first, begun[records["group"]], records["released"][before])
+        lasts: Floats = (records["arrive"] - since).astype(np.float64)
+        return lasts
+
+    def _note_ends(self, account: Account, after: Floats) -> None:
+        """Note what is saved after the last releases, where no record of the root follows yet."""
+        records, step = account.run.records, account.step
+        followed = np.zeros(len(step), bool)
+        followed[account.before[account.before >= 0]] = True
+        root = np.flatnonzero(~followed & (records["group"] == 0))
+        root = root[root >= account.halo]
         if len(root) == 0:
-            return 0.0
+            return
+        self._after[:, records["pid"][root]] = after[:, root]
         last = root[step[root] == step[root].max()]
         tail = (records["end"][last] - records["released"][last]).astype(np.float64)
-        return float(tail.max() - (tail - after[last]).max())
+        self._ending = tail.max() - (tail - after[:, last]).max(axis=1)
 
-    def alone(self, own_ns: Ints) -> int:
-        """Return how long the supersteps take if a record takes this, and its sub-groups."""
-        own = own_ns.astype(np.float64)
-        by_group = np.zeros(1)
-        for rows, owners in self._upwards():
-            by_group = self._totals(rows, own)
-            if owners is not None:
-                np.add.at(own, owners[1], by_group[owners[0]])
-        return round(float(by_group[0]))
-
-    def _upwards(self) -> Iterator[tuple[Ints, tuple[Ints, Ints] | None]]:
+    def _upwards(self, account: Account) -> Iterator[tuple[Ints | slice, tuple[Ints, Ints] | None]]:
         """Yield the records of the groups of each depth, the deepest ones first.
 
         With them come the groups of processes that entered one, and the records that they were
         inside of; None for the root.
         """
-        account = self._account
         groups = account.run.records["group"]
+        if len(self._depth) == 1:
+            yield slice(account.halo, len(groups)), None
+            return
         depths = self._depth[groups]
-        for depth in range(int(self._depth.max()), 0, -1):
+        depths[: account.halo] = -1
+        for depth in range(int(depths.max()), 0, -1):
             rows = np.flatnonzero(depths == depth)
             entered = rows[(account.before[rows] < 0) & (account.owner[rows] >= 0)]
             yield rows, (groups[entered].astype(np.int64), account.owner[entered])
         yield np.flatnonzero(depths == 0), None
 
-    def _totals(self, rows: Ints, lasts: Floats) -> Floats:
-        """Return how long the groups of some records take, where each record lasts this."""
-        account = self._account
-        groups = account.run.records["group"][rows]
-        by_group = np.zeros(len(account.run.groups))
-        oblivious = self._oblivious[groups]
-        step, count = account.step[rows], int(account.step.max(initial=-1)) + 1
-        greatest, group_of = np.full(count, -1.0), np.zeros(count, np.int64)
-        np.maximum.at(greatest, step[~oblivious], lasts[rows[~oblivious]].clip(min=0))
-        group_of[step] = groups
-        known = greatest >= 0
-        np.add.at(by_group, group_of[known], greatest[known])
-        for group in np.unique(groups[oblivious]).tolist():
-            by_group[group] = self._step_by_step(rows[groups == group], lasts)
-        return by_group
 
-    def _step_by_step(self, rows: Ints, lasts: Floats) -> float:
-        """Return when the last process of a group with oblivious supersteps ends."""
-        account = self._account
-        order = rows[np.argsort(account.step[rows], kind="stable")]
-        bounds = np.append(np.flatnonzero(np.diff(account.step[order], prepend=-1)), len(order))
-        released, arrived = np.zeros(account.run.nprocs), np.zeros(len(lasts))
-        pids = account.run.records["pid"]
-        for begin, end in pairwise(bounds.tolist()):
-            mine = order[begin:end]
-            arrived[mine] = released[pids[mine]] + lasts[mine].clip(min=0)
-            released[pids[mine]] = np.maximum(arrived[mine], arrived[account.behind[mine]])
-        return float(released.max(initial=0.0))
+class _RootClock:
+    """How long the supersteps of the root group take, for several mends at once."""
+
+    def __init__(self, mends: int, nprocs: int, is_oblivious: bool) -> None:
+        self._total = np.zeros(mends)
+        self._released = np.zeros((mends, nprocs))
+        self._is_oblivious = is_oblivious
+
+    def add(self, account: Account, rows: Ints | slice, lasts: Floats) -> None:
+        """Take in what records of the root last in each mend."""
+        if self._is_oblivious:
+            positions = np.arange(len(account.step))[rows]
+            _step_by_step(account, positions, lasts, self._released)
+        else:
+            self._total += _greatest(account.step[rows], lasts).sum(axis=1)
+
+    def total(self) -> Floats:
+        """Return when the last process ends."""
+        if self._is_oblivious:
+            latest: Floats = self._released.max(axis=1, initial=0.0)
+            return latest
+        return self._total
+
+
+def _totals(account: Account, rows: Ints, lasts: Floats) -> Floats:
+    """Return how long the sub-groups of some records take, where each record lasts this.
+
+    Returns:
+        Shape (mends, groups).
+    """
+    groups = account.run.records["group"][rows]
+    by_group = np.zeros((len(lasts), len(account.run.groups)))
+    is_oblivious = np.zeros(len(account.run.groups), bool)
+    is_oblivious[groups[account.run.records["kind"][rows] == Kind.OBLSYNC]] = True
+    oblivious = is_oblivious[groups]
+    step = account.step[rows]
+    group_of = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
+    group_of[step] = groups
+    some = np.flatnonzero(~oblivious)
+    greatest = _greatest(step[some], lasts[:, some])
+    np.add.at(by_group.T, group_of[: greatest.shape[1]], greatest.T)
+    for group in np.unique(groups[oblivious]).tolist():
+        mine = np.flatnonzero(groups == group)
+        released = np.zeros((len(lasts), account.run.nprocs))
+        _step_by_step(account, rows[mine], lasts[:, mine], released)
+        by_group[:, group] = released.max(axis=1)
+    return by_group
+
+
+def _greatest(step: Ints, lasts: Floats) -> Floats:
+    """Return what the slowest record of each superstep takes; 0 for one without records."""
+    greatest = np.zeros((len(lasts), int(step.max(initial=-1)) + 1))
+    for most, values in zip(greatest, lasts, strict=True):
+        np.maximum.at(most, step, values)
+    return greatest
+
+
+def _step_by_step(account: Account, rows: Ints, lasts: Floats, released: Floats) -> None:
+    """Let the processes of a group with oblivious supersteps go on, each from its own release.
+
+    A record may have waited for one of an earlier superstep, too, where the trace says so. One of
+    another group, or of a later superstep, is not waited for here.
+
+    Args:
+        account: the account of the records.
+        rows: the records of the group.
+        lasts: shape (mends, rows).
+        released: when each process was released last, shape (mends, processes); it is changed.
+    """
+    by_step = np.argsort(account.step[rows], kind="stable")
+    order = rows[by_step]
+    pids = account.run.records["pid"][order]
+    place = np.full(len(account.step), len(order), np.int64)
+    place[order] = np.arange(len(order))
+    behind, lasts = place[account.behind[order]], lasts[:, by_step].clip(min=0)
+    arrived = np.zeros((len(lasts), len(order) + 1))
+    bounds = np.append(np.flatnonzero(np.diff(account.step[order], prepend=-1)), len(order))
+    for begin, end in pairwise(bounds.tolist()):
+        mine = pids[begin:end]
+        arrived[:, begin:end] = released[:, mine] + lasts[:, begin:end]
+        released[:, mine] = np.maximum(arrived[:, begin:end], arrived[:, behind[begin:end]])

@@ -1,19 +1,66 @@
-"""A part of a run: a range of supersteps of the root group, with all that took place in them."""
+"""Parts of a run: ranges of supersteps of the root group, with all that took place in them.
+
+A long run is looked at in **windows**, one after the other: each has the records of all processes
+in a range of supersteps of the root group, with those of the sub-groups opened there. So a whole
+superstep, of any group, is in one window, and sums over supersteps are sums over windows. What a
+record needs to know of the superstep before it, at the border of two windows, is in the *halo*.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from bsplib.errors import UsageError
-from bsplib.recording.records import waits_among
+from bsplib.profiler.costs import GROUPS, group_columns, once
+from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
+from bsplib.recording.tables import Columns, joined
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-    from bsplib.recording.records import Run
+    from bsplib.recording.tables import RunTable
+
+    Ints = NDArray[np.int64]
+
+ROWS = 2**15
+"""Records of a window, about: few enough for the caches of a core."""
+
+FIELDS = (
+    *("pid", "group", "superstep", "kind", "stack", "start", "arrive", "released", "end"),
+    *("comm_calls", "sub", "comp_cpu", "comp_ready", "comm_ready", "recording"),
+)
+"""The fields of records that windows have."""
+
+
+_OPENED = "opened"
+_NEVER = np.iinfo(np.int64).max
+
+
+class RunWindow(NamedTuple):
+    """A range of supersteps of the root group, with the records of all processes in them."""
+
+    run: Run
+    """The whole run with these records only, as columns; first those of the halo."""
+    halo: int
+    """Number of records before the window: the last root supersteps of all processes."""
+    halo_steps: int
+    """Number of these supersteps."""
+    position: Ints
+    """Positions in the whole run of the records, without those of the halo."""
+
+    @property
+    def fresh(self) -> slice:
+        """The records of the window itself."""
+        return slice(self.halo, self.halo + len(self.position))
+
+    def root_supersteps(self) -> Ints:
+        """Return the supersteps of the root group of the records, without the halo."""
+        return root_supersteps(self.run)[self.fresh]
 
 
 def root_supersteps(run: Run) -> NDArray[np.int64]:
@@ -23,11 +70,27 @@ def root_supersteps(run: Run) -> NDArray[np.int64]:
     place in the superstep of the root group that opened the sub-group, or the sub-group's
     parent, and so on upwards.
     """
-    opened = np.zeros(len(run.groups), np.int64)
-    for position, info in enumerate(run.groups[1:], start=1):
-        opened[position] = opened[info.parent] if info.parent else info.superstep
-    group: NDArray[np.int32] = run.records["group"]
-    inside: NDArray[np.int64] = np.where(group == 0, run.records["superstep"], opened[group])
+    return _root_steps(run.records, _opened(run))
+
+
+def _opened(run: Run) -> Ints:
+    """Return for each group the superstep of the root in which it was opened."""
+
+    def compute() -> Ints:
+        opened = np.zeros(len(run.groups), np.int64)
+        for position, info in enumerate(run.groups[1:], start=1):
+            opened[position] = opened[info.parent] if info.parent else info.superstep
+        return opened
+
+    return once(run, _OPENED, compute)
+
+
+def _root_steps(records: Columns | NDArray[np.void], opened: Ints) -> Ints:
+    if len(opened) == 1:
+        own: Ints = records["superstep"]
+        return own
+    group = records["group"]
+    inside: Ints = np.where(group == 0, records["superstep"], opened[group])
     return inside
 
 
@@ -46,12 +109,234 @@ def restricted(run: Run, first: int, last: int) -> Run:
     """
     if first > last:
         raise UsageError(f"There are no supersteps from {first} to {last}: give a rising range.")
-    inside = root_supersteps(run)
-    kept = (first <= inside) & (inside <= last)
-    if kept.all():
+    reader = _WindowReader(run, RECORD.names or ())
+    if reader.is_whole(first, last):
         return run
-    of_kept = kept[run.traffic["record"]]
-    traffic = run.traffic[of_kept]
-    traffic["record"] = (np.cumsum(kept) - 1)[traffic["record"]]
+    position, records = reader.records(first, last + 1)
+    traffic = reader.traffic(position, 0)
+    kept = np.zeros(len(run.table("records")), bool)
+    kept[position] = True
+    return Run(
+        run.nprocs,
+        run.groups,
+        run.stacks,
+        _as_rows(records, RECORD),
+        _as_rows(traffic, TRAFFIC),
+        complete=run.complete,
+        meta=run.meta,
+        sources=run.sources,
+        steal_ns=run.steal_ns,
+        measured=run.measured,
+        samples=run.samples,
+        waits=waits_among(run, kept),
+    )
+
+
+def _as_rows(columns: Columns, dtype: np.dtype[np.void]) -> NDArray[np.void]:
+    """Return columns as an array of rows, which cannot be changed."""
+    rows = np.empty(len(columns), dtype)
+    for name, values in columns.fields.items():
+        rows[name] = values
+    rows.setflags(write=False)
+    return rows
+
+
+def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWindow]:
+    """Yield the windows of a run, by rising supersteps; a short run has one.
+
+    One whose trace says itself who waited for whom has one, too, however long it is: that one
+    may have been in any superstep.
+
+    Args:
+        run: the run.
+        first: number of the first superstep of the root group.
+        last: number of the last one; default: that of the run.
+    """
+    reader = _WindowReader(run, FIELDS)
+    shared = {GROUPS: group_columns(run), _OPENED: reader.opened}
+    halo = _Halo(Columns({name: np.zeros(0, np.int64) for name in FIELDS}, 0), _no_traffic(), 0)
+    for low, end in pairwise(reader.cuts(first, last)):
+        position, records = reader.records(low, end)
+        if len(records) == 0:
+            continue
+        traffic = reader.traffic(position, len(halo.records))
+        if len(halo.records):
+            records = joined([halo.records, records])
+            traffic = joined([halo.traffic, traffic])
+        part = Run(
+            run.nprocs,
+            run.groups,
+            run.stacks,
+            cast("Any", records),
+            cast("Any", traffic),
+            complete=run.complete,
+            meta=run.meta,
+            waits=_waits_in(run, position, len(halo.records)),
+        )
+        part.derived.update(shared)
+        if low >= first:
+            yield RunWindow(part, len(halo.records), halo.steps, position)
+        halo = _halo_after(run.nprocs, records, traffic)
+
+
+def _waits_in(run: Run, position: Ints, halo: int) -> NDArray[np.void] | None:
+    """Return the waits of a window for its own records, by their places in it."""
+    if run.waits is None:
+        return None
+    kept = np.zeros(len(run.table("records")), bool)
+    kept[position] = True
     waits = waits_among(run, kept)
-    return replace(run, records=run.records[kept], traffic=traffic, waits=waits, lifetime=None)
+    if waits is not None and halo:
+        for name in ("record", "behind"):
+            waits[name] += halo
+    return waits
+
+
+class _Halo(NamedTuple):
+    """What the next window has of those before."""
+
+    records: Columns
+    traffic: Columns
+    steps: int
+
+
+def _halo_after(nprocs: int, records: Columns, traffic: Columns) -> _Halo:
+    """Return the last root supersteps of all processes, with their records and traffic."""
+    root = np.flatnonzero(records["group"] == 0)
+    superstep = records["superstep"][root]
+    last = np.full(nprocs, -1, np.int64)
+    np.maximum.at(last, records["pid"][root], superstep)
+    steps = np.unique(last[last >= 0])
+    rows = root[np.isin(superstep, steps)]
+    place = np.full(len(records), -1, np.int64)
+    place[rows] = np.arange(len(rows))
+    kept = traffic[np.flatnonzero(place[traffic["record"]] >= 0)]
+    kept.fields["record"] = place[kept["record"]]
+    return _Halo(records[rows], kept, len(steps))
+
+
+def _no_traffic() -> Columns:
+    return Columns({name: np.zeros(0, TRAFFIC[name]) for name in TRAFFIC.names or ()}, 0)
+
+
+class _WindowReader:
+    """Reads ranges of supersteps. A chunk is kept as long as later windows need it."""
+
+    def __init__(self, run: Run, names: tuple[str, ...]) -> None:
+        self._names = names
+        self._records, self._traffic = run.table("records"), run.table("traffic")
+        self.opened = _opened(run)
+        self._is_divided = run.waits is None
+        self._low, self._high = self._spans(run)
+        self._read: dict[int, tuple[Columns, Ints]] = {}
+        self._callers = _ranges(self._traffic, lambda rows: rows["record"], ("record",))
+        self._traffic_read: dict[int, Columns] = {}
+
+    def _spans(self, run: Run) -> tuple[Ints, Ints]:
+        """Return the first and the last root superstep of each chunk of records."""
+        if run.is_fixed and "spans" in run.derived:
+            known: tuple[Ints, Ints] = run.derived["spans"]
+            return known
+        names = ("superstep",) if len(run.groups) == 1 else ("group", "superstep")
+        found = _ranges(self._records, lambda rows: _root_steps(rows, self.opened), names)
+        if run.is_fixed:
+            run.derived["spans"] = found
+        return found
+
+    def is_whole(self, first: int, last: int) -> bool:
+        """Tell whether all records took place in a range of root supersteps."""
+        return bool((self._low >= first).all() and (self._high <= last).all())
+
+    def cuts(self, first: int, last: int | None) -> list[int]:
+        """Return where windows begin, and where the last one ends.
+
+        The superstep before the first one is a window, too, since it is in the halo of the next.
+        """
+        begin, end = int(self._low.min(initial=_NEVER)), int(self._high.max(initial=-1)) + 1
+        low, high = max(begin, first), end if last is None else min(end, last + 1)
+        if low >= high:
+            return []
+        inner = self._even_cuts(begin, end)
+        inside = inner[(low < inner) & (inner < high)].tolist()
+        return [*([low - 1] if low > begin else []), low, *inside, high]
+
+    def _even_cuts(self, begin: int, end: int) -> Ints:
+        """Divide all supersteps into windows of about as many records.
+
+        The rows of a chunk are taken to be spread evenly over its supersteps.
+        """
+        rows, count = np.diff(self._records.bounds), len(self._records)
+        if count <= ROWS or not self._is_divided:
+            return np.zeros(0, np.int64)
+        density = rows / (self._high + 1 - self._low)
+        places = np.concatenate([self._low, self._high + 1])
+        order = np.argsort(places, kind="stable")
+        places = places[order]
+        rate = np.cumsum(np.concatenate([density, -density])[order])
+        until = np.concatenate([[0.0], np.cumsum(rate[:-1] * np.diff(places))])
+        wanted = np.arange(ROWS, count, ROWS)
+        inner = np.ceil(np.interp(wanted, until, places)).astype(np.int64)
+        return np.unique(inner.clip(begin, end))
+
+    def records(self, low: int, end: int) -> tuple[Ints, Columns]:
+        """Return the records of a range of root supersteps, with their positions in the run."""
+        parts, positions = [], []
+        for number in np.flatnonzero((self._low < end) & (self._high >= low)).tolist():
+            columns, steps = self._chunk(number)
+            first = self._records.bounds[number]
+            if self._low[number] >= low and self._high[number] < end:
+                rows: slice | Ints = slice(0, len(columns))
+            else:
+                rows = _between(steps, low, end)
+            parts.append(columns[rows])
+            positions.append(np.arange(first, first + len(columns))[rows])
+            if self._high[number] < end:
+                del self._read[number]
+        if not parts:
+            nothing = {name: np.zeros(0, RECORD[name]) for name in self._names}
+            return np.zeros(0, np.int64), Columns(nothing, 0)
+        return np.concatenate(positions), joined(parts)
+
+    def _chunk(self, number: int) -> tuple[Columns, Ints]:
+        if number not in self._read:
+            columns = self._records.read(number, self._names)
+            self._read[number] = columns, _root_steps(columns, self.opened)
+        return self._read[number]
+
+    def traffic(self, position: Ints, halo: int) -> Columns:
+        """Return the traffic of some records, which follow so many others in their window."""
+        low, high = self._callers
+        if len(position) == 0:
+            return _no_traffic()
+        # The records are in few stretches, since each process has its own in the file.
+        ends = np.append(np.flatnonzero(np.diff(position) > 1), len(position) - 1)
+        first, last = position[np.append(0, ends[:-1] + 1)], position[ends]
+        at = np.searchsorted(last, low)
+        near = np.flatnonzero((at < len(last)) & (first[at.clip(max=len(last) - 1)] <= high))
+        self._traffic_read = {
+            number: self._traffic_read.get(number) or self._traffic.read(number)
+            for number in near.tolist()
+        }
+        parts = [_no_traffic()]
+        for columns in self._traffic_read.values():
+            caller = columns["record"]
+            place = np.searchsorted(position, caller).clip(max=len(position) - 1)
+            rows = np.flatnonzero(position[place] == caller)
+            part = columns[rows]
+            part.fields["record"] = place[rows] + halo
+            parts.append(part)
+        return joined(parts)
+
+
+def _ranges(table: RunTable, values: Any, names: tuple[str, ...]) -> tuple[Ints, Ints]:
+    """Return the least and the greatest value of each chunk of a table."""
+    found = [values(rows) for _, rows in table.chunks(names)]
+    low = np.array([part.min() for part in found], np.int64)
+    return low, np.array([part.max() for part in found], np.int64)
+
+
+def _between(steps: Ints, low: int, end: int) -> slice | Ints:
+    """Return the rows of a range of supersteps: a slice, where the supersteps rise."""
+    if (steps[1:] >= steps[:-1]).all():
+        return slice(*np.searchsorted(steps, [low, end]).tolist())
+    return np.flatnonzero((low <= steps) & (steps < end))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bsplib.profiler.booking import RULES
+from bsplib.profiler.leaders import RULES
 from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.webui import services, timeline, traffic

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bsplib.profiler.booking import RULES, keep_books
+from bsplib.profiler.leaders import RULES
 from bsplib.profiler.pricing import price
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def describe_books(callgraph: CallGraph, rates: Rates) -> Json:
         callgraph: the call graph of the run.
         rates: the default rates.
     """
-    books = keep_books(callgraph)
+    books = callgraph.books
     if len(books.cells.origin) <= MOST_CELLS:
         return _groups(books)
     return _chosen(books, price(books, rates))

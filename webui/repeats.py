@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bsplib.profiler.costs import elapsed_s
 from bsplib.profiler.profile import RunProfile
 from bsplib.profiler.repeats import Repeats, median, same_runs
+from bsplib.profiler.survey import elapsed_s
 from bsplib.recording.records import Run
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from bsplib.profiler import critical, shown
 from bsplib.profiler import format as fmt
 from bsplib.profiler.account import PARTS, TITLES
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.costs import METRICS, elapsed_s, root_count, waiting_ns
+from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import PATHS, critical_path
 from bsplib.profiler.dot import LayoutError
-from bsplib.profiler.efficiency import efficiencies
 from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.profiler.survey import elapsed_s, root_count, waiting_ns
 from bsplib.webui.books import describe_books
 from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machines
@@ -98,7 +98,7 @@ def describe_account(ledger: Ledger) -> Json:
     account, run = ledger.account, ledger.callgraph.run
     scale = 1e9 * run.nprocs
     by_process = account.by_process()
-    at_origins = account.sums(ledger.callgraph.origin_of_records(), len(ledger.callgraph.origins))
+    at_origins = account.sums.by_origin
     causes = _causes(ledger)
     return {
         "elapsed_s": ledger.elapsed_s,
@@ -113,7 +113,7 @@ def describe_account(ledger: Ledger) -> Json:
             }
             for name, mine, there in zip(PARTS, by_process, at_origins, strict=True)
         ],
-        "efficiency": efficiencies(account, ledger.mending.replay)._asdict(),
+        "efficiency": ledger.efficiencies._asdict(),
     }
 
 

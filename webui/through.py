@@ -15,5 +15,6 @@ if TYPE_CHECKING:
 def records_through(callgraph: CallGraph, node: str) -> NDArray[np.bool_]:
     """Mark the records whose stack passes through a node; none if there is no such node."""
     through = np.array([node in origin.nodes for origin in callgraph.origins], bool)
-    marked: NDArray[np.bool_] = through[callgraph.origin_of_records()]
-    return marked
+    chunks = callgraph.run.table("records").chunks(("stack", "kind"))
+    marked = [through[callgraph.origin_of(rows)] for _, rows in chunks]
+    return np.concatenate([np.zeros(0, bool), *marked])

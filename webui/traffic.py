@@ -92,7 +92,7 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
 def _farthest(callgraph: CallGraph, found: Departures) -> Departures:
     """Return the supersteps that depart most, a few of each cost centre."""
     found = found.farthest(MOST_RANKED)
-    origins = callgraph.origin_of_records()[found.record].tolist()
+    origins = callgraph.origin_at(found.record).tolist()
     listed: Counter[str] = Counter()
     rows = []
     for row, origin in enumerate(origins):
@@ -104,7 +104,7 @@ def _farthest(callgraph: CallGraph, found: Departures) -> Departures:
 
 
 def _describe_points(callgraph: CallGraph, found: Departures) -> Json:
-    origin = callgraph.origin_of_records()[found.record]
+    origin = callgraph.origin_at(found.record)
     leaves = [each.chain[-1] for each in callgraph.origins]
     return {
         "h": found.h.tolist(),
@@ -123,7 +123,9 @@ def _describe_centres(callgraph: CallGraph, found: Departures) -> list[Json]:
     leaves = [origin.chain[-1] for origin in callgraph.origins]
     place = {leaf: number for number, leaf in enumerate(dict.fromkeys(leaves))}
     number = np.array([place[leaf] for leaf in leaves], np.int64)
-    over_s, count = by_place(found, number[callgraph.origin_of_records()], len(place))
+    over_s, count = by_place(
+        found, lambda part: number[callgraph.origin_at(part.record)], len(place)
+    )
     order = np.argsort(-np.abs(over_s), kind="stable")[:MOST_LISTED]
     names = list(place)
     return [

@@ -20,9 +20,9 @@ checksum here: in a trace, zip has one, and all values are checked when they hav
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import zstandard
@@ -127,21 +127,54 @@ def unpacked(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> N
     Raises:
         TraceError: it is not the payload of ``count`` rows of that dtype.
     """
+    rows = np.empty(count, dtype)
+    for name, column in unpacked_columns(payload, count, dtype).items():
+        rows[name] = column
+    return rows
+
+
+def unpacked_columns(
+    payload: bytes | memoryview,
+    count: int,
+    dtype: np.dtype[Any],
+    names: Iterable[str] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Return the fields of the rows of a payload, each in its own type.
+
+    Args:
+        payload: that of a chunk.
+        count: number of its rows, at most ``MOST_ROWS``.
+        dtype: that of the rows.
+        names: the fields that are wanted; default: all.
+
+    Raises:
+        TraceError: it is not the payload of so many rows of that dtype.
+    """
+    wanted = list(dtype.names or () if names is None else names)
+    needed = set(wanted).union(*(_NEEDS.get(name, ()) for name in wanted))
     content = _content(payload, count, dtype)
     columns: _Columns = {}
     forms: dict[str, int] = {}
     at = 0
     for name in dtype.names or ():
-        forms[name], columns[name], at = _read_residues(content, at, count)
+        forms[name], width, at = _read_form(content, at, count)
+        if name in needed:
+            columns[name] = _read_residues(content, at, width, count)
+        at += width * count if width else _WORD
     if at != len(content):
         raise TraceError("a chunk is longer than its rows")
     _restore(columns, forms)
-    rows = np.empty(count, dtype)
-    for name, column in columns.items():
-        rows[name] = column
-        if rows.dtype[name].itemsize < _WORD and not np.array_equal(rows[name], column):
-            raise TraceError(f"a chunk has a {name} that is too great for its field")
-    return rows
+    return {name: _narrowed(name, columns[name], dtype[name]) for name in wanted}
+
+
+def _narrowed(name: str, column: _Column, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a column in the type of its field."""
+    if dtype.itemsize == _WORD:
+        return column
+    narrow = column.astype(dtype)
+    if not np.array_equal(narrow, column):
+        raise TraceError(f"a chunk has a {name} that is too great for its field")
+    return narrow
 
 
 def heads(content: memoryview) -> Iterator[tuple[ChunkHead, memoryview]]:
@@ -152,14 +185,32 @@ def heads(content: memoryview) -> Iterator[tuple[ChunkHead, memoryview]]:
     """
     at = 0
     while at < len(content):
-        if len(content) - at < HEADER.size:
-            raise TraceError("a chunk has an incomplete header")
-        magic, rows, numbering, nbytes, base = HEADER.unpack_from(content, at)
+        head = _head(content[at : at + HEADER.size], len(content) - at)
         at += HEADER.size
-        if magic != MAGIC or not 1 <= rows <= MOST_ROWS or nbytes > len(content) - at:
-            raise TraceError("a chunk has an impossible header")
-        yield ChunkHead(rows, numbering, nbytes, base), content[at : at + nbytes]
-        at += nbytes
+        yield head, content[at : at + head.nbytes]
+        at += head.nbytes
+
+
+def stored_heads(file: IO[bytes], nbytes: int) -> Iterator[tuple[ChunkHead, bytes]]:
+    """Yield the head and the payload of each chunk of a file of so many bytes.
+
+    Raises:
+        TraceError: something else than whole chunks is there.
+    """
+    while nbytes:
+        head = _head(file.read(HEADER.size), nbytes)
+        yield head, file.read(head.nbytes)
+        nbytes -= HEADER.size + head.nbytes
+
+
+def _head(header: bytes | memoryview, left: int) -> ChunkHead:
+    """Return what a header says, where so many bytes are left with it."""
+    if len(header) < HEADER.size:
+        raise TraceError("a chunk has an incomplete header")
+    magic, rows, numbering, nbytes, base = HEADER.unpack(header)
+    if magic != MAGIC or not 1 <= rows <= MOST_ROWS or nbytes > left - HEADER.size:
+        raise TraceError("a chunk has an impossible header")
+    return ChunkHead(rows, numbering, nbytes, base)
 
 
 def whole_chunks(content: memoryview) -> memoryview:
@@ -188,23 +239,29 @@ def _content(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> m
     return memoryview(content)
 
 
-def _read_residues(content: memoryview, at: int, count: int) -> tuple[int, _Column, int]:
-    """Return the form and the residues of a field, and where the next one begins."""
+def _read_form(content: memoryview, at: int, count: int) -> tuple[int, int, int]:
+    """Return the form and the width of a field, and where its residues begin."""
     if len(content) < at + 2 or content[at] > 1 or content[at + 1] > _WORD:
         raise TraceError("a chunk is shorter than its rows, or has an unknown form")
     form, width = content[at], content[at + 1]
     at += 2
-    nbytes = width * count if width else _WORD
-    if len(content) < at + nbytes:
+    if len(content) < at + (width * count if width else _WORD):
         raise TraceError("a chunk is shorter than its rows")
-    if width:
-        whole = np.zeros((count, _WORD), np.uint8)
-        whole[:, :width] = np.frombuffer(content, np.uint8, nbytes, at).reshape(width, count).T
-        unsigned = whole.view("<u8").reshape(count).astype(np.uint64, copy=False)
-    else:
-        unsigned = np.full(count, int.from_bytes(content[at : at + _WORD], "little"), np.uint64)
-    residues = (unsigned >> np.uint64(1)).view(np.int64) ^ -(unsigned & np.uint64(1)).view(np.int64)
-    return form, residues, at + nbytes
+    return form, width, at
+
+
+def _read_residues(content: memoryview, at: int, width: int, count: int) -> _Column:
+    """Return the residues of a field from their planes, the lowest byte first."""
+    if width == 0:
+        residue = int.from_bytes(content[at : at + _WORD], "little")
+        return np.full(count, (residue >> 1) ^ -(residue & 1), np.int64)
+    planes = np.frombuffer(content, np.uint8, width * count, at).reshape(width, count)
+    unsigned = planes[0].astype(np.uint64)
+    for number in range(1, width):
+        unsigned |= planes[number].astype(np.uint64) << np.uint64(8 * number)
+    residues: _Column = (unsigned >> np.uint64(1)).view(np.int64)
+    residues ^= -(unsigned & np.uint64(1)).view(np.int64)
+    return residues
 
 
 # -- what is predicted of a field -----------------------------------------------------------------
@@ -212,6 +269,12 @@ def _read_residues(content: memoryview, at: int, count: int) -> tuple[int, _Colu
 _RUNNING = ("superstep", "record", "time")
 """Fields that rise from row to row: what is predicted is the value of the row before."""
 _USED = ("comp_cpu", "comm_cpu")
+_TIMES = ("start", "arrive", "released", "end")
+_NEEDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys((*_TIMES, "recording"), _TIMES),
+    **dict.fromkeys(_USED, (*_TIMES, "comm_calls", "sub")),
+}
+"""The fields without which a field cannot be restored."""
 
 
 def _residues(columns: _Columns) -> Iterator[tuple[int, _Column]]:
@@ -238,21 +301,25 @@ def _residues(columns: _Columns) -> Iterator[tuple[int, _Column]]:
 
 
 def _restore(found: _Columns, forms: dict[str, int]) -> None:
-    """Make values of the residues of all fields."""
+    """Make values of the residues of all fields that are there."""
     for name in _RUNNING:
         if name in found:
             found[name] = np.cumsum(found[name])
-    if "start" in found:
-        for name, elapsed in zip(_USED, _elapsed(found), strict=True):
-            if forms[name]:
-                found[name] = elapsed - found[name]
+    if "start" not in found:
+        return
+    used = [name for name in _USED if name in found and forms[name]]
+    if used:
+        elapsed = dict(zip(_USED, _elapsed(found), strict=True))
+        for name in used:
+            found[name] = elapsed[name] - found[name]
+    if "recording" in found:
         found["recording"] = found["start"] - found["recording"]
-        lasts = found["arrive"] + found["released"] + found["end"]
-        ends = np.cumsum(found["start"] + lasts)
-        found["start"] = ends - lasts
-        found["arrive"] += found["start"]
-        found["released"] += found["arrive"]
-        found["end"] = ends
+    lasts = found["arrive"] + found["released"] + found["end"]
+    ends = np.cumsum(found["start"] + lasts)
+    found["start"] = ends - lasts
+    found["arrive"] += found["start"]
+    found["released"] += found["arrive"]
+    found["end"] = ends
 
 
 def _elapsed(found: _Columns) -> tuple[_Column, _Column]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members, as_members
+from bsplib.recording.tables import RunTable, TableField
 
 
 class Direction(IntEnum):
@@ -270,9 +271,10 @@ class Run:
     groups: tuple[GroupInfo, ...]
     """The root group is first, and each group is after its parent."""
     stacks: tuple[Stack, ...]
-    records: NDArray[np.void]
-    """dtype RECORD; the records of one process are in the order in which they ended."""
-    traffic: NDArray[np.void]
+    records: TableField = TableField()  # noqa: RUF009  # a descriptor, not a default
+    """dtype RECORD; the records of one process are in the order in which they ended. Those of a
+    trace that was read are in memory only after they were asked for; see :meth:`table`."""
+    traffic: TableField = TableField()  # noqa: RUF009
     """dtype TRAFFIC."""
     complete: bool = True
     """False where the run ended in an error."""
@@ -303,6 +305,16 @@ class Run:
     """dtype WAIT; None where each record waited for the last arrival of its superstep."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""
+
+    def table(self, name: str) -> RunTable:
+        """Return ``records`` or ``traffic`` in chunks, which does not read all of it."""
+        field: TableField = type(self).__dict__[name]
+        return field.table(self)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether records and traffic cannot change, so that what is computed can be kept."""
+        return all(type(self).__dict__[name].is_fixed(self) for name in ("records", "traffic"))
 
     @property
     def absent(self) -> tuple[int, ...]:

@@ -1,12 +1,14 @@
 """Whether the records of a run can be true: ranges, order of times, membership of groups.
 
-The records are checked in blocks, so that the columns of a block stay in the cache and the
-checks take little memory beside the records.
+The records are checked chunk by chunk, so that the columns of a chunk stay in the cache and the
+checks need little memory, however many records there are.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +17,11 @@ from numpy.typing import NDArray
 from bsplib.backends.members import Members
 from bsplib.errors import TraceError
 from bsplib.recording.records import FROM_SYSTEM, MAX_NUMBER, NOT_MEASURED, Direction, Doing, Run
+from bsplib.recording.tables import ArrayTable, Columns, RunTable, joined
 from bsplib.sync_kinds import Kind
 
-_BLOCK = 2**14
-"""Rows that are checked at once."""
+_MOST_CHUNKS = 64
+"""Chunks of records that are kept while traffic refers to them."""
 _TABLE = 2**16
 """Length that a table may have in any case; a longer one only in proportion to the file."""
 
@@ -31,9 +34,12 @@ class _Block(NamedTuple):
     what: str
     first: int
     """Position of its first row."""
-    rows: NDArray[np.void]
-    columns: dict[str, _Numbers]
-    """The fields of the rows, each contiguous."""
+    rows: Columns
+
+    @property
+    def columns(self) -> dict[str, _Numbers]:
+        """The fields of the rows."""
+        return self.rows.fields
 
     def check_ranges(self, ends: dict[str, int]) -> None:
         """Check that values are at least 0 and less than an end, by field."""
@@ -48,15 +54,12 @@ class _Block(NamedTuple):
         """Raise TraceError for the first row that is marked as wrong, if any."""
         if wrong.any():
             position = int(wrong.argmax())
-            fields = dict(zip(self.columns, self.rows[position].item(), strict=True))
+            fields = self.rows.row(position)
             raise TraceError(f"{self.what} {self.first + position} has {fault}: {fields}")
 
 
-def _blocks(what: str, table: NDArray[np.void]) -> Iterator[_Block]:
-    for first in range(0, len(table), _BLOCK):
-        rows = table[first : first + _BLOCK]
-        names = table.dtype.names or ()
-        yield _Block(what, first, rows, {name: np.ascontiguousarray(rows[name]) for name in names})
+def _blocks(what: str, table: RunTable) -> Iterator[_Block]:
+    return (_Block(what, first, rows) for first, rows in table.chunks())
 
 
 def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
@@ -64,7 +67,7 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
 
     Args:
         run: the run.
-        advance: called for each block with the number of bytes that have been checked.
+        advance: called for each block with the number of rows that have been checked.
 
     Raises:
         TraceError: a record cannot be true.
@@ -73,7 +76,7 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
     ends |= {"kind": len(Kind), "stack": len(run.stacks)}
     membership = _Membership(run)
     time, superstep = _Rising(run.nprocs, 0), _Supersteps(run)
-    for block in _blocks("record", run.records):
+    for block in _blocks("record", run.table("records")):
         block.check_ranges(ends)
         columns = block.columns
         outside = ~membership.contains(columns["group"], columns["pid"])
@@ -81,7 +84,7 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         _check_times(block)
         block.refuse(time.wrong(columns["pid"], columns["end"]), "a end out of order")
         block.refuse(superstep.wrong(block), "a superstep out of order")
-        advance(block.rows.nbytes)
+        advance(len(block.rows))
 
 
 def _check_times(block: _Block) -> None:
@@ -107,20 +110,21 @@ def check_traffic(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
 
     Args:
         run: the run.
-        advance: called for each block with the number of bytes that have been checked.
+        advance: called for each block with the number of rows that have been checked.
 
     Raises:
         TraceError: a traffic row cannot be true.
     """
-    ends = {"record": len(run.records), "partner": run.nprocs, "direction": len(Direction)}
-    membership = _Membership(run)
-    group, pid = run.records["group"], run.records["pid"]
-    for block in _blocks("traffic row", run.traffic):
+    ends = {"partner": run.nprocs, "direction": len(Direction)}
+    ends["record"] = len(run.table("records"))
+    membership, callers = _Membership(run), _Callers(run.table("records"))
+    for block in _blocks("traffic row", run.table("traffic")):
         block.check_ranges(ends)
-        caller, partner = block.columns["record"], block.columns["partner"]
-        wrong = ~membership.contains(group[caller], partner) | (partner == pid[caller])
+        partner = block.columns["partner"]
+        group, pid = callers.of(block.columns["record"])
+        wrong = ~membership.contains(group, partner) | (partner == pid)
         block.refuse(wrong, "a partner that is not another process of its group")
-        advance(block.rows.nbytes)
+        advance(len(block.rows))
 
 
 def check_samples(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
@@ -128,7 +132,7 @@ def check_samples(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
 
     Args:
         run: the run.
-        advance: called for each block with the number of bytes that have been checked.
+        advance: called for each block with the number of rows that have been checked.
 
     Raises:
         TraceError: a sample cannot be true.
@@ -137,11 +141,38 @@ def check_samples(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         return
     ends = {"pid": run.nprocs, "stack": len(run.stacks), "doing": len(Doing)}
     time = _Rising(run.nprocs, 0)
-    for block in _blocks("sample", run.samples):
+    for block in _blocks("sample", ArrayTable(run.samples)):
         block.check_ranges(ends)
         columns = block.columns
         block.refuse(time.wrong(columns["pid"], columns["time"]), "a time out of order")
-        advance(block.rows.nbytes)
+        advance(len(block.rows))
+
+
+class _Callers:
+    """The group and the process of records, to which successive rows of traffic refer."""
+
+    def __init__(self, records: RunTable) -> None:
+        self._records = records
+        self._read = lru_cache(_MOST_CHUNKS)(lambda number: records.read(number, _OF_CALLER))
+        self._every: Columns | None = None
+
+    def of(self, rows: _Numbers) -> tuple[_Numbers, _Numbers]:
+        """Return the group and the process of some records, by their positions."""
+        low, high = int(rows.min()), int(rows.max())
+        first = bisect_right(self._records.bounds, low) - 1
+        end = bisect_right(self._records.bounds, high)
+        if end - first > _MOST_CHUNKS:  # they are in no order: read all records once
+            low = 0
+            if self._every is None:
+                self._every = joined([chunk for _, chunk in self._records.chunks(_OF_CALLER)])
+            found = self._every
+        else:
+            found = joined([self._read(number) for number in range(first, end)])
+            low = self._records.bounds[first]
+        return found["group"][rows - low], found["pid"][rows - low]
+
+
+_OF_CALLER = ("group", "pid")
 
 
 def check_waits(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
@@ -149,23 +180,25 @@ def check_waits(run: Run, advance: Callable[[int], None] = lambda _: None) -> No
 
     Args:
         run: the run.
-        advance: called for each block with the number of bytes that have been checked.
+        advance: called for each block with the number of rows that have been checked.
 
     Raises:
         TraceError: a wait cannot be true.
     """
     if run.waits is None:
         return
-    ends = {"record": len(run.records), "behind": len(run.records)}
-    pid = run.records["pid"]
+    records = run.table("records")
+    ends = {"record": len(records), "behind": len(records)}
+    parts = [rows["pid"] for _, rows in records.chunks(("pid",))]
+    pid = np.concatenate([np.zeros(0, np.int64), *parts])
     last = -1
-    for block in _blocks("wait", run.waits):
+    for block in _blocks("wait", ArrayTable(run.waits)):
         block.check_ranges(ends)
         record, behind = block.columns["record"], block.columns["behind"]
         block.refuse(np.diff(record, prepend=last) <= 0, "a record out of order")
         block.refuse(pid[record] == pid[behind], "a process that waits for itself")
         last = int(record[-1])
-        advance(block.rows.nbytes)
+        advance(len(block.rows))
 
 
 class _Rising:
@@ -205,19 +238,25 @@ class _Supersteps:
         self._groups = len(run.groups)
         pairs = run.nprocs * self._groups
         self._numbers = None
-        if pairs > max(_TABLE, 2 * len(run.records)):
-            keys = run.records["pid"] * np.int64(self._groups) + run.records["group"]
-            found, self._numbers = np.unique(keys, return_inverse=True)
+        records = run.table("records")
+        if pairs > max(_TABLE, 2 * len(records)):
+            keys = [self._keys(rows) for _, rows in records.chunks(_OF_CALLER)]
+            every = np.concatenate([np.empty(0, np.int64), *keys])
+            found, self._numbers = np.unique(every, return_inverse=True)
             pairs = len(found)
         self._rising = _Rising(pairs, 1)
 
     def wrong(self, block: _Block) -> NDArray[np.bool_]:
         """Mark the records of a block whose superstep is not above the last."""
         if self._numbers is None:
-            keys = block.columns["pid"] * np.int64(self._groups) + block.columns["group"]
+            keys = self._keys(block.rows)
         else:
             keys = self._numbers[block.first : block.first + len(block.rows)]
         return self._rising.wrong(keys, block.columns["superstep"])
+
+    def _keys(self, rows: Columns) -> NDArray[np.int64]:
+        keys: NDArray[np.int64] = rows["pid"] * np.int64(self._groups) + rows["group"]
+        return keys
 
 
 class _Membership:

@@ -33,17 +33,34 @@ import struct
 import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
+from zlib import crc32
 
 import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.output_file import TRACE, special_kind, written_whole
 from bsplib.recording.old_formats import RECORDS, renewed_records
-from bsplib.recording.packing import HEADER, MOST_ROWS, ChunkHead, heads, packed, unpacked
+from bsplib.recording.packing import (
+    HEADER,
+    MOST_ROWS,
+    ChunkHead,
+    packed,
+    stored_heads,
+    unpacked_columns,
+)
 from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, WAIT, Run, RunHead, Trace
 from bsplib.recording.sound import check_records, check_samples, check_traffic, check_waits
+from bsplib.recording.tables import (
+    ArrayTable,
+    Columns,
+    RunTable,
+    StoredChunk,
+    StoredTable,
+    TraceFile,
+)
 from bsplib.recording.trace_document import (
     MAX_JSON_BYTES,
     TraceTooLongError,
@@ -59,12 +76,15 @@ from bsplib.recording.trace_document import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
 _MOST_SHORTENED = 2**16
 """More times longer than its chunks no table can be: they have headers."""
+_LOCAL_HEADER = struct.Struct("<26sHH")
+"""What stands before the name and the content of a member; at the end the lengths of the name
+and of further fields."""
 OPTIONAL = {"samples": SAMPLE, "waits": WAIT}
 """The tables that a run need not have."""
 _PIECE = 2**18
@@ -226,7 +246,8 @@ def read_trace(
             checked, from 0 to 1.
 
     Returns:
-        The trace; its arrays are read-only.
+        The trace; its arrays are read-only. The records stay in the file, which stays open, until
+        they are asked for; damage is noticed now.
 
     Raises:
         TraceError: the file does not exist, is no trace, is damaged, or has another version.
@@ -260,8 +281,9 @@ def _read(path: Path, progress: Callable[[float], object] = lambda _: None) -> T
 def _reader(path: Path, progress: Callable[[float], object] = lambda _: None) -> Iterator[_Reader]:
     """Open a trace; whatever is wrong with the file becomes a TraceError."""
     try:
-        with _opened(path) as file, zipfile.ZipFile(file) as archive:
-            yield _Reader(archive, os.fstat(file.fileno()).st_size, progress)
+        file = TraceFile(_opened(path), str(path))
+        with zipfile.ZipFile(file.file) as archive:
+            yield _Reader(archive, file, progress)
     except OSError as error:
         raise TraceError(f"cannot be read: {error.strerror or error}") from error
     except TraceError:
@@ -296,9 +318,10 @@ class _Reader:
     """Reads the members of an archive, after a check that their sizes fit the file."""
 
     def __init__(
-        self, archive: zipfile.ZipFile, file_bytes: int, progress: Callable[[float], object]
+        self, archive: zipfile.ZipFile, file: TraceFile, progress: Callable[[float], object]
     ) -> None:
         self._archive = archive
+        self._file = file
         self._progress = progress
         self._version = 0
         self._done = 0.0
@@ -311,11 +334,11 @@ class _Reader:
                 raise TraceError(f"member {reprlib.repr(info.filename)} is compressed")
         total = sum(info.file_size for info in self._members.values())
         self._work = 2 * total  # each byte is read, and what it says is checked
-        if total > file_bytes:
+        if total > (file_bytes := file.size()):
             raise TraceError(f"declares {total} bytes of content in a file of {file_bytes} bytes")
 
     def trace(self) -> Trace:
-        """Return the trace after all checks."""
+        """Return the trace after all checks; its records are read again when they are needed."""
         return Trace(tuple(self._each_run(self._run)))
 
     def heads(self) -> tuple[RunHead, ...]:
@@ -356,31 +379,32 @@ class _Reader:
             samples=self._optional(folder, "samples", entry),
             waits=self._optional(folder, "waits", entry),
         )
-        check_records(run, self._advance_of(folder, "records", run.records))
-        check_traffic(run, self._advance_of(folder, "traffic", run.traffic))
+        for table, check in (("records", check_records), ("traffic", check_traffic)):
+            check(run, self._advance_of(folder, table, len(run.table(table))))
         if run.samples is not None:
-            check_samples(run, self._advance_of(folder, "samples", run.samples))
+            check_samples(run, self._advance_of(folder, "samples", len(run.samples)))
         if run.waits is not None:
-            check_waits(run, self._advance_of(folder, "waits", run.waits))
+            check_waits(run, self._advance_of(folder, "waits", len(run.waits)))
         return run
 
-    def _records(self, folder: str, entry: dict[str, Any]) -> NDArray[np.void]:
+    def _records(self, folder: str, entry: dict[str, Any]) -> RunTable:
         """Return the records of a run, in the form of this version."""
         if self._version in RECORDS:
-            return renewed_records(self._array(folder, "records", RECORDS[self._version], entry))
-        return self._rows(folder, "records", RECORD, entry)
+            rows = self._array(folder, "records", RECORDS[self._version], entry)
+            return ArrayTable(renewed_records(rows))
+        return self._table(folder, "records", RECORD, entry)
 
-    def _traffic(self, folder: str, entry: dict[str, Any]) -> NDArray[np.void]:
+    def _traffic(self, folder: str, entry: dict[str, Any]) -> RunTable:
         """Return the traffic of a run."""
         if self._version in RECORDS:
-            return self._array(folder, "traffic", TRAFFIC, entry)
-        return self._rows(folder, "traffic", TRAFFIC, entry)
+            return ArrayTable(self._array(folder, "traffic", TRAFFIC, entry))
+        return self._table(folder, "traffic", TRAFFIC, entry)
 
     def _optional(self, folder: str, table: str, entry: dict[str, Any]) -> NDArray[np.void] | None:
         """Return a table that a run need not have; None if it does not."""
         if entry.get(table) is None:
             return None
-        return self._rows(folder, table, OPTIONAL[table], entry)
+        return self._table(folder, table, OPTIONAL[table], entry).whole()
 
     def _advance(self, size_bytes: float) -> None:
         """Tell that ``size_bytes`` more have been read, or checked."""
@@ -388,54 +412,55 @@ class _Reader:
             self._done += size_bytes
             self._progress(round(self._done / self._work, 9))
 
-    def _advance_of(self, folder: str, table: str, rows: NDArray[np.void]) -> Callable[[int], None]:
-        """Return what is called with the number of bytes of rows that have been checked."""
+    def _advance_of(self, folder: str, table: str, rows: int) -> Callable[[int], None]:
+        """Return what is called with the number of rows of a table that have been checked."""
         size = self._member(self._name(folder, table)).file_size
-        for_each = size / max(rows.nbytes, 1)
-        if not len(rows):
+        if not rows:
             self._advance(size)
-        return lambda nbytes: self._advance(nbytes * for_each)
+        return lambda checked: self._advance(checked * size / rows)
 
     def _name(self, folder: str, table: str) -> str:
         """Return the name of a member; before version 3 it was an array of numpy."""
         return f"{folder}/{table}" + (".npy" if self._version in RECORDS else "")
 
-    def _rows(
+    def _table(
         self, folder: str, table: str, dtype: np.dtype[np.void], entry: dict[str, Any]
-    ) -> NDArray[np.void]:
-        """Return the rows of one member, as many as the document declares."""
+    ) -> StoredTable:
+        """Return the table of one member, of as many rows as the document declares.
+
+        The chunks are found, and the checksum of the member is verified; nothing is unpacked.
+        """
         name = self._name(folder, table)
         count = length_of(entry, table, name)
         member = self._member(name)
         if count * dtype.itemsize > min(memory_bytes(), member.file_size * _MOST_SHORTENED):
             raise TraceError(f"{name} declares {count} rows in {member.file_size} bytes")
-        rows = np.empty(count, dtype)
-        at = 0
-        for head, payload in heads(memoryview(self._archive.read(member))):
-            if head.rows > count - at:
-                raise TraceError(f"{name} has more rows than the {count} declared")
-            part = rows[at : at + head.rows]
-            part[:] = unpacked(payload, head.rows, dtype)
-            self._renumber(part, head)
-            at += head.rows
-            self._advance(HEADER.size + head.nbytes)
-        if at != count:
-            raise TraceError(f"{name} has {at} rows, and not the {count} declared")
-        rows.setflags(write=False)
-        return rows
+        chunks, at, rows = [], self._content_at(member), 0
+        with self._archive.open(member) as content:
+            for head, payload in stored_heads(content, member.file_size):
+                rows += head.rows
+                if rows > count:
+                    raise TraceError(f"{name} has more rows than the {count} declared")
+                at += HEADER.size
+                unpack = partial(_unpacked, head, dtype, self._numbering(head))
+                chunks.append(StoredChunk(at, head.nbytes, crc32(payload), head.rows, unpack))
+                at += head.nbytes
+                self._advance(HEADER.size + head.nbytes)
+        if rows != count:
+            raise TraceError(f"{name} has {rows} rows, and not the {count} declared")
+        return StoredTable(self._file, dtype, chunks)
 
-    def _renumber(self, rows: NDArray[np.void], head: ChunkHead) -> None:
-        """Give groups, stacks and records the positions that they have in the run."""
+    def _content_at(self, member: zipfile.ZipInfo) -> int:
+        """Return where the content of a member begins in the file."""
+        before = self._file.peek(member.header_offset, _LOCAL_HEADER.size)
+        _, name, extra = _LOCAL_HEADER.unpack(before)
+        return member.header_offset + _LOCAL_HEADER.size + int(name) + int(extra)
+
+    def _numbering(self, head: ChunkHead) -> dict[str, NDArray[np.int32]]:
+        """Return the positions in the run of the groups and stacks of a chunk, where it has any."""
         if head.numbering > len(self._numberings) or head.base > MAX_NUMBER:
             raise TraceError(f"a chunk has the numbering {head.numbering}, base {head.base}")
-        if head.base and "record" in (rows.dtype.names or ()):
-            rows["record"] += head.base
-        numbering = self._numberings[head.numbering - 1] if head.numbering else {}
-        for name, positions in numbering.items():
-            if name in (rows.dtype.names or ()):
-                if rows[name].min() < 0 or rows[name].max() >= len(positions):
-                    raise TraceError(f"a chunk has a {name} that its numbering does not have")
-                rows[name] = positions[rows[name]]
+        return self._numberings[head.numbering - 1] if head.numbering else {}
 
     def _array(
         self, folder: str, array: str, dtype: np.dtype[np.void], entry: dict[str, Any]
@@ -463,6 +488,26 @@ class _Reader:
         if name not in self._members:
             raise TraceError(f"has no member {name}")
         return self._members[name]
+
+
+def _unpacked(
+    head: ChunkHead,
+    dtype: np.dtype[np.void],
+    numbering: dict[str, NDArray[np.int32]],
+    payload: bytes,
+    names: Iterable[str] | None,
+) -> Columns:
+    """Return the rows of a chunk, with groups, stacks and records by their positions in the run."""
+    fields = unpacked_columns(payload, head.rows, dtype, names)
+    if head.base and "record" in fields:
+        fields["record"] += head.base
+    for name, positions in numbering.items():
+        if name in fields:
+            values = fields[name]
+            if values.min() < 0 or values.max() >= len(positions):
+                raise TraceError(f"a chunk has a {name} that its numbering does not have")
+            fields[name] = positions[values]
+    return Columns(fields, head.rows)
 
 
 def _elements(

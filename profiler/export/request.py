@@ -58,7 +58,7 @@ class Request:
         """
         run, number = self.trace.runs[self.position], self.position + 1
         part = run if self.supersteps is None else restricted(run, *self.supersteps)
-        if len(part.records) == 0 and len(run.records):
+        if len(part.table("records")) == 0 and len(run.table("records")):
             last = int(root_supersteps(run).max())
             first, end = self.supersteps or (0, 0)
             raise UsageError(

@@ -41,7 +41,7 @@ def write(request: Request, file: BinaryIO) -> None:
         TooLargeError: there are too many records.
     """
     callgraph = request.callgraph
-    samples = len(PHASES) * len(callgraph.run.records)
+    samples = len(PHASES) * len(callgraph.run.table("records"))
     if samples > MOST_SAMPLES:
         raise TooLargeError(
             f"the profile would be too large to open: {samples} samples are more than "

@@ -10,7 +10,6 @@ from bsplib.profiler import tables
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS
-from bsplib.profiler.efficiency import efficiencies
 from bsplib.profiler.export.plain import rows
 from bsplib.profiler.limits import check_product
 from bsplib.profiler.repeats import gathered
@@ -148,7 +147,7 @@ def account(ledger: Ledger) -> Json:
         "elapsed_ns": ledger.account.elapsed_ns,
         "run_ns": dict(zip(PARTS, by_process.sum(axis=1).tolist(), strict=True)),
         "by_process_ns": dict(zip(PARTS, by_process.tolist(), strict=True)),
-        "efficiency": efficiencies(ledger.account, ledger.mending.replay)._asdict(),
+        "efficiency": ledger.efficiencies._asdict(),
     }
 
 

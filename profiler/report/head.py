@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.efficiency import efficiencies
 from bsplib.profiler.hosts import where
 from bsplib.profiler.report.lines import print_wrapped
 from bsplib.profiler.verdict import MOST_SENTENCES
@@ -47,7 +46,7 @@ def print_verdict(repeats: Repeats, console: Console) -> None:
         print_wrapped(console, f"{interval.sentence.text}{doubt}")
     if verdict.rest:
         print_wrapped(console, verdict.rest.text)
-        found = efficiencies(ledger.account, ledger.mending.replay)
+        found = ledger.efficiencies
         is_measured = repeats.median.run.meta.get("backend") != "sim"
         print_wrapped(
             console,

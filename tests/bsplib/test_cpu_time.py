@@ -9,7 +9,7 @@ import pytest
 
 import bsplib
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.costs import waiting_ns
+from bsplib.profiler.survey import waiting_ns
 from bsplib.recording.records import NOT_MEASURED
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bsplib.errors import TraceError
-from bsplib.recording import sound
+from bsplib.recording import sound, tables
 from bsplib.recording.records import (
     FROM_SYSTEM,
     NOT_MEASURED,
@@ -117,7 +117,7 @@ def passes(run):
 @pytest.mark.parametrize("block", [7, 2**14])
 @pytest.mark.parametrize("arranged", [lambda run: run, by_superstep])
 def test_what_is_refused_is_what_is_wrong_in_one_record(monkeypatch, block, arranged):
-    monkeypatch.setattr(sound, "_BLOCK", block)
+    monkeypatch.setattr(tables, "ROWS", block)
     rng = np.random.default_rng(block)
     run = arranged(sound_run(rng))
     assert is_sound(run)

@@ -743,7 +743,7 @@ def test_a_damaged_last_piece_of_a_long_array_is_refused(path):
 
 def test_reading_tells_its_progress_until_all_is_done(path, monkeypatch):
     monkeypatch.setattr("bsplib.recording.trace.MOST_ROWS", 2)
-    monkeypatch.setattr("bsplib.recording.sound._BLOCK", 2)
+    monkeypatch.setattr("bsplib.recording.tables.ROWS", 2)
     parts = []
     read_trace(path, progress=parts.append)
     assert parts == sorted(set(parts))

@@ -11,6 +11,7 @@ import bsplib
 from bsplib.errors import TraceError
 from bsplib.profiler.account import PARTS, Account, shared_out
 from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.profiler.run_account import RunAccount
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from tests.bsplib.random_programs.checks import record
@@ -28,20 +29,19 @@ RATES = Rates(g=2e-9, l=30e-9)
 
 def whole(program, rates=FREE):
     """The parts of the account of a script that are not 0."""
-    return {name: ns for name, ns in Account(program.run(), rates).whole().items() if ns}
+    return {name: ns for name, ns in RunAccount(program.run(), rates).whole().items() if ns}
 
 
 def check_sums(run, rates):
     """Check that an account adds up, by process, superstep and part, with no part below 0."""
-    account = Account(run, rates)
+    account = RunAccount(run, rates)
     by_process = account.by_process()
     assert (by_process.sum(axis=0) == account.elapsed_ns).all()
-    steps = int(account.step.max(initial=-1)) + 1
-    by_step = account.sums(account.step, steps).sum(axis=1) + account.outside.sum(axis=1)
-    assert (by_step == by_process.sum(axis=1)).all()
-    for block in account.blocks():
-        assert (block.parts >= 0).all()
-        assert (block.waits >= 0).all()
+    by_origin = account.sums.by_origin.sum(axis=1) + account.outside.sum(axis=1)
+    assert (by_origin == by_process.sum(axis=1)).all()
+    for each in account.accounts():
+        assert (each.booked.parts >= 0).all()
+        assert (each.booked.waits >= 0).all()
     assert (account.outside >= 0).all()
     return account
 
@@ -162,9 +162,8 @@ def test_an_oblivious_superstep_waits_for_the_process_that_released_it(script):
     program = script(3)
     program.step("main", w=[10, 50, 90], waits=[40, 0, 0], kind=Kind.OBLSYNC)
     program.step("main", w=[0, 0, 0], kind=Kind.END)
-    account = Account(program.run(), FREE)
-    assert account.behind[:3].tolist() == [1, 1, 2]
-    assert account.whole()["imbalance"] == 40
+    assert Account(program.run(), FREE).behind[:3].tolist() == [1, 1, 2]
+    assert whole(program)["imbalance"] == 40
 
 
 def test_the_end_of_a_run_is_what_lies_after_the_records(script):
@@ -180,8 +179,8 @@ def test_records_that_overlap_are_refused(script):
         program.step("main", w=10)
     run = program.run()
     run.records["start"][2:] = 0
-    with pytest.raises(TraceError, match="record 4 begins 20 ns before the end of the one before"):
-        Account(run, FREE)
+    with pytest.raises(TraceError, match="superstep 2 of process 0 in group 0 begins 20 ns before"):
+        RunAccount(run, FREE).whole()
 
 
 @examples(200)

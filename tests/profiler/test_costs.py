@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsplib.profiler.costs import METRICS, h_relation, record_costs, superstep_numbers, waiting_ns
+from bsplib.profiler.costs import METRICS, h_relation, record_costs, superstep_numbers
+from bsplib.profiler.survey import waiting_ns
 from bsplib.sync_kinds import Kind
 
 

@@ -66,7 +66,7 @@ def test_supersteps_of_sub_groups_have_points_of_their_own(script):
 def test_departures_are_summed_up_by_cost_centre(steps):
     found = departures(steps, g=0, l=10e-9)
     place = steps.records["stack"].astype(np.int64)
-    over_s, count = by_place(found, place, len(steps.stacks))
+    over_s, count = by_place(found, lambda part: place[part.record], len(steps.stacks))
     assert over_s == pytest.approx([8e-9, 20e-9, 120e-9])
     assert count.tolist() == [1, 1, 1]
 

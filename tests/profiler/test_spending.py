@@ -8,10 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.profiler import spending as module
+from bsplib.profiler import window as window_module
 from bsplib.profiler._steps import RootSteps
 from bsplib.profiler.account import PARTS, Account
 from bsplib.profiler.rates import Rates
+from bsplib.profiler.run_account import RunAccount
 from bsplib.profiler.spending import Spending
+from bsplib.profiler.window import root_supersteps
 from bsplib.recording.records import NOT_MEASURED
 from tests.drawn import examples
 
@@ -100,7 +103,7 @@ def test_the_parts_of_a_range_add_up_to_its_length_and_all_of_them_to_the_accoun
     run = data.draw(programs(script, one_stack=False)).run()
     g, latency = data.draw(st.tuples(st.integers(0, 50), st.integers(0, 2000)))
     rates = Rates(g * 1e-9, latency * 1e-9)
-    account, columns = Account(run, rates), data.draw(st.integers(1, 9))
+    account, columns = RunAccount(run, rates), data.draw(st.integers(1, 9))
     if account.elapsed_ns == 0:
         return
     edges = np.linspace(account.begin_ns, account.end_ns, columns + 1)
@@ -117,10 +120,11 @@ def test_supersteps_have_what_is_booked_for_their_records(script, data):
     steps = RootSteps(run)
     edges = np.arange(steps.count + 1.0)
     amounts = spending(run).by_superstep(edges)
-    account = Account(run, RATES)
-    keys = steps.position * run.nprocs + run.records["pid"]
-    wanted = account.sums(keys, steps.count * run.nprocs)
-    assert np.array_equal(amounts.transpose(1, 0, 2).reshape(wanted.shape), wanted)
+    wanted = np.zeros_like(amounts)
+    position = np.searchsorted(steps.numbers, root_supersteps(run))
+    for part, booked in enumerate(Account(run, RATES).booked.parts):
+        np.add.at(wanted[:, part], (position, run.records["pid"]), booked)
+    assert np.array_equal(amounts, wanted)
 
 
 @pytest.fixture
@@ -142,6 +146,7 @@ def test_a_long_run_is_summed_up_once_and_booked_again_where_it_is_seen_finely(
     exact = spending(long_run)
     for name, value in (("_MOST_EXACT", 100), ("_BIN_CELLS", 1), ("_LEAST_BINS", 128)):
         monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(window_module, "ROWS", 200)
     binned = spending(long_run)
     end = exact.end_ns
     coarse, fine = np.linspace(0, end, 33), np.linspace(0.55 * end, 0.57 * end, 41)

@@ -8,33 +8,35 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bsplib.profiler import _numbering
+from bsplib.profiler import _numbering, window
 from bsplib.profiler._numbering import finder, ranked, stable_order
-from bsplib.profiler._sums import RunSums
-from bsplib.profiler.booking import keep_books
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import (
     METRICS,
     computation_ns,
     h_relation,
     partner_records,
-    root_count,
     superstep_numbers,
 )
+from bsplib.profiler.survey import root_count, survey
+from bsplib.recording import tables
 from bsplib.recording.records import Direction
 from bsplib.sync_kinds import Kind
 
 STACKS = ["main:2", "main a:12", "main b a:12", "main b:22", "main c:32"]
 
 
-@pytest.fixture(params=["tables", "sorts", "short blocks"], autouse=True)
+@pytest.fixture(params=["tables", "sorts", "short blocks", "short windows"], autouse=True)
 def way(request, monkeypatch):
-    """Tables and sorts, blocks shorter and longer than the records."""
+    """Tables and sorts, blocks and windows shorter and longer than the records."""
     if request.param == "sorts":
         monkeypatch.setattr(_numbering, "_LEAST_TABLE", -1)
         monkeypatch.setattr(_numbering, "_TABLE_PER_ROW", 0)
     if request.param == "short blocks":
         monkeypatch.setattr(_numbering, "_BLOCK", 3)
+    if request.param == "short windows":
+        monkeypatch.setattr(tables, "ROWS", 3)
+        monkeypatch.setattr(window, "ROWS", 7)
     return request.param
 
 
@@ -144,14 +146,14 @@ def plain_elapsed_ns(run, chosen):
 
 
 def test_costs_of_any_origins_are_those_of_their_records(run):
-    sums = RunSums(run)
+    sums = survey(run).sums
     rng = np.random.default_rng(7)
     sets = [{origin} for origin in range(len(sums.origins))]
     sets += [set(range(len(sums.origins))), set()]
     sets += [set(rng.choice(len(sums.origins), 4, replace=False).tolist()) for _ in range(5)]
     costs = np.array(plain_costs(run))
     for origins in sets:
-        chosen = [n for n, origin in enumerate(sums.origin.tolist()) if origin in origins]
+        chosen = np.flatnonzero(np.isin(sums.origin_of(run.records), list(origins))).tolist()
         cost = sums.cost(frozenset(origins))
         count, top, low = plain_sums(run, chosen)
         assert cost.count == count
@@ -165,8 +167,8 @@ def test_costs_of_any_origins_are_those_of_their_records(run):
 
 
 def test_the_origin_of_a_record_is_its_stack_with_the_kind_of_its_sync(run):
-    sums = RunSums(run)
-    found = [sums.origins[origin] for origin in sums.origin]
+    sums = survey(run).sums
+    found = [sums.origins[origin] for origin in sums.origin_of(run.records)]
     assert found == list(
         zip(run.records["stack"].tolist(), map(Kind, run.records["kind"]), strict=True)
     )
@@ -185,8 +187,7 @@ def test_supersteps_are_numbered_by_group_and_number(run):
 
 
 def test_leaders_of_supersteps_are_those_of_a_search(run):
-    callgraph = build(run)
-    supersteps = keep_books(callgraph).supersteps
+    supersteps = build(run).books.supersteps
     costs, (_, h) = np.array(plain_costs(run)), plain_h(run)
     pid, place = run.records["pid"], supersteps.of_record
     values = {"w": costs[:, 0], "max": h.max(axis=0), "sum": h.sum(axis=0)}

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.profiler.account import Account
-from bsplib.profiler.efficiency import efficiencies
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates
 from bsplib.profiler.retimed import retimed
+from bsplib.profiler.run_account import RunAccount
 from bsplib.profiler.whatif import Replay
 from bsplib.sync_kinds import Kind
 from tests.drawn import examples
@@ -21,31 +23,39 @@ FREE = Rates(g=0.0, l=0.0)
 
 
 def replayed(program):
+    """Return the records of a program, and what it takes without some of their time."""
     account = Account(program.run(), FREE)
-    return account, Replay(account)
+    elapsed_ns = RunAccount(account.run, FREE).elapsed_ns
+
+    def without(saved_ns, after_ns=None):
+        replay = Replay(account.run, 1)
+        saved = np.array([saved_ns], float)
+        replay.add(account, saved, saved * 0 if after_ns is None else after_ns[None])
+        return elapsed_ns - round(float(replay.saved_ns()[0]))
+
+    return account, elapsed_ns, without
 
 
 @examples(50)
 @given(st.data())
 def test_a_run_without_anything_less_takes_what_it_took(script, data):
-    account, replay = replayed(data.draw(programs(script, one_stack=False)))
-    assert replay.without(np.zeros(len(account.run.records))) == account.elapsed_ns
+    account, elapsed_ns, without = replayed(data.draw(programs(script, one_stack=False)))
+    assert without(np.zeros(len(account.run.records))) == elapsed_ns
 
 
 @examples(50)
 @given(st.data())
 def test_less_time_of_any_record_never_makes_a_run_longer(script, data):
-    account, replay = replayed(data.draw(programs(script, one_stack=False)))
-    core = account.computing(slice(None)).core
-    assert 0 <= replay.without(core / 2.0) <= account.elapsed_ns
+    account, elapsed_ns, without = replayed(data.draw(programs(script, one_stack=False)))
+    assert 0 <= without(account.computing.core / 2.0) <= elapsed_ns
 
 
 def test_two_imbalances_that_hide_each_other_save_together_what_neither_saves_alone(script):
     program = script(3)
     program.step("main", w=[100, 100, 10])
-    _, replay = replayed(program)
-    assert replay.without(np.array([90.0, 0, 0])) == 100
-    assert replay.without(np.array([90.0, 90, 0])) == 10
+    *_, without = replayed(program)
+    assert without(np.array([90.0, 0, 0])) == 100
+    assert without(np.array([90.0, 90, 0])) == 10
 
 
 def test_what_a_sub_group_saves_its_parent_saves(script):
@@ -54,9 +64,9 @@ def test_what_a_sub_group_saves_its_parent_saves(script):
         program.step("main", w=30, group=left)
         program.step("main", w=80, group=right)
     program.step("main", w=10)
-    account, replay = replayed(program)
+    account, _, without = replayed(program)
     saved = np.where(account.run.records["group"] == 2, 70.0, 0)
-    assert replay.without(saved) == 40
+    assert without(saved) == 40
 
 
 def test_less_time_after_a_release_lets_the_next_superstep_begin_earlier(script):
@@ -64,16 +74,16 @@ def test_less_time_after_a_release_lets_the_next_superstep_begin_earlier(script)
     program.step("main", w=10, transfer=50)
     program.step("main", w=10, transfer=5)
     program.step("main", kind=Kind.END)
-    _, replay = replayed(program)
-    assert replay.without(np.zeros(6), np.array([30.0, 30, 0, 0, 0, 0])) == 45
+    *_, without = replayed(program)
+    assert without(np.zeros(6), np.array([30.0, 30, 0, 0, 0, 0])) == 45
 
 
 def test_an_oblivious_superstep_is_replayed_with_those_that_it_waited_for(script):
     program = script(3)
     program.step("main", w=[10, 50, 90], waits=[40, 0, 0], kind=Kind.OBLSYNC)
     program.step("main", w=[60, 0, 0], kind=Kind.END)
-    _, replay = replayed(program)
-    assert replay.without(np.array([0, 45.0, 0, 0, 0, 0])) == 90
+    *_, without = replayed(program)
+    assert without(np.array([0, 45.0, 0, 0, 0, 0])) == 90
 
 
 def test_a_run_at_other_rates_takes_what_its_supersteps_cost(script):
@@ -83,7 +93,7 @@ def test_a_run_at_other_rates_takes_what_its_supersteps_cost(script):
     program.step("main", w=[7, 5], kind=Kind.END)
     rates = Rates(2e-9, 30e-9, ratio=2.0)
     run = retimed(program.run(), rates)
-    account = Account(run, rates)
+    account = RunAccount(run, rates)
     assert account.elapsed_ns == 200 + 40 + 30 + 60 + 30 + 14
     assert account.whole()["unexplained"] == 0
 
@@ -92,7 +102,7 @@ def test_a_run_at_other_rates_takes_what_its_supersteps_cost(script):
 @given(st.data())
 def test_the_account_of_a_run_at_other_rates_adds_up(script, data):
     rates = Rates(2e-9, 30e-9, ratio=0.5)
-    account = Account(retimed(data.draw(programs(script, one_stack=False)).run(), rates), rates)
+    account = RunAccount(retimed(data.draw(programs(script, one_stack=False)).run(), rates), rates)
     assert (account.by_process().sum(axis=0) == account.elapsed_ns).all()
     assert account.whole()["unexplained"] == 0
 
@@ -101,8 +111,7 @@ def test_efficiencies_multiply_and_show_who_is_slow(script):
     program = script(2)
     program.step("main", w=[10, 30])
     program.step("main", w=[50, 10], transfer=20)
-    account, replay = replayed(program)
-    found = efficiencies(account, replay)
+    found = book(build(program.run())).efficiencies
     assert found.parallel == pytest.approx(50 / 100)
     assert found.load_balance == pytest.approx(50 / 60)
     assert found.serialisation == pytest.approx(60 / 80)

@@ -1,0 +1,229 @@
+"""The tables of a run in chunks, so that one chunk after another is read and then forgotten.
+
+A long run has far more rows than a report needs at any time. :class:`RunTable` is what a run
+knows of a table: how many rows it has, and where each chunk begins. Its rows come as columns,
+each contiguous, which numpy processes several times as fast as the fields of a row.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, NamedTuple, overload
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.errors import TraceError
+
+ROWS = 2**14
+"""Rows of a chunk of a table in memory."""
+
+
+class Columns:
+    """Successive rows of a table by their fields. It is read as an array of rows is."""
+
+    def __init__(self, fields: dict[str, NDArray[Any]], count: int) -> None:
+        """Take over arrays of ``count`` elements, by name of the field."""
+        self.fields = fields
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a field by its name, or some of the rows."""
+        if isinstance(key, str):
+            return self.fields[key]
+        chosen = {name: values[key] for name, values in self.fields.items()}
+        return Columns(chosen, len(next(iter(chosen.values()))))
+
+    def row(self, position: int) -> dict[str, int]:
+        """Return one row, as plain numbers by name."""
+        return {name: int(values[position]) for name, values in self.fields.items()}
+
+
+def joined(parts: list[Columns]) -> Columns:
+    """Return the rows of several parts with the same fields; at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    names = parts[0].fields
+    return Columns(
+        {name: np.concatenate([part.fields[name] for part in parts]) for name in names},
+        sum(map(len, parts)),
+    )
+
+
+class RunTable(ABC):
+    """A table of a run."""
+
+    dtype: np.dtype[np.void]
+    bounds: list[int]
+    """Positions of the first row of each chunk, and the number of all rows at the end."""
+
+    def __len__(self) -> int:
+        return self.bounds[-1]
+
+    @abstractmethod
+    def read(self, number: int, names: Iterable[str] | None = None) -> Columns:
+        """Return the rows of a chunk.
+
+        Args:
+            number: of the chunk.
+            names: the fields that are wanted; default: all.
+
+        Raises:
+            TraceError: the file of the table was changed.
+        """
+
+    @abstractmethod
+    def whole(self) -> NDArray[np.void]:
+        """Return all rows, read-only where they come from a file."""
+
+    def chunks(self, names: Iterable[str] | None = None) -> Iterator[tuple[int, Columns]]:
+        """Yield the position of the first row and the rows of one chunk after another."""
+        for number, first in enumerate(self.bounds[:-1]):
+            yield first, self.read(number, names)
+
+    def pick(self, positions: NDArray[np.int64], names: Iterable[str]) -> Columns:
+        """Return some rows, in the order in which their positions in the table are given."""
+        wanted = tuple(names)
+        found = {name: np.zeros(len(positions), self.dtype[name]) for name in wanted}
+        chunk = np.searchsorted(self.bounds, positions, side="right") - 1
+        order = np.argsort(chunk, kind="stable")
+        for here in np.split(order, np.flatnonzero(np.diff(chunk[order])) + 1):
+            if len(here) == 0:
+                continue
+            number = int(chunk[here[0]])
+            rows = self.read(number, wanted)
+            for name in wanted:
+                found[name][here] = rows[name][positions[here] - self.bounds[number]]
+        return Columns(found, len(positions))
+
+
+class ArrayTable(RunTable):
+    """A table whose rows are in memory."""
+
+    def __init__(self, rows: NDArray[np.void]) -> None:
+        self._rows = rows
+        self.dtype = rows.dtype
+        self.bounds = [*range(0, len(rows), ROWS), len(rows)]
+
+    def read(self, number: int, names: Iterable[str] | None = None) -> Columns:
+        """See :meth:`RunTable.read`."""
+        rows = self._rows[self.bounds[number] : self.bounds[number + 1]]
+        wanted = self.dtype.names or () if names is None else names
+        return Columns({name: np.ascontiguousarray(rows[name]) for name in wanted}, len(rows))
+
+    def whole(self) -> NDArray[np.void]:
+        """See :meth:`RunTable.whole`."""
+        return self._rows
+
+
+class StoredChunk(NamedTuple):
+    """Where the payload of a chunk is in a file, and what it must be."""
+
+    at: int
+    nbytes: int
+    checksum: int
+    rows: int
+    unpack: Callable[[bytes, Iterable[str] | None], Columns]
+
+
+class TraceFile:
+    """A file of a trace, open as long as a table needs it; a new file in its place is another."""
+
+    def __init__(self, file: BinaryIO, path: str) -> None:
+        self.file = file
+        self._path = path
+        weakref.finalize(self, file.close)
+
+    def size(self) -> int:
+        """Return the number of its bytes."""
+        return os.fstat(self.file.fileno()).st_size
+
+    def peek(self, at: int, nbytes: int) -> bytes:
+        """Return some bytes of the file, wherever another reader of it is."""
+        return os.pread(self.file.fileno(), nbytes, at)
+
+    def read(self, chunk: StoredChunk) -> bytes:
+        """Return the payload of a chunk.
+
+        Raises:
+            TraceError: it is no longer what it was.
+        """
+        try:
+            payload = self.peek(chunk.at, chunk.nbytes)
+        except OSError as error:
+            raise TraceError(f"{self._path} cannot be read: {error.strerror}.") from error
+        if crc32(payload) != chunk.checksum:
+            raise TraceError(f"{self._path} was changed while it was read: read it again.")
+        return payload
+
+
+class StoredTable(RunTable):
+    """A table whose rows stay in the file of a trace."""
+
+    def __init__(
+        self, file: TraceFile, dtype: np.dtype[np.void], chunks: list[StoredChunk]
+    ) -> None:
+        self._file = file
+        self._chunks = chunks
+        self.dtype = dtype
+        self.bounds = np.cumsum([0, *(chunk.rows for chunk in chunks)]).tolist()
+
+    def __reduce__(self) -> tuple[type[ArrayTable], tuple[NDArray[np.void]]]:
+        return ArrayTable, (self.whole(),)
+
+    def read(self, number: int, names: Iterable[str] | None = None) -> Columns:
+        """See :meth:`RunTable.read`."""
+        chunk = self._chunks[number]
+        return chunk.unpack(self._file.read(chunk), names)
+
+    def whole(self) -> NDArray[np.void]:
+        """See :meth:`RunTable.whole`."""
+        rows = np.empty(len(self), self.dtype)
+        for first, columns in self.chunks():
+            part = rows[first : first + len(columns)]
+            for name, values in columns.fields.items():
+                part[name] = values
+        rows.setflags(write=False)
+        return rows
+
+
+class TableField:
+    """A field of a run that is a table: its rows are read when they are first asked for."""
+
+    def __set_name__(self, owner: type[object], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, run: None, owner: type[object]) -> TableField: ...
+
+    @overload
+    def __get__(self, run: object, owner: type[object]) -> NDArray[np.void]: ...
+
+    def __get__(self, run: object | None, owner: type[object]) -> NDArray[np.void] | TableField:
+        if run is None:
+            raise AttributeError(self._name)  # for a dataclass: the field has no default
+        rows = run.__dict__[self._name]
+        if isinstance(rows, RunTable):
+            rows = run.__dict__[self._name] = rows.whole()
+        whole: NDArray[np.void] = rows
+        return whole
+
+    def __set__(self, run: object, rows: NDArray[np.void] | RunTable | Columns) -> None:
+        run.__dict__[self._name] = rows
+
+    def is_fixed(self, run: object) -> bool:
+        """Tell whether the rows cannot change."""
+        rows = run.__dict__[self._name]
+        return not (isinstance(rows, np.ndarray) and rows.flags.writeable)
+
+    def table(self, run: object) -> RunTable:
+        """Return the table without reading it."""
+        rows = run.__dict__[self._name]
+        return rows if isinstance(rows, RunTable) else ArrayTable(rows)

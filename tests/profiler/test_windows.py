@@ -1,0 +1,167 @@
+"""A run in many windows says the same as in one, and a window has whole supersteps."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bsplib
+from bsplib.profiler import window
+from bsplib.profiler.departures import departures
+from bsplib.profiler.heatmap import Heatmap
+from bsplib.profiler.profile import Profile
+from bsplib.profiler.report.document import document
+from bsplib.profiler.traffic import RunTraffic
+from bsplib.recording import tables
+from bsplib.recording.records import Trace
+from bsplib.recording.trace import read_trace, write_trace
+from tests.drawn import examples
+
+from .test_properties import programs
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Returns a function that makes chunks and windows of so many rows."""
+
+    def shorten(rows):
+        monkeypatch.setattr(tables, "ROWS", rows)
+        monkeypatch.setattr(window, "ROWS", rows)
+
+    return shorten
+
+
+def said(run):
+    """Everything that a report says of a run, but for the order of equal losses."""
+    found = document(Profile(Trace((run,))).runs)["runs"][0]
+    found["losses"].sort(key=lambda loss: json.dumps(loss, default=str))
+    return json.loads(json.dumps(found, default=str))
+
+
+def check_same(one, other):
+    """Check that two reports differ by the rounding of sums of fractions at most."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            check_same(one[key], other[key])
+    elif isinstance(one, list):
+        assert len(one) == len(other)
+        for each in zip(one, other, strict=True):
+            check_same(*each)
+    elif isinstance(one, float):
+        assert one == pytest.approx(other, rel=1e-9, abs=1e-12)
+    else:
+        assert one == other
+
+
+@examples(25)
+@given(st.data(), st.integers(1, 12))
+def test_a_report_of_many_windows_says_what_one_of_a_single_window_says(script, data, rows):
+    run = data.draw(programs(script, one_stack=False)).run()
+    whole = said(run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "ROWS", rows)
+        patch.setattr(window, "ROWS", rows)
+        check_same(whole, said(run))
+
+
+@examples(15)
+@given(st.data(), st.integers(1, 12), st.integers(1, 3))
+def test_a_heat_map_and_traffic_of_many_windows_are_those_of_one(script, data, rows, most_rows):
+    run = data.draw(programs(script, one_stack=False)).run()
+
+    def shown():
+        heatmap = Heatmap(run, most_rows=most_rows)
+        by_superstep = heatmap.by_superstep(0, heatmap.steps.count, 5)
+        by_time = heatmap.by_time(0, heatmap.steps.ended_ns, 7)
+        points, counts = departures(run, 1e-9, 1e-9).thinned(4)
+        pieces = [vars(each) for each in (by_superstep, by_time, points)]
+        return [*pieces, counts, vars(RunTraffic(run).matrix(run.records["pid"] > 0))]
+
+    whole = shown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "ROWS", rows)
+        patch.setattr(window, "ROWS", rows)
+        check_same(plain(whole), plain(shown()))
+
+
+def plain(value):
+    """Return arrays and objects as lists and dictionaries."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if hasattr(value, "__dataclass_fields__"):
+        return plain(vars(value))
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+@examples(25)
+@given(st.data(), st.integers(1, 12))
+def test_each_superstep_is_in_one_window_with_all_its_records_and_traffic(script, data, rows):
+    run = data.draw(programs(script, one_stack=False)).run()
+    seen, steps, sizes = [], set(), 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "ROWS", rows)
+        patch.setattr(window, "ROWS", rows)
+        for part in window.windows(run):
+            records = part.run.records[part.fresh]
+            for name in window.FIELDS:
+                assert (records[name] == run.records[name][part.position]).all()
+            here = set(zip(records["group"].tolist(), records["superstep"].tolist(), strict=True))
+            assert not here & steps
+            steps |= here
+            seen += part.position.tolist()
+            callers = part.run.traffic["record"]
+            mine = callers >= part.halo
+            expected = np.isin(run.traffic["record"], part.position)
+            assert sorted(part.position[callers[mine] - part.halo]) == sorted(
+                run.traffic["record"][expected]
+            )
+            sizes += int(part.run.traffic["bytes"][mine].sum())
+    assert sorted(seen) == list(range(len(run.records)))
+    assert sizes == run.traffic["bytes"].sum()
+
+
+def test_the_halo_is_the_last_root_superstep_before_a_window(script, short):
+    program = script(2)
+    for _ in range(5):
+        program.step("main", w=10, puts=[(0, 1, 8)])
+    short(4)
+    halos = [
+        (part.run.records["superstep"][: part.halo].tolist(), part.halo_steps)
+        for part in window.windows(program.run())
+    ]
+    assert halos[0] == ([], 0)
+    assert all(steps == 1 and len(set(halo)) == 1 and len(halo) == 2 for halo, steps in halos[1:])
+
+
+def test_records_of_a_trace_are_read_when_they_are_asked_for(tmp_path, script):
+    program = script(3)
+    program.step("main", w=10, puts=[(0, 1, 8)])
+    path = tmp_path / "run.bsp"
+    write_trace(path, Trace((program.run(),)))
+    (run,) = read_trace(path).runs
+    assert isinstance(run.__dict__["records"], tables.StoredTable)
+    assert run.is_fixed
+    assert (run.records == program.run().records).all()
+    assert isinstance(run.__dict__["records"], np.ndarray)
+
+
+def test_a_trace_that_was_changed_while_it_is_shown_is_refused(tmp_path, script):
+    program = script(3)
+    program.step("main", w=10)
+    path = tmp_path / "run.bsp"
+    write_trace(path, Trace((program.run(),)))
+    (run,) = read_trace(path).runs
+    content = path.read_bytes()
+    at = content.index(b"BSPC") + 30
+    with path.open("r+b") as file:  # in its place: a new file would be another one
+        file.seek(at)
+        file.write(bytes([content[at] ^ 1]))
+    with pytest.raises(bsplib.TraceError, match="was changed while it was read"):
+        Profile(Trace((run,))).runs[0].verdict()
