@@ -121,7 +121,7 @@ def waiting(program, **ready):
     run.records["comm_ready"] = 0
     for name, ns in ready.items():
         run.records["comm_ready"][run.records["pid"] == int(name[-1])] = ns
-    account = Account(run, RATES)
+    account = RunAccount(run, RATES)
     return {part: ns for part, ns in account.whole().items() if ns}
 
 
