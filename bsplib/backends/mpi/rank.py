@@ -271,12 +271,6 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
     up.flush_all()
 
 
-if __name__ == "__main__":
-    hash_seed.begin_with(sys.argv[2])  # the launcher may not pass the environment on
-    take_seat()
-    be_rank(int(sys.argv[1]))
-
-
 # -- A process that ends with its parent ----------------------------------------------------------
 
 
@@ -294,3 +288,9 @@ def end_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+
+
+if __name__ == "__main__":
+    hash_seed.begin_with(sys.argv[2])  # the launcher may not pass the environment on
+    take_seat()
+    be_rank(int(sys.argv[1]))
