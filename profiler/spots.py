@@ -219,9 +219,10 @@ class Stretch(NamedTuple):
         if not self.first:
             return f"from the beginning to line {self.last} of {function}"
         if self.first == self.last:
-            return f"from line {self.first} to the next time there in {function}"
+            return f"between line {self.first} and the next time it is reached, in {function}"
         if self.first > self.last:
-            return f"from line {self.first} to line {self.last} in the next round in {function}"
+            next_round = f"line {self.last} of the next round"
+            return f"between line {self.first} and {next_round}, in {function}"
         return f"between line {self.first} and line {self.last} of {function}"
 
 
