@@ -11,6 +11,7 @@ import pytest
 import bsplib
 from bsplib.backends.shm import parcels
 from bsplib.backends.shm.parcels import LEAST_BYTES
+from bsplib.backends.shm.poison import PoisonError
 from bsplib.errors import OutOfSharedMemoryError
 
 SIZE = LEAST_BYTES // 8 + 1
@@ -272,3 +273,19 @@ def test_an_error_of_the_heap_leaves_no_parcel_behind():
         return len(context.parcels._staged)
 
     assert bsplib.run(main, nprocs=1) == [0]
+
+
+def test_a_parcel_that_is_freed_although_it_is_kept_is_found(monkeypatch):
+    monkeypatch.setenv("BSP_POISON", "1")
+    monkeypatch.setattr(parcels.Parcels, "_is_kept", lambda *_: False)
+
+    def main(bsp):
+        bsp.send(1 - bsp.pid, values(bsp.pid, 0))
+        bsp.sync()
+        array = bsp.move()
+        for _ in range(4):
+            bsp.sync()
+        return array
+
+    with pytest.raises(PoisonError, match="a payload that was kept"):
+        bsplib.run(main, nprocs=2, start_method="fork")
