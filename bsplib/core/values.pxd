@@ -71,7 +71,7 @@ cdef class Values:
     cpdef object send_value(self, object bsp, int to, object value, object tag)
     @cython.locals(kind=int, to=int, heads=dict)
     cdef bint _send_all_quickly(self, object receivers, object value, object tag) except -1
-    @cython.locals(nbytes=word, staged=Py_ssize_t, to=int, address=word)
+    @cython.locals(nbytes=word, staged=Py_ssize_t, to=int, address=word, may_be_kept=bint)
     cdef bint _send_array(self, object receivers, object value, object tag) except -1
     cdef bint _is_copied_there(self, object receivers, word nbytes, object tag) except -1
     @cython.locals(length=word)

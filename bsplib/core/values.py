@@ -413,16 +413,17 @@ class Values:
             return True
         if not self._engine.meeting.shares_memory:
             return False
-        staged = self._engine.rare.stage_room(
-            nbytes, receivers[0] if len(receivers) == 1 else -1, True
-        )
+        # What has a header is combined or copied by its receivers, which keep nothing of it.
+        may_be_kept = len(receivers) == 1 and tag.header is None
+        staged = self._engine.rare.stage_room(nbytes, receivers[0] if may_be_kept else -1, True)
         if staged < 0:
             return False
         address = self._engine.meeting.address_of(staged)
         copy(address, address_of(value), nbytes)
         for to in receivers:
             self._engine.add_message(to, head, staged, nbytes)
-        self._sent_at = address
+        if not may_be_kept:  # or else its receiver may write there after the sync
+            self._sent_at = address
         return True
 
     def _is_copied_there(self, receivers: Any, nbytes: int, tag: Any) -> bool:
