@@ -176,7 +176,13 @@ class Port(ABC):
         """
 
     def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
-        """Do as :meth:`stage`, for a payload fetched after the end of the superstep, too."""
+        """Do as :meth:`stage`, for a payload fetched after the end of the superstep, too.
+
+        Args:
+            nbytes: size of the payload.
+            to: as for :meth:`stage`; -1 where several processes fetch it, which is asked for
+                only where all of them share memory.
+        """
         return self.stage(nbytes, to)
 
     def lend(self, values: NDArray[Any], to: int) -> Ticket | None:  # noqa: ARG002
@@ -195,6 +201,17 @@ class Port(ABC):
     @abstractmethod
     def fetch(self, ticket: Ticket) -> memoryview:
         """Return a staged payload; valid until this process's next sync."""
+
+    def keep(self, ticket: Ticket) -> Room | None:  # noqa: ARG002  # without shared memory there is none
+        """Return the payload of a message as memory that belongs to this process from now on.
+
+        It is called at most once for a payload, in the superstep in which it can be fetched.
+
+        Returns:
+            Memory that no other process uses as long as the array, or a view of it, lives; None
+            where the payload has to be copied.
+        """
+        return None
 
     def land(self, ticket: Ticket, room: memoryview) -> None:
         """Write a staged payload into contiguous memory of this process.

@@ -1,8 +1,8 @@
 cimport cython
 from bsplib.core.atomics cimport (
     FLOAT, INTEGER, address_of, array_at, copy, fits, is_array, is_of, is_packed, length_of,
-    nbytes_of, ndim_of, new_array, number_in, prepare, small_integer, this_thread, word,
-    write_number,
+    nbytes_of, ndim_of, new_array, number_in, owns_memory, prepare, small_integer, this_thread,
+    word, write_number,
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.engine cimport Engine
@@ -44,6 +44,7 @@ cdef class Values:
     cdef word _last_length
     cdef object _last_tag
     cdef object _last_head
+    cdef word _sent_at
     cdef object _known_head
     cdef object _known_operation
     cdef object _known_header
@@ -53,7 +54,7 @@ cdef class Values:
     @cython.locals(recipes=dict)
     cpdef object recipe_of(self, str operation, object op, object x)
     cpdef object combined(self, object bsp, Recipe recipe, object stage, object value)
-    @cython.locals(place=Py_ssize_t)
+    @cython.locals(place=Py_ssize_t, is_copy=bint)
     cpdef list exchanged(self, object bsp, Recipe recipe, object stage, object value)
     cpdef list operands(
         self, object bsp, Recipe recipe, object sources, Py_ssize_t place, object own
@@ -61,6 +62,8 @@ cdef class Values:
     @cython.locals(number=Py_ssize_t)
     cpdef object root_of(self, object bsp, str operation, object root)
     cpdef object give(self, object bsp, str operation, object receivers, object x)
+    cpdef object owned(self, object given)
+    cdef object _as_sent(self, object array)
     @cython.locals(number=int, to=int, pid=int, nprocs=int)
     cpdef object give_parts(self, object bsp, str operation, list parts)
     @cython.locals(began=cython.longlong)
@@ -68,7 +71,7 @@ cdef class Values:
     cpdef object send_value(self, object bsp, int to, object value, object tag)
     @cython.locals(kind=int, to=int, heads=dict)
     cdef bint _send_all_quickly(self, object receivers, object value, object tag) except -1
-    @cython.locals(nbytes=word, staged=Py_ssize_t, to=int)
+    @cython.locals(nbytes=word, staged=Py_ssize_t, to=int, address=word, may_be_kept=bint)
     cdef bint _send_array(self, object receivers, object value, object tag) except -1
     cdef bint _is_copied_there(self, object receivers, word nbytes, object tag) except -1
     @cython.locals(length=word)

@@ -37,6 +37,7 @@ if not cython.compiled:
         ndim_of,
         new_array,
         number_in,
+        owns_memory,
         prepare,
         small_integer,
         this_thread,
@@ -225,6 +226,8 @@ class Values:
         self._last_length = 0
         self._last_tag: Any = None
         self._last_head: Any = None
+        # Where the large array lies that was sent last, in memory that stays until the next sync.
+        self._sent_at = 0
         # The head of a message that was taken last, and what is known of it.
         self._known_head: Any = None
         self._known_operation = self._known_header = ""
@@ -267,12 +270,18 @@ class Values:
         receivers, sources, place = stage
         own = value
         if recipe.fold.elementwise:
-            if place >= 0:
+            is_copy = not is_packed(value)
+            if is_copy:
                 own = value = value.copy()
-        elif not (type(value) is float or type(value) is int or type(value) is _FLOAT64):
-            own = self._slow.kept(bsp, recipe, value)
-            value = self._slow.wire(recipe, own)
-        self.send_all(bsp, receivers, value, recipe.tag)
+            self.send_all(bsp, receivers, value, recipe.tag)
+            if place >= 0 and not is_copy:
+                # What was sent will do where it is combined with other values before the next sync.
+                own = self._as_sent(value) if sources else value.copy()
+        else:
+            if not (type(value) is float or type(value) is int or type(value) is _FLOAT64):
+                own = self._slow.kept(bsp, recipe, value)
+                value = self._slow.wire(recipe, own)
+            self.send_all(bsp, receivers, value, recipe.tag)
         self._engine.sync(bsp)
         return self.operands(bsp, recipe, sources, place, own)
 
@@ -298,10 +307,12 @@ class Values:
     # -- sending ------------------------------------------------------------------------------
 
     def give(self, bsp: Any, operation: str, receivers: Any, x: Any) -> Any:
-        """Send a number or an array to several processes; return a copy that is the caller's own.
+        """Send a number or an array to several processes; return it as it is at the call.
 
         Returns:
-            None where it is neither, and has to be checked.
+            The value, which may be memory that is valid for one superstep more: after the sync
+            :meth:`owned` makes it the caller's own. None where it is neither a number nor an
+            array, and has to be checked.
         """
         if this_thread() != self._engine.quick:
             return None
@@ -309,10 +320,23 @@ class Values:
             self.send_all(bsp, receivers, x, _NUMBERS[operation])
             return x
         if is_array(x) and not x.dtype.hasobject:
-            own = x.copy()
+            own = x if is_packed(x) else x.copy()
             self.send_all(bsp, receivers, own, _PLAIN[operation])
-            return own
+            return self._as_sent(own) if own is x else own
         return None
+
+    def owned(self, given: Any) -> Any:
+        """Return what was given before the last sync as the caller's own.
+
+        The copy is made here, and not at the call, since the others read at the same time.
+        """
+        return given.copy() if is_array(given) and not owns_memory(given) else given
+
+    def _as_sent(self, array: Any) -> Any:
+        """Return an array that has just been sent, as it is now: the memory sent, or a copy."""
+        if self._sent_at == 0:
+            return array.copy()
+        return array_at(array.shape, array.dtype, self._sent_at, nbytes_of(array))
 
     def give_parts(self, bsp: Any, operation: str, parts: list[Any]) -> Any:
         """Send each other process its part, but None; return this process's own part.
@@ -340,6 +364,7 @@ class Values:
 
     def send_all(self, bsp: Any, receivers: Any, value: Any, tag: Any) -> None:
         """Send one value to several processes."""
+        self._sent_at = 0
         began = self._engine.begin_call()
         try:
             if not self._send_all_quickly(receivers, value, tag):
@@ -377,18 +402,28 @@ class Values:
         if head is None or not receivers:
             return False
         nbytes = nbytes_of(value)
-        if nbytes <= self._engine.most_in_box or self._is_copied_there(receivers, nbytes, tag):
+        if nbytes <= self._engine.most_in_box:
             for to in receivers:
                 copy(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
             return True
+        if self._is_copied_there(receivers, nbytes, tag):
+            address = self._engine.message_room(receivers[0], head, nbytes)
+            copy(address, address_of(value), nbytes)
+            self._sent_at = address
+            return True
         if not self._engine.meeting.shares_memory:
             return False
-        staged = self._engine.rare.stage_room(nbytes, receivers[0], True)
+        # What has a header is combined or copied by its receivers, which keep nothing of it.
+        may_be_kept = len(receivers) == 1 and tag.header is None
+        staged = self._engine.rare.stage_room(nbytes, receivers[0] if may_be_kept else -1, True)
         if staged < 0:
             return False
-        copy(self._engine.meeting.address_of(staged), address_of(value), nbytes)
+        address = self._engine.meeting.address_of(staged)
+        copy(address, address_of(value), nbytes)
         for to in receivers:
             self._engine.add_message(to, head, staged, nbytes)
+        if not may_be_kept:  # or else its receiver may write there after the sync
+            self._sent_at = address
         return True
 
     def _is_copied_there(self, receivers: Any, nbytes: int, tag: Any) -> bool:
@@ -504,6 +539,10 @@ class Values:
             return np.ndarray(self._known_shape, self._known_dtype, content)
         if not self._engine.meeting.shares_memory or type(content[1]) is not int:
             return None  # it lies where only the port finds it
+        if not views:
+            kept = self._engine.rare.keep(content)
+            if kept is not None:
+                return np.ndarray(self._known_shape, self._known_dtype, kept)
         address = self._engine.meeting.address_of(content[1])
         there = array_at(self._known_shape, self._known_dtype, address, content[2])
         return there if views else there.copy()

@@ -112,7 +112,9 @@ def unwrap(bsp: GroupState, message: Message, *, copy: bool = True) -> Any:
     try:
         _, head, content = message
         header = header_of(message)
-        payload = messages.decode(head, content, bsp._port.fetch, copy=copy and header is not True)
+        is_array = copy and header is not True
+        keep = bsp._port.keep if is_array else None
+        payload = messages.decode(head, content, bsp._port.fetch, copy=is_array, keep=keep)
         if head[2][0] == "array":
             _remember_dtype(bsp, head[2][2], payload.dtype)
             if header == NUMBER:

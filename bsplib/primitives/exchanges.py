@@ -86,6 +86,8 @@ def broadcast(
     if is_root:
         value, pieces = _send_whole_or_pieces(bsp, x, stages)
     bsp.sync()
+    if is_root:
+        value = bsp._values.owned(value)
     sources = () if is_root else (source,)
     arrived = bsp._values.take("broadcast", None, sources, -1, None, False)
     if arrived is None:
@@ -159,6 +161,7 @@ def gather(bsp: GroupState, x: Any, root: SupportsIndex = 0, *, axis: int | None
         send_one(bsp, "gather", receiver, block)
     bsp.sync()
     if is_root:
+        own = bsp._values.owned(own)
         return _listed_or_joined(bsp, "gather", _values(bsp, "gather", own), axis)
     if bsp._values.take("gather", None, (), -1, None, False) is None:
         take_arrived(bsp, "gather", [])
@@ -326,6 +329,7 @@ def exchange_all(bsp: GroupState, operation: str, x: Any, axis: int | None = Non
         bsp._values.send_all(bsp, all_others(bsp), data, tag_of(operation, header))
         own = unpack(copied(data), pickled=header is True)
     bsp.sync()
+    own = bsp._values.owned(own)
     return _listed_or_joined(bsp, operation, _values(bsp, operation, own), axis)
 
 

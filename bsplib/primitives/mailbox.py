@@ -99,7 +99,7 @@ def move(bsp: GroupState) -> Any:
     if not len(queue):
         raise bsp._error(MessageError, "move: there is no message left; ask qsize() first")
     _, head, content = queue.take()
-    return messages.decode(head, content, bsp._port.fetch)
+    return messages.decode(head, content, bsp._port.fetch, keep=bsp._port.keep)
 
 
 def hpmove(bsp: GroupState) -> tuple[Any, Any] | None:
@@ -140,7 +140,7 @@ def set_tagsize(bsp: GroupState, size: int) -> int | None:
 def decode(bsp: GroupState, message: Message) -> tuple[int, Any, Any]:
     """Return a message as a program reads it."""
     source, head, content = message
-    payload = messages.decode(head, content, bsp._port.fetch)
+    payload = messages.decode(head, content, bsp._port.fetch, keep=bsp._port.keep)
     if head[2][0] == "array" and not isinstance(content, tuple):
         bsp._engine.dtypes[head[2][2]] = payload.dtype
     return source, messages.decode_tag(head), payload

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from bsplib.backends.base import Port
+from bsplib.backends.base import Port, Room, Ticket
 from bsplib.core.atomics import array_at
 from bsplib.core.box import Box
 from bsplib.core.engine import Engine
@@ -249,6 +249,10 @@ class Supersteps:
     def fetch(self, source: int, where: int, nbytes: int) -> memoryview:
         """Return what a process has staged."""
         return self._port.fetch((source, where, nbytes))
+
+    def keep(self, ticket: Ticket) -> Room | None:
+        """Return a staged payload as memory of this process; see :meth:`Port.keep`."""
+        return self._port.keep(ticket)
 
     def find_there(self, lane: Lane, pid: int) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""

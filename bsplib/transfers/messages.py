@@ -30,6 +30,7 @@ MessageHead = tuple[Any, bool, tuple[Any, ...]]
 
 Stage = Callable[[int, int], tuple[Ticket, Room]]
 Fetch = Callable[[Ticket], memoryview]
+Keep = Callable[[Ticket], Room | None]
 
 _PLAIN = {type(None), bool, int, float, str, bytes}
 
@@ -144,12 +145,22 @@ def decode_tag(head: MessageHead) -> Any:
 
 
 def decode(
-    head: MessageHead, content: Payload | bytearray, fetch: Fetch, *, copy: bool = True
+    head: MessageHead,
+    content: Payload | bytearray,
+    fetch: Fetch,
+    *,
+    copy: bool = True,
+    keep: Keep | None = None,
 ) -> Any:
     """Return the payload of a message; without ``copy`` arrays and bytes are views.
 
-    An array of a bytearray uses its memory: nothing else does.
+    An array of a bytearray uses its memory: nothing else does. So does one whose payload
+    ``keep`` makes this process's own (:meth:`bsplib.backends.base.Port.keep`).
     """
+    if keep is not None and head[2][0] == _ARRAY and isinstance(content, tuple):
+        kept = keep(content)
+        if kept is not None:
+            return np.ndarray(head[2][1], decode_dtype(head[2][2]), buffer=kept)
     data = content if isinstance(content, bytearray) else unpack(content, fetch)
     form = head[2]
     kind = form[0]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
 from bsplib.backends.shm.outbox import Outbox
+from bsplib.backends.shm.parcels import Parcels
 from bsplib.errors import OutOfSharedMemoryError
 
 START, STOP = 4096, 4096 + (1 << 24)
@@ -31,6 +33,10 @@ class Memory:
 @pytest.fixture
 def memory():
     return Memory()
+
+
+def outbox_of(heap):
+    return Outbox(heap, Parcels(SimpleNamespace(heap=heap)))
 
 
 @pytest.fixture
@@ -217,7 +223,7 @@ def test_a_process_that_uses_little_reserves_little():
 
 
 def test_rooms_of_one_superstep_do_not_overlap(heap):
-    outbox = Outbox(heap)
+    outbox = outbox_of(heap)
     stop = 0
     rooms = []
     for size in [1, 64, 65, 70_000, 3, 1 << 20, 10, 0, 5]:
@@ -230,7 +236,7 @@ def test_rooms_of_one_superstep_do_not_overlap(heap):
 
 
 def test_a_cleared_outbox_gives_the_same_memory_again(memory, heap):
-    outbox = Outbox(heap)
+    outbox = outbox_of(heap)
     sizes = (50_000, 50_000, 200_000, 1 << 21, 8)
     before = [outbox.room(size) for size in sizes]
     settled = memory.reserved_up_to
@@ -241,7 +247,7 @@ def test_a_cleared_outbox_gives_the_same_memory_again(memory, heap):
 
 
 def test_little_behind_a_large_payload_takes_little_memory(memory, heap):
-    outbox = Outbox(heap)
+    outbox = outbox_of(heap)
     outbox.room(1 << 22)
     before = memory.reserved_up_to
     outbox.room(100)
@@ -249,7 +255,7 @@ def test_little_behind_a_large_payload_takes_little_memory(memory, heap):
 
 
 def test_a_cleared_outbox_gives_back_what_was_not_used(heap):
-    outbox = Outbox(heap)
+    outbox = outbox_of(heap)
     first = outbox.room(1 << 22)
     outbox.clear()
     outbox.room(100)
@@ -259,7 +265,7 @@ def test_a_cleared_outbox_gives_back_what_was_not_used(heap):
 
 def test_an_outbox_that_cannot_grow_stays_as_it_was():
     heap = Heap(Memory(limit=1 << 20), [(START, STOP)])
-    outbox = Outbox(heap)
+    outbox = outbox_of(heap)
     first = outbox.room(100)
     with pytest.raises(OutOfSharedMemoryError):
         outbox.room(1 << 21)
@@ -269,7 +275,7 @@ def test_an_outbox_that_cannot_grow_stays_as_it_was():
 
 
 def test_a_cleared_outbox_begins_at_its_front(heap):
-    outbox = Outbox(heap)
+    outbox = outbox_of(heap)
     first = outbox.room(100)
     outbox.room(100)
     outbox.clear()
@@ -277,7 +283,7 @@ def test_a_cleared_outbox_begins_at_its_front(heap):
 
 
 def test_an_outbox_does_not_grow_from_superstep_to_superstep(memory, heap):
-    outbox = Outbox(heap)
+    outbox = outbox_of(heap)
     for _ in range(3):
         for size in (100_000, 7, 300_000):
             outbox.room(size)
@@ -291,7 +297,7 @@ def test_an_outbox_does_not_grow_from_superstep_to_superstep(memory, heap):
 
 
 def test_a_discarded_outbox_gives_everything_back(memory, heap):
-    outbox = Outbox(heap)
+    outbox = outbox_of(heap)
     for size in (100, 100_000, 300_000):
         outbox.room(size)
     outbox.discard()
@@ -303,7 +309,7 @@ def test_a_discarded_outbox_gives_everything_back(memory, heap):
 @given(st.lists(st.lists(st.integers(0, 200_000), max_size=8), max_size=8))
 def test_two_outboxes_in_turn_never_overlap(supersteps):
     heap = Heap(Memory(), [(START, START + (1 << 30))])
-    boxes = [Outbox(heap), Outbox(heap)]
+    boxes = [outbox_of(heap), outbox_of(heap)]
     kept = [[], []]
     for number, sizes in enumerate(supersteps):
         mine = number % 2
@@ -320,10 +326,19 @@ def test_two_outboxes_in_turn_never_overlap(supersteps):
 @given(st.lists(st.lists(st.integers(0, 2_000_000), max_size=6), max_size=8))
 def test_a_cleared_outbox_keeps_at_most_a_few_times_what_was_used(supersteps):
     memory = Memory()
-    outbox = Outbox(Heap(memory, [(START, START + (1 << 34))]))
+    outbox = outbox_of(Heap(memory, [(START, START + (1 << 34))]))
     for sizes in supersteps:
         for size in sizes:
             outbox.room(size)
         used = sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
         outbox.clear()
         assert outbox.kept_bytes() <= 4 * used + (1 << 16)
+
+
+def test_clearing_keeps_the_blocks_that_are_named(heap):
+    starts = [heap.allocate(64)[0] for _ in range(4)]
+    heap.clear({starts[1], starts[3]})
+    assert heap.allocate(64)[0] == starts[0]
+    assert heap.allocate(64)[0] == starts[2]
+    heap.release(starts[1])
+    assert heap.allocate(64) == (starts[1], False)

@@ -13,6 +13,7 @@ from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.outbox import Outbox
+from bsplib.backends.shm.parcels import Parcels
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Outside, Waiting
 
@@ -49,6 +50,7 @@ class ProcessContext:
         self.waiting = Waiting(
             self.control, pid, self._starts, doorbells, self.fences, wait_by, outside
         )
+        self.parcels = Parcels(self)
         self._outboxes: list[Outbox] = []
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left, in which others may still be."""
@@ -75,7 +77,7 @@ class ProcessContext:
     def begin_anew(self) -> None:
         """Release all memory of a task that has ended in every process."""
         self.runs += 1
-        self.heap.clear()
+        self.parcels.begin_anew()
         self._outboxes.clear()
         if self.left_over:
             # Their posts came too late to give the blocks back, and no process needs them now.
@@ -126,7 +128,7 @@ class ProcessContext:
 
     def take_outbox(self) -> Outbox:
         """Return an empty outbox."""
-        return self._outboxes.pop() if self._outboxes else Outbox(self.heap)
+        return self._outboxes.pop() if self._outboxes else Outbox(self.heap, self.parcels)
 
     def give_outbox(self, outbox: Outbox) -> None:
         """Take back an outbox that no process reads any more."""

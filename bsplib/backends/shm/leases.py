@@ -18,6 +18,7 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
+from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.core.box import Block
 from bsplib.core.meeting import LARGE
 
@@ -62,24 +63,38 @@ class Leases:
 
     def room(self, nbytes: int) -> int:
         """Return the byte at which ``nbytes`` of this superstep may be written."""
+        if self._open is None and nbytes >= LARGE:
+            self._end_delivered(nbytes)
+        return self._outbox().room(nbytes)
+
+    def room_for_message(self, nbytes: int, *, for_one: bool) -> int:
+        """Do as :meth:`room` for the payload of a message, which is read after the superstep.
+
+        Args:
+            nbytes: of the payload.
+            for_one: one other process receives it, and may keep it.
+        """
+        outbox = self._outbox()
+        if nbytes < LEAST_BYTES:
+            start = outbox.room(nbytes)
+        else:
+            start = outbox.room_for_parcel(nbytes, for_one=for_one)
+        outbox.has_messages = True
+        return start
+
+    def _outbox(self) -> Outbox:
+        """Return the outbox of this superstep."""
         if self._open is None:
-            if nbytes >= LARGE:
-                self._end_delivered(nbytes)
             self._open = self._context.take_outbox()
             # However the superstep ends, the core has to tell that it does.
             self._members.meeting.has_outbox = True
-        return self._open.room(nbytes)
+        return self._open
 
     def block_of_box(self, nbytes: int) -> Block:
         """Return memory for the box of the group: its lease ends when all have left the group."""
         byte, _ = self._context.heap.allocate(nbytes)
         self._boxes.append(byte)
         return byte, self._context.segment.address_of(byte), nbytes
-
-    def keep_messages(self) -> None:
-        """Note that this superstep's memory has messages, which are read after its end."""
-        assert self._open is not None  # the message is in it
-        self._open.has_messages = True
 
     # -- how long others may read it --------------------------------------------------------
 

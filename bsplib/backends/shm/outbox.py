@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
+from bsplib.backends.shm.parcels import Parcels
 
 _FIRST_CHUNK = 1 << 13
 _MOST_DOUBLED = 1 << 20
@@ -16,11 +17,18 @@ class Outbox:
     """Memory of one superstep, taken from one chunk of the heap after the other.
 
     It grows by whole chunks during the superstep, since laid out data must not move. When it
-    is cleared it keeps them: their pages are mapped, and perhaps still in the cache.
+    is cleared it keeps them: their pages are mapped, and perhaps still in the cache. The large
+    payloads of messages lie apart, since their receivers may keep them.
+
+    Args:
+        heap: of this process.
+        parcels: of this process.
     """
 
-    def __init__(self, heap: Heap) -> None:
+    def __init__(self, heap: Heap, parcels: Parcels) -> None:
         self._heap = heap
+        self._parcels = parcels
+        self._apart: list[int] = []
         self._chunks: list[tuple[int, int]] = []  # (start, bytes), in the order of their use
         self._entered = 0  # chunks that were entered, or left out, since the last clear
         self._used = 0  # bytes of those that were left
@@ -36,12 +44,19 @@ class Outbox:
         self._next = start + -(-nbytes // ALIGNMENT) * ALIGNMENT
         return start
 
+    def room_for_parcel(self, nbytes: int, *, for_one: bool) -> int:
+        """Return the byte at which the large payload of a message may be written."""
+        start = self._parcels.room(nbytes, for_one=for_one)
+        self._apart.append(start)
+        return start
+
     def clear(self) -> None:
         """Empty the outbox, when no process reads it any more.
 
         It gives its chunks back where most of their bytes were not used in this superstep.
         """
         self.has_messages = False
+        self._end_parcels()
         used = self._used + self._next - self._begin
         if self.kept_bytes() > 4 * used + _MOST_UNUSED:
             self.discard()
@@ -53,10 +68,16 @@ class Outbox:
 
     def discard(self) -> None:
         """Give all memory back to the heap."""
+        self._end_parcels()
         for start, _ in self._chunks:
             self._heap.release(start)
         self._chunks.clear()
         self._entered = self._used = self._begin = self._next = self._stop = 0
+
+    def _end_parcels(self) -> None:
+        for start in self._apart:
+            self._parcels.end_lease(start)
+        self._apart.clear()
 
     def _enter_chunk(self, nbytes: int) -> int:
         """Return the beginning of the next chunk that has room for ``nbytes`` bytes."""

@@ -12,6 +12,7 @@ every run. What is verified in which way:
 ============================ =====================================================================
 boxes, staged values         noted when they are read, verified before DELIVERED is stored
 payloads of messages         noted when they are fetched, verified before the next post
+what was kept of them        noted when it is kept, verified before each post while it lives
 oblivious records            noted when they are read, verified before CONSUMED is stored
 sources of gets              verified when they have been read
 slots (cards)                verified before the next post: the word of a slot is its generation
@@ -28,13 +29,14 @@ import functools
 import itertools
 import sys
 import time
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from bsplib.backends.base import Arrived, Sent, Ticket
+from bsplib.backends.base import Arrived, Room, Sent, Ticket
 from bsplib.backends.oblivious import Post
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
@@ -169,6 +171,8 @@ class PoisonedHeap(Heap):
 
     def release(self, start: int) -> None:
         """See :meth:`Heap.release`: it is given out again only after a while."""
+        if self._left:
+            self._begin_run()
         nbytes = self._used[start]
         self._fill(start, nbytes, 2 * next(self._numbers))
         self._kept.append(start)
@@ -179,10 +183,10 @@ class PoisonedHeap(Heap):
             self._check_untouched(oldest, self._used[oldest])
             super().release(oldest)
 
-    def clear(self) -> None:
+    def clear(self, but: Collection[int] = ()) -> None:
         """See :meth:`Heap.clear`: others may still read until the next run begins."""
-        self._left |= self._used
-        super().clear()
+        self._left |= {start: size for start, size in self._used.items() if start not in but}
+        super().clear(but)
 
     def _begin_run(self) -> None:
         """Fill what the last run has left, with the first block of the next one."""
@@ -286,6 +290,7 @@ class Watch:
         self._met = 0, 0
         """The slot of the last meeting that this process has passed, and its generation."""
         self._failure: PoisonError | None = None
+        self._kept: list[tuple[weakref.ref[Any], int, int]] = []
         self._boxes: list[_BoxBlocks] = []
         self._posted: list[Block] = []
         """The blocks that this process has posted since the superstep before."""
@@ -306,6 +311,18 @@ class Watch:
         if not generation & 1:
             raise self._error(what, byte, generation, "when it was read")
         self._noted.setdefault(byte, (generation, what))
+
+    def note_kept(self, base: Any, byte: int) -> None:
+        """Note the generation of memory that this process uses as long as an object lives."""
+        self._kept.append((weakref.ref(base), byte, self._generations.of(byte)))
+
+    def _check_kept(self) -> None:
+        self._kept = [each for each in self._kept if each[0]() is not None]
+        for base, byte, generation in self._kept:
+            now = self._generations.of(byte)
+            if now != generation and base() is not None:
+                when = f"while an array uses it; it had generation {generation}"
+                raise self._error("a payload that was kept", byte, now, when)
 
     def check_alive(self, byte: int, what: str) -> None:
         """Raise if memory was given back."""
@@ -347,6 +364,7 @@ class Watch:
             byte = self._context.segment.byte_at(address)
             assert byte is not None  # it is read where another process allocated
             self.check_alive(byte, "the source of a get")
+        self._check_kept()
         self._check_blocks()
 
     def end_superstep(self) -> None:
@@ -518,6 +536,14 @@ class WatchedPort(ShmPort):
         """See :meth:`Port.fetch`."""
         self.watch.note(ticket[1], "a payload")
         return super().fetch(ticket)
+
+    def keep(self, ticket: Ticket) -> Room | None:
+        """See :meth:`Port.keep`."""
+        self.watch.check_alive(ticket[1], "a payload")
+        kept = super().keep(ticket)
+        if kept is not None:
+            self.watch.note_kept(kept.base, ticket[1])
+        return kept
 
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:
         """See :meth:`Port.reach`."""

@@ -26,7 +26,7 @@ from bsplib.backends.shm.leaving import Leaving
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.others import Others
-from bsplib.backends.shm.segment import populate
+from bsplib.backends.shm.segment import area_of, populate
 from bsplib.core.box import Block
 from bsplib.core.meeting import SharedMeeting
 
@@ -71,6 +71,7 @@ class ShmPort(Port):
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
         """See :meth:`Port.allocate`."""
+        self._context.parcels.reclaim()
         start, is_zero = self._context.heap.allocate(nbytes)
         memory = self._segment.view(start, nbytes)
         if zero and not is_zero:
@@ -84,8 +85,9 @@ class ShmPort(Port):
         self._context.heap.release(start)
 
     def shared_address_of(self, array: NDArray[Any]) -> int | None:
-        """See :meth:`Port.shared_address_of`."""
-        return self._segment.byte_of(array) if array.flags.c_contiguous else None
+        """See :meth:`Port.shared_address_of`; what came in a message lies in another's area."""
+        byte = self._segment.byte_of(array) if array.flags.c_contiguous else None
+        return byte if byte is not None and area_of(byte) == self._context.pid else None
 
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:  # noqa: ARG002  # all lie in one segment
         """See :meth:`Port.reach`."""
@@ -107,9 +109,14 @@ class ShmPort(Port):
 
     def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
         """See :meth:`Port.stage_message`."""
-        staged = self.stage(nbytes, to)
-        self._leases.keep_messages()
-        return staged
+        for_one = 0 <= to != self.pid
+        start = self._leases.room_for_message(nbytes, for_one=for_one)
+        return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
+
+    def keep(self, ticket: Ticket) -> Room | None:
+        """See :meth:`Port.keep`."""
+        _, start, nbytes = ticket
+        return self._context.parcels.keep(start, nbytes)
 
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`Port.fetch`."""

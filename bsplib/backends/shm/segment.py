@@ -113,6 +113,11 @@ class _Windows(dict[int, _Window]):
         return address, (first, buffer, np.frombuffer(buffer, np.uint8))
 
 
+def area_of(byte: int) -> int:
+    """Return the process in whose area a byte of the file is; -1 for control words."""
+    return (byte >> _AREA_SHIFT) - 1
+
+
 def window_at(area: int, number: int) -> tuple[int, int]:
     """Return first byte and size of a window, in the area that begins at a byte."""
     return area + ((1 << number) - 1 << CHUNK_SHIFT), 1 << number + CHUNK_SHIFT

@@ -11,7 +11,7 @@ import ctypes
 import functools
 import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -146,10 +146,10 @@ class FilledHeap(Heap):
         self._here.fill(start, self._used[start])
         super().release(start)
 
-    def clear(self) -> None:
+    def clear(self, but: Collection[int] = ()) -> None:
         """See :meth:`Heap.clear`: others may read what the last run left until the next begins."""
-        self._last_run = dict(self._used)
-        super().clear()
+        self._last_run = {start: size for start, size in self._used.items() if start not in but}
+        super().clear(but)
 
 
 class ScheduledContext(ProcessContext):

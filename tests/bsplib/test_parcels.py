@@ -1,0 +1,291 @@
+"""Large arrays that come in messages: their memory is the reader's, as if it had been copied."""
+
+from __future__ import annotations
+
+import gc
+import os
+
+import numpy as np
+import pytest
+
+import bsplib
+from bsplib.backends.shm import parcels
+from bsplib.backends.shm.parcels import LEAST_BYTES
+from bsplib.backends.shm.poison import PoisonError
+from bsplib.errors import OutOfSharedMemoryError
+
+SIZE = LEAST_BYTES // 8 + 1
+"""Elements of an array that its reader may keep."""
+TURNS = 2
+"""Calls of each collective."""
+
+
+def values(pid, turn, size=SIZE):
+    return np.arange(size, dtype=float) + 1e6 * pid + 1e9 * turn
+
+
+def take(bsp, way):
+    """Return the array of the only message."""
+    if way == "move":
+        return bsp.move()
+    [(_, _, array)] = bsp.messages()
+    return array
+
+
+@pytest.mark.parametrize("way", ["move", "messages"])
+def test_what_was_taken_stays_as_long_as_it_or_a_view_of_it_lives(run, nprocs, way):
+    """Some arrays live for all turns, and some only in a part of them."""
+
+    def main(bsp):
+        kept, views = [], []
+        for turn in range(8):
+            source = values(bsp.pid, turn)
+            bsp.send((bsp.pid + 1) % bsp.nprocs, source)
+            source[:] = -1.0
+            bsp.sync()
+            array = take(bsp, way)
+            array += 0.5  # it can be written
+            if turn % 2:
+                kept.append((turn, array))
+            else:
+                views.append((turn, array[turn::7]))
+            del array
+            if turn == 5:
+                kept.clear()
+        left = (bsp.pid - 1) % bsp.nprocs
+        return [np.array_equal(array, values(left, turn) + 0.5) for turn, array in kept] + [
+            np.array_equal(array, (values(left, turn) + 0.5)[turn::7]) for turn, array in views
+        ]
+
+    assert run(main) == [[True] * 5] * nprocs
+
+
+def test_every_collective_returns_memory_that_is_the_callers_own(run, nprocs):
+    def main(bsp):
+        results = []
+        for turn in range(TURNS):
+            own = values(bsp.pid, turn)
+            parts = [own + 10 * to for to in range(bsp.nprocs)]
+            root = turn % bsp.nprocs
+            found = [
+                bsp.broadcast(own, root),
+                bsp.allreduce(own),
+                bsp.reduce(own, root=root),
+                bsp.scan(own),
+                bsp.exscan(own),
+                *bsp.allgather(own),
+                *(bsp.gather(own, root) or []),
+                bsp.scatter(parts, root),
+                *bsp.alltoall(parts),
+            ]
+            own[:] = -1.0
+            for part in parts:
+                part[:] = -2.0
+            results.append([array for array in found if array is not None])
+        before = [[array.copy() for array in found] for found in results]
+        places = {array.__array_interface__["data"][0] for found in results for array in found}
+        for found in results:
+            for number, array in enumerate(found):
+                np.add(array, number, out=array)
+        bsp.sync()
+        same = all(
+            np.array_equal(array, copy + number)
+            for found, copies in zip(results, before, strict=True)
+            for number, (array, copy) in enumerate(zip(found, copies, strict=True))
+        )
+        firsts = [[array[:2].tolist() for array in copies] for copies in before]
+        return same and len(places) == sum(map(len, results)), firsts
+
+    results = run(main)
+    assert [same for same, _ in results] == [True] * nprocs
+    assert [firsts for _, firsts in results] == [expected(pid, nprocs) for pid in range(nprocs)]
+
+
+def expected(pid, nprocs):
+    """Return the first two elements of all that the collectives return to a process."""
+    found = []
+    for turn in range(TURNS):
+        given = [values(each, turn, 2) for each in range(nprocs)]
+        root = turn % nprocs
+        total = sum_of(given)
+        prefix = sum_of(given[:pid]) if pid else np.zeros(2)
+        arrays = [given[root], total, *([total] if pid == root else [])]
+        arrays += [sum_of(given[: pid + 1]), prefix, *given, *(given if pid == root else [])]
+        arrays += [given[root] + 10 * pid, *(each + 10 * pid for each in given)]
+        found.append([array.tolist() for array in arrays])
+    return found
+
+
+def sum_of(arrays):
+    return np.sum(arrays, axis=0)
+
+
+def test_a_pending_put_changes_nothing_that_a_collective_was_given(run, nprocs):
+    """The put is written at the sync of the collective, into the array that it was given."""
+
+    def main(bsp):
+        found = []
+        for collective in (bsp.broadcast, bsp.allreduce, bsp.allgather, bsp.scan):
+            x = bsp.array(values(bsp.pid, 1))
+            bsp.put(bsp.pid, np.full(SIZE, -1.0), x)
+            got = collective(x)
+            found.append((got[bsp.pid] if isinstance(got, list) else got)[1])
+            found.append(x[1] == -1.0)
+        return found
+
+    given = [values(pid, 1, 2)[1] for pid in range(nprocs)]
+    for pid, found in enumerate(run(main)):
+        prefix = sum(given[: pid + 1])
+        assert found == [given[0], True, sum(given), True, given[pid], True, prefix, True]
+
+
+def test_what_was_taken_can_be_registered_and_written_by_others(run, nprocs):
+    def main(bsp):
+        right = (bsp.pid + 1) % bsp.nprocs
+        bsp.send(right, values(bsp.pid, 0))
+        bsp.sync()
+        x = bsp.move()
+        bsp.push_reg(x)
+        bsp.sync()
+        for turn in range(3):
+            bsp.put(right, [float(turn)], x, offset=turn)
+            bsp.hpput(right, values(bsp.pid, 3), x)
+            bsp.sync()
+        got = bsp.get(right, x)
+        bsp.sync()
+        bsp.pop_reg(x)
+        bsp.send(right, values(bsp.pid, 1))
+        bsp.sync()
+        return np.array_equal(x[3:], values((bsp.pid - 1) % bsp.nprocs, 3)[3:]), got[5:7].tolist()
+
+    got = [values(pid, 3, 7)[5:].tolist() for pid in range(nprocs)]
+    assert run(main) == [(True, each) for each in got]
+
+
+def test_what_was_taken_in_a_sub_group_outlives_it(run, nprocs):
+    def main(bsp):
+        found = []
+        for turn in range(4):
+            with bsp.split(0) as sub:
+                sub.send((sub.pid + 1) % sub.nprocs, values(sub.pid, turn))
+                sub.sync()
+                found.append(sub.move())
+            bsp.zeros(SIZE)[:] = -1.0
+            bsp.sync()
+        left = (bsp.pid - 1) % bsp.nprocs
+        return [np.array_equal(array, values(left, turn)) for turn, array in enumerate(found)]
+
+    assert run(main) == [[True] * 4] * nprocs
+
+
+def test_what_was_taken_outlives_a_run_of_a_pool():
+    def first(bsp):
+        bsp.send(1 - bsp.pid, values(bsp.pid, 1))
+        bsp.sync()
+        gc.kept_by_a_test = bsp.move()  # a module of the process, which later runs find again
+
+    def later(bsp):
+        for turn in range(3):
+            bsp.zeros(SIZE)[:] = -1.0
+            bsp.send(1 - bsp.pid, values(bsp.pid, turn))
+            bsp.sync()
+            bsp.move()
+        return np.array_equal(gc.kept_by_a_test, values(1 - bsp.pid, 1))
+
+    def last(bsp):
+        del gc.kept_by_a_test
+        return held(bsp)
+
+    with bsplib.Pool(2) as pool:
+        pool.run(first)
+        assert [pool.run(later) for _ in range(3)] == [[True] * 2] * 3
+        pool.run(last)
+        assert pool.run(held) == [0, 0]
+
+
+def held(bsp):
+    """Return how many parcels others keep of what this process has sent in earlier runs."""
+    bsp.zeros(1)
+    return len(bsp._port._context.parcels._outlived)
+
+
+def test_memory_that_readers_have_dropped_is_used_again():
+    def main(bsp):
+        used = []
+        for superstep in range(60):
+            bsp.send(1 - bsp.pid, values(bsp.pid, superstep))
+            bsp.sync()
+            array = bsp.move()
+            assert array.base is not None
+            del array
+            if superstep in (10, 59):
+                used.append(os.fstat(bsp._port._segment.descriptor).st_blocks)
+        return used
+
+    for before, after in bsplib.run(main, nprocs=2):
+        assert after == before
+
+
+def test_readers_get_copies_while_shared_memory_is_short(monkeypatch):
+    monkeypatch.setattr(parcels, "free_shared_memory", lambda: 9 * LEAST_BYTES)
+
+    def main(bsp):
+        arrays = []
+        for turn in range(6):
+            bsp.send(1 - bsp.pid, values(bsp.pid, turn))
+            bsp.sync()
+            arrays.append(bsp.move())
+        right = [
+            np.array_equal(each, values(1 - bsp.pid, turn)) for turn, each in enumerate(arrays)
+        ]
+        return all(right), sum(each.flags.owndata for each in arrays)
+
+    for right, copies in bsplib.run(main, nprocs=2, start_method="fork"):
+        assert right
+        assert copies == 3  # the lease of a message ends at the next sync, so that three were lent
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_that_ends_gives_nothing_back():
+    def main(bsp):
+        bsp.send(1 - bsp.pid, values(bsp.pid, 0))
+        bsp.sync()
+        array = bsp.move()
+        child = os.fork()
+        if child == 0:
+            del array
+            os._exit(0)
+        os.waitpid(child, 0)
+        for turn in range(1, 4):
+            bsp.send(1 - bsp.pid, values(bsp.pid, turn))
+            bsp.sync()
+            bsp.move()
+        return np.array_equal(array, values(1 - bsp.pid, 0))
+
+    assert bsplib.run(main, nprocs=2) == [True, True]
+
+
+def test_an_error_of_the_heap_leaves_no_parcel_behind():
+    def main(bsp):
+        context = bsp._port._context
+        with pytest.raises(OutOfSharedMemoryError):
+            context.parcels.room(1 << 50, for_one=True)
+        return len(context.parcels._staged)
+
+    assert bsplib.run(main, nprocs=1) == [0]
+
+
+def test_a_parcel_that_is_freed_although_it_is_kept_is_found(monkeypatch):
+    monkeypatch.setenv("BSP_POISON", "1")
+    monkeypatch.setattr(parcels.Parcels, "_is_kept", lambda *_: False)
+
+    def main(bsp):
+        bsp.send(1 - bsp.pid, values(bsp.pid, 0))
+        bsp.sync()
+        array = bsp.move()
+        for _ in range(4):
+            bsp.sync()
+        return array
+
+    with pytest.raises(PoisonError, match="a payload that was kept"):
+        bsplib.run(main, nprocs=2, start_method="fork")
