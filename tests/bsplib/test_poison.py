@@ -157,7 +157,14 @@ def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
 def free_last_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the last outbox again at once, whether it has messages and has been delivered or not."""
     monkeypatch.setattr(WatchedMeeting, "settles", lambda *_: True, raising=False)
-    monkeypatch.setattr(Leases, "keep_messages", lambda _: None)
+    room = Leases.room_for_message
+
+    def room_without_messages(self, nbytes, *, for_one):
+        start = room(self, nbytes, for_one=for_one)
+        self._outbox().has_messages = False
+        return start
+
+    monkeypatch.setattr(Leases, "room_for_message", room_without_messages)
 
 
 def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
