@@ -77,6 +77,16 @@ def test_a_rank_that_is_killed_leaves_all_its_calls(mpi, tmp_path):
     assert len(killed.events) == 51
 
 
+@pytest.mark.lengthy
+def test_a_process_that_mpi_itself_ends_in_finalize_is_recorded(mpi, tmp_path):
+    """MPICH ends a process in MPI_Finalize if a message that it sent was not received."""
+    text = BEGIN + "if comm.rank == 0: comm.send(None, 1)\nprint('done')\n"
+    bare, recorded = both(mpi, tmp_path, text)
+    assert (bare.status, sorted(bare.output)) == (recorded.status, sorted(recorded.output))
+    assert [rank.state for rank in recorded.ranks] == [ENDED] * 2
+    assert recorded.ranks[0].end["finalize"] is not None
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_the_program(tmp_path):
     """By the signal itself, as a shell has to see it; on one rank without a launcher."""
