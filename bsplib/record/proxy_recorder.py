@@ -22,7 +22,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bsplib.record.events import ENDED, HEAD_BYTES, MAGIC, STOPPED, WORLD, file_name, rank_files
+from bsplib.record.events import (
+    ENDED,
+    HEAD_BYTES,
+    MAGIC,
+    NUMBER,
+    STOPPED,
+    WORLD,
+    file_name,
+    rank_files,
+)
 from bsplib.record.frames import hashes
 from bsplib.record.proxies import NOT_COVERED, Proxies
 from bsplib.record.python_rows import PythonRows
@@ -74,7 +83,7 @@ class ProxyRecorder:
         self._rank, self._size = mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
         try:
             folder.mkdir(exist_ok=True)
-            rows = PythonRows(folder / file_name(self._rank), self._moved, self._full)
+            rows = PythonRows(folder / file_name(self._rank), self._bytes, self._full)
         except OSError as error:
             say(f"rank {self._rank} is not recorded, since {folder} cannot be written: {error}")
             return
@@ -82,7 +91,7 @@ class ProxyRecorder:
         self._count_objects()
         Proxies(mpi, rows).install()
         self._rows = rows
-        call = rows.begin("Init", WORLD)
+        call = rows.begin(NUMBER["Init"], WORLD)
         if call is not None:
             rows.enter(call)
             rows.leave(call)
@@ -122,11 +131,6 @@ class ProxyRecorder:
 
         used = self._mpi.pickle
         used.__init__(dumps, loads, used.PROTOCOL)
-
-    def _moved(self) -> tuple[int, int]:
-        out, into = self._bytes
-        self._bytes[:] = 0, 0
-        return out, into
 
     def _full(self, error: OSError) -> None:
         say(f"rank {self._rank} is not recorded any further: {error.strerror}; the program goes on")
