@@ -120,11 +120,13 @@ class Proxies:
     Args:
         mpi: the module.
         rows: where calls are written.
+        aborts: is told the error code before a communicator is aborted.
     """
 
-    def __init__(self, mpi: Any, rows: PythonRows) -> None:
+    def __init__(self, mpi: Any, rows: PythonRows, aborts: Callable[[int], None]) -> None:
         self._mpi = mpi
         self._rows = rows
+        self._aborts = aborts
         self._in_place_type = type(mpi.IN_PLACE)
         self._byte = mpi.BYTE
         self._codes = {mpi.ANY_SOURCE: ANY_SOURCE, mpi.PROC_NULL: PROC_NULL}
@@ -161,6 +163,7 @@ class Proxies:
         for name, call in _MAKERS.items():
             if hasattr(base, name):
                 members[name] = self._maker(getattr(base, name), name, call)
+        members["Abort"] = self._aborting(base.Abort)
         return type(base.__name__, (base,), members)
 
     def _described(self) -> Iterator[tuple[str, str, tuple[_Describe, int]]]:
@@ -272,6 +275,15 @@ class Proxies:
             result = self._made(comm, made, result, by_all=name != _SOME)
             rows.finish(made)
             return result
+
+        return _named(method, base)
+
+    def _aborting(self, base: Any) -> Any:
+        aborts = self._aborts
+
+        def method(comm: Any, errorcode: int = 0) -> Any:
+            aborts(errorcode)
+            return base(comm, errorcode)
 
         return _named(method, base)
 

@@ -89,7 +89,7 @@ class ProxyRecorder:
             return
         rows.line("header", self._header())
         self._count_objects()
-        Proxies(mpi, rows).install()
+        Proxies(mpi, rows, self._aborts).install()
         self._rows = rows
         call = rows.begin(NUMBER["Init"], WORLD)
         if call is not None:
@@ -146,12 +146,23 @@ class ProxyRecorder:
                 say("nothing was recorded, since the program did not call MPI")
             return
         rows.line("sources", hashes(rows.stacks.files))
-        end = {"exit": time.monotonic_ns(), "finalize": None, "initialized": True, "error": ""}
-        more = {"status": self.status, "other_threads": rows.other_threads, "spawned": 0}
-        rows.line("end", end | more)
-        rows.close()
+        self._close(rows, self.status, "")
         if self._rank == 0:
             self._join(all_are_complete=self._await_others())
+
+    def _aborts(self, code: int) -> None:
+        """Write what is known before MPI_Abort ends the process."""
+        rows, self._rows = self._rows, None
+        if rows is None:
+            return
+        self._close(rows, code, f"MPI_Abort({code}) by rank {self._rank}")
+        say(f"until MPI_Abort, {self._job.how_to_join()}")
+
+    def _close(self, rows: PythonRows, status: int | None, error: str) -> None:
+        end = {"exit": time.monotonic_ns(), "finalize": None, "initialized": True, "error": error}
+        more = {"status": status, "other_threads": rows.other_threads, "spawned": 0}
+        rows.line("end", end | more)
+        rows.close()
 
     def _await_others(self) -> bool:
         """Wait shortly until the files of all ranks are complete; return whether they are."""
