@@ -123,15 +123,19 @@ def test_ctrl_c_on_the_launcher_ends_all_ranks_as_without_the_recorder(mpi, tmp_
     """By the signal that a terminal sends to the launcher and all that belong to it."""
     program = tmp_path / "program.py"
     program.write_text(
-        BEGIN + "comm.Barrier()\nprint('ready', flush=True)\nwhile True: comm.Barrier()\n"
+        BEGIN + "comm.Barrier()\nif comm.rank == 0: print('ready', flush=True)\n"
+        "import time\ntime.sleep(60)\n"  # in MPI, the others would wait for who was interrupted
     )
     statuses = []
     for words in ((), ("-c", RECORDED, str(tmp_path / "out.bsp"))):
         process = start(mpi, 2, *words, str(program))
-        assert process.stdout.readline() == "ready\n"
-        assert process.stdout.readline() == "ready\n"
-        os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=DEADLINE_S)
+        try:
+            assert process.stdout.readline() == "ready\n"
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait(DEADLINE_S)
+        finally:
+            process.kill()
+            process.communicate()
         statuses.append(process.returncode)
     assert statuses[0] == statuses[1] != 0
     ranks = read_ranks(tmp_path)
