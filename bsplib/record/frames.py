@@ -178,11 +178,16 @@ class Stacks:
             folder, name = os.path.split(file)
             hidden = self._hidden[file] = (
                 name in _LEFT_OUT
-                or file.startswith("<frozen importlib")
                 or folder == _OWN
-                or f"{os.sep}mpi4py{os.sep}" in file
+                or file.startswith(("<frozen importlib", *_folder_of_mpi4py()))
             )
         return hidden
+
+
+def _folder_of_mpi4py() -> tuple[str, ...]:
+    """Return where mpi4py is installed: a program can lie in a folder of this name, too."""
+    file = getattr(sys.modules.get("mpi4py"), "__file__", None)
+    return (os.path.dirname(file) + os.sep,) if file else ()
 
 
 _START = run_program.__code__.co_filename
