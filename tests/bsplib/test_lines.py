@@ -19,7 +19,7 @@ from bsplib.core import BUILD
 from bsplib.core.sampling import why_not
 from bsplib.errors import UsageError
 from bsplib.profiler.lines import lines_of
-from bsplib.profiler.stretches import stretch_of
+from bsplib.profiler.spots import stretch_of
 from bsplib.recording.records import Doing, Frame
 from bsplib.recording.trace import read_trace
 
@@ -256,11 +256,15 @@ def frame(function, line, first=1):
     [
         (None, (frame("main", 7),), "from the beginning to line 7 of main (a.py)"),
         ((frame("main", 7),), (frame("main", 14),), "between line 7 and line 14 of main (a.py)"),
-        ((frame("main", 7),), (frame("main", 7),), "from line 7 to the next time there in main"),
+        (
+            (frame("main", 7),),
+            (frame("main", 7),),
+            "between line 7 and the next time it is reached, in",
+        ),
         (
             (frame("main", 14),),
             (frame("main", 7),),
-            "from line 14 to line 7 in the next round in main (a.py)",
+            "between line 14 and line 7 of the next round, in main (a.py)",
         ),
         (
             (frame("main", 7), frame("f", 30, 29)),
