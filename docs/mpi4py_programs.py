@@ -109,8 +109,9 @@ PROGRAMS = {
             *("colorlog==6.12.0", "colorama==0.4.6", "numpy-stl==4.1.1", "python-utils==4.2.0"),
         ),
         ("pylbm_cavity.py",),
-        "Halos are exchanged by `Isend`, `Irecv` and `Waitall` in each step. On a computer that "
-        "others use, too, the report says how long the run would take with a core for each process.",
+        "Halos are exchanged by `Isend`, `Irecv` and `Waitall` in each step. On a computer "
+        "that others use, too, the report says how long the run would take with a core for each "
+        "process.",
     ),
     "fft_navier_stokes": Program(
         "Decaying vortices with distributed transforms (mpi4py-fft)",
