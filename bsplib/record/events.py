@@ -367,8 +367,11 @@ def read_rank(path: str | os.PathLike[str]) -> RankFile:
     result.state = data[len(MAGIC)] if len(data) > len(MAGIC) else RUNNING
     result.parts = parts[parts["event"] < complete]
     result.dones = dones[dones["event"] < complete]
-    for name, value in _lines(found[LINES]):
-        _take(result, name, value)
+    for before, (name, value) in enumerate(_lines(found[LINES])):
+        if name == "stack":
+            _take_stack(result, before, *value)
+        else:
+            _take(result, name, value)
     return result
 
 
@@ -393,9 +396,17 @@ def _lines(chunks: list[bytes]) -> Iterator[tuple[str, Any]]:
     for text in b"".join(chunks).split(b"\n"):
         try:
             name, value = json.loads(text)
-        except ValueError:  # the rank was killed while it wrote this
-            continue
+        except (ValueError, RecursionError):  # the rank was killed while it wrote this, or damage
+            name, value = "", None
         yield name, value
+
+
+def _take_stack(result: RankFile, before: int, number: Any, frames: Any) -> None:
+    """Add a call stack, which so many lines precede: its number cannot be greater."""
+    if type(number) is not int or not 0 <= number <= before:
+        raise ValueError(f"line {before + 1} has the number {number!r:.50} of a call stack")
+    result.stacks.extend(() for _ in range(number + 1 - len(result.stacks)))
+    result.stacks[number] = tuple(tuple(frame) for frame in frames)
 
 
 def _take(result: RankFile, name: str, value: Any) -> None:
@@ -406,11 +417,6 @@ def _take(result: RankFile, name: str, value: Any) -> None:
         case "comm":
             lists = {key: tuple(each) for key, each in value.items() if isinstance(each, list)}
             result.comms.append(Communicator(**{**value, **lists}))
-        case "stack":
-            number, frames = value
-            missing = number + 1 - len(result.stacks)
-            result.stacks.extend(() for _ in range(missing))
-            result.stacks[number] = tuple(tuple(frame) for frame in frames)
         case "clock":
             result.clocks.append(tuple(value))
         case "sources":

@@ -90,6 +90,10 @@ def _lead_to_frames(found: tuple[int, int, int, int, int]) -> bool:
     return True
 
 
+_SHOWN, _HIDDEN, _OUTSIDE = range(3)
+"""Parts of a function in stacks. _OUTSIDE: it called the program."""
+
+
 class Stacks:
     """Numbers call stacks, and writes each new one.
 
@@ -99,36 +103,66 @@ class Stacks:
 
     def __init__(self, write: Callable[[int, list[tuple[str, str, int, int, bool]]], None]) -> None:
         self._write = write
-        self._numbers: dict[tuple[tuple[CodeType, int], ...], int] = {}
+        self._numbers: dict[tuple[int, ...], int] = {}
+        self._kinds: dict[int, int] = {}
+        """By the address of the code of a function."""
+        self._codes: list[CodeType] = []
         self._hidden: dict[str, bool] = {}
         self.files: set[str] = set()
         """Of the frames that are no library's."""
 
-    def number(self) -> int:
+    def number(self, above: int = 1) -> int:
         """Return the number of the stack of the function that called this one.
 
         -1 if there is nothing of the program on it, and after an error: the program goes on.
+
+        Args:
+            above: how many callers above this method the stack begins. The fewer frames have to be
+                shown as objects, the less time this takes.
         """
+        innermost = frame = sys._getframe(above)  # what this is about
+        kinds = self._kinds
+        # By the address of the code: its hash is that of all its constants, which takes long.
+        key: list[int] = []
         try:
-            return self._number(sys._getframe(1))  # what this is about
+            while frame is not None:
+                code = frame.f_code
+                kind = kinds.get(id(code))
+                if kind is None:
+                    kind = self._kind_of(code)
+                if kind == _SHOWN:
+                    key.append(id(code))
+                    key.append(frame.f_lasti)
+                elif kind == _OUTSIDE:
+                    break
+                frame = frame.f_back  # type: ignore[assignment]  # None at the outermost
+            found = tuple(key)
+            number = self._numbers.get(found)
+            return self._new(found, innermost) if number is None else number
         except Exception:  # noqa: BLE001  # the program goes on without a line
             return -1
 
-    def _number(self, frame: FrameType | None) -> int:
-        found: list[FrameType] = []
-        while frame is not None and frame.f_code.co_filename != _START:
-            if not self._is_hidden(frame.f_code.co_filename):
-                found.append(frame)
-            frame = frame.f_back
-        key = tuple((each.f_code, each.f_lasti) for each in found)
+    def _new(self, key: tuple[int, ...], frame: FrameType | None) -> int:
+        """Number a stack that was not met before, and write it."""
         if not key:
             return -1
-        known = self._numbers.get(key)
-        if known is None:
-            # The key keeps the code, so that no other code can have its address.
-            known = self._numbers[key] = len(self._numbers)
-            self._write(known, [self._described(each) for each in reversed(found)])
-        return known
+        frames = []
+        while frame is not None and (kind := self._kinds[id(frame.f_code)]) is not _OUTSIDE:
+            if kind is _SHOWN:
+                frames.append(frame)
+            frame = frame.f_back
+        number = self._numbers[key] = len(self._numbers)
+        self._write(number, [self._described(each) for each in reversed(frames)])
+        return number
+
+    def _kind_of(self, code: CodeType) -> int:
+        """Tell which part in stacks a function has that was not met before."""
+        self._codes.append(code)  # kept, so that no other code can have its address
+        kind = _HIDDEN if self._is_hidden(code.co_filename) else _SHOWN
+        if code.co_filename == _START:
+            kind = _OUTSIDE
+        self._kinds[id(code)] = kind
+        return kind
 
     def _described(self, frame: FrameType) -> tuple[str, str, int, int, bool]:
         code = frame.f_code
@@ -144,11 +178,16 @@ class Stacks:
             folder, name = os.path.split(file)
             hidden = self._hidden[file] = (
                 name in _LEFT_OUT
-                or file.startswith("<frozen importlib")
                 or folder == _OWN
-                or f"{os.sep}mpi4py{os.sep}" in file
+                or file.startswith(("<frozen importlib", *_folder_of_mpi4py()))
             )
         return hidden
+
+
+def _folder_of_mpi4py() -> tuple[str, ...]:
+    """Return where mpi4py is installed: a program can lie in a folder of this name, too."""
+    file = getattr(sys.modules.get("mpi4py"), "__file__", None)
+    return (os.path.dirname(file) + os.sep,) if file else ()
 
 
 _START = run_program.__code__.co_filename

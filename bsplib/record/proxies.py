@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from bsplib.record.events import (
     ANY_SOURCE,
     ANY_TAG,
@@ -18,6 +20,7 @@ from bsplib.record.events import (
     CREATES,
     IN_PLACE,
     NOBODY,
+    NUMBER,
     PROC_NULL,
     STARTS,
 )
@@ -33,8 +36,8 @@ NOT_COVERED = (
     "the bytes of each partner in v and w variants and in neighbourhood collectives",
 )
 
-_Describe = Callable[[Any, Call, Any, Any], dict[str, Any]]
-"""Says in a call what it moves, from the communicator and the arguments; returns these by name."""
+_Describe = Callable[[Any, Call, Any, Any], None]
+"""Says in a call what it moves, from the communicator and the arguments."""
 
 _SEND, _RECEIVE, _PROBE = (
     ("buf", "dest", "tag"),
@@ -91,6 +94,8 @@ _MAKERS = {
     "Create_dist_graph_adjacent": "Dist_graph_create_adjacent",
     "Sub": "Cart_sub",
 }
+_EXCHANGES = frozenset(("Sendrecv", "Sendrecv_replace"))
+_PROBES = frozenset(("Probe", "Iprobe"))
 _SOME = "Create_group"
 """The maker that not all processes of the communicator call."""
 
@@ -115,11 +120,15 @@ class Proxies:
     Args:
         mpi: the module.
         rows: where calls are written.
+        aborts: is told the error code before a communicator is aborted.
     """
 
-    def __init__(self, mpi: Any, rows: PythonRows) -> None:
+    def __init__(self, mpi: Any, rows: PythonRows, aborts: Callable[[int], None]) -> None:
         self._mpi = mpi
         self._rows = rows
+        self._aborts = aborts
+        self._in_place_type = type(mpi.IN_PLACE)
+        self._byte = mpi.BYTE
         self._codes = {mpi.ANY_SOURCE: ANY_SOURCE, mpi.PROC_NULL: PROC_NULL}
         self._classes = {
             base: self._subclass(base)
@@ -154,60 +163,92 @@ class Proxies:
         for name, call in _MAKERS.items():
             if hasattr(base, name):
                 members[name] = self._maker(getattr(base, name), name, call)
+        members["Abort"] = self._aborting(base.Abort)
         return type(base.__name__, (base,), members)
 
-    def _described(self) -> Iterator[tuple[str, str, _Describe]]:
-        """Yield the methods: name, name of the call, and what describes the call."""
+    def _described(self) -> Iterator[tuple[str, str, tuple[_Describe, int]]]:
+        """Yield the methods: name, name of the call, what describes it, and where its status is."""
         for name, parameters in _MESSAGES.items():
             call = f"{name[0].upper()}{name[1:]}"
-            yield name, call, self._message(call, parameters)
+            has_status = "status" in parameters and (call[0] != "I" or call == "Iprobe")
+            at = parameters.index("status") if has_status else -1
+            yield name, call, (self._message(parameters), at)
         for name in (*_TO_ROOT, *_FROM_ROOT, *_TO_ALL, *_NEIGHBOURS):
             for each in (name, f"I{name.lower()}"):
-                yield each, each, self._collective(name, _parameters(name))
+                yield each, each, (self._collective(name, _parameters(name)), -1)
         for name in _OBJECTS:
-            yield name, name.capitalize(), self._collective(name.capitalize(), _parameters(name))
+            call = name.capitalize()
+            yield name, call, (self._collective(call, _parameters(name)), -1)
 
-    def _method(self, base: Any, call: str, describe: _Describe) -> Any:
+    def _method(self, base: Any, call: str, described: tuple[_Describe, int]) -> Any:
         """Return a method that records a call."""
-        rows, starts = self._rows, call[0] == "I" and call not in {"Iprobe"}
-        has_status = call in {"Recv", "Sendrecv", "Sendrecv_replace", "Probe", "Iprobe"}
-        mpi = self._mpi
+        describe, status_at = described
+        if status_at >= 0:
+            return self._method_with_status(base, call, describe, status_at)
+        rows, number, starts = self._rows, NUMBER[call], call[0] == "I"
+        receives = "recv" in call.lower()
+        begin, enter, leave, finish = rows.begin, rows.enter, rows.leave, rows.finish
 
         def method(comm: Any, *args: Any, **kwargs: Any) -> Any:
-            made = rows.begin(call, comm.bsp_number)
+            made = begin(number, comm.bsp_number)
             if made is None:
                 return base(comm, *args, **kwargs)
-            status = None
             try:
-                values = describe(comm, made, args, kwargs)
-                if has_status:
-                    status = values.get("status")
-                    if status is None:
-                        status = kwargs["status"] = mpi.Status()
-                rows.enter(made)
+                describe(comm, made, args, kwargs)
+                enter(made)
                 result = base(comm, *args, **kwargs)
             except BaseException:
                 rows.failed(made)
                 raise
-            rows.leave(made)
-            if status is not None and result is not False:
-                self._arrived(made, call, status)
+            leave(made)
             if starts:
-                result = self._started(made, result, "recv" in call.lower())
-            rows.finish(made, polled=result is False and call == "Iprobe")
+                result = self._started(made, result, receives)
+            finish(made)
+            return result
+
+        return _named(method, base)
+
+    def _method_with_status(self, base: Any, call: str, describe: _Describe, at: int) -> Any:
+        """Return a method that records a call of which a status tells what came."""
+        rows, number, own = self._rows, NUMBER[call], self._mpi.Status()
+        begin, enter, leave, finish = rows.begin, rows.enter, rows.leave, rows.finish
+        arrived, polls = self._arrived, call == "Iprobe"
+
+        def method(comm: Any, *args: Any, **kwargs: Any) -> Any:
+            made = begin(number, comm.bsp_number)
+            if made is None:
+                return base(comm, *args, **kwargs)
+            try:
+                describe(comm, made, args, kwargs)
+                status = args[at] if len(args) > at else kwargs.get("status")
+                if status is None:
+                    status = own
+                    if len(args) > at:
+                        args = (*args[:at], status)
+                    else:
+                        kwargs["status"] = status
+                enter(made)
+                result = base(comm, *args, **kwargs)
+            except BaseException:
+                rows.failed(made)
+                raise
+            leave(made)
+            if result is not False:
+                arrived(made, call, status)
+            finish(made, polled=polls and result is False)
             return result
 
         return _named(method, base)
 
     def _arrived(self, made: Call, call: str, status: Any) -> None:
-        source = self._code(status.Get_source())
-        probe = call in {"Probe", "Iprobe"}
-        size = 0 if probe else status.Get_elements(self._mpi.BYTE)
+        exchanges = call in _EXCHANGES
+        size = 0 if call in _PROBES else status.Get_elements(self._byte)
         made.bytes_in = size
-        if call.startswith("Sendrecv"):
-            self._rows.add_part(made.partner, made.bytes_out, 0)
-            self._rows.add_part(source, 0, size)
-        if call.startswith("Sendrecv") or made.partner == ANY_SOURCE or made.tag == ANY_TAG:
+        if exchanges or made.partner == ANY_SOURCE or made.tag == ANY_TAG:
+            source = self._code(status.Get_source())
+            if exchanges:
+                self._rows.add_part(made.partner, made.bytes_out, 0)
+                self._rows.add_part(source, 0, size)
             self._rows.add_done(0, source, status.Get_tag(), size)
 
     def _started(self, made: Call, request: Any, receives: bool) -> Any:
@@ -218,10 +259,10 @@ class Proxies:
         return recorded
 
     def _maker(self, base: Any, name: str, call: str) -> Any:
-        rows = self._rows
+        rows, number = self._rows, NUMBER[call]
 
         def method(comm: Any, *args: Any, **kwargs: Any) -> Any:
-            made = rows.begin(call, comm.bsp_number)
+            made = rows.begin(number, comm.bsp_number)
             if made is None:
                 return base(comm, *args, **kwargs)
             rows.enter(made)
@@ -234,6 +275,15 @@ class Proxies:
             result = self._made(comm, made, result, by_all=name != _SOME)
             rows.finish(made)
             return result
+
+        return _named(method, base)
+
+    def _aborting(self, base: Any) -> Any:
+        aborts = self._aborts
+
+        def method(comm: Any, errorcode: int = 0) -> Any:
+            aborts(errorcode)
+            return base(comm, errorcode)
 
         return _named(method, base)
 
@@ -282,63 +332,83 @@ class Proxies:
 
     # -- what a call moves ------------------------------------------------------------------------
 
-    def _message(self, call: str, parameters: tuple[str, ...]) -> _Describe:
-        sends = "dest" in parameters
-        is_object_free = call not in {"Probe", "Iprobe"}
+    def _message(self, parameters: tuple[str, ...]) -> _Describe:
+        partner = "dest" if "dest" in parameters else "source"
+        tag = next(name for name in parameters if name in {"tag", "sendtag"})
+        partner_at, tag_at = parameters.index(partner), parameters.index(tag)
+        sends = partner == "dest"
+        default_partner, default_tag = self._mpi.ANY_SOURCE, 0 if sends else ANY_TAG
+        code, volume = self._codes, self._volume
 
-        def describe(_comm: Any, made: Call, args: Any, kwargs: Any) -> dict[str, Any]:
-            values: dict[str, Any] = dict(zip(parameters, args, strict=False)) | kwargs
-            open_source, open_tag = self._mpi.ANY_SOURCE, ANY_TAG
-            if sends:
-                made.partner = self._code(values.get("dest", NOBODY))
-                made.tag = values.get("tag", values.get("sendtag", 0))
-                data = values.get("buf", values.get("sendbuf"))
-                if is_object_free and made.partner != PROC_NULL:
-                    made.bytes_out = self._volume(data)
-            else:
-                made.partner = self._code(values.get("source", open_source))
-                made.tag = values.get("tag", open_tag)
-            return values
+        def describe(_comm: Any, made: Call, args: Any, kwargs: Any) -> None:
+            count = len(args)
+            rank = args[partner_at] if count > partner_at else kwargs.get(partner, default_partner)
+            made.partner = code.get(rank, rank)
+            made.tag = args[tag_at] if count > tag_at else kwargs.get(tag, default_tag)
+            if sends and made.partner != PROC_NULL:
+                data = args[0] if count else kwargs.get(parameters[0])
+                made.bytes_out = data.nbytes if type(data) is np.ndarray else volume(data)
 
         return describe
 
     def _collective(self, name: str, parameters: tuple[str, ...]) -> _Describe:
-        to_root, from_root = name in _TO_ROOT, name in _FROM_ROOT
+        if name == "Bcast":
+            return self._broadcast(parameters)
+        if name == "Barrier":
+            return _nothing
+        into_at = 1 if "recvbuf" in parameters else len(parameters)
+        root_at = parameters.index("root") if "root" in parameters else len(parameters)
+        rooted, from_root = name in (*_TO_ROOT, *_FROM_ROOT), name in _FROM_ROOT
+        sizes, is_array = self._sizes(name), np.ndarray
 
-        def describe(comm: Any, made: Call, args: Any, kwargs: Any) -> dict[str, Any]:
-            values: dict[str, Any] = dict(zip(parameters, args, strict=False)) | kwargs
-            is_root = True
-            if to_root or from_root:
-                made.partner = values.get("root", 0)
-                is_root = made.partner == comm.rank
-            if name == "Bcast":
-                size = self._volume(values.get("buf"))
-                made.bytes_out, made.bytes_in = (size, 0) if is_root else (0, size)
-                return values
-            out, into = self._sizes(made, values, comm.size, name)
-            made.bytes_out = out if is_root or not from_root else 0
-            made.bytes_in = into if is_root or not to_root else 0
-            if name == "Exscan" and comm.rank == 0:
-                made.bytes_in = 0
-            return values
+        def describe(comm: Any, made: Call, args: Any, kwargs: Any) -> None:
+            count = len(args)
+            mine = args[0] if count else kwargs.get(parameters[0])
+            others = args[1] if count > into_at else kwargs.get("recvbuf")
+            if type(mine) is is_array and type(others) is is_array:
+                out, into = mine.nbytes, others.nbytes
+            else:
+                out, into = sizes(comm, made, mine, others)
+            if rooted:
+                made.partner = root = args[root_at] if count > root_at else kwargs.get("root", 0)
+                if root != comm.rank:
+                    out, into = (0, into) if from_root else (out, 0)
+            made.bytes_out = out
+            made.bytes_in = 0 if name == "Exscan" and comm.rank == 0 else into
 
         return describe
 
-    def _sizes(self, made: Call, values: dict[str, Any], size: int, name: str) -> tuple[int, int]:
-        """Return the bytes of both buffers, as if none was MPI_IN_PLACE."""
-        mine, others = values.get("sendbuf"), values.get("recvbuf")
-        out, into = self._volume(mine), self._volume(others)
-        blocks = size if "gather" in name.lower() or "scatter" in name.lower() else 1
-        if self._is_in_place(mine):
-            made.flags |= IN_PLACE
-            out = into // blocks if "gather" in name.lower() else into
-        elif self._is_in_place(others):
-            made.flags |= IN_PLACE
-            into = out // blocks
-        return out, into
+    def _broadcast(self, parameters: tuple[str, ...]) -> _Describe:
+        def describe(comm: Any, made: Call, args: Any, kwargs: Any) -> None:
+            made.partner = args[1] if len(args) > 1 else kwargs.get("root", 0)
+            size = self._volume(args[0] if args else kwargs.get(parameters[0]))
+            if made.partner == comm.rank:
+                made.bytes_out = size
+            else:
+                made.bytes_in = size
+
+        return describe
+
+    def _sizes(self, name: str) -> Callable[[Any, Call, Any, Any], tuple[int, int]]:
+        """Return what tells the bytes of both buffers, as if none was MPI_IN_PLACE."""
+        gathers = "gather" in name.lower()
+        has_blocks = gathers or "scatter" in name.lower()
+
+        def sizes(comm: Any, made: Call, mine: Any, others: Any) -> tuple[int, int]:
+            out, into = self._volume(mine), self._volume(others)
+            blocks = comm.size if has_blocks else 1
+            if self._is_in_place(mine):
+                made.flags |= IN_PLACE
+                out = into // blocks if gathers else into
+            elif self._is_in_place(others):
+                made.flags |= IN_PLACE
+                into = out // blocks
+            return out, into
+
+        return sizes
 
     def _is_in_place(self, data: Any) -> bool:
-        return type(data) is type(self._mpi.IN_PLACE) and data == self._mpi.IN_PLACE
+        return type(data) is self._in_place_type and bool(data == self._mpi.IN_PLACE)
 
     def _volume(self, data: Any) -> int:
         """Return the bytes that a buffer describes; 0 for one without, such as an object."""
@@ -383,13 +453,13 @@ class Proxies:
         return type(base.__name__, (base,), members)
 
     def _one(self, base: Any, call: str) -> Any:
-        rows, mpi = self._rows, self._mpi
+        rows, number, own = self._rows, NUMBER[call], self._mpi.Status()
 
         def method(request: Any, status: Any = None) -> Any:
-            made = rows.begin(call, NOBODY)
+            made = rows.begin(number, NOBODY)
             if made is None:
                 return base(request, status)
-            status = mpi.Status() if status is None else status
+            status = own if status is None else status
             made.object = request.bsp_request
             rows.enter(made)
             try:
@@ -407,17 +477,16 @@ class Proxies:
         return _named(method, base)
 
     def _several(self, base: Any, call: str) -> Any:
-        rows, mpi = self._rows, self._mpi
+        rows, number, kind = self._rows, NUMBER[call], self._mpi.Status
+        is_any, is_all, tests = call.endswith("any"), call.endswith("all"), call[0] == "T"
 
         def method(_class: Any, requests: Any, statuses: Any = None) -> Any:
-            made = rows.begin(call, NOBODY)
+            made = rows.begin(number, NOBODY)
             if made is None:
                 return base(requests, statuses)
-            open_ones = [each for each in requests if getattr(each, "bsp_request", 0)]
+            open_ones = [at for at, each in enumerate(requests) if _number_of(each)]
             if statuses is None:
-                statuses = (
-                    mpi.Status() if call.endswith("any") else [mpi.Status() for _ in requests]
-                )
+                statuses = kind() if is_any else [kind() for _ in requests]
             rows.enter(made)
             try:
                 result = base(requests, statuses)
@@ -425,15 +494,11 @@ class Proxies:
                 rows.failed(made)
                 raise
             rows.leave(made)
-            done = [each for each in open_ones if each == mpi.REQUEST_NULL]
-            positions = {id(each): at for at, each in enumerate(requests)}
-            for order, each in enumerate(done):
-                status = statuses
-                if not call.endswith("any"):
-                    at = positions[id(each)] if call.endswith("all") else order
-                    status = statuses[at]
-                self._completed(made, each, status)
-            rows.finish(made, polled=call.startswith("Test") and not done)
+            done = [at for at in open_ones if not requests[at]]
+            for order, at in enumerate(done):
+                status = statuses if is_any else statuses[at if is_all else order]
+                self._completed(made, requests[at], status)
+            rows.finish(made, polled=tests and not done)
             return result
 
         return _named(method, base)
@@ -443,12 +508,22 @@ class Proxies:
             return
         made.flags |= COMPLETES
         if request.bsp_receives and not status.Is_cancelled():
-            size = status.Get_elements(self._mpi.BYTE)
+            size = status.Get_elements(self._byte)
             source = self._code(status.Get_source())
             self._rows.add_done(request.bsp_request, source, status.Get_tag(), size)
         else:
             self._rows.add_done(request.bsp_request, NOBODY, ANY_TAG, 0)
         request.bsp_request = 0
+
+
+def _number_of(request: Any) -> int:
+    """Return the number of a request; 0 of one that is not recorded."""
+    number: int = getattr(request, "bsp_request", 0)
+    return number
+
+
+def _nothing(_comm: Any, made: Call, args: Any, kwargs: Any) -> None:
+    """Describe a call that moves no bytes."""
 
 
 def _named(method: Any, base: Any) -> Any:

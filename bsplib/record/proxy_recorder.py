@@ -22,7 +22,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bsplib.record.events import ENDED, HEAD_BYTES, MAGIC, STOPPED, WORLD, file_name, rank_files
+from bsplib.record.events import (
+    ENDED,
+    HEAD_BYTES,
+    MAGIC,
+    NUMBER,
+    STOPPED,
+    WORLD,
+    file_name,
+    rank_files,
+)
 from bsplib.record.frames import hashes
 from bsplib.record.proxies import NOT_COVERED, Proxies
 from bsplib.record.python_rows import PythonRows
@@ -74,15 +83,15 @@ class ProxyRecorder:
         self._rank, self._size = mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
         try:
             folder.mkdir(exist_ok=True)
-            rows = PythonRows(folder / file_name(self._rank), self._moved, self._full)
+            rows = PythonRows(folder / file_name(self._rank), self._bytes, self._full)
         except OSError as error:
             say(f"rank {self._rank} is not recorded, since {folder} cannot be written: {error}")
             return
         rows.line("header", self._header())
         self._count_objects()
-        Proxies(mpi, rows).install()
+        Proxies(mpi, rows, self._aborts).install()
         self._rows = rows
-        call = rows.begin("Init", WORLD)
+        call = rows.begin(NUMBER["Init"], WORLD)
         if call is not None:
             rows.enter(call)
             rows.leave(call)
@@ -123,11 +132,6 @@ class ProxyRecorder:
         used = self._mpi.pickle
         used.__init__(dumps, loads, used.PROTOCOL)
 
-    def _moved(self) -> tuple[int, int]:
-        out, into = self._bytes
-        self._bytes[:] = 0, 0
-        return out, into
-
     def _full(self, error: OSError) -> None:
         say(f"rank {self._rank} is not recorded any further: {error.strerror}; the program goes on")
 
@@ -142,12 +146,23 @@ class ProxyRecorder:
                 say("nothing was recorded, since the program did not call MPI")
             return
         rows.line("sources", hashes(rows.stacks.files))
-        end = {"exit": time.monotonic_ns(), "finalize": None, "initialized": True, "error": ""}
-        more = {"status": self.status, "other_threads": rows.other_threads, "spawned": 0}
-        rows.line("end", end | more)
-        rows.close()
+        self._close(rows, self.status, "")
         if self._rank == 0:
             self._join(all_are_complete=self._await_others())
+
+    def _aborts(self, code: int) -> None:
+        """Write what is known before MPI_Abort ends the process."""
+        rows, self._rows = self._rows, None
+        if rows is None:
+            return
+        self._close(rows, code, f"MPI_Abort({code}) by rank {self._rank}")
+        say(f"until MPI_Abort, {self._job.how_to_join()}")
+
+    def _close(self, rows: PythonRows, status: int | None, error: str) -> None:
+        end = {"exit": time.monotonic_ns(), "finalize": None, "initialized": True, "error": error}
+        more = {"status": status, "other_threads": rows.other_threads, "spawned": 0}
+        rows.line("end", end | more)
+        rows.close()
 
     def _await_others(self) -> bool:
         """Wait shortly until the files of all ranks are complete; return whether they are."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
-import time
+import struct
 from collections.abc import Callable
 from pathlib import Path
+from threading import get_ident
+from time import monotonic_ns, thread_time_ns
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from bsplib.record.events import (
     EVENTS,
     NOBODY,
     NOT_READ,
-    NUMBER,
     PART,
     PARTS,
     RAISED,
@@ -31,30 +31,21 @@ from bsplib.record.events import (
 _ROWS_OF_A_CHUNK = 1000
 _WRITE_AFTER_NS = 300_000_000
 _POLL_GAP_NS = 20_000
+_pack = struct.Struct("<HHiiiiqqqqqqqqq").pack_into
+"""Writes a row of EVENT."""
+_ROW_BYTES = EVENT.itemsize
 
 
 class Call:
     """A call that has begun."""
 
-    __slots__ = (
-        *("number", "comm", "stack", "partner", "tag", "object", "flags", "bytes_out", "bytes_in"),
-        *("enter", "leave", "cpu", "cpu_leave", "ready", "ready_leave"),
-    )
+    # Most calls set few of these.
+    partner, tag, object, flags, bytes_out, bytes_in = NOBODY, ANY_TAG, 0, 0, 0, 0
+    enter = leave = 0
+    cpu = cpu_leave = ready = ready_leave = NOT_READ
 
     def __init__(self, number: int, comm: int, stack: int) -> None:
         self.number, self.comm, self.stack = number, comm, stack
-        self.partner, self.tag, self.object, self.flags = NOBODY, ANY_TAG, 0, 0
-        self.bytes_out = self.bytes_in = 0
-        self.enter = self.leave = 0
-        self.cpu = self.cpu_leave = self.ready = self.ready_leave = NOT_READ
-
-    def row(self) -> tuple[int, ...]:
-        """Return the values of a row of EVENT."""
-        return (
-            *(self.number, self.flags, self.comm, self.stack, self.partner, self.tag, self.object),
-            *(self.bytes_out, self.bytes_in, self.enter, self.leave, self.cpu, self.cpu_leave),
-            *(self.ready, self.ready_leave),
-        )
 
 
 class PythonRows:
@@ -62,19 +53,21 @@ class PythonRows:
 
     Args:
         path: the file of the rank.
-        moved: returns how many bytes of objects were sent and received since it was asked.
+        moved: how many bytes of objects were sent and received; set to zero before each call.
         failed: is called once if nothing more can be written.
     """
 
     def __init__(
         self,
         path: Path,
-        moved: Callable[[], tuple[int, int]],
+        moved: list[int],
         failed: Callable[[OSError], None],
     ) -> None:
         self._writer: RankWriter | None = RankWriter(path)
         self._moved, self._failed = moved, failed
-        self._events: list[tuple[int, ...]] = []
+        self._events = bytearray(_ROWS_OF_A_CHUNK * EVENT.itemsize)
+        self._count = 0
+        """Rows in it."""
         self._parts: list[tuple[int, ...]] = []
         self._dones: list[tuple[int, ...]] = []
         self._written = 0
@@ -82,10 +75,11 @@ class PythonRows:
         self._last_number = 0
         self._last_reading = self._last_write = 0
         self._last_poll: Call | None = None
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         self._busy = False
         self.other_threads = 0
         self.stacks = frames.Stacks(lambda number, found: self.line("stack", [number, found]))
+        self._stack_number = self.stacks.number
         try:
             self._schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         except OSError:
@@ -93,37 +87,43 @@ class PythonRows:
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def begin(self, name: str, comm: int) -> Call | None:
-        """Begin a call; None if it is not recorded."""
-        if threading.get_ident() != self._thread:
+    def begin(self, number: int, comm: int) -> Call | None:
+        """Begin a call of this number in CALLS; None if it is not recorded.
+
+        The function that calls this is no part of the stack.
+        """
+        if get_ident() != self._thread:
             self.other_threads += 1
             return None
         if self._busy or self._writer is None:
             return None
         self._busy = True
-        self._moved()
-        return Call(NUMBER[name], comm, self.stacks.number())
+        moved = self._moved
+        moved[0] = moved[1] = 0
+        return Call(number, comm, self._stack_number(2))
 
     def enter(self, call: Call) -> None:
         """Note when MPI is called."""
-        call.enter = time.monotonic_ns()
-        if call.enter - self._last_reading > READ_AFTER_NS:
-            call.cpu, call.ready = time.thread_time_ns(), self._ready()
-            call.enter = self._last_reading = time.monotonic_ns()
+        call.enter = enter = monotonic_ns()
+        if enter - self._last_reading > READ_AFTER_NS:
+            call.cpu, call.ready = thread_time_ns(), self._ready()
+            call.enter = self._last_reading = monotonic_ns()
 
     def leave(self, call: Call) -> None:
         """Note when MPI has returned."""
-        call.leave = time.monotonic_ns()
-        if call.leave - call.enter > READ_AFTER_NS:
-            call.cpu_leave, call.ready_leave = time.thread_time_ns(), self._ready()
-            self._last_reading = call.leave
-        out, into = self._moved()
-        call.bytes_out += out
-        call.bytes_in = into or call.bytes_in
+        call.leave = leave = monotonic_ns()
+        if leave - call.enter > READ_AFTER_NS:
+            call.cpu_leave, call.ready_leave = thread_time_ns(), self._ready()
+            self._last_reading = leave
+        out, into = self._moved
+        if out:
+            call.bytes_out += out
+        if into:
+            call.bytes_in = into
 
     def failed(self, call: Call) -> None:
         """End a call that has raised an error."""
-        call.enter = call.enter or time.monotonic_ns()
+        call.enter = call.enter or monotonic_ns()
         self.leave(call)
         call.flags |= RAISED
         self.finish(call)
@@ -131,27 +131,50 @@ class PythonRows:
     def finish(self, call: Call, *, polled: bool = False) -> None:
         """Add the row of a call. polled: it found nothing; several in a row are one."""
         self._busy = False
-        before = self._last_poll
-        self._last_poll = call if polled else None
-        if polled and before is not None and _continues(before, call):
-            before.leave = call.leave
-            self._last_poll = before
-            self._events[-1] = before.row()
-            return
-        self._events.append(call.row())
-        due = call.leave - self._last_write > _WRITE_AFTER_NS
-        if due or len(self._events) >= _ROWS_OF_A_CHUNK:
+        if polled or self._last_poll is not None:
+            before, self._last_poll = self._last_poll, call if polled else None
+            if polled and before is not None and _continues(before, call):
+                before.leave = call.leave
+                self._last_poll = before
+                self._put(before, self._count - 1)
+                return
+        self._put(call, self._count)
+        self._count += 1
+        if self._count == _ROWS_OF_A_CHUNK or call.leave - self._last_write > _WRITE_AFTER_NS:
             self.write()
             self._last_write = call.leave
+
+    def _put(self, call: Call, row: int) -> None:
+        """Write the row of a call into memory."""
+        # Without tuples of these, which would take as long as the rest.
+        _pack(
+            self._events,
+            row * _ROW_BYTES,
+            call.number,
+            call.flags,
+            call.comm,
+            call.stack,
+            call.partner,
+            call.tag,
+            call.object,
+            call.bytes_out,
+            call.bytes_in,
+            call.enter,
+            call.leave,
+            call.cpu,
+            call.cpu_leave,
+            call.ready,
+            call.ready_leave,
+        )
 
     def add_part(self, partner: int, out: int, into: int) -> None:
         """Add the bytes of a partner of the call that is not finished yet."""
         if out or into:
-            self._parts.append((self._written + len(self._events), partner, out, into))
+            self._parts.append((self._written + self._count, partner, out, into))
 
     def add_done(self, request: int, source: int, tag: int, size: int) -> None:
         """Add a request that the call which is not finished yet has completed."""
-        self._dones.append((self._written + len(self._events), request, source, tag, size))
+        self._dones.append((self._written + self._count, request, source, tag, size))
 
     def new_number(self) -> int:
         """Return a number for a request."""
@@ -196,13 +219,14 @@ class PythonRows:
 
     def write(self) -> None:
         """Write all rows."""
-        events, parts, dones = self._events, self._parts, self._dones
-        self._written += len(events)
-        self._events, self._parts, self._dones = [], [], []
+        events = np.frombuffer(self._events, EVENT, self._count).copy()
+        parts, dones = self._parts, self._dones
+        self._written += self._count
+        self._count, self._parts, self._dones = 0, [], []
         self._last_poll = None
 
         def all_rows(writer: RankWriter) -> None:
-            writer.rows(EVENTS, np.array(events, EVENT))
+            writer.rows(EVENTS, events)
             writer.rows(PARTS, np.array(parts, PART))
             writer.rows(DONES, np.array(dones, DONE))
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bsplib.record.events import ENDED, RUNNING, STOPPED, rank_files, read_rank
+from bsplib.record.events import CALLS, ENDED, RUNNING, STOPPED, rank_files, read_rank
+from bsplib.record.join import join
 from tests.mpi_installations import MPICH
 
 from .conftest import DEADLINE_S, RECORDED, record, run, start
@@ -50,16 +51,25 @@ def test_the_traceback_of_an_error_has_the_program_s_lines_only(mpi, tmp_path):
     assert recorded.ranks[0].end["status"] == 1
 
 
+@pytest.fixture(params=["shim", "proxies"])
+def recorder(request, tmp_path):
+    """Variables with which one recorder or the other is used."""
+    if request.param == "shim":
+        return {}
+    return {"CC": "nosuch", "PATH": "/nosuch", "XDG_CACHE_HOME": str(tmp_path)}
+
+
 @pytest.mark.slow
-def test_abort_ends_all_ranks_and_what_was_recorded_stays(mpi, tmp_path):
+def test_abort_ends_all_ranks_and_what_was_recorded_stays(mpi, tmp_path, recorder):
     text = BEGIN + "comm.Barrier()\nif comm.rank == 1: comm.Abort(7)\ncomm.Barrier()\n"
-    bare, recorded = both(mpi, tmp_path, text)
+    bare, recorded = both(mpi, tmp_path, text, **recorder)
     assert bare.status == recorded.status != 0
-    assert "holds what was recorded until MPI_Abort" in recorded.errors
+    assert "until MPI_Abort" in recorded.errors
     first, second = recorded.ranks
     assert second.end["error"] == "MPI_Abort(7) by rank 1"
+    assert second.end["status"] == 7
+    assert [CALLS[number] for number in second.events["call"][:2]] == ["Init", "Barrier"]
     assert first.end is None
-    assert len(first.events) >= 2
 
 
 @pytest.mark.lengthy
@@ -75,6 +85,16 @@ def test_a_rank_that_is_killed_leaves_all_its_calls(mpi, tmp_path):
     assert killed.state == RUNNING
     assert killed.end is None
     assert len(killed.events) == 51
+
+
+@pytest.mark.lengthy
+def test_a_process_that_mpi_itself_ends_in_finalize_is_recorded(mpi, tmp_path):
+    """MPICH ends a process in MPI_Finalize if a message that it sent was not received."""
+    text = BEGIN + "if comm.rank == 0: comm.send(None, 1)\nprint('done')\n"
+    bare, recorded = both(mpi, tmp_path, text)
+    assert (bare.status, sorted(bare.output)) == (recorded.status, sorted(recorded.output))
+    assert [rank.state for rank in recorded.ranks] == [ENDED] * 2
+    assert recorded.ranks[0].end["finalize"] is not None
 
 
 @pytest.mark.slow
@@ -96,6 +116,34 @@ def test_ctrl_c_ends_the_program(tmp_path):
     assert errors.count("KeyboardInterrupt") == 1
     (path,) = rank_files(tmp_path / "out.bsp.ranks")
     assert read_rank(path).end["status"] == 130
+
+
+@pytest.mark.slow
+def test_ctrl_c_on_the_launcher_ends_all_ranks_as_without_the_recorder(mpi, tmp_path):
+    """By the signal that a terminal sends to the launcher and all that belong to it."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        BEGIN + "comm.Barrier()\nif comm.rank == 0: print('ready', flush=True)\n"
+        "import time\ntime.sleep(60)\n"  # in MPI, the others would wait for who was interrupted
+    )
+    statuses = []
+    for words in ((), ("-c", RECORDED, str(tmp_path / "out.bsp"))):
+        process = start(mpi, 2, *words, str(program))
+        try:
+            assert process.stdout.readline() == "ready\n"
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait(DEADLINE_S)
+        finally:
+            process.kill()
+            process.communicate()
+        statuses.append(process.returncode)
+    assert statuses[0] == statuses[1] != 0
+    ranks = read_ranks(tmp_path)
+    assert len(ranks) == 2
+    for rank in ranks:
+        assert len(rank.events) >= 2
+        assert (rank.events["leave"] >= rank.events["enter"]).all()
+    assert join(tmp_path / "out.bsp.ranks").runs[0].nprocs == 2
 
 
 @pytest.mark.slow

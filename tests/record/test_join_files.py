@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import random
 import subprocess
 import sys
@@ -137,6 +139,71 @@ def test_a_damaged_file_gives_a_trace_or_a_trace_error(tmp_path_factory, seed):
         write_trace(folder / "out.bsp", trace)
     except TraceError:
         pass
+
+
+def replaced_lines(path, replace):
+    """Replace the lines of a file of a rank: what they say, or their text."""
+    data = path.read_bytes()
+    changed = bytearray(data[: ev.HEAD_BYTES])
+    for kind, content in ev._chunks(data):
+        new = content
+        if kind == ev.LINES:
+            texts = [replace(json.loads(text)) for text in content.splitlines()]
+            new = b"".join(
+                (text if isinstance(text, bytes) else json.dumps(text).encode()) + b"\n"
+                for text in texts
+            )
+        changed += ev.CHUNK_HEAD.pack(ev.CHUNK_MARK, kind, len(new), len(new)) + new
+    path.write_bytes(changed)
+
+
+_HOSTILE = (
+    *(None, -1, 0, 2**31, 2**40, 2**70, 1e308, float("inf"), float("nan"), True),
+    *("x", "", "\ud800", [], {}, [1], [[1]], [-5], [2**40]),
+)
+
+
+def _spoiled(chance, value):
+    """Return a value with one part of it replaced by what it should not be."""
+    if isinstance(value, list) and value and chance.random() < 0.8:
+        at = chance.randrange(len(value))
+        return [*value[:at], _spoiled(chance, value[at]), *value[at + 1 :]]
+    if isinstance(value, dict) and value and chance.random() < 0.9:
+        key = chance.choice(sorted(value))
+        rest = {name: each for name, each in value.items() if name != key}
+        return rest if chance.random() < 0.2 else {**rest, key: _spoiled(chance, value[key])}
+    return chance.choice(_HOSTILE)
+
+
+@pytest.mark.lengthy
+@given(st.integers(0, 2**32))
+@examples(40)
+def test_hostile_lines_give_a_trace_or_a_trace_error(tmp_path_factory, seed):
+    chance = random.Random(seed)
+    folder = written(tmp_path_factory.mktemp("hostile") / "out.ranks", any_calls(seed))
+    path = chance.choice(sorted(folder.iterdir()))
+    replaced_lines(path, lambda each: _spoiled(chance, each) if chance.random() < 0.3 else each)
+    with contextlib.suppress(TraceError):
+        join(folder)
+
+
+@pytest.mark.parametrize("number", [10**9, -1, 2.0, "0", None])
+def test_an_impossible_number_of_a_call_stack_is_refused(tmp_path, number):
+    folder = written(tmp_path / "out.ranks", barriers(2))
+    replaced_lines(
+        folder / ev.file_name(1),
+        lambda each: ["stack", [number, each[1][1]]] if each[0] == "stack" else each,
+    )
+    with pytest.raises(TraceError, match=r"is damaged: line .* has the number .* of a call stack"):
+        join(folder)
+
+
+def test_a_line_that_is_nested_too_deep_is_left_out(tmp_path):
+    folder = written(tmp_path / "out.ranks", barriers(2))
+    replaced_lines(
+        folder / ev.file_name(1), lambda each: b"[" * 100_000 if each[0] == "end" else each
+    )
+    assert not join(folder).runs[0].complete
 
 
 # -- partial records ------------------------------------------------------------------------------

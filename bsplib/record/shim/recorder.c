@@ -9,6 +9,7 @@ static struct {
     long process;
     int status, has_status, patience_ms;
     int64_t exit_begun;
+    int was_aborted;
 } setup;
 
 static int one_host, finalized, world_size, was_initialized;
@@ -154,6 +155,7 @@ static void aborted(int code)
     char text[PATH_MAX + 200];
     setup.status = code;
     setup.has_status = 1;
+    setup.was_aborted = 1;
     snprintf(text, sizeof text, "MPI_Abort(%d) by rank %d", code, my_rank);
     write_end(text);
     snprintf(text, sizeof text, "%s holds what was recorded until MPI_Abort; make a trace of it "
@@ -213,10 +215,11 @@ static void join_files(int all_are_complete)
     say(text);
 }
 
-/* Called by Python at its very end, after mpi4py has called MPI_Finalize. */
+/* Called by Python at its very end, after mpi4py has called MPI_Finalize; and by the C library, since
+ * MPI_Finalize can end the process: MPICH does so where a message has not been received. */
 static void close_recording(void)
 {
-    if (!setup.folder || getpid() != setup.process || file < 0)
+    if (!setup.folder || getpid() != setup.process || file < 0 || setup.was_aborted)
         return;
     int ended_early = !recording;
     if (!ended_early)
@@ -250,6 +253,7 @@ void bsp_record_setup(const char *folder, const char *header, char **join,
     setup.patience_ms = patience_ms;
     begin_ns = begin;
     one_host = on_one_host;
+    atexit(close_recording);
 }
 
 void bsp_record_python(void *(*thread_state)(void), int (*name_stack)(void),
