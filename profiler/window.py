@@ -233,14 +233,19 @@ class _WindowReader:
         self._traffic_read: dict[int, Columns] = {}
 
     def _spans(self, run: Run) -> tuple[Ints, Ints]:
-        """Return the first and the last root superstep of each chunk of records."""
-        if run.is_fixed and "spans" in run.derived:
-            known: tuple[Ints, Ints] = run.derived["spans"]
-            return known
+        """Return the first and the last root superstep of each chunk of records.
+
+        They are kept with the bounds of their chunks, since a table of a file has other chunks
+        than the array that it becomes when it is read whole.
+        """
+        bounds = tuple(self._records.bounds)
+        kept: tuple[tuple[int, ...], tuple[Ints, Ints]] = run.derived.get("spans", ((), None))
+        if run.is_fixed and kept[0] == bounds:
+            return kept[1]
         names = ("superstep",) if len(run.groups) == 1 else ("group", "superstep")
         found = _ranges(self._records, lambda rows: _root_steps(rows, self.opened), names)
         if run.is_fixed:
-            run.derived["spans"] = found
+            run.derived["spans"] = bounds, found
         return found
 
     def is_whole(self, first: int, last: int) -> bool:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.report.columns import columns
-from bsplib.profiler.report.labels import labels
+from bsplib.profiler.report.columns import columns, labels
 from bsplib.profiler.report.lines import Name, print_table
 from bsplib.profiler.report.rows import NodeRow, RowChoice, ordered
 

@@ -152,6 +152,27 @@ def test_records_of_a_trace_are_read_when_they_are_asked_for(tmp_path, script):
     assert isinstance(run.__dict__["records"], np.ndarray)
 
 
+def positions(run):
+    """The positions of the records in all windows."""
+    return sorted(np.concatenate([each.position for each in window.windows(run)]).tolist())
+
+
+def test_windows_are_the_same_after_a_run_was_read_whole(tmp_path):
+    path = tmp_path / "run.bsp"
+
+    def main(bsp):
+        for _ in range(3):
+            bsp.sync()
+
+    bsplib.run(main, nprocs=3, profile=path)
+    (run,) = read_trace(path).runs
+    chunks = len(run.table("records").bounds)
+    before = positions(run)
+    assert len(run.records) == len(before)
+    assert len(run.table("records").bounds) < chunks
+    assert positions(run) == before
+
+
 def test_a_trace_that_was_changed_while_it_is_shown_is_refused(tmp_path, script):
     program = script(3)
     program.step("main", w=10)

@@ -19,7 +19,7 @@ import numpy as np
 
 from bsplib.profiler.models.band import Reach, reach_of, try_law
 from bsplib.profiler.models.growth import Growth
-from bsplib.profiler.models.nested import regions
+from bsplib.profiler.models.nested_regions import regions
 from bsplib.profiler.models.nodes.forms import Form
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.models.select import LEAST, Choice, Rival, Search, fold_errors, parts_of
