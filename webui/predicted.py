@@ -18,8 +18,8 @@ from bsplib.profiler.models.nodes.laws import EXACT, Law, Where
 from bsplib.profiler.models.nodes.memory import HUGE, LARGER_ARRAYS, exchanged_in_runs
 from bsplib.profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
 from bsplib.profiler.models.nodes.settle import words
-from bsplib.profiler.models.nodes.terms import in_stages
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.terms import in_stages
 from bsplib.profiler.prices import recorded_machine, slowdowns_here
 from bsplib.profiler.rates import NO_SOURCE, Rates, rates_on
 from bsplib.webui.layout import DrawnLink, box_width, layouts

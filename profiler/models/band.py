@@ -38,7 +38,8 @@ import numpy as np
 
 from bsplib.experiments.formula import FormulaError
 from bsplib.extras import optional_module
-from bsplib.profiler.models.nested_regions import distance, efolds, regions
+from bsplib.profiler.models.nested_regions import distance, efolds, origins, regions
+from bsplib.profiler.models.select import fitted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -62,6 +63,24 @@ _UNIT_TRIALS = 3
 _MOST_REGIONS = 8
 _FAR_OFF = 1e-6
 _LEAST_UNIT = 1e-9
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a law's predictions may be off: a part of the value that grows with the distance."""
+
+    least: float = 0.0
+    noise: float = 0.0
+    growth: float = 0.0
+    factor: float = 0.0
+    calibrated: bool = True
+    """Whether trials inside the runs gave growth and factor; else they are usual ones, or 0."""
+
+    def at(self, distance: float) -> float:
+        """Return how far the logarithm may be off at a distance from the runs."""
+        if not math.isfinite(distance):
+            return self.least
+        return max(self.least, self.factor * math.hypot(self.noise, self.growth * distance))
 
 
 class Attempt(NamedTuple):
@@ -279,3 +298,113 @@ def _growth(trials: Sequence[_Trial]) -> float:
 
 def _student(freedom: int, confidence: float) -> float:
     return float(special.stdtrit(max(freedom, 1), (1 + confidence) / 2))
+
+
+# -- laws of cost centres: the terms are kept, and the errors of all laws are counted together -----
+
+
+_LEAST_TRIALS = 3
+"""Number of trials in runs of three sizes on four numbers of processes."""
+_LEAST_POOLED = 30
+"""Least number of trials of all laws of a program that are counted together."""
+
+
+_NOISE_INSIDE = 1.645
+"""Standard deviations that hold 90% of normally distributed noise."""
+_MEDIAN_SQUARE = 0.455
+"""Median of the square of a normally distributed value with mean 0 and variance 1."""
+
+
+class Trials(NamedTuple):
+    """Predictions of a law from smaller runs, each prefix of the values of a variable for the next.
+
+    The terms are those of the law; their coefficients are fitted anew.
+    """
+
+    noise: float
+    """Relative standard deviation of the observations."""
+    errors: Vector
+    """Absolute errors, as logarithms."""
+    distances: Vector
+    """Of each point from the runs that predict it, in their widths."""
+
+    def units(self, growth: float) -> Vector:
+        """Return the errors in units of what noise and the distance explain."""
+        return self.errors / np.maximum(np.hypot(self.noise, growth * self.distances), _LEAST_UNIT)
+
+
+def try_law(
+    values: Values, rows: NDArray[np.float64], deviations: Vector, wanted: Vector | None = None
+) -> Trials:
+    """Try the predictions of a law from smaller runs.
+
+    Args:
+        values: the variables, one element for each point.
+        rows: the terms, a row for each point, divided by what was observed there.
+        deviations: relative standard deviation of the observations at each point.
+        wanted: what the terms have to give; default: 1.
+    """
+    wanted = np.ones(len(rows)) if wanted is None else wanted
+    everything = np.ones(len(rows), bool)
+    misfit = _errors(rows, wanted, everything, everything)
+    noise = math.hypot(math.sqrt((misfit**2).mean()), math.sqrt((deviations**2).mean()))
+    errors, distances = [np.empty(0)], [np.empty(0)]
+    for inside, following in origins(values, rows.shape[1] + 1):
+        errors.append(np.abs(_errors(rows, wanted, inside, following)))
+        lesser, greater = (
+            {name: column[side] for name, column in values.items()} for side in (inside, following)
+        )
+        distances.append(distance(lesser, greater))
+    away = np.concatenate(distances)
+    known = np.isfinite(away)
+    return Trials(noise, np.concatenate(errors)[known], away[known])
+
+
+def _errors(
+    rows: NDArray[np.float64],
+    wanted: Vector,
+    inside: NDArray[np.bool_],
+    outside: NDArray[np.bool_],
+) -> Vector:
+    """Return log(predicted / observed) outside, by coefficients that are fitted inside."""
+    found = fitted(rows[inside], wanted[inside])
+    return np.asarray(np.log(np.maximum(rows[outside] @ found + (1 - wanted[outside]), _FAR_OFF)))
+
+
+def reach_of(trials: Trials) -> Reach:
+    """Return the reach that covers 90% of the errors of the trials of one law."""
+    if len(trials.errors) < _LEAST_TRIALS:
+        return Reach(_NOISE_INSIDE * trials.noise, trials.noise, calibrated=False)
+    return _reach([trials], trials.noise)
+
+
+def pooled(found: Sequence[Trials]) -> list[Reach]:
+    """Return the reaches of laws of one program, from the trials of all of them.
+
+    A law has few trials, so the greatest of them says little of how far it may be off. Laws of one
+    program are wrong in similar ways: so how errors grow with the distance, and how many units of
+    them a band needs, are counted over all laws; only the noise is that of each.
+    """
+    if sum(len(trials.errors) for trials in found) < _LEAST_POOLED:
+        return [reach_of(trials) for trials in found]
+    return [_reach(found, trials.noise) for trials in found]
+
+
+def _reach(found: Sequence[Trials], noise: float) -> Reach:
+    errors, distances = (np.concatenate([trials[place] for trials in found]) for place in (1, 2))
+    noises = np.concatenate([np.full(len(trials.errors), trials.noise) for trials in found])
+    growth = _usual_growth(errors, noises, distances)
+    units = np.concatenate([trials.units(growth) for trials in found])
+    level = min(math.ceil(CONFIDENCE * (len(units) + 1)) / len(units), 1.0)
+    return Reach(
+        _NOISE_INSIDE * noise, noise, growth, float(np.quantile(units, level, method="higher"))
+    )
+
+
+def _usual_growth(errors: Vector, noises: Vector, distances: Vector) -> float:
+    """Return the growth with the distance that explains what errors usually exceed noise by.
+
+    It is that of medians: one law that is wrong should not widen the bands of all.
+    """
+    more = float(np.median(errors**2)) / _MEDIAN_SQUARE - float(np.median(noises**2))
+    return math.sqrt(max(more, 0.0) / max(float(np.median(distances**2)), 1e-12))

@@ -47,6 +47,22 @@ def regions(values: Mapping[str, Vector], least: int) -> list[Mask]:
     return sorted(found.values(), key=lambda inside: -int(inside.sum()))
 
 
+def origins(values: Mapping[str, Vector], least: int) -> list[tuple[Mask, Mask]]:
+    """Return each prefix of the values of a variable, with the measurements of its next value.
+
+    Args:
+        values: values of the variables, one element for each measurement.
+        least: least number of measurements in a prefix.
+    """
+    found = []
+    for column in values.values():
+        for last, following in itertools.pairwise(np.unique(column).tolist()):
+            inside = column <= last
+            if inside.sum() >= least:
+                found.append((inside, column == following))
+    return found
+
+
 def _cuts(column: Vector) -> list[float]:
     """Return the greatest value, and lesser ones at which a region may end."""
     distinct = np.unique(column)

@@ -1,6 +1,8 @@
 """Terms chosen by the program: those by which the larger measurements are predicted best.
 
-The library (:mod:`bsplib.profiler.models.terms`) has some dozens of terms. A formula is built up
+The choice is the same for times that a user measured, for the computation of a program's cost
+centres, and for what depends on its data. Each has some dozens of terms
+(:mod:`bsplib.profiler.models.terms`). A formula is built up
 term by term; the most promising formulas of each length are kept. A formula is judged by
 folds that leave out the largest: it is fitted inside a region
 (:mod:`bsplib.profiler.models.nested_regions`) and predicts the measurements outside. Its error is
@@ -83,21 +85,34 @@ _FAR_OFF = 1e-6
 class Rival:
     """A formula that was considered."""
 
-    formula: str
+    terms: tuple[str, ...]
+    """The light ones first."""
+    coefficients: tuple[float, ...]
+    """Of each term; none is negative."""
     score: float
     """The error of its predictions, times the penalty for its terms."""
     weight: float
     """How complicated and how unusual its terms are."""
+
+    @property
+    def formula(self) -> str:
+        """The formula in the syntax of :mod:`bsplib.experiments.formula`."""
+        return " + ".join(
+            f"f[{place}]" if text == "1" else f"f[{place}]*{text}"
+            for place, text in enumerate(self.terms)
+        )
+
+    @property
+    def error(self) -> float:
+        """The error of its predictions, as a logarithm."""
+        return self.score / math.exp(PENALTY * self.weight)
 
 
 @dataclass(frozen=True)
 class Choice:
     """The terms that were chosen."""
 
-    formula: str
-    """In the syntax of :mod:`bsplib.experiments.formula`."""
-    score: float
-    """As in :class:`Rival`."""
+    taken: Rival
     rivals: tuple[Rival, ...]
     """Other formulas that are nearly as good as the best, the better first."""
     considered: int
@@ -105,9 +120,19 @@ class Choice:
     folds: int
     """Number of folds; 0 if there were too few values to leave out any."""
 
+    @property
+    def formula(self) -> str:
+        """The formula that was taken."""
+        return self.taken.formula
+
+    def equals(self, factor: float, most: int) -> list[Rival]:
+        """Return the rivals whose score is at most that of the best times a factor."""
+        least = min(each.score for each in (self.taken, *self.rivals))
+        return [each for each in self.rivals if each.score <= factor * least][:most]
+
 
 def choose(values: Mapping[str, Vector], times: Vector, processes: str | None = None) -> Choice:
-    """Choose the terms of a formula.
+    """Choose the terms of a formula for times.
 
     Args:
         values: values of the variables, one element for each measurement.
@@ -125,8 +150,18 @@ def choose(values: Mapping[str, Vector], times: Vector, processes: str | None = 
             f"choose terms; measure at least {LEAST}, or give a formula"
         )
     processes = processes or processes_of(list(values))
+    sizes = [name for name in values if name != processes and np.ptp(values[name]) > 0]
+    growths = [Growth(values, times, name) for name in sizes]
     terms = library(values, processes, levels=True)
-    return _Search(terms, values, times, processes).choice()
+    grow = terms_borne(relative(terms, values, times), 2) > 1
+    usable = [
+        term
+        for term in (terms if grow else terms[:1])
+        if all(growth.allows(term.column(values)) for growth in growths)
+    ]
+    least = 2 if len(times) > LEAST else 1
+    most = max(min(_MOST_TERMS, len(times) // _MEASUREMENTS_FOR_EACH_TERM), least)
+    return Search(usable, values, times, most if grow else 1).choice()
 
 
 def parts_of(folds: Sequence[NDArray[np.bool_]]) -> Vector:
@@ -135,37 +170,50 @@ def parts_of(folds: Sequence[NDArray[np.bool_]]) -> Vector:
     return np.asarray(parts / parts.sum())
 
 
-class _Search:
-    """The search for a formula. Rows are divided by the times: so the value to fit is 1."""
+def relative(
+    terms: Sequence[Term], values: Mapping[str, Vector], measured: Vector, *, rounded: bool = False
+) -> Matrix:
+    """Return the terms divided by the measurements: a row for each of these."""
+    columns = [
+        np.broadcast_to(term.column(values, rounded=rounded), measured.shape) for term in terms
+    ]
+    return np.asarray(np.stack(columns, axis=1) / measured[:, None])
+
+
+class Search:
+    """The search for a formula. Rows are divided by what was measured: so the value to fit is 1."""
 
     def __init__(
         self,
         terms: Sequence[Term],
         values: Mapping[str, Vector],
-        times: Vector,
-        processes: str | None,
+        measured: Vector,
+        most: int,
+        *,
+        rounded: bool = False,
     ) -> None:
-        columns = [np.broadcast_to(term.column(values), times.shape) for term in terms]
-        rows = np.stack(columns, axis=1) / times[:, None]
+        """Prepare the columns of the terms.
+
+        Args:
+            terms: the terms.
+            values: the variables, one element for each measurement.
+            measured: greater than 0.
+            most: greatest number of terms of a formula.
+            rounded: whether log2(p) is rounded up.
+        """
+        rows = relative(terms, values, measured, rounded=rounded)
         lengths = np.linalg.norm(rows, axis=0)
-        sizes = [name for name in values if name != processes and np.ptp(values[name]) > 0]
-        growths = [Growth(values, times, name) for name in sizes]
-        usable = [
-            number
-            for number in np.flatnonzero(np.isfinite(lengths) & (lengths > 0)).tolist()
-            if all(growth.allows(columns[number]) for growth in growths)
-        ]
+        usable = np.flatnonzero(np.isfinite(lengths) & (lengths > 0))
         self._values = values
-        self._terms = [terms[number] for number in usable]
+        self._terms = [terms[number] for number in usable.tolist()]
         self._lengths = lengths[usable]
         self._rows = rows[:, usable] / self._lengths
+        self._rounded = rounded
         self._weights = np.array([term.weight for term in self._terms])
-        least = 2 if len(times) > LEAST else 1
-        self._most = max(min(_MOST_TERMS, len(times) // _MEASUREMENTS_FOR_EACH_TERM), least)
-        every = np.flatnonzero(np.isfinite(lengths) & (lengths > 0))
-        self._grows = terms_borne(rows[:, every] / lengths[every], 2) > 1
+        self._most = most
         self._folds = regions(values, LEAST)
         self._parts = parts_of(self._folds)
+        self._seen: set[tuple[int, ...]] = set()
 
     def choice(self) -> Choice:
         """Search, and return the choice."""
@@ -176,13 +224,8 @@ class _Search:
         taken = ordered[self._in_the_middle(ordered, counts)]
         as_good = [each for each, count in zip(ordered, counts, strict=True) if count >= _AS_GOOD]
         return Choice(
-            self._formula(taken),
-            found[taken],
-            tuple(
-                Rival(self._formula(each), found[each], self._weight(each))
-                for each in as_good
-                if each != taken
-            ),
+            self._formula(taken, found[taken]),
+            tuple(self._formula(each, found[each]) for each in as_good if each != taken),
             len(self._seen),
             len(self._folds),
         )
@@ -197,16 +240,18 @@ class _Search:
         points = _points_beyond(self._values)
         shape = next(iter(points.values()), np.empty(0)).shape
         columns = np.stack(
-            [np.broadcast_to(term.column(points), shape) for term in self._terms], axis=1
+            [
+                np.broadcast_to(term.column(points, rounded=self._rounded), shape)
+                for term in self._terms
+            ],
+            axis=1,
         )
         columns = columns[(columns >= 0).all(axis=1)]
         if not len(columns):
             return 0
         predicted = np.empty((len(columns), len(formulas)))
         for number, chosen in enumerate(formulas):
-            places = list(chosen)
-            (found,) = _solve(self._rows, np.array([places]))
-            predicted[:, number] = columns[:, places] @ (found / self._lengths[places])
+            predicted[:, number] = columns[:, list(chosen)] @ self._coefficients(chosen)
         logs = np.log(np.maximum(predicted, np.finfo(float).tiny))
         away = np.sqrt(((logs - _medians(logs, counts)[:, None]) ** 2).mean(axis=0))
         steps = (away / _STEP).round()
@@ -216,9 +261,8 @@ class _Search:
         """Return the most promising formulas of each length, with their scores."""
         found: dict[tuple[int, ...], float] = {}
         front: list[tuple[int, ...]] = [()]
-        self._seen: set[tuple[int, ...]] = set()
-        everything = range(len(self._terms) if self._grows else 1)
-        for _ in range(self._most if self._grows else 1):
+        everything = range(len(self._terms))
+        for _ in range(self._most):
             longer = {
                 tuple(sorted((*chosen, number)))
                 for chosen in front
@@ -259,26 +303,53 @@ class _Search:
 
     def _scores(self, subsets: Subsets) -> Vector:
         """Return the score of each formula; infinite if it does not use all its terms."""
-        errors = []
-        for inside in self._folds:
-            found = _solve(self._rows[inside], subsets)
-            errors.append(_misfit(self._rows[~inside], subsets, found))
-        found = _solve(self._rows, subsets)
-        errors.append(_misfit(self._rows, subsets, found))
-        error = np.stack(errors, axis=1) @ self._parts
-        scores = (error + _EXACT) * np.exp(PENALTY * self._weights[subsets].sum(axis=1))
+        errors, found = fold_errors(self._rows, subsets, self._folds)
+        scores = (errors @ self._parts + _EXACT) * np.exp(
+            PENALTY * self._weights[subsets].sum(axis=1)
+        )
         return np.where((found > _LEAST_PART).all(axis=1), scores, np.inf)
 
-    def _weight(self, chosen: tuple[int, ...]) -> float:
-        return sum(self._terms[number].weight for number in chosen)
+    def _coefficients(self, chosen: Sequence[int]) -> Vector:
+        places = list(chosen)
+        (found,) = _solve(self._rows, np.array([places]))
+        return np.asarray(found / self._lengths[places])
 
-    def _formula(self, chosen: tuple[int, ...]) -> str:
+    def _formula(self, chosen: tuple[int, ...], score: float) -> Rival:
         by_weight = sorted(chosen, key=lambda number: self._terms[number].weight)
-        texts = [self._terms[number].text for number in by_weight]
-        return " + ".join(
-            f"f[{place}]" if text == "1" else f"f[{place}]*{text}"
-            for place, text in enumerate(texts)
+        return Rival(
+            tuple(self._terms[number].text for number in by_weight),
+            tuple(self._coefficients(by_weight).tolist()),
+            score,
+            sum(self._terms[number].weight for number in chosen),
         )
+
+
+def fold_errors(
+    rows: Matrix,
+    subsets: Subsets,
+    folds: Sequence[NDArray[np.bool_]],
+    wanted: Vector | None = None,
+) -> tuple[Matrix, Matrix]:
+    """Return the errors of formulas in predictions from smaller regions.
+
+    Args:
+        rows: the terms, a row for each measurement, divided by it.
+        subsets: the terms of each formula.
+        folds: the regions, each as a mask.
+        wanted: what the terms have to give for each measurement; default: 1.
+
+    Returns:
+        The root mean square of log(predicted / measured) of each formula outside of each fold and,
+        last, of its misfit to everything; and the coefficients for everything.
+    """
+    wanted = np.ones(len(rows)) if wanted is None else wanted
+    errors = []
+    for inside in folds:
+        found = _solve(rows[inside], subsets, wanted[inside])
+        errors.append(_misfit(rows[~inside], subsets, found, wanted[~inside]))
+    found = _solve(rows, subsets, wanted)
+    errors.append(_misfit(rows, subsets, found, wanted))
+    return np.stack(errors, axis=1), found
 
 
 def _points_beyond(values: Mapping[str, Vector]) -> dict[str, Vector]:
@@ -308,13 +379,22 @@ def _medians(rows: Matrix, counts: Vector) -> Vector:
     return np.asarray(rows[each, order[each, middle]])
 
 
-def _solve(rows: Matrix, subsets: Subsets) -> Matrix:
-    """Fit each subset of columns to ones; coefficients that would be negative are 0.
+def fitted(rows: Matrix, wanted: Vector) -> Vector:
+    """Return the coefficients of all columns, none of them negative, for what they have to give."""
+    lengths = np.linalg.norm(rows, axis=0)
+    lengths = np.where(lengths > 0, lengths, 1)
+    (found,) = _solve(rows / lengths, np.arange(rows.shape[1])[None, :], wanted)
+    return np.asarray(found / lengths)
+
+
+def _solve(rows: Matrix, subsets: Subsets, wanted: Vector | None = None) -> Matrix:
+    """Fit each subset of columns to what they have to give; no coefficient is negative.
 
     All subsets are solved at once by their normal equations. Where coefficients are negative,
     the most negative one is fixed at 0, and the rest is solved again.
     """
-    products, sums = rows.T @ rows, rows.sum(axis=0)
+    products = rows.T @ rows
+    sums = rows.sum(axis=0) if wanted is None else rows.T @ wanted
     square = products[subsets[:, :, None], subsets[:, None, :]]
     right = sums[subsets]
     count = subsets.shape[1]
@@ -334,8 +414,8 @@ def _solve(rows: Matrix, subsets: Subsets) -> Matrix:
     return np.asarray(np.maximum(found, 0))
 
 
-def _misfit(rows: Matrix, subsets: Subsets, found: Matrix) -> Vector:
+def _misfit(rows: Matrix, subsets: Subsets, found: Matrix, wanted: Vector) -> Vector:
     """Return the root mean square of log(predicted / measured) of each formula."""
-    predicted = np.einsum("nbk,bk->bn", rows[:, subsets], found)
+    predicted = np.einsum("nbk,bk->bn", rows[:, subsets], found) + (1 - wanted)
     logs = np.log(np.maximum(predicted, _FAR_OFF))
     return np.asarray(np.sqrt((logs**2).mean(axis=1)))

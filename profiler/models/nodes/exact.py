@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler.models.nodes.forms import ZERO, Form
-from bsplib.profiler.models.nodes.terms import NodeTerm, column
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.terms import Term, column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +55,7 @@ class Search:
 
     def __init__(
         self,
-        terms: Sequence[NodeTerm],
+        terms: Sequence[Term],
         values: Mapping[str, Vector],
         columns: Matrix,
         *,
@@ -208,14 +208,14 @@ class Search:
         return np.asarray(rows[sound])
 
 
-def columns_of(terms: Sequence[NodeTerm], values: Mapping[str, Vector], *, rounded: bool) -> Matrix:
+def columns_of(terms: Sequence[Term], values: Mapping[str, Vector], *, rounded: bool) -> Matrix:
     """Return the values of terms at some points, one row for each term."""
     return np.stack([column(term.text, values, rounded=rounded) for term in terms])
 
 
 def _different(
-    terms: Sequence[NodeTerm], rows: Matrix
-) -> tuple[list[NodeTerm], Matrix, list[list[tuple[Fraction, NodeTerm]]]]:
+    terms: Sequence[Term], rows: Matrix
+) -> tuple[list[Term], Matrix, list[list[tuple[Fraction, Term]]]]:
     """Return terms that the points tell apart, with their columns.
 
     Args:
@@ -227,9 +227,9 @@ def _different(
         for a factor, each with the factor by which its coefficient is that of the first.
     """
     places: dict[bytes, int] = {}
-    kept: list[NodeTerm] = []
+    kept: list[Term] = []
     columns: list[Vector] = []
-    alike: list[list[tuple[Fraction, NodeTerm]]] = []
+    alike: list[list[tuple[Fraction, Term]]] = []
     for term, found in zip(terms, rows, strict=True):
         greatest = float(np.abs(found).max())
         if not greatest:

@@ -12,8 +12,8 @@ import numpy as np
 
 from bsplib.experiments.collective_costs import COST_FUNCTIONS
 from bsplib.experiments.formula import FUNCTIONS
-from bsplib.profiler.models.nodes.terms import column
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.terms import column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class Form:
     terms: tuple[str, ...]
     rounded: bool
     """Whether log2(p) is rounded up."""
-    weight: int = 0
+    weight: float = 0
     """How complicated it is."""
 
     def at(self, values: Mapping[str, Vector]) -> Vector:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.experiments.formula import FormulaError
+from bsplib.profiler.models.band import Reach
 from bsplib.profiler.models.nodes.forms import Form
-from bsplib.profiler.models.nodes.terms import column
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.terms import column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,24 +85,6 @@ class Piece:
     """The simplest, and others as simple that the runs do not tell from it."""
     where: tuple[Where, ...] = ()
     """The bounds by which the runs can be divided so; without any it holds everywhere."""
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How far predictions may be off: a part of the value that grows with the distance."""
-
-    least: float = 0.0
-    noise: float = 0.0
-    growth: float = 0.0
-    factor: float = 0.0
-    calibrated: bool = True
-    """Whether trials inside the runs gave growth and factor; else they are usual ones, or 0."""
-
-    def at(self, distance: float) -> float:
-        """Return how far the logarithm may be off at a distance from the runs."""
-        if not math.isfinite(distance):
-            return self.least
-        return max(self.least, self.factor * math.hypot(self.noise, self.growth * distance))
 
 
 @dataclass(frozen=True)

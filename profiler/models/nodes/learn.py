@@ -17,9 +17,9 @@ from bsplib.profiler.models.nodes.observed import Chain, Observation, Quantities
 from bsplib.profiler.models.nodes.regimes import divide, quantities
 from bsplib.profiler.models.nodes.settle import at_a_bound, between_forms, depends, more_values
 from bsplib.profiler.models.nodes.spread import Shares, added_terms, fit_shares, fit_spread
-from bsplib.profiler.models.nodes.terms import are_powers_of_two, node_terms
 from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.nodes.work import fit_work
+from bsplib.profiler.models.nodes.work import fit_works
+from bsplib.profiler.models.terms import are_powers_of_two, counted_terms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class Learner:
         self._varied = points.varied
         self._sizes = [name for name in self._varied if name != PROCESSES]
         self._with_processes = PROCESSES in self._varied
-        self._terms = node_terms(self._sizes, with_processes=self._with_processes)
+        self._terms = counted_terms(self._sizes, with_processes=self._with_processes)
         self.powers_of_two = are_powers_of_two(points.values[PROCESSES])
         self._inside: dict[bytes, Search] = {}
 
@@ -308,10 +308,8 @@ def learn_work(
     points: Points, takes: Mapping[Chain, Callable[[Observation], float]]
 ) -> dict[Chain, Law]:
     """Return the law of the computation of each chain."""
-    return {
-        chain: fit_work(points.values, points.of(take)[0], points.varied)
-        for chain, take in takes.items()
-    }
+    works = {chain: points.of(take)[0] for chain, take in takes.items()}
+    return fit_works(works, points.values, points.varied)
 
 
 def taking(chain: Chain, quantity: str, *, booked: bool) -> Callable[[Observation], float]:

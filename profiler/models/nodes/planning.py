@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
-from bsplib.profiler.models.nodes.laws import REFUSED, Law, Point, Reach
+from bsplib.profiler.models.band import Reach
+from bsplib.profiler.models.nodes.laws import REFUSED, Law, Point
 from bsplib.profiler.models.nodes.settle import number, words
 from bsplib.profiler.models.nodes.values import PROCESSES
 

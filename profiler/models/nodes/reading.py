@@ -19,12 +19,13 @@ from bsplib.errors import UsageError
 from bsplib.experiments.formula import FormulaError
 from bsplib.machine import PATTERNS
 from bsplib.profiler.callgraph import Node
+from bsplib.profiler.models.band import Reach
 from bsplib.profiler.models.nodes.document import FORMAT, MAX_BYTES, VERSION
 from bsplib.profiler.models.nodes.forms import Form
-from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
+from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
 from bsplib.profiler.models.nodes.model import PRICED, ChainModel, NodeModel
-from bsplib.profiler.models.nodes.terms import column
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.terms import column
 
 _MOST_TEXT = 4096
 _FRACTION = re.compile(r"-?\d{1,30}(/[1-9]\d{0,29})?")
@@ -246,7 +247,7 @@ def _read_form(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Form:
     rows = [_list(row, "a term") for row in _list(entry.get("terms"), "terms")]
     _check(all(len(row) == 2 for row in rows) and len(rows) <= 20, "a term has not two parts")
     rounded, weight = entry.get("rounded"), entry.get("weight", 0)
-    _check(isinstance(rounded, bool) and type(weight) is int, "a form is not complete")
+    _check(isinstance(rounded, bool) and type(weight) in (int, float), "a form is not complete")
     return Form(
         tuple(_coefficient(row[0]) for row in rows),
         tuple(_term(row[1], measured) for row in rows),

@@ -16,8 +16,8 @@ import numpy as np
 from bsplib.profiler.models.nodes.exact import Search
 from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import Piece, Where
-from bsplib.profiler.models.nodes.terms import column
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.terms import column
 
 if TYPE_CHECKING:
     from fractions import Fraction

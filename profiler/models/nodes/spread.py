@@ -4,13 +4,12 @@ Where keys are divided at random pivots, the greatest part is longer than n/p. B
 follows from statistics: the greatest of p sums of random pieces grows with the square root of
 their number and of log p. Where the processes have about as much each, and the standard deviation
 of what they have grows as chance lets it, the h-relation follows from both. Otherwise one of
-BSP's own terms is taken with up to two of such terms, none of them negative. They are chosen by
-folds that leave out the largest runs, as :mod:`bsplib.profiler.models.select` does.
+BSP's own terms is taken with up to two of such terms, none of them negative: those that
+:mod:`bsplib.profiler.models.select` chooses.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,18 +17,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.profiler.models.band import Reach, reach_of, try_law
 from bsplib.profiler.models.growth import Growth
-from bsplib.profiler.models.nested_regions import distance, regions
+from bsplib.profiler.models.nested_regions import regions
 from bsplib.profiler.models.nodes.forms import Form
-from bsplib.profiler.models.nodes.laws import Reach
-from bsplib.profiler.models.nodes.terms import NodeTerm, column
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.select import LEAST, Choice, Rival, Search, fold_errors, parts_of
+from bsplib.profiler.models.terms import Term, column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float64]
-    Matrix = NDArray[np.float64]
 
 ADDED = (
     "sqrt({0}/p)",
@@ -43,21 +42,16 @@ ADDED = (
     "{0}/p**1.5",
 )
 """What random data add to a size that the processes share."""
-LEAST = 4
-_LEAST_TRIALS = 3
-"""Number of trials in runs of three sizes on four numbers of processes."""
 _MOST_ADDED = 2
 _HEAVIEST = 4
-_AS_GOOD = 1.05
+_ADDED_WEIGHT = 4
 _SAME_GROWTH = 0.25
 """Greatest difference of the powers of a size with which a quantity and its main term grow."""
 _NAMED = (*range(1, 11), 12, 14, 16, 20, 24, 32, 48, 64)
 """How many random elements an element may name."""
-_MOST_MISFIT_OF_SIMPLER = 1.5
-"""A simpler form may fit all runs at most so much worse than the best one."""
 _FAR_OFF = 1e-6
-_RIVAL_SCORE, _RIVAL_MISFIT = 1.1, 1.1
-"""Greatest errors of a form that fits about as well: those of the form taken times this."""
+_RIVAL_SCORE = 1.15
+"""Greatest score of a form that is about as good: that of the best one times this."""
 _MOST_RIVALS = 5
 _LEAST_VALUE = 1e-300
 _DEVIATIONS = ("sqrt({0}/p)", "{0}/p**1.5", "sqrt({0})", "{0}/p")
@@ -95,7 +89,7 @@ def fit_spread(
     values: Mapping[str, Vector],
     means: Vector,
     deviations: Vector,
-    terms: Sequence[NodeTerm],
+    terms: Sequence[Term],
     added: Sequence[str],
 ) -> Spread | None:
     """Fit a form to means over seeds.
@@ -113,15 +107,34 @@ def fit_spread(
     if len(means) < LEAST:
         return None
     mains = _mains(terms, added, values, means)
-    most = min(_MOST_ADDED, max((len(means) - 2) // 3, 0))
-    subsets = [_with_added(len(mains), len(mains) + len(added), count) for count in range(most + 1)]
-    every = {**mains, **dict.fromkeys(added, 4)}
-    return fit_terms(values, means, every, subsets, deviations, simpler=True)
+    most = 1 + min(_MOST_ADDED, max((len(means) - 2) // 3, 0))
+    every = [Term(text, weight) for text, weight in mains.items()]
+    every += [Term(text, _ADDED_WEIGHT) for text in added]
+    choice = Search(every, values, means, most, rounded=True).choice()
+    forms = forms_of(choice)
+    reach = reach_of(try_law(values, columns_of(forms[0], values, means), deviations))
+    return Spread(forms[0], reach, choice.taken.error, forms[1:])
+
+
+def forms_of(choice: Choice) -> tuple[Form, ...]:
+    """Return the form that was taken, and others that are about as good."""
+    rivals = choice.equals(_RIVAL_SCORE, _MOST_RIVALS)
+    return tuple(_form(each) for each in (choice.taken, *rivals))
+
+
+def _form(chosen: Rival) -> Form:
+    return Form(chosen.coefficients, chosen.terms, rounded=True, weight=chosen.weight)
+
+
+def columns_of(form: Form, values: Mapping[str, Vector], means: Vector) -> NDArray[np.float64]:
+    """Return the terms of a form, divided by what was observed."""
+    columns = [column(text, values, rounded=True) for text in form.terms]
+    return np.asarray(np.stack(columns, axis=1) / means[:, None])
 
 
 def _mains(
-    terms: Sequence[NodeTerm], added: Sequence[str], values: Mapping[str, Vector], means: Vector
-) -> dict[str, int]:
+    terms: Sequence[Term], added: Sequence[str], values: Mapping[str, Vector], means: Vector
+) -> dict[str, float]:
     """Return BSP's own terms that grow with each size as the quantity does, with their weights.
 
     What data decide is a part of a size. Where a process needs what c random elements for each
@@ -171,7 +184,7 @@ def fit_shares(
     means: Vector,
     deviations: Vector,
     shares: Shares,
-    terms: Sequence[NodeTerm],
+    terms: Sequence[Term],
     added: Sequence[str],
 ) -> Spread | None:
     """Fit an h-relation as what a process sends in the mean, and how far the greatest is above.
@@ -205,7 +218,7 @@ def _above_the_mean(
     means: Vector,
     deviations: Vector,
     shares: Shares,
-    mains: Mapping[str, int],
+    mains: Mapping[str, float],
 ) -> Spread | None:
     """Return the mean of the shares and what the greatest one adds; None if it is not by chance."""
     if not (shares.means * shares.deviations).all():
@@ -218,14 +231,14 @@ def _above_the_mean(
     usual = factor * column(text, values, rounded=True)
     weights = values[PROCESSES] - 1
     ratio = float(((means - shares.means) / usual) @ weights / weights.sum())
-    more = fit_terms(values, means, {text: 4}, [_subsets(1, 1)], deviations, known=shares.means)
+    more = _with_one(values, means, text, deviations, known=shares.means)
     if more is None or abs(math.log(max(ratio, _FAR_OFF))) > _MOST_LOG_EXCESS:
         return None
     form = Form(
         (*mean.form.coefficients, factor * ratio),
         (*mean.form.terms, text),
         rounded=True,
-        weight=mean.form.weight + more.form.weight,
+        weight=mean.form.weight + _ADDED_WEIGHT,
     )
     return more._replace(form=form)
 
@@ -251,80 +264,27 @@ def _of_chance(values: Mapping[str, Vector], shares: Shares) -> tuple[float, str
     return _GREATEST_OF_TWO * factor, f"{text}*{_GREATEST}"
 
 
-def fit_terms(
+def _with_one(
     values: Mapping[str, Vector],
     means: Vector,
-    terms: Mapping[str, int],
-    subsets: Sequence[NDArray[np.intp]],
+    text: str,
     deviations: Vector,
-    *,
-    simpler: bool = False,
     known: Vector | None = None,
 ) -> Spread | None:
-    """Choose terms with positive coefficients, by folds that leave out the largest runs.
-
-    Args:
-        values: the variables, one element for each point.
-        means: the quantity at each point; greater than 0.
-        terms: terms with their weights.
-        subsets: numbers of the terms that are tried together, one row for each.
-        deviations: relative standard deviation at each point.
-        simpler: whether a simpler form is taken that is as good up to one standard error.
-        known: the part of the means at each point that is known, to which the terms add.
-    """
+    """Fit one term, which adds to the part of the means that is known; None if it does not."""
     wanted = np.ones(len(means)) if known is None else 1 - known / means
-    texts, weights = list(terms), list(terms.values())
-    rows = np.stack([column(text, values, rounded=True) for text in texts], axis=1) / means[:, None]
+    rows = (column(text, values, rounded=True) / means)[:, None]
     folds = regions(values, LEAST)
-    part = np.array([inside.mean() ** 2 for inside in folds] + [1.0])
-    part /= part.sum()
-    found: list[tuple[float, int, tuple[int, ...], Vector]] = []
-    for some in subsets:
-        errors = _scores(rows, wanted, some, folds)
-        found += [
-            (score, sum(weights[number] for number in chosen), tuple(chosen), error)
-            for score, chosen, error in zip(
-                (errors @ part).tolist(), some.tolist(), errors, strict=True
-            )
-            if math.isfinite(score)
-        ]
-    if not found:
+    errors, found = fold_errors(rows, np.zeros((1, 1), np.intp), folds, wanted)
+    if not found[0, 0] > 0:
         return None
-    if simpler:
-        most = min(float(error[-1]) for *_, error in found) * _MOST_MISFIT_OF_SIMPLER + _FAR_OFF
-        found = [each for each in found if float(each[3][-1]) <= most]
-    score, _, _, lead = min(found, key=lambda each: each[0])
-    limit = score * _AS_GOOD
-    score, weight, chosen, _ = min(
-        (
-            each
-            for each in found
-            if each[0] <= limit + simpler * _standard_error(each[3] - lead, part)
-        ),
-        key=lambda each: (each[1], each[0]),
-    )
-
-    def form_of(chosen: tuple[int, ...], weight: int) -> Form:
-        factors = _solved(rows[:, list(chosen)], wanted)
-        return Form(
-            tuple(factors.tolist()), tuple(texts[n] for n in chosen), rounded=True, weight=weight
-        )
-
-    misfit = next(float(error[-1]) for _, _, some, error in found if some == chosen)
-    rivals = [
-        each
-        for each in sorted(found, key=lambda each: each[0])
-        if each[2] != chosen
-        and each[0] <= score * _RIVAL_SCORE
-        and float(each[3][-1]) <= misfit * _RIVAL_MISFIT + _FAR_OFF
-    ]
-    reach = _reach(values, rows[:, list(chosen)], wanted, folds, deviations)
-    others = tuple(form_of(each[2], each[1]) for each in rivals[:_MOST_RIVALS])
-    return Spread(form_of(chosen, weight), reach, score, others)
+    reach = reach_of(try_law(values, rows, deviations, wanted))
+    form = Form((float(found[0, 0]),), (text,), rounded=True)
+    return Spread(form, reach, float(errors[0] @ parts_of(folds)))
 
 
 def _one_term(
-    values: Mapping[str, Vector], means: Vector, deviations: Vector, terms: Mapping[str, int]
+    values: Mapping[str, Vector], means: Vector, deviations: Vector, terms: Mapping[str, float]
 ) -> Spread | None:
     """Return the term that gives all values but for a few percent; None if there is none."""
     best: tuple[float, float, str] | None = None
@@ -336,103 +296,9 @@ def _one_term(
     if best is None:
         return None
     off, factor, text = best
-    found = fit_terms(values, means, {text: terms[text]}, [_subsets(1, 1)], deviations)
-    assert found is not None
+    found = _with_one(values, means, text, deviations)
+    if found is None:
+        return None
     if round(factor) and abs(round(factor) / factor - 1) <= max(off, _FAR_OFF):  # bytes of a word
         found = found._replace(form=replace(found.form, coefficients=(float(round(factor)),)))
-    return found
-
-
-def _subsets(every: int, count: int) -> NDArray[np.intp]:
-    return np.array(list(itertools.combinations(range(every), count)), np.intp)
-
-
-def _standard_error(differences: Vector, part: Vector) -> float:
-    """Return the standard error of the mean of the differences between two forms."""
-    spread = part @ (differences - differences @ part) ** 2
-    return float(np.sqrt(spread / max(len(differences) - 1, 1)))
-
-
-def _with_added(mains: int, every: int, count: int) -> NDArray[np.intp]:
-    """Return each of the main terms with so many of the others."""
-    chosen = [
-        (main, *more)
-        for more in itertools.combinations(range(mains, every), count)
-        for main in range(mains)
-    ]
-    return np.array(chosen, np.intp).reshape(-1, count + 1)
-
-
-def _scores(
-    rows: Matrix, wanted: Vector, subsets: NDArray[np.intp], folds: Sequence[NDArray[np.bool_]]
-) -> Matrix:
-    """Return the error of each subset in each fold and over all; infinite where one is not used."""
-    errors = []
-    everything = np.ones(len(rows), bool)
-    for inside in [*folds, everything]:
-        outside = everything if inside is everything else ~inside
-        factors, used = _solved_all(rows[inside], wanted[inside], subsets)
-        predicted = np.einsum("mkt,kt->km", rows[outside][:, subsets], factors)
-        logs = np.log(np.maximum(predicted + (1 - wanted[outside]), _FAR_OFF))
-        error = np.sqrt((logs**2).mean(axis=1))
-        errors.append(np.where(used, error, np.inf) if inside is everything else error)
-    return np.stack(errors, axis=1)
-
-
-def _solved_all(
-    rows: Matrix, wanted: Vector, subsets: NDArray[np.intp]
-) -> tuple[Matrix, NDArray[np.bool_]]:
-    """Fit each subset of columns; return coefficients, and whether all are positive."""
-    lengths = np.linalg.norm(rows, axis=0)
-    scaled = rows / np.where(lengths > 0, lengths, 1)
-    products, sums = scaled.T @ scaled, scaled.T @ wanted
-    count = subsets.shape[1]
-    square = products[subsets[:, :, None], subsets[:, None, :]] + 1e-11 * np.eye(count)
-    factors = np.linalg.solve(square, sums[subsets][:, :, None])[:, :, 0]
-    used = np.asarray((factors > 1e-6).all(axis=1))
-    return np.maximum(factors, 0) / np.where(lengths > 0, lengths, 1)[subsets], used
-
-
-def _solved(rows: Matrix, wanted: Vector) -> Vector:
-    return np.asarray(_solved_all(rows, wanted, np.arange(rows.shape[1])[None, :])[0][0])
-
-
-def _reach(
-    values: Mapping[str, Vector],
-    rows: Matrix,
-    wanted: Vector,
-    folds: Sequence[NDArray[np.bool_]],
-    deviations: Vector,
-) -> Reach:
-    """Return how far predictions may be off, from those of the folds and from the seeds."""
-    misfit = np.log(np.maximum(rows @ _solved(rows, wanted) + (1 - wanted), _FAR_OFF))
-    noise = math.hypot(float(np.sqrt((misfit**2).mean())), float(np.sqrt((deviations**2).mean())))
-    errors, distances = [], []
-    for inside in folds:
-        predicted = rows[~inside] @ _solved(rows[inside], wanted[inside]) + (1 - wanted[~inside])
-        errors.append(np.abs(np.log(np.maximum(predicted, _FAR_OFF))))
-        lesser, greater = (
-            {name: array[side] for name, array in values.items()} for side in (inside, ~inside)
-        )
-        distances.append(distance(lesser, greater))
-    return reach_of(noise, np.concatenate([[], *errors]), np.concatenate([[], *distances]))
-
-
-def reach_of(noise: float, errors: Vector, distances: Vector) -> Reach:
-    """Return the reach that covers 90% of the errors of trials.
-
-    Args:
-        noise: relative standard deviation of the observations.
-        errors: absolute errors of trials, as logarithms.
-        distances: of the points of the trials.
-    """
-    known = np.isfinite(distances)
-    errors, distances = errors[known], distances[known]
-    least = 2.0 * noise
-    if len(errors) < _LEAST_TRIALS:
-        return Reach(least, noise, calibrated=False)
-    more = np.maximum(errors**2 - noise**2, 0).mean()
-    growth = math.sqrt(float(more / max((distances**2).mean(), 1e-12)))
-    units = errors / np.maximum(np.hypot(noise, growth * distances), 1e-9)
-    level = min(math.ceil(0.9 * (len(units) + 1)) / len(units), 1.0)
-    return Reach(least, noise, growth, float(np.quantile(units, level, method="higher")))
+    return found._replace(form=replace(found.form, weight=terms[text]))
