@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 import bsplib
-from bsplib.apps.sql.aggregates import Aggregate, accumulate, check, combine, finish, parts_of
+from bsplib.apps.sql.aggregates import (
+    Aggregate,
+    Grouping,
+    accumulate,
+    check,
+    combine,
+    finish,
+    parts_of,
+)
 from bsplib.apps.sql.exchange import exchange
 from bsplib.apps.sql.relation import Relation
 from bsplib.apps.work import charge_sums
@@ -35,13 +42,13 @@ def aggregate(bsp: bsplib.Group, relation: Relation, **aggregates: Aggregate) ->
     check(relation, aggregates, "aggregate")
     parts = parts_of(aggregates)
     charge_sums(bsp, relation.rows * len(parts))
-    made = accumulate(_all_in_one, relation.rows, relation, parts, 1).null_where_absent()
+    made = accumulate(_all_in_one(relation.rows), relation, parts).null_where_absent()
     mine = Relation({f"part {number}": made[part] for number, part in enumerate(parts)})
     (come,) = exchange(bsp, [mine, *[mine.take(slice(0))] * (bsp.nprocs - 1)])
     partial = {part: come[f"part {number}"] for number, part in enumerate(parts)}
-    result = combine(np.zeros(come.rows, np.int64), partial, 1).parts
+    result = combine(_all_in_one(come.rows), partial).parts
     return Relation(finish(aggregates, result)).take(slice(1 if bsp.pid == 0 else 0))
 
 
-def _all_in_one(start: int, stop: int) -> NDArray[np.int64]:
-    return np.zeros(stop - start, np.int64)
+def _all_in_one(rows: int) -> Grouping:
+    return Grouping(rows, lambda start, stop: np.zeros(stop - start, np.int64), lambda: 1)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bsplib.apps.sql.column import CHUNK, Column, Mask
 from bsplib.apps.sql.errors import QueryError
 from bsplib.apps.sql.relation import Relation
+from bsplib.core.sums import add_integers, can_add
 
 Index = NDArray[np.int64]
 """For each row the number of its group."""
@@ -104,55 +105,68 @@ class Made(NamedTuple):
         return Made(self.present[groups], taken)
 
 
-def accumulate(
-    index: Callable[[int, int], Index],
-    length: int,
-    rows: Relation,
-    parts: Sequence[PartialValue],
-    size: int,
-) -> Made:
+class Grouping(NamedTuple):
+    """The groups of some rows; their numbers may be found while the rows are gone through."""
+
+    rows: int
+    """Number of rows."""
+    numbers: Callable[[int, int], Index]
+    """Returns the numbers of the groups of a range of rows; is called for one after the other."""
+    count: Callable[[], int]
+    """Returns a number above those that have been returned so far; at the end that of all."""
+
+
+def numbered_rows(index: Index, count: int) -> Grouping:
+    """Return the groups of rows whose numbers are known.
+
+    Args:
+        index: the number of each row's group.
+        count: number of groups.
+    """
+    return Grouping(len(index), lambda start, stop: index[start:stop], lambda: count)
+
+
+def accumulate(grouping: Grouping, rows: Relation, parts: Sequence[PartialValue]) -> Made:
     """Compute each part of each group from the rows of this process.
 
     Args:
-        index: returns the numbers of the groups of a range of rows.
-        length: number of rows.
+        grouping: the groups of the rows.
         rows: the columns of the rows, at least those that the parts name.
         parts: the parts to compute.
-        size: number of groups.
 
     Raises:
         QueryError: a sum of integers exceeds 64 bits.
 
     Cost: w = O(rows) for each part and each column with NULLs, with one random access each.
     """
+    room = grouping.count()
     tallies = [
-        _Tally(None if name is None else rows[name], of_name, size)
+        _Tally(None if name is None else rows[name], of_name, room)
         for name, of_name in _by_column(parts).items()
     ]
-    presence = _Presence(tallies, size)
-    for start in range(0, length, CHUNK):
-        chunk = slice(start, min(start + CHUNK, length))
-        numbers = index(chunk.start, chunk.stop)
+    presence = _Presence(tallies, room)
+    for start in range(0, grouping.rows, CHUNK):
+        chunk = slice(start, min(start + CHUNK, grouping.rows))
+        numbers = grouping.numbers(chunk.start, chunk.stop)
+        if grouping.count() > room:
+            room = 2 * grouping.count()
+            _resize([*tallies, presence], room)
         presence.add(numbers, chunk)
         for tally in tallies:
             tally.add(numbers, chunk)
+    _resize([*tallies, presence], grouping.count())
     made = {part: column for tally in tallies for part, column in tally.columns()}
     return Made(presence.mask(), {part: made[part] for part in parts})
 
 
-def slices_of(index: Index) -> Callable[[int, int], Index]:
-    """Return a function of ranges of rows, as :func:`accumulate` needs, from an array."""
-    return lambda start, stop: index[start:stop]
-
-
-def combine(index: Index, partial: Mapping[PartialValue, Column], size: int) -> Made:
+def combine(grouping: Grouping, partial: Mapping[PartialValue, Column]) -> Made:
     """Combine the parts of each group that several processes have computed."""
     again = {
         PartialValue("sum" if part.function == "count" else part.function, f"part {number}"): part
         for number, part in enumerate(partial)
     }
     rows = Relation({str(new.column): partial[part] for new, part in again.items()})
-    made = accumulate(slices_of(index), len(index), rows, list(again), size)
+    made = accumulate(grouping, rows, list(again))
     return Made(made.present, {part: made.parts[new] for new, part in again.items()})
 
 
@@ -187,12 +201,20 @@ def _by_column(parts: Sequence[PartialValue]) -> dict[str | None, list[PartialVa
 # -- accumulators -------------------------------------------------------------------------------
 
 
+def _resized(values: NDArray[Any], size: int, start: Any = 0) -> NDArray[Any]:
+    """Return the values of the first groups, and for each group that is new the start."""
+    if size <= len(values):
+        return values[:size]
+    more = np.full(size, start, values.dtype)
+    more[: len(values)] = values
+    return more
+
+
 class _Tally:
     """All parts of one column; or of the rows, where there is none."""
 
     def __init__(self, column: Column | None, parts: Sequence[PartialValue], size: int) -> None:
         self._column = column
-        self._is_integer = column is not None and column.kind == "integer"
         self._valid = None if column is None else column.valid
         self._seen = None if self._valid is None else np.zeros(size, bool)
         self._makers = [(part, _maker(part, column, size)) for part in parts]
@@ -204,11 +226,14 @@ class _Tally:
         """
         if self._valid is not None:
             return None
-        for part, maker in self._makers:
-            is_sum = part.function == "sum" and isinstance(maker, _Fold)
-            if isinstance(maker, _Count) or (is_sum and self._is_integer):
-                return maker
-        return None
+        makers = (maker for _, maker in self._makers)
+        return next((maker for maker in makers if isinstance(maker, _Count | _Sum)), None)
+
+    def resize(self, size: int) -> None:
+        """Make room for some number of groups, or leave out those behind."""
+        if self._seen is not None:
+            self._seen = _resized(self._seen, size)
+        _resize([maker for _, maker in self._makers], size)
 
     def trusts(self, maker: _Maker, rows: slice) -> bool:
         """Tell whether an accumulator keeps this property with further rows."""
@@ -260,6 +285,10 @@ class _Presence:
             self._witness = None
         self._seen[index] = True
 
+    def resize(self, size: int) -> None:
+        """Make room for some number of groups, or leave out those behind."""
+        self._seen = _resized(self._seen, size)
+
     def mask(self) -> Mask:
         """Return which groups have a row."""
         return self._seen if self._witness is None else self._witness[1].values() > 0
@@ -274,7 +303,12 @@ class _Fold:
 
     def __init__(self, op: np.ufunc, size: int, start: float, dtype: Any) -> None:
         self._op = op
+        self._start = start
         self._made = np.full(size, start, dtype)
+
+    def resize(self, size: int) -> None:
+        """Make room for some number of groups, or leave out those behind."""
+        self._made = _resized(self._made, size, self._start)
 
     def add(self, index: Index, values: Any) -> None:
         """Take some values into account."""
@@ -287,12 +321,37 @@ class _Fold:
         return self._made
 
 
+class _Sum:
+    """Adds integers whose sum fits into 64 bits."""
+
+    def __init__(self, size: int) -> None:
+        self._made = np.zeros(size, np.int64)
+
+    def resize(self, size: int) -> None:
+        """Make room for some number of groups, or leave out those behind."""
+        self._made = _resized(self._made, size)
+
+    def add(self, index: Index, values: Any) -> None:
+        """Take some values into account."""
+        if not can_add(values.dtype):
+            values = values.astype(np.int64)
+        add_integers(self._made, np.ascontiguousarray(index), np.ascontiguousarray(values))
+
+    def values(self) -> NDArray[Any]:
+        """Return one sum for each group."""
+        return self._made
+
+
 class _LongSum:
     """Adds integers whose sum may exceed 64 bits: the two halves of each separately."""
 
     def __init__(self, size: int) -> None:
         self._high = np.zeros(size, np.int64)
         self._low = np.zeros(size, np.int64)
+
+    def resize(self, size: int) -> None:
+        """Make room for some number of groups, or leave out those behind."""
+        self._high, self._low = _resized(self._high, size), _resized(self._low, size)
 
     def add(self, index: Index, values: Any) -> None:
         """Take some values into account."""
@@ -313,6 +372,10 @@ class _Count:
     def __init__(self, size: int) -> None:
         self._made = np.zeros(size, np.int64)
 
+    def resize(self, size: int) -> None:
+        """Make room for some number of groups, or leave out those behind."""
+        self._made = _resized(self._made, size)
+
     def add(self, index: Index, values: Any) -> None:  # noqa: ARG002  # one of several makers
         """Take some rows into account."""
         np.add.at(self._made, index, 1)
@@ -322,7 +385,12 @@ class _Count:
         return self._made
 
 
-_Maker = _Fold | _LongSum | _Count
+_Maker = _Fold | _Sum | _LongSum | _Count
+
+
+def _resize(all_of: Sequence[_Tally | _Presence | _Maker], size: int) -> None:
+    for one in all_of:
+        one.resize(size)
 
 
 def _maker(part: PartialValue, column: Column | None, size: int) -> _Maker:
@@ -332,8 +400,9 @@ def _maker(part: PartialValue, column: Column | None, size: int) -> _Maker:
     is_float = column.kind == "float"
     wide = np.float64 if is_float else np.int64
     if part.function == "sum":
-        fits = is_float or _sum_fits(column.values)
-        return _Fold(np.add, size, 0, wide) if fits else _LongSum(size)
+        if is_float:
+            return _Fold(np.add, size, 0, wide)
+        return _Sum(size) if _sum_fits(column.values) else _LongSum(size)
     if part.function == "min":
         return _Fold(np.minimum, size, np.inf if is_float else 2**63 - 1, wide)
     return _Fold(np.maximum, size, -np.inf if is_float else -(2**63), wide)

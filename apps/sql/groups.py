@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,21 +10,19 @@ import numpy as np
 import bsplib
 from bsplib.apps.sql.aggregates import (
     Aggregate,
-    Index,
+    Grouping,
     Made,
     PartialValue,
     accumulate,
     combine,
     finish,
-    slices_of,
+    numbered_rows,
 )
-from bsplib.apps.sql.column import CHUNK, Column
-from bsplib.apps.sql.keys import Encoding, Keys, numbered
+from bsplib.apps.sql.column import Column
+from bsplib.apps.sql.keys import Encoding, Keys
+from bsplib.apps.sql.numbering import Numbering
 from bsplib.apps.sql.relation import Relation
 from bsplib.apps.work import charge_sums
-
-_MOST_KEYS_FOR_A_ROW = 4
-"""Greatest number of possible keys for each row, for groups to be numbered by their key."""
 
 
 class Partial(NamedTuple):
@@ -56,15 +54,15 @@ class Groups:
     ) -> Partial:
         """Aggregate rows of this process: w = O(rows)."""
         columns = relation.among(self.names)
-        self._charge(bsp, relation.rows, parts, has_numbers=self._is_dense(relation.rows))
-        if not self._is_dense(relation.rows):
-            return self._of_keys(self.encoding.keys(columns), relation, parts)
 
-        def index(start: int, stop: int) -> Index:
-            some = [column.take(slice(start, stop)) for column in columns]
-            return self.encoding.keys(some).astype(np.int64, copy=False)
+        def keys(start: int, stop: int) -> Keys:
+            return self.encoding.keys([column.take(slice(start, stop)) for column in columns])
 
-        return self._of_all(accumulate(index, relation.rows, relation, parts, self.encoding.span))
+        is_dense = self.encoding.is_dense(relation.rows)
+        self._charge(bsp, relation.rows, parts, has_numbers=is_dense)
+        return self._of_keys(
+            keys, relation.rows, lambda grouping: accumulate(grouping, relation, parts)
+        )
 
     def of_runs(
         self, bsp: bsplib.Group, keys: Keys, relation: Relation, parts: Sequence[PartialValue]
@@ -72,19 +70,20 @@ class Groups:
         """Aggregate rows of this process that are in the order of their keys."""
         self._charge(bsp, len(keys), parts, has_numbers=True)
         first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
-        index = np.cumsum(first) - 1
         distinct = keys[first]
-        made = accumulate(slices_of(index), len(keys), relation, parts, len(distinct))
-        return Partial(distinct, made)
+        grouping = numbered_rows(np.cumsum(first) - 1, len(distinct))
+        return Partial(distinct, accumulate(grouping, relation, parts))
 
     def merged(self, bsp: bsplib.Group, partial: Partial) -> Partial:
         """Combine the parts of groups from several processes."""
         keys, parts = partial.keys, partial.made.parts
-        self._charge(bsp, len(keys), list(parts), has_numbers=self._is_dense(len(keys)))
-        if self._is_dense(len(keys)):
-            return self._of_all(combine(keys.astype(np.int64), parts, self.encoding.span))
-        firsts, index = numbered(keys)
-        return Partial(keys[firsts], combine(index, parts, len(firsts)))
+        is_dense = self.encoding.is_dense(len(keys))
+        self._charge(bsp, len(keys), list(parts), has_numbers=is_dense)
+        return self._of_keys(
+            lambda start, stop: keys[start:stop],
+            len(keys),
+            lambda grouping: combine(grouping, parts),
+        )
 
     def as_rows(self, partial: Partial) -> Relation:
         """Lay out groups as rows, to be sent."""
@@ -114,18 +113,33 @@ class Groups:
         """Charge for the aggregates of rows, and for the numbers of their groups."""
         charge_sums(bsp, rows * (len(parts) + (not has_numbers)))
 
-    def _of_keys(self, keys: Keys, relation: Relation, parts: Sequence[PartialValue]) -> Partial:
-        firsts, index = numbered(keys)
-        made = accumulate(slices_of(index), len(keys), relation, parts, len(firsts))
-        return Partial(keys[firsts], made)
+    def _of_keys(
+        self, keys: Callable[[int, int], Keys], rows: int, made_of: Callable[[Grouping], Made]
+    ) -> Partial:
+        """Return groups of rows with their parts; a dense key is the number of its group.
 
-    def _of_all(self, made: Made) -> Partial:
-        """Leave out the keys that no row has."""
-        there = np.flatnonzero(made.present)
-        return Partial(there.astype(self.encoding.dtype), made.of(there))
-
-    def _is_dense(self, rows: int) -> bool:
-        """Tell whether there may be so few keys that each may have a place of its own."""
-        return self.encoding.packed and self.encoding.span <= max(
-            _MOST_KEYS_FOR_A_ROW * rows, CHUNK
+        Args:
+            keys: returns the keys of a range of rows.
+            rows: number of rows.
+            made_of: computes the parts.
+        """
+        encoding = self.encoding
+        if not encoding.is_dense(rows):
+            numbering = Numbering(encoding.dtype)
+            made = made_of(
+                Grouping(
+                    rows,
+                    lambda start, stop: numbering.number(keys(start, stop)),
+                    lambda: numbering.count,
+                )
+            )
+            return Partial(numbering.keys(), made)
+        made = made_of(
+            Grouping(
+                rows,
+                lambda start, stop: keys(start, stop).astype(np.int64, copy=False),
+                lambda: encoding.span,
+            )
         )
+        there = np.flatnonzero(made.present)  # without the keys that no row has
+        return Partial(there.astype(encoding.dtype), made.of(there))

@@ -20,7 +20,6 @@ import bsplib
 from bsplib.apps.sql.column import CHUNK, Column, Mask
 from bsplib.apps.sql.errors import QueryError
 from bsplib.apps.work import charge_values
-from bsplib.core.numbering import number_keys
 
 Keys = NDArray[Any]
 Ordinals = NDArray[np.uint64]
@@ -31,6 +30,8 @@ _TOP = np.uint64(1 << 63)
 _ALL = np.uint64(2**64 - 1)
 _BYTES = 9
 """Of a column in a key of bytes."""
+_DENSE = 4
+"""Keys are dense if there are at most this many possible ones for each row."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,13 @@ class Encoding:
         if not self.packed:
             return np.dtype(f"S{_BYTES * len(self.digits)}")
         return np.dtype(np.int32) if self.span < 2**31 else np.dtype(np.int64)
+
+    def is_dense(self, rows: int) -> bool:
+        """Tell whether there are so few possible keys that each may have a place in a table.
+
+        Otherwise keys are numbered: :class:`bsplib.apps.sql.numbering.Numbering`.
+        """
+        return self.packed and self.span <= max(_DENSE * rows, CHUNK)
 
     def keys(self, columns: Sequence[Column]) -> Keys:
         """Return the key of each row."""
@@ -188,23 +196,6 @@ def ordinals(column: Column) -> Ordinals:
     if np.isnan(values).any():
         raise QueryError("a float is NaN, which cannot be ordered; use NULL for unknown values")
     return np.where(bits & _TOP, ~bits, bits ^ _TOP)
-
-
-def numbered(keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number keys from 0 on, in the order in which they first come.
-
-    Returns:
-        For each number the row at which its key first comes, and for each row its number.
-
-    Cost: w = O(rows), with one random access each.
-    """
-    width = -(-keys.dtype.itemsize // 8)
-    if keys.dtype.kind != "S":
-        whole = keys.astype(np.int64, copy=False).view(np.uint64)
-    else:
-        whole = np.ascontiguousarray(keys.astype(f"S{8 * width}", copy=False)).view(np.uint64)
-    firsts, numbers = number_keys(np.ascontiguousarray(whole).reshape(-1, width))
-    return firsts, numbers
 
 
 def _from_zero(low: int, high: int) -> tuple[int, int]:

@@ -7,14 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.apps.sql.keys import Encoding, Keys, numbered
+from bsplib.apps.sql.keys import Encoding, Keys
+from bsplib.apps.sql.numbering import Numbering
 
 Rows = NDArray[np.intp]
-
-_DENSE = 4
-"""A table of keys is used if there are at most this many possible keys for each row."""
-_LEAST = 1 << 16
-"""A table is also used if there are no more possible keys than this."""
 
 
 class Pairs(NamedTuple):
@@ -27,22 +23,29 @@ class Pairs(NamedTuple):
 def equal_pairs(encoding: Encoding, left: Keys, right: Keys) -> Pairs:
     """Return all pairs of equal keys, in the order of the left side.
 
-    Cost: w = O(left + right + pairs), with one random access each where the keys are dense, and
-        two where they are not.
+    Cost: w = O(left + right + pairs), with one random access each.
     """
-    span = encoding.span
-    if not encoding.packed or span > max(_DENSE * (len(left) + len(right)), _LEAST):
-        firsts, numbers = numbered(np.concatenate([right, left]))
-        right, left, span = numbers[: len(right)], numbers[len(right) :], len(firsts)
-    table = np.full(span, -1, np.intp)
-    table[right] = np.arange(len(right))
-    if np.array_equal(table[right], np.arange(len(right))):  # no key stands twice there
-        found = table[left]
-        hit = np.flatnonzero(found >= 0)
-        return Pairs(hit, found[hit])
-    counts = np.bincount(right, minlength=span)
+    if encoding.is_dense(len(left) + len(right)):
+        table = np.full(encoding.span, -1, np.intp)
+        table[right] = np.arange(len(right))
+        if np.array_equal(table[right], np.arange(len(right))):  # no key stands twice there
+            return _single(table[left])
+        span = encoding.span
+    else:
+        numbering = Numbering(encoding.dtype)
+        right, left = numbering.number(right), numbering.find(left)
+        span = numbering.count
+        if span == len(right):  # the number of a key is its row there
+            return _single(left)
+    counts = np.bincount(right, minlength=span + 1)  # the last is 0: that of a key without number
     starts = np.cumsum(counts) - counts
     return _spread(starts[left], counts[left], np.argsort(right, kind="stable"))
+
+
+def _single(found: Rows) -> Pairs:
+    """Return the pairs of rows that have one partner, or none: -1."""
+    hit = np.flatnonzero(found >= 0)
+    return Pairs(hit, found[hit])
 
 
 def _spread(starts: Rows, counts: Rows, order: Rows) -> Pairs:

@@ -30,6 +30,7 @@ cdef extern from *:
     #define bsp_store(a, v) __atomic_store_n(BSP_AT(a), (v), __ATOMIC_RELEASE)
     #define bsp_peek(a) (*BSP_AT(a))
     #define bsp_poke(a, v) (*BSP_AT(a) = (v))
+    #define bsp_peek_half(a) (*(uint32_t *) (uintptr_t) (a))
     #define bsp_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
     #define bsp_compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
     #define bsp_bits(v) (64 - __builtin_clzll(v))
@@ -88,6 +89,7 @@ cdef extern from *:
     void bsp_store(word a, word v) noexcept nogil
     word bsp_peek(word a) noexcept nogil
     void bsp_poke(word a, word v) noexcept nogil
+    word bsp_peek_half(word a) noexcept nogil
     void bsp_fence() noexcept nogil
     void bsp_compiler_fence() noexcept nogil
     int bsp_bits(word v) noexcept nogil
@@ -167,6 +169,8 @@ cdef inline word peek(word address) noexcept:
     return bsp_peek(address)
 cdef inline void poke(word address, word value) noexcept:
     bsp_poke(address, value)
+cdef inline word peek_half(word address) noexcept:
+    return bsp_peek_half(address)
 cdef inline void copy(word to, word source, word nbytes) noexcept:
     memcpy(<void *> <size_t> to, <void *> <size_t> source, <size_t> nbytes)
 cdef inline void compiler_fence() noexcept:

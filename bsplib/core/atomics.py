@@ -81,6 +81,12 @@ def peek(address: int) -> int:
     return value
 
 
+def peek_half(address: int) -> int:
+    """Return four bytes that no other process writes at present, as a number from 0 on."""
+    value: int = ctypes.c_uint32.from_address(address).value
+    return value
+
+
 def poke(address: int, value: int) -> None:
     """Write a word at which no other process looks at present."""
     _word_at(address).value = value

@@ -2,22 +2,36 @@ cimport cython
 cimport numpy as cnp
 from bsplib.core.atomics cimport address_of, peek, poke, prepare, word, wrapped
 
-cdef word _MIXER
+cdef word _FIRST_SLOTS, _GROWTH, _MIXER
+
+@cython.final
+cdef class KeyNumbers:
+    cdef readonly Py_ssize_t count
+    cdef word _width, _mask
+    cdef dict _known
+    cdef cnp.ndarray _table, _keys, _state
+
+    cpdef object keys(self)
+    cpdef object number(self, cnp.ndarray keys)
+    cpdef object find(self, cnp.ndarray keys)
+    @cython.locals(rows=word, numbers=cnp.ndarray, state=word)
+    cdef object _numbers_of(self, cnp.ndarray keys, bint is_new)
+    @cython.locals(before=word, slots=word, table=cnp.ndarray, keys=cnp.ndarray)
+    cdef int _grow(self) except -1
 
 @cython.locals(
-    count=word, width=word, slots=word, numbers=cnp.ndarray, firsts=cnp.ndarray, more=cnp.ndarray,
-    table=cnp.ndarray, larger=cnp.ndarray, state=cnp.ndarray,
+    row=word, count=word, end=word, step=word, key=word, tag=word, slot=word, number=word
 )
-cpdef tuple number_keys(cnp.ndarray keys)
-
-@cython.locals(row=word, known=word, most=word, key=word, tag=word, slot=word, number=word)
 cdef void _number(
-    word keys, word width, word count, word table, word mask, word firsts, word numbers, word state
+    word keys, word width, word rows, word table, word mask, word known, word numbers, word state,
+    bint is_new,
 ) noexcept
 @cython.locals(at=word, number=word, tag=word, slot=word)
 cdef void _move_slots(word table, word slots, word to, word mask) noexcept
-@cython.locals(tag=word, position=word)
-cdef word _mixed(word key, word width) noexcept
+@cython.locals(position=word)
+cdef word _mixed_more(word tag, word key, word width) noexcept
 cdef word _mixed_word(word value) noexcept
+@cython.locals(at=word)
+cdef void _copy_key(word to, word key, word width) noexcept
 @cython.locals(position=word)
 cdef bint _same(word one, word other, word width) noexcept

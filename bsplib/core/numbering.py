@@ -4,7 +4,7 @@ A key is one word or several. A table of slots finds the number of a key that ha
 slot has a **tag** and a number. The tag is the key, mixed: of one word so that no two keys have the
 same tag. Keys of several words with the same tag are compared word by word.
 
-The public function does its work by numpy in the interpreted build; the compiled one runs the
+The public class does its work by numpy in the interpreted build; the compiled one runs the
 loops at the end of the file.
 
 Source: Knuth, The Art of Computer Programming 3, section 6.4: open addressing, linear probing.
@@ -25,114 +25,156 @@ if not cython.compiled:
     from bsplib.core.atomics import address_of, peek, poke, prepare, wrapped
 prepare()
 
-_LEAST_SLOTS = 1 << 10
-_FIRST_SLOTS = 1 << 15
-"""Of a first table, which stays in a cache; one for more keys is made where it becomes full."""
-_GROWTH = 8
+_FIRST_SLOTS = 1 << 13
+"""Of a first table, which stays in a cache."""
+_GROWTH = 4
+"""How many times as many slots the next table has; it is made where half of them are used."""
 _MIXER = 0x5851F42D4C957F2D
 """Odd, with bits in no pattern. It differs from what decides on the owner of a row: keys of one
 process would share a part of the table otherwise."""
 
 
-def number_keys(keys: Any) -> tuple[Any, Any]:
-    """Number keys from 0 on, in the order in which they first come.
+class KeyNumbers:
+    """The numbers of keys, from 0 on in the order in which the keys first come.
+
+    Keys come in pieces: arrays of dtype uint64 of two dimensions, in C order, a row for each key.
 
     Args:
-        keys: array of dtype uint64 of two dimensions, in C order: a row is a key.
-
-    Returns:
-        For each number the row at which its key first comes, and for each row the number of its
-        key; of dtype int64.
+        width: number of words of a key.
     """
-    if not cython.compiled:
-        return _number_by_numpy(keys)
-    count, width = len(keys), keys.shape[1]
-    numbers = np.empty(count, np.int64)
-    firsts = np.empty(0, np.int64)
-    slots = _FIRST_SLOTS
-    while slots > _LEAST_SLOTS and slots > 2 * count:
-        slots >>= 1
-    table = np.zeros(0, np.uint64)
-    state = np.zeros(2, np.uint64)  # the next row, and how many numbers there are
-    while state[0] < count:
-        larger = np.zeros(2 * slots, np.uint64)
-        _move_slots(address_of(table), len(table) >> 1, address_of(larger), slots - 1)
-        table = larger
-        known = int(state[1])
-        more = np.empty(slots >> 1, np.int64)
-        more[:known] = firsts[:known]
-        firsts = more
-        _number(
-            address_of(keys),
-            width,
-            count,
-            address_of(table),
-            slots - 1,
-            address_of(firsts),
-            address_of(numbers),
-            address_of(state),
-        )
-        slots *= _GROWTH
-    return firsts[: int(state[1])].copy(), numbers
 
+    def __init__(self, width: int) -> None:
+        self.count = 0
+        """How many different keys have come."""
+        self._width = width
+        self._known: dict[bytes, int] = {}  # of the interpreted build; the rest is of the other
+        self._mask = _FIRST_SLOTS - 1
+        self._table = np.zeros(2 * _FIRST_SLOTS if cython.compiled else 0, np.uint64)
+        self._keys = np.empty(width * (_FIRST_SLOTS >> 1) if cython.compiled else 0, np.uint64)
+        self._state = np.zeros(2, np.uint64)
 
-def _number_by_numpy(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Do as :func:`number_keys`."""
-    fields = [(f"word {number}", np.uint64) for number in range(keys.shape[1])]
-    whole = keys[:, 0] if len(fields) == 1 else keys.view(np.dtype(fields))[:, 0]
-    _, first, number = np.unique(whole, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return first[order].astype(np.int64), rank[number.reshape(-1)]
+    def keys(self) -> Any:
+        """Return all different keys, in the order of their numbers."""
+        if not cython.compiled:
+            whole = np.frombuffer(b"".join(self._known), np.uint64)
+            return whole.reshape(-1, self._width)
+        return self._keys[: self.count * self._width].reshape(-1, self._width).copy()
+
+    def number(self, keys: Any) -> Any:
+        """Return the numbers of a piece of keys, of dtype int64; new keys get the next ones."""
+        return self._numbers_of(keys, True)
+
+    def find(self, keys: Any) -> Any:
+        """Return the numbers of a piece of keys, of dtype int64; -1 of one that has not come."""
+        return self._numbers_of(keys, False)
+
+    def _numbers_of(self, keys: Any, is_new: bool) -> Any:
+        """Do as :meth:`number` where keys may be new, otherwise as :meth:`find`."""
+        if not cython.compiled:
+            return self._by_numpy(keys, is_new)
+        rows = len(keys)
+        numbers = np.empty(rows, np.int64)
+        state = address_of(self._state)  # the next row, and how many numbers there are
+        poke(state, 0)
+        while True:
+            _number(
+                address_of(keys),
+                self._width,
+                rows,
+                address_of(self._table),
+                self._mask,
+                address_of(self._keys),
+                address_of(numbers),
+                state,
+                is_new,
+            )
+            self.count = peek(state + 8)
+            if peek(state) == rows:
+                return numbers
+            self._grow()
+
+    def _grow(self) -> None:
+        """Make a larger table."""
+        before = self._mask + 1
+        slots = _GROWTH * before
+        table = np.zeros(2 * slots, np.uint64)
+        _move_slots(address_of(self._table), before, address_of(table), slots - 1)
+        keys = np.empty(self._width * (slots >> 1), np.uint64)
+        keys[: len(self._keys)] = self._keys
+        self._table, self._keys, self._mask = table, keys, slots - 1
+
+    def _by_numpy(self, keys: NDArray[np.uint64], is_new: bool) -> NDArray[np.int64]:
+        """Do as :meth:`_numbers_of`."""
+        fields = [(f"word {number}", np.uint64) for number in range(self._width)]
+        whole = keys[:, 0] if self._width == 1 else keys.view(np.dtype(fields))[:, 0]
+        different, firsts, places = np.unique(whole, return_index=True, return_inverse=True)
+        numbers = np.empty(len(different), np.int64)
+        for place in np.argsort(firsts).tolist():
+            key = different[place].tobytes()
+            if is_new and key not in self._known:
+                self._known[key] = len(self._known)
+            numbers[place] = self._known.get(key, -1)
+        self.count = len(self._known)
+        return numbers[places.reshape(-1)]
 
 
 # -- loops over addresses -------------------------------------------------------------------------
 
 
-def _number(
-    keys: int, width: int, count: int, table: int, mask: int, firsts: int, numbers: int, state: int
+def _number(  # noqa: PLR0913, PLR0917  # addresses
+    keys: int,
+    width: int,
+    rows: int,
+    table: int,
+    mask: int,
+    known: int,
+    numbers: int,
+    state: int,
+    is_new: bool,
 ) -> None:
-    """Number rows until all are done, or until half of the slots are used.
+    """Number rows until all are done, or until there is no slot for a new key.
 
     Args:
         keys: the rows, each of ``width`` words.
         width: words of a key.
-        count: number of rows.
-        table: the slots.
+        rows: how many.
+        table: the slots; half of them are used at most.
         mask: number of slots, a power of 2, less 1.
-        firsts: has room for half as many words as there are slots.
+        known: the different keys; has room for half as many as there are slots.
         numbers: of the rows.
         state: the row to begin at, and how many numbers there are.
+        is_new: whether a key that has not come gets a number.
     """
-    row, known = peek(state), peek(state + 8)
-    most = (mask + 1) >> 1
-    while row < count:
-        key = keys + 8 * width * row
-        tag = _mixed(key, width)
+    row, count = peek(state), peek(state + 8)
+    end, step = table + 16 * mask, 8 * width
+    key = keys + step * row
+    while row < rows:
+        tag = _mixed_word(peek(key))
+        if width > 1:
+            tag = _mixed_more(tag, key, width)
         slot = table + 16 * (tag & mask)
         number = peek(slot + 8)
+        # Within the loop, since a call for each row would take a third of its time.
         while number:
-            if peek(slot) == tag and (
-                width == 1 or _same(keys + 8 * width * peek(firsts + 8 * number - 8), key, width)
-            ):
+            if peek(slot) == tag and (width == 1 or _same(known + step * (number - 1), key, width)):
                 break
             slot += 16
-            if slot > table + 16 * mask:
+            if slot > end:
                 slot = table
             number = peek(slot + 8)
-        if not number:
-            if known == most:
+        if not number and is_new:
+            if count > mask >> 1:
                 break
-            poke(firsts + 8 * known, row)
-            known += 1
-            number = known
+            _copy_key(known + step * count, key, width)
+            count += 1
+            number = count
             poke(slot, tag)
             poke(slot + 8, number)
-        poke(numbers + 8 * row, number - 1)
+        poke(numbers + 8 * row, wrapped(number - 1))
         row += 1
+        key += step
     poke(state, row)
-    poke(state + 8, known)
+    poke(state + 8, count)
 
 
 def _move_slots(table: int, slots: int, to: int, mask: int) -> None:
@@ -150,18 +192,23 @@ def _move_slots(table: int, slots: int, to: int, mask: int) -> None:
             poke(slot + 8, number)
 
 
-def _mixed(key: int, width: int) -> int:
-    """Return the tag of a key: each bit of the key changes about half of its bits."""
-    tag = _mixed_word(peek(key))
+def _mixed_more(tag: int, key: int, width: int) -> int:
+    """Return the tag of a key of several words, from that of its first word."""
     for position in range(1, width):
         tag = _mixed_word(wrapped(tag + peek(key + 8 * position)))
     return tag
 
 
 def _mixed_word(value: int) -> int:
-    """Mix the bits of a word; no two words give the same."""
+    """Mix the bits of a word: each changes about half of them. No two words give the same."""
     value = wrapped((value ^ (value >> 32)) * _MIXER)
     return value ^ (value >> 29)
+
+
+def _copy_key(to: int, key: int, width: int) -> None:
+    """Copy the words of a key."""
+    for at in range(0, 8 * width, 8):
+        poke(to + at, peek(key + at))
 
 
 def _same(one: int, other: int, width: int) -> bool:
