@@ -75,7 +75,7 @@ test-pythons: tools
 
 # Change 300 lines, one at a time in a copy of the tree, and list the changes that no test notices.
 mutants: tools
-	nice $(BIN)/python tests/mutants.py
+	nice $(BIN)/python -m tests.mutants
 
 # Every case of every test, with all numbers of real processes, on both builds of the core: less
 # than 45 minutes on two cores. Three parts run at once, since most tests keep at most one core busy
