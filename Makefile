@@ -63,7 +63,7 @@ test-pages: tools
 
 # What is marked core, on the interpreted core; the other tests use the compiled one.
 test-interpreted: tools
-	BSPLIB_CORE=python BSP_EXAMPLES=0.5 $(BIN)/pytest --core tests/bsplib
+	BSPLIB_CORE=python BSP_EXAMPLES=0.25 $(BIN)/pytest --core tests/bsplib
 
 # One short case of every test, most of them in the simulator: less than a minute on two cores.
 test-quick: tools

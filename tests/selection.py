@@ -1,11 +1,11 @@
 """Which tests a command runs, and why.
 
 ``make test-all`` (``pytest --all``) runs every case of every test, on real processes in all
-numbers, and draws twice as many examples. It starts the processes of every run anew, but for the
-ranks of an MPI: these stay for the next test, also after an error, unless the test ends them or is
-about their start or end. Its parts run three at a time. What runs on an MPI is marked ``on_mpi``.
-On the interpreted core only so much of it is run as in ``make test``, since the ranks have the same
-port there, and what the port has of the core is tested by all other cases.
+numbers, and draws four times as many examples. It starts the processes of every run anew, but for
+the ranks of an MPI: these stay for the next test, also after an error, unless the test ends them or
+is about their start or end. Its parts run three at a time. What runs on an MPI is marked
+``on_mpi``. On the interpreted core only so much of it is run as in ``make test``, since the ranks
+have the same port there, and what the port has of the core is tested by all other cases.
 
 ``make test`` (``pytest``) leaves out the cases that find the fewest faults for their time:
 
@@ -23,8 +23,9 @@ port there, and what the port has of the core is tested by all other cases.
 
 4. an MPI, but for one case of each test marked ``mpi``, on 3 processes of one MPI: these keep
    both cores busy. Tests that expect an error are not among them.
-   Of tests with the fixture ``mpi`` that are marked ``lengthy``, each runs on one of the two
-   MPIs, half of them on either: which one follows from the name of the test;
+   Of tests with the fixture ``mpi`` that are marked ``lengthy``, the first of each file runs, on
+   one of the two MPIs: which one follows from the name of the file. They start ranks of their own,
+   which takes seconds on both cores;
 
 5. tests in a browser, beyond one case of each: a browser keeps both cores busy.
 
@@ -90,8 +91,9 @@ def is_thinned(config: pytest.Config) -> bool:
 def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs."""
     kept = [item for item in items if not _is_marked(item, "slow") and _may_use_its_mpi(item)]
-    for thin in (_at_usual_places, _one_on_an_mpi, _on_one_mpi, _pairs, _one_in_a_browser):
+    for thin in (_at_usual_places, _one_on_an_mpi, _pairs, _one_in_a_browser):
         kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
+    kept = [item for cases in _grouped(kept, _file).values() for item in _one_with_an_mpi(cases)]
     return _in_order(items, kept)
 
 
@@ -179,13 +181,16 @@ def _one_on_an_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
     return [item for item in cases if item not in further]
 
 
-def _on_one_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the cases of a lengthy test on one of the MPIs that its fixture ``mpi`` names."""
-    installations = list(dict.fromkeys(map(_installation, cases)))
-    if None in installations or not all(_is_marked(item, "lengthy") for item in cases):
-        return cases
-    chosen = installations[crc32(_test(cases[0]).encode()) % len(installations)]
-    return [item for item in cases if _installation(item) == chosen]
+def _one_with_an_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of a file without lengthy tests of MPI but the first, on one of the MPIs."""
+    lengthy = [item for item in cases if _installation(item) and _is_marked(item, "lengthy")]
+    first = [item for item in lengthy if _test(item) == _test(lengthy[0])]
+    installations = list(dict.fromkeys(map(_installation, first)))
+    chosen = (
+        [installations[crc32(_file(lengthy[0]).encode()) % len(installations)]] if first else []
+    )
+    kept = [item for item in first if _installation(item) in chosen]
+    return [item for item in cases if item not in lengthy or item in kept]
 
 
 def _one_in_a_browser(cases: list[pytest.Item]) -> list[pytest.Item]:
@@ -220,6 +225,10 @@ def _pairs_of(item: pytest.Item) -> set[tuple[Hashable, Hashable]]:
 
 def _test(item: pytest.Item) -> str:
     return item.nodeid.partition("[")[0]
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _parameters(item: pytest.Item) -> dict[str, object]:

@@ -133,11 +133,12 @@ def test_make_test_all_draws_twice_as_many_examples(described):
     assert times == 2
 
 
-def test_only_what_is_slow_is_left_to_make_test_all_altogether(usual, every):
+def test_only_what_is_slow_or_starts_an_mpi_is_left_to_make_test_all_altogether(usual, every):
     assert not any("slow" in case["marks"] for case in usual.values())
     usual_tests = by_test(usual)
     for test, cases in by_test(every).items():
-        assert test in usual_tests or all("slow" in case["marks"] for case in cases)
+        if test not in usual_tests:
+            assert all("slow" in case["marks"] or takes_turns(case) for case in cases)
 
 
 def test_there_are_1_or_3_real_processes_but_where_a_test_is_marked(usual, every):
@@ -170,14 +171,18 @@ def takes_turns(case):
     return "mpi" in case["own"] and "lengthy" in case["marks"]
 
 
-def test_each_lengthy_test_of_mpi_runs_on_one_of_them_and_both_have_their_share(usual):
-    taking = [case for case in usual.values() if takes_turns(case)]
-    used = {}
-    for case in taking:
-        used.setdefault(case["test"], set()).add(case["own"]["mpi"])
-    assert {len(installations) for installations in used.values()} == {1}
-    shares = Counter(installation for (installation,) in used.values())
-    assert all(share > 0.3 * len(used) for _, share in shares.most_common(2))
+def test_of_each_file_one_lengthy_test_of_mpi_runs_and_both_mpis_have_their_share(usual, every):
+    def files(cases):
+        return Counter(
+            case["test"].partition("::")[0] for case in cases.values() if takes_turns(case)
+        )
+
+    may_run = {name: case for name, case in every.items() if "slow" not in case["marks"]}
+    tests = {(case["test"], case["own"]["mpi"]) for case in usual.values() if takes_turns(case)}
+    assert files(usual).keys() == files(may_run).keys()
+    assert len(tests) == len(files(usual)) > 10
+    shares = Counter(installation for _, installation in tests)
+    assert all(share > 0.3 * len(tests) for _, share in shares.most_common(2)), shares
 
 
 def test_few_tests_are_marked_to_take_all_numbers_of_real_processes(usual, every):
@@ -201,7 +206,7 @@ def test_the_simulator_passes_2_and_4_over_where_it_takes_8_but_where_a_test_is_
         return {
             (case["test"], "every_count" in case["marks"], *case["place"])
             for case in cases.values()
-            if not is_real(case) and "slow" not in case["marks"]
+            if not is_real(case) and "slow" not in case["marks"] and not takes_turns(case)
         }
 
     left_out = places(every) - places(usual)
