@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo sql-story bench-nodes bench-prediction bench-machine test test-runtime-1 test-runtime-2 test-rooms test-pages test-quick test-all
-.PHONY: test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
+.PHONY: test-quick-runtime test-quick-rooms test-all-real test-all-rooms test-all-interpreted test-all-on-mpi test-all-of-mpi test-mpi
 .PHONY: test-interpreted test-pythons mutants soak lint bench sanitize wheels docs browser clean compiler core tools
 
 demo: core
@@ -63,11 +63,17 @@ test-pages: tools
 
 # What is marked core, on the interpreted core; the other tests use the compiled one.
 test-interpreted: tools
-	BSPLIB_CORE=python BSP_EXAMPLES=0.5 $(BIN)/pytest --core tests/bsplib
+	BSPLIB_CORE=python BSP_EXAMPLES=0.25 $(BIN)/pytest --core tests/bsplib
 
-# One short case of every test, most of them in the simulator: less than a minute.
+# One short case of every test, most of them in the simulator: less than a minute on two cores.
 test-quick: tools
-	$(BIN)/pytest --quick
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-quick-runtime test-quick-rooms
+
+test-quick-runtime: tools
+	$(BIN)/pytest --quick tests/bsplib
+
+test-quick-rooms: tools
+	$(BIN)/pytest --quick $(OTHER_TESTS) $(PAGE_TESTS)
 
 # The quick tests on every Python that pyproject.toml names and this computer has.
 test-pythons: tools
@@ -75,7 +81,7 @@ test-pythons: tools
 
 # Change 300 lines, one at a time in a copy of the tree, and list the changes that no test notices.
 mutants: tools
-	nice $(BIN)/python tests/mutants.py
+	nice $(BIN)/python -m tests.mutants
 
 # Every case of every test, with all numbers of real processes, on both builds of the core: less
 # than 45 minutes on two cores. Three parts run at once, since most tests keep at most one core busy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ from bsplib import core
 
 from .hosts.fixtures import hosts, hosts_of_the_file  # noqa: F401 - fixtures of all tests
 from .scripted import Reading, Script
-from .selection import LENGTHY_S, SLOW_S, of_the_core, quick, usual
+from .selection import LENGTHY_S, SLOW_S, is_thinned, of_the_core, quick, usual
 
 # A shell starts its background jobs with SIGINT ignored, and programs inherit that.
 # Some tests are about Ctrl-C, hence here it means what it does at a terminal.
@@ -64,7 +65,7 @@ def pytest_report_header() -> str:
 @pytest.hookimpl(trylast=True)  # Hypothesis marks its tests in this hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the command does not run; see selection.py."""
-    if config.getoption("--all") or any("::" in argument for argument in config.args):
+    if not is_thinned(config):
         return
     chosen = [choose for name, choose in _PARTS.items() if config.getoption(name)]
     kept = (chosen or [usual])[0](items)
@@ -72,6 +73,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = set(items).difference(kept)
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = kept
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave out what was collected: looking at it takes half a second."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(

@@ -2,11 +2,14 @@
 
 A sample of lines is drawn from every room by a seed. Each is changed in one place: a comparison, a
 logical or arithmetic operator, a number, a condition, a value that is returned, or a statement that
-is dropped. First the tests run that name the module, then the quick tests of its room. A mutant is
-*killed* if a test fails or hangs that passes without the change, and otherwise it *lives*: then it
-is equivalent, or a test is missing. The core is mutated where it is interpreted.
+is dropped. At first the quick tests run once, on the interpreted core, and note which functions
+each of them calls (called.py). With a mutant those run that call its function, and then the files
+of tests that name its module. A mutant is *killed* if a test fails or hangs that passes without the
+change, and otherwise it *lives*: then it is equivalent, or a test is missing. The core is mutated
+where it is interpreted.
 
-The tests run in copies of the tree; the working tree is never changed. The outcome is JSON.
+The tests run in copies of the tree; the working tree is never changed. The outcome is JSON, and is
+written after each mutant, so that a run that is ended has what was found until then.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,14 +34,19 @@ from queue import SimpleQueue
 import click
 from rich.progress import track
 
+from . import called
+
 ROOT = Path(__file__).resolve().parents[1]
 LEAST_IN_A_ROOM = 20
-LIMIT_S = 150
-"""Tests that take longer with a mutant are ended: it has made them hang."""
-JOBS = 2
-TOP = {"profiler": "tests/profiler", "webui": "tests/webui", "apps": "tests/apps"}
-"""Rooms with a folder of tests of their own; the tests of all others are in tests/bsplib."""
-KILLED, LIVING, UNSOUND = "killed", "living", "unsound"
+LIMIT_S = 600
+"""Tests that take longer with a mutant are ended; pyproject.toml ends a single one earlier."""
+WATCH_LIMIT_S = 1800
+"""The same for the quick tests while their calls are noted."""
+WATCHED = ("tests/bsplib", "tests/profiler", "tests/webui", "tests/apps", "tests/record")
+"""The tests whose calls are noted."""
+MOST_TESTS, MOST_FILES = 60, 8
+"""As many of those run that call the function of a mutant."""
+OUTCOMES = KILLED, LIVING, UNSOUND = "killed", "living", "unsound"
 
 COMPARISONS = {
     ast.Lt: ast.LtE,
@@ -76,6 +84,8 @@ class Mutant:
     end: int
     before: str
     after: str
+    function: int
+    """The line in which the function begins, with its decorators; 0 outside of functions."""
     outcome: str = ""
     by: str = ""
     """The test that failed, or what else ended the tests."""
@@ -123,8 +133,13 @@ def changed(node: ast.AST) -> ast.AST | None:
     return new
 
 
-def places(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes below a node, but for what only type checkers and readers see."""
+def places(node: ast.AST, function: int = 0) -> Iterator[tuple[ast.AST, int]]:
+    """Yield the nodes below a node and the line in which the function of each begins.
+
+    What only type checkers and readers see is left out.
+    """
+    if isinstance(node, ast.FunctionDef):
+        function = min(line.lineno for line in (node, *node.decorator_list))
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "type_params"):
             continue
@@ -132,15 +147,15 @@ def places(node: ast.AST) -> Iterator[ast.AST]:
             is_typing = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
             if isinstance(child, ast.AST) and not is_typing:
                 if hasattr(child, "lineno"):
-                    yield child
-                yield from places(child)
+                    yield child, function
+                yield from places(child, function)
 
 
 def mutants_of(file: str) -> Iterator[Mutant]:
     """Yield all mutants of a file."""
     data = (ROOT / file).read_bytes()
     starts = [0, *(place.end() for place in re.finditer(rb"\n", data))]
-    for node in places(ast.parse(data)):
+    for node, function in places(ast.parse(data)):
         new = changed(node)
         if new is None:
             continue
@@ -149,7 +164,7 @@ def mutants_of(file: str) -> Iterator[Mutant]:
         text = ast.unparse(ast.fix_missing_locations(new))
         after = f"({text})" if isinstance(new, ast.expr) else text
         before = data[start:end].decode()
-        yield Mutant(room_of(Path(file)), file, node.lineno, start, end, before, after)
+        yield Mutant(room_of(Path(file)), file, node.lineno, start, end, before, after, function)
 
 
 def sample(count: int, seed: int, only: str) -> list[Mutant]:
@@ -166,7 +181,9 @@ def sample(count: int, seed: int, only: str) -> list[Mutant]:
         for mutant in [mutant for mutant in lines if mutant.room == room][:least]
     ]
     rest = [mutant for mutant in lines if mutant not in chosen]
-    return (chosen + rest)[: max(count, 0)]
+    drawn = (chosen + rest)[: max(count, 0)]
+    random.Random(seed).shuffle(drawn)  # so that a run that is ended has some of every room
+    return drawn
 
 
 def tests_that_name(file: str) -> list[str]:
@@ -186,12 +203,34 @@ def tests_that_name(file: str) -> list[str]:
     return found
 
 
-def pytest(folder: Path, mutant: Mutant, *arguments: str) -> tuple[int, str]:
-    """Run tests in a copy of the tree; return the status, and the tests that failed."""
-    is_core = mutant.room == "bsplib/core"
+@dataclass
+class Calls:
+    """Which tests call a function, as called.py writes it."""
+
+    tests: list[tuple[str, float]]
+    """Their names, and how long they take."""
+    callers: dict[str, list[int]]
+    """Their numbers, by the place where the function begins."""
+
+    def tests_of(self, mutant: Mutant) -> list[str]:
+        """Return tests that call the function of a mutant: of a few files, the shortest first."""
+        numbers = self.callers.get(f"{mutant.file}:{mutant.function}", [])
+        files = tests_that_name(mutant.file)
+        chosen: list[str] = []
+        kept: dict[str, None] = {}
+        for number in sorted(numbers, key=lambda number: self.tests[number][1]):
+            name = self.tests[number][0]
+            kept.setdefault(name.partition("::")[0])
+            chosen.append(name)
+        wanted = sorted(kept, key=lambda file: file not in files)[:MOST_FILES]
+        return [name for name in chosen if name.partition("::")[0] in wanted][:MOST_TESTS]
+
+
+def pytest(folder: Path, *arguments: str, core: str, limit_s: float) -> tuple[int, str]:
+    """Run tests in a copy of the tree; return the status, and the test that failed."""
     variables = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    variables["BSPLIB_CORE"] = "python" if is_core else "compiled"
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
+    variables["BSPLIB_CORE"] = core
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
             command,
@@ -199,10 +238,10 @@ def pytest(folder: Path, mutant: Mutant, *arguments: str) -> tuple[int, str]:
             env=variables,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
+            process_group=0,
         )
         try:
-            status = process.wait(LIMIT_S)
+            status = process.wait(limit_s)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -212,21 +251,30 @@ def pytest(folder: Path, mutant: Mutant, *arguments: str) -> tuple[int, str]:
     return status, failed[0] if failed else ""
 
 
-def try_out(mutant: Mutant, folder: Path) -> None:
+def watch(folder: Path) -> Calls:
+    """Run the quick tests, and return which functions each of them calls."""
+    file = folder / "called.json"
+    os.environ[called.OUT] = str(file)
+    options = ("--quick", "-p", "tests.called", *WATCHED)
+    pytest(folder, *options, core="python", limit_s=WATCH_LIMIT_S)
+    told = json.loads(file.read_text(encoding="utf-8"))
+    return Calls(told["tests"], told["callers"])
+
+
+def try_out(mutant: Mutant, folder: Path, calls: Calls) -> None:
     """Run the tests on a mutant, and note the outcome in it."""
     path, began = folder / mutant.file, time.monotonic()
     data = path.read_bytes()
-    named = tests_that_name(mutant.file)
-    room = TOP.get(mutant.room, "tests/bsplib")
-    stages = [named, ["--core" if mutant.room == "bsplib/core" else "--quick", room]]
+    core = "python" if mutant.room == "bsplib/core" else "compiled"
     mutant.outcome = LIVING
-    for arguments in filter(None, stages):
+    for tests in filter(None, (calls.tests_of(mutant), tests_that_name(mutant.file))):
         path.write_bytes(data[: mutant.start] + mutant.after.encode() + data[mutant.end :])
-        status, failed = pytest(folder, mutant, *arguments)
+        status, failed = pytest(folder, "-x", *tests, core=core, limit_s=LIMIT_S)
         path.write_bytes(data)
         if status not in (0, 5):  # 5: these tests have no case that is run
             mutant.by = failed or ("no end" if status == -1 else "no start")
-            fails_anyway = failed and pytest(folder, mutant, failed)[0] == 1
+            again = (folder, failed)
+            fails_anyway = failed and pytest(*again, core=core, limit_s=LIMIT_S)[0] == 1
             mutant.outcome = UNSOUND if fails_anyway else KILLED
             break
     mutant.seconds = round(time.monotonic() - began, 1)
@@ -247,52 +295,62 @@ def copies(count: int, folder: str) -> SimpleQueue:
     return free
 
 
-def run_all(mutants: list[Mutant]) -> None:
+def run_all(mutants: list[Mutant], jobs: int, write: Callable[[], None]) -> None:
+    """Try all mutants out, several at once, and write what is known after each."""
     with (
         tempfile.TemporaryDirectory(prefix="mutants-") as folder,
-        ThreadPoolExecutor(JOBS) as pool,
+        ThreadPoolExecutor(jobs) as pool,
     ):
-        free = copies(JOBS, folder)
+        free = copies(jobs, folder)
+        calls = watch(Path(folder, "tree0"))
 
         def in_a_copy(mutant: Mutant) -> None:
             own = free.get()
             try:
-                try_out(mutant, own)
+                try_out(mutant, own, calls)
             finally:
                 free.put(own)
 
         waiting = [pool.submit(in_a_copy, mutant) for mutant in mutants]
         for done in track(as_completed(waiting), "mutants", total=len(waiting)):
             done.result()
+            write()
+
+
+def counts(mutants: list[Mutant]) -> dict[str, int]:
+    """Return how many mutants there are of each outcome."""
+    return {outcome: sum(mutant.outcome == outcome for mutant in mutants) for outcome in OUTCOMES}
+
+
+def commit() -> str:
+    command = ["git", "describe", "--always", "--abbrev=40", "--dirty=+"]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return told.stdout.strip()
 
 
 @click.command()
 @click.option("--count", default=300, help="Number of mutants.")
 @click.option("--seed", default=0, help="Another seed draws other ones.")
 @click.option("--only", default="", help="Only files whose path has this text.")
+@click.option("--jobs", default=2, help="Mutants that are tried out at once.")
 @click.option("--out", type=click.Path(path_type=Path), default=ROOT / "out" / "mutants.json")
-def main(count: int, seed: int, only: str, out: Path) -> None:
+def main(count: int, seed: int, only: str, jobs: int, out: Path) -> None:
     """Change lines of the product, and see whether the tests notice."""
     mutants = sample(count, seed, only)
-    run_all(mutants)
-    judged = [mutant for mutant in mutants if mutant.outcome != UNSOUND]
-    killed = sum(mutant.outcome == KILLED for mutant in judged)
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--abbrev=40", "--dirty=+"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    outcome = {"commit": commit, "seed": seed, "count": len(judged), "killed": killed}
-    outcome["mutants"] = [asdict(mutant) for mutant in mutants]
+    facts = {"commit": commit(), "seed": seed}
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
+
+    def write() -> None:
+        tried = [mutant for mutant in mutants if mutant.outcome]
+        outcome = {**facts, **counts(tried), "mutants": [asdict(mutant) for mutant in tried]}
+        out.write_text(json.dumps(outcome, indent=1) + "\n", encoding="utf-8")
+
+    run_all(mutants, jobs, write)
     for mutant in mutants:
         if mutant.outcome != KILLED:
             place = f"{mutant.file}:{mutant.line}"
             click.echo(f"{mutant.outcome}: {place}: {mutant.before!r} -> {mutant.after!r}")
-    click.echo(f"{killed} of {len(judged)} mutants were killed; {out} has all of them")
+    click.echo(f"{counts(mutants)}; {out} has all of them")
 
 
 if __name__ == "__main__":

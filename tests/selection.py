@@ -1,11 +1,11 @@
 """Which tests a command runs, and why.
 
 ``make test-all`` (``pytest --all``) runs every case of every test, on real processes in all
-numbers, and draws twice as many examples. It starts the processes of every run anew, but for the
-ranks of an MPI: these stay for the next test, also after an error, unless the test ends them or is
-about their start or end. Its parts run three at a time. What runs on an MPI is marked ``on_mpi``.
-On the interpreted core only so much of it is run as in ``make test``, since the ranks have the same
-port there, and what the port has of the core is tested by all other cases.
+numbers, and draws four times as many examples. It starts the processes of every run anew, but for
+the ranks of an MPI: these stay for the next test, also after an error, unless the test ends them or
+is about their start or end. Its parts run three at a time. What runs on an MPI is marked
+``on_mpi``. On the interpreted core only so much of it is run as in ``make test``, since the ranks
+have the same port there, and what the port has of the core is tested by all other cases.
 
 ``make test`` (``pytest``) leaves out the cases that find the fewest faults for their time:
 
@@ -14,7 +14,8 @@ port there, and what the port has of the core is tested by all other cases.
    as one of a virtual group, on two cores, and 3 is the least number with a process that is
    neither the first, nor the last, nor everybody's neighbour by accident. A test that takes
    neither number keeps its least one, and a test marked ``every_count`` keeps them all.
-   In the simulator every number is run;
+   On the backend of the tests, which starts processes for every run, 3 alone is enough.
+   In the simulator 2 and 4 are left out where 1, 3 and 8 are run, but for tests with this mark;
 3. combinations of parameters beyond pairs. A fault that needs three parameters to have certain
    values at once is rare. Hence of all combinations only so many are run that each value of a
    parameter meets each value of every other one. Backend and number of processes count as one
@@ -22,8 +23,9 @@ port there, and what the port has of the core is tested by all other cases.
 
 4. an MPI, but for one case of each test marked ``mpi``, on 3 processes of one MPI: these keep
    both cores busy. Tests that expect an error are not among them.
-   Of tests with the fixture ``mpi`` that are marked ``lengthy``, each runs on one of the two
-   MPIs, half of them on either: which one follows from the name of the test;
+   Of tests with the fixture ``mpi`` that are marked ``lengthy``, the first of each file runs, on
+   one of the two MPIs: which one follows from the name of the file. They start ranks of their own,
+   which takes seconds on both cores;
 
 5. tests in a browser, beyond one case of each: a browser keeps both cores busy.
 
@@ -49,17 +51,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import combinations
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 from zlib import crc32
 
 import pytest
 
 USUAL_COUNTS = (1, 3)
 """Numbers of real processes that are enough to find most faults."""
+MANY = 8
+PASSED_OVER = (2, 4)
+"""Numbers of virtual processes that find little more than 3 and many do."""
 QUICK_COUNT = 3
+MPI = "mpi-"
+"""So begin the names of backends on an MPI."""
 USUAL_MPI = "mpi-mpich"
 VIRTUAL = "sim"
 """The backend whose processes cost next to nothing; those of all others are real."""
+OF_THE_TESTS = "pipes"
+"""The backend of the tests, which starts processes for every run."""
 INTERPRETERS = frozenset({"execute", "script", "with_little"})
 """Fixtures of tests that start an interpreter of their own."""
 LENGTHY_S = 0.5
@@ -67,14 +76,24 @@ LENGTHY_S = 0.5
 SLOW_S = 2.0
 """The same for ``slow``."""
 
+Place: TypeAlias = tuple[int, str]
+"""A number of processes and a backend."""
+
 _Key = TypeVar("_Key", bound=Hashable)
+
+
+def is_thinned(config: pytest.Config) -> bool:
+    """Tell whether a command runs a part of the cases: all are with ``--all`` and for node ids."""
+    named = any("::" in argument for argument in config.args)
+    return not (config.getoption("--all") or named)
 
 
 def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs."""
-    kept = [item for item in items if not _is_marked(item, "slow") and _is_usual_mpi(item)]
-    for thin in (_usual_counts, _one_on_an_mpi, _on_one_mpi, _pairs, _one_in_a_browser):
+    kept = [item for item in items if not _is_marked(item, "slow") and _may_use_its_mpi(item)]
+    for thin in (_at_usual_places, _one_on_an_mpi, _pairs, _one_in_a_browser):
         kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
+    kept = [item for cases in _grouped(kept, _file).values() for item in _one_with_an_mpi(cases)]
     return _in_order(items, kept)
 
 
@@ -118,29 +137,43 @@ def _is_marked(item: pytest.Item, *names: str) -> bool:
     return any(item.get_closest_marker(name) is not None for name in names)
 
 
-def _usual_counts(cases: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the cases of a test without real processes in unusual numbers."""
-    if cases[0].get_closest_marker("every_count") is not None:
-        return cases
-    kept = [item for item in cases if not _is_real(item) or not _nprocs(item)]
-    real = [item for item in cases if _is_real(item) and _nprocs(item)]
-    for alike in _grouped(real, _other_parameters).values():
-        counts = {_nprocs(item) for item in alike}
-        wanted = counts.intersection(USUAL_COUNTS) or {min(counts)}
-        kept += [item for item in alike if _nprocs(item) in wanted]
-    return kept
+def usual_places(places: Iterable[Place], *, every_count: bool) -> list[Place]:
+    """Return the numbers of processes and the backends on which ``make test`` may run a test.
+
+    Cases at other places are not even made, since pytest takes as long for one as a short test.
+    """
+    places = list(places)
+    counts: dict[str, list[int]] = {}
+    for count, backend in places:
+        counts.setdefault(backend, []).append(count)
+    kept = {backend: _usual_counts(backend, counts[backend], every_count) for backend in counts}
+    return [(count, backend) for count, backend in places if count in kept[backend]]
 
 
-def _is_usual_mpi(item: pytest.Item) -> bool:
+def _usual_counts(backend: str, counts: Sequence[int], every_count: bool) -> set[int]:
+    if backend.startswith(MPI):
+        return {QUICK_COUNT} if backend == USUAL_MPI else set()
+    if every_count:
+        return set(counts)
+    if backend == VIRTUAL:
+        return set(counts).difference(PASSED_OVER if MANY in counts else ())
+    wanted = {QUICK_COUNT} if backend == OF_THE_TESTS else set(USUAL_COUNTS)
+    return wanted.intersection(counts) or {min(counts)}
+
+
+def _at_usual_places(cases: list[pytest.Item]) -> list[pytest.Item]:
+    places = dict.fromkeys(place for item in cases if (place := _place(item)) is not None)
+    kept = {None, *usual_places(places, every_count=_is_marked(cases[0], "every_count"))}
+    return [item for item in cases if _place(item) in kept]
+
+
+def _may_use_its_mpi(item: pytest.Item) -> bool:
     """Tell whether a case is on no MPI, or is one that make test may run."""
-    if not _is_on_an_mpi(item):
-        return True
-    is_usual = _backend(item) == USUAL_MPI and _nprocs(item) == QUICK_COUNT
-    return is_usual and _is_marked(item, "mpi")
+    return not _is_on_an_mpi(item) or (_nprocs(item) > 0 and _is_marked(item, "mpi"))
 
 
 def _is_on_an_mpi(item: pytest.Item) -> bool:
-    return (_backend(item) or "").startswith("mpi-")
+    return (_backend(item) or "").startswith(MPI)
 
 
 def _one_on_an_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
@@ -148,13 +181,16 @@ def _one_on_an_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
     return [item for item in cases if item not in further]
 
 
-def _on_one_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the cases of a lengthy test on one of the MPIs that its fixture ``mpi`` names."""
-    installations = list(dict.fromkeys(map(_installation, cases)))
-    if None in installations or not all(_is_marked(item, "lengthy") for item in cases):
-        return cases
-    chosen = installations[crc32(_test(cases[0]).encode()) % len(installations)]
-    return [item for item in cases if _installation(item) == chosen]
+def _one_with_an_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of a file without lengthy tests of MPI but the first, on one of the MPIs."""
+    lengthy = [item for item in cases if _installation(item) and _is_marked(item, "lengthy")]
+    first = [item for item in lengthy if _test(item) == _test(lengthy[0])]
+    installations = list(dict.fromkeys(map(_installation, first)))
+    chosen = (
+        [installations[crc32(_file(lengthy[0]).encode()) % len(installations)]] if first else []
+    )
+    kept = [item for item in first if _installation(item) in chosen]
+    return [item for item in cases if item not in lengthy or item in kept]
 
 
 def _one_in_a_browser(cases: list[pytest.Item]) -> list[pytest.Item]:
@@ -191,6 +227,10 @@ def _test(item: pytest.Item) -> str:
     return item.nodeid.partition("[")[0]
 
 
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
 def _parameters(item: pytest.Item) -> dict[str, object]:
     return item.callspec.params if hasattr(item, "callspec") else {}
 
@@ -204,8 +244,10 @@ def _own_parameters(item: pytest.Item) -> tuple[tuple[str, int], ...]:
     return tuple((name, id(value)) for name, value in own if name not in ("backend", "nprocs"))
 
 
-def _other_parameters(item: pytest.Item) -> Hashable:
-    return _backend(item), _own_parameters(item)
+def _place(item: pytest.Item) -> Place | None:
+    """Return where a case runs; None where one of both is no parameter."""
+    backend, nprocs = _backend(item), _nprocs(item)
+    return (nprocs, backend) if backend and nprocs else None
 
 
 def _backend(item: pytest.Item) -> str | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from benchmarks.document import read, write
 from benchmarks.harness import RESULTS
+from tests.drawn import examples
 
 CELLS = [{"n": 2**power, "took_s": 1 / 3 * power, "why": None} for power in range(1, 41)]
 
@@ -60,7 +61,8 @@ DOCUMENTS = st.dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the computer may be busy
+@pytest.mark.slow
+@examples(50, suppress_health_check=[HealthCheck.too_slow])  # the computer may be busy
 @given(DOCUMENTS)
 def test_what_is_written_is_read_back(tmp_path_factory, document):
     path = tmp_path_factory.getbasetemp() / "document.json"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from bsplib.backends.mpi.launcher_environment import INSIDE
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 
+from ..selection import Place, is_thinned, usual_places
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 from .pipes_backend import PIPES
 from .pools import Pools, can_be_kept, expects_an_error, may_stay
@@ -114,20 +116,30 @@ def _mpi_of(item: pytest.Item) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "nprocs" in metafunc.fixturenames:
-        counts = _counts(metafunc.definition.get_closest_marker("procs"))
-        metafunc.parametrize("nprocs", counts, indirect=True, ids="p={}".format)
-    if "backend" in metafunc.fixturenames:
-        real = metafunc.definition.get_closest_marker("real_processes") is not None
-        names = REAL if real else BACKENDS
-        if Path(metafunc.module.__file__ or "").stem in WITHOUT_SHARED_MEMORY:
-            names = (*names, PIPES.name)
-        if not any(map(metafunc.definition.get_closest_marker, ("forked", "not_on_mpi"))):
-            names = (*names, *MPIS)
-        metafunc.parametrize("backend", names, indirect=True)
+    asked = {"nprocs", "backend"}.intersection(metafunc.fixturenames)
+    if asked == {"nprocs", "backend"}:
+        places: Iterable[Place] = list(product(_counts(metafunc), _backends(metafunc)))
+        if is_thinned(metafunc.config):
+            every_count = metafunc.definition.get_closest_marker("every_count") is not None
+            places = usual_places(places, every_count=every_count)
+        ids = [f"p={count}-{backend}" for count, backend in places]
+        metafunc.parametrize(("nprocs", "backend"), places, indirect=True, ids=ids)
+    elif "nprocs" in asked:
+        metafunc.parametrize("nprocs", _counts(metafunc), indirect=True, ids="p={}".format)
+    elif "backend" in asked:
+        metafunc.parametrize("backend", _backends(metafunc), indirect=True)
 
 
-def _counts(marker: pytest.Mark | None) -> Iterable[int]:
+def _backends(metafunc: pytest.Metafunc) -> tuple[str, ...]:
+    marked = metafunc.definition.get_closest_marker
+    names = REAL if marked("real_processes") is not None else BACKENDS
+    if Path(metafunc.module.__file__ or "").stem in WITHOUT_SHARED_MEMORY:
+        names = (*names, PIPES.name)
+    return names if any(map(marked, ("forked", "not_on_mpi"))) else (*names, *MPIS)
+
+
+def _counts(metafunc: pytest.Metafunc) -> Iterable[int]:
+    marker = metafunc.definition.get_closest_marker("procs")
     if marker is None:
         return COUNTS
     least = marker.kwargs.get("least", 1)

@@ -332,6 +332,7 @@ def test_a_trace_that_was_cut_short_is_one_sentence(ask, trace, tmp_path):
 # -- bsp view -------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_view_writes_a_page(ask, trace, tmp_path):
     page = tmp_path / "page.html"
     result = ask("view", "--html", page, trace)

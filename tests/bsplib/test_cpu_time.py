@@ -107,6 +107,7 @@ def test_cpu_time_in_a_sub_group_belongs_to_it_alone(record):
         assert sorted(mine["comp_cpu"] >= WORK_NS) == [False] * 3 + [True] * 2
 
 
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("one_core")
 def test_equal_work_is_in_balance_although_the_processes_wait_for_a_core(record):
     shares = []

@@ -248,6 +248,7 @@ def test_who_goes_to_sleep_says_so_before_it_asks_to_be_woken(ports):
     assert notes[1][first : first + 3] == [asleep, FENCE, waited]
 
 
+@pytest.mark.lengthy
 def test_every_function_that_the_protocol_page_names_exists():
     page = (Path(context.__file__).parent / "PROTOCOL.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([A-Z]\w+)\.(\w+)`", page))

@@ -6,10 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.experiments.formula import FormulaError, read_formula
+from tests.drawn import examples
 
 FFT = "f[0]+f[1]*log2(P)+f[2]*(N/P)*log2(N/P)+f[3]*N*(P-1)/P"
 
@@ -115,7 +116,7 @@ def test_nothing_but_arithmetic_is_read(text):
         read_formula(text)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(150)
 @given(st.text(alphabet="fN[]()01.+-*/, log2maxe_'\n", max_size=60))
 def test_any_text_is_a_formula_or_an_error_of_one_sentence(text):
     try:

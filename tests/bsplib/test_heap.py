@@ -4,13 +4,14 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.parcels import Parcels
 from bsplib.errors import OutOfSharedMemoryError
+from tests.drawn import examples
 
 START, STOP = 4096, 4096 + (1 << 24)
 
@@ -117,7 +118,7 @@ def test_a_block_that_did_not_fit_takes_nothing(heap):
     assert heap.allocate(1 << 24)[0] == START
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3000)), max_size=80))
 def test_blocks_never_overlap_and_nothing_is_lost(steps):
     memory = Memory()
@@ -192,7 +193,7 @@ def test_free_neighbours_in_two_windows_stay_two(heap_of_windows):
         assert heap_of_windows.allocate(2 * CHUNK)[0] == second
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5 * CHUNK)), max_size=60))
 def test_no_block_crosses_the_border_of_a_window_or_overlaps_another(steps):
     heap = Heap(Windows(), WINDOWS)
@@ -305,7 +306,7 @@ def test_a_discarded_outbox_gives_everything_back(memory, heap):
     assert outbox.room(10) > START
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(st.lists(st.lists(st.integers(0, 200_000), max_size=8), max_size=8))
 def test_two_outboxes_in_turn_never_overlap(supersteps):
     heap = Heap(Memory(), [(START, START + (1 << 30))])
@@ -322,7 +323,7 @@ def test_two_outboxes_in_turn_never_overlap(supersteps):
             kept[mine].append((start, start + size))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(st.lists(st.lists(st.integers(0, 2_000_000), max_size=6), max_size=8))
 def test_a_cleared_outbox_keeps_at_most_a_few_times_what_was_used(supersteps):
     memory = Memory()

@@ -103,9 +103,9 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("method", "moments"),
     [
-        ("fork", 15),
-        ("forkserver", 15),
-        ("spawn", 4),
+        ("fork", 8),
+        ("forkserver", 8),
+        ("spawn", 3),
         *(
             pytest.param(method, 50, marks=pytest.mark.slow)
             for method in ("fork", "forkserver", "spawn")

@@ -221,6 +221,7 @@ def test_samples_during_a_sync_are_waiting(sampled):
     assert (doing == Doing.WAITING).sum() > len(doing) // 2
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_pools_sample_each_run(tmp_path):
     path = tmp_path / "trace.bsp"

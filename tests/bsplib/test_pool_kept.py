@@ -111,6 +111,7 @@ def test_partitions_of_one_process_alone_do_not_mislead_the_next_run(pool):
         assert pool.run(together) == expected
 
 
+@pytest.mark.lengthy
 def test_late_posts_in_the_subgroups_of_many_runs_use_up_no_blocks():
     """Often a process leaves a sub-group only after others had looked for the last time."""
 

@@ -158,6 +158,7 @@ def few_sizes(monkeypatch):
     monkeypatch.setattr(state, "_SWEPT_REPEATS", 1)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("count", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     told = []
@@ -354,6 +355,7 @@ def quick(monkeypatch, few_sizes):
     monkeypatch.setattr(table, "ROUNDS", 1)
 
 
+@pytest.mark.lengthy
 def test_the_command_writes_a_machine_and_prints_its_figures(quick, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")  # no heading is folded where figures are long

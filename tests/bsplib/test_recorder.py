@@ -546,6 +546,7 @@ def test_a_run_that_broke_off_at_once_has_a_trace_without_records(run, tmp_path)
     assert len(recorded.records) == 0
 
 
+@pytest.mark.lengthy
 def test_a_package_that_is_run_is_recorded_by_its_name_and_not_as_main(tmp_path):
     package = tmp_path / "halo"
     package.mkdir()

@@ -652,6 +652,7 @@ def test_recover_refuses_what_is_no_folder_of_records(tmp_path, records):
         assert "Traceback" not in done.output
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("part", ["records", "traffic", "definitions"])
 def test_damaged_records_are_a_sentence_or_give_a_sound_trace(records, tmp_path, part):
     path = records / f"1.{part}"

@@ -34,6 +34,7 @@ def test_a_message_to_oneself_is_not_overwritten_after_oblsync(run):
     assert not any(run(main))
 
 
+@pytest.mark.lengthy
 @pytest.mark.procs(2)
 def test_a_message_to_oneself_is_not_overwritten_where_others_run_ahead(run):
     def main(bsp):

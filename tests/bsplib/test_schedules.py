@@ -58,6 +58,7 @@ def test_a_search_that_ends_orders_early_finds_what_all_orders_find():
         assert found["orders"] == sorted(found["orders"], reverse=True)
 
 
+@pytest.mark.slow
 def test_some_programs_are_right_in_all_orders_with_two_preemptions():
     found = explore("--preemptions", 2, "--event", "Pool", "--every", 39)
     assert found["examples"] == []

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from ..selection import usual_places
+
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.slow  # all files are collected
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # all files are collected
 
 DESCRIBE = """
 import json, sys
@@ -67,7 +69,7 @@ def described():
         check=False,
         cwd=ROOT,
         env=environment,
-        timeout=100,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -131,11 +133,12 @@ def test_make_test_all_draws_twice_as_many_examples(described):
     assert times == 2
 
 
-def test_only_what_is_slow_is_left_to_make_test_all_altogether(usual, every):
+def test_only_what_is_slow_or_starts_an_mpi_is_left_to_make_test_all_altogether(usual, every):
     assert not any("slow" in case["marks"] for case in usual.values())
     usual_tests = by_test(usual)
     for test, cases in by_test(every).items():
-        assert test in usual_tests or all("slow" in case["marks"] for case in cases)
+        if test not in usual_tests:
+            assert all("slow" in case["marks"] or takes_turns(case) for case in cases)
 
 
 def test_there_are_1_or_3_real_processes_but_where_a_test_is_marked(usual, every):
@@ -168,14 +171,20 @@ def takes_turns(case):
     return "mpi" in case["own"] and "lengthy" in case["marks"]
 
 
-def test_each_lengthy_test_of_mpi_runs_on_one_of_them_and_both_have_their_share(usual):
-    used = {}
-    for name, case in usual.items():
-        if takes_turns(case):
-            used.setdefault(case["test"], set()).add("openmpi" in name)
-    assert {len(installations) for installations in used.values()} == {1}
-    shares = Counter(installation for (installation,) in used.values())
-    assert all(share > 0.3 * len(used) for _, share in shares.most_common(2)), shares
+def test_of_each_file_one_lengthy_test_of_mpi_runs_and_both_mpis_have_their_share(usual, every):
+    def files(cases):
+        return Counter(
+            case["test"].partition("::")[0] for case in cases.values() if takes_turns(case)
+        )
+
+    may_run = {name: case for name, case in every.items() if "slow" not in case["marks"]}
+    tests = {
+        (case["test"], "openmpi" in name) for name, case in usual.items() if takes_turns(case)
+    }
+    assert files(usual).keys() == files(may_run).keys()
+    assert len(tests) == len(files(usual)) > 10
+    shares = Counter(installation for _, installation in tests)
+    assert all(share > 0.3 * len(tests) for _, share in shares.most_common(2)), shares
 
 
 def test_few_tests_are_marked_to_take_all_numbers_of_real_processes(usual, every):
@@ -192,15 +201,50 @@ def test_few_tests_are_marked_to_take_all_numbers_of_real_processes(usual, every
     assert len({test for test, _, _ in places}) <= 20
 
 
-def test_the_simulator_takes_every_number_of_processes(usual, every):
+def test_the_simulator_passes_2_and_4_over_where_it_takes_8_but_where_a_test_is_marked(
+    usual, every
+):
     def places(cases):
         return {
-            (case["test"], *case["place"])
+            (case["test"], "every_count" in case["marks"], *case["place"])
             for case in cases.values()
-            if not is_real(case) and "slow" not in case["marks"]
+            if not is_real(case) and "slow" not in case["marks"] and not takes_turns(case)
         }
 
-    assert places(usual) == places(every)
+    left_out = places(every) - places(usual)
+    with_many = {test for test, _, _, nprocs in places(usual) if nprocs == 8}
+    assert {nprocs for *_, nprocs in left_out} == {2, 4}
+    assert {test for test, *_ in left_out} <= with_many
+    assert not any(is_marked for _, is_marked, *_ in left_out)
+
+
+def test_no_case_is_left_out_before_it_is_made_that_would_be_run(usual, every):
+    run_at = {
+        test: {tuple(case["place"]) for case in cases} for test, cases in by_test(usual).items()
+    }
+    for test, cases in by_test(every).items():
+        places = {tuple(reversed(case["place"])): None for case in cases if all(case["place"])}
+        marked = "every_count" in cases[0]["marks"]
+        made = {(backend, nprocs) for nprocs, backend in usual_places(places, every_count=marked)}
+        assert {place for place in run_at.get(test, ()) if all(place)} <= made, test
+        assert made <= {tuple(reversed(place)) for place in places}
+
+
+@pytest.mark.parametrize("options", [[], ["--quick"], ["--core"]], ids=str)
+def test_what_a_command_runs_is_the_same_where_other_cases_are_not_made(collected, options):
+    file = "tests/bsplib/test_put.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", *options, file],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        timeout=500,
+    )
+    names = {line for line in done.stdout.splitlines() if line.startswith(f"{file}::")}
+    (option,) = options or ["usual"]
+    chosen = collected[option.removeprefix("--")]
+    assert names == {name for name in chosen if name.startswith(f"{file}::")}
 
 
 def test_the_values_of_every_two_parameters_meet(usual, every):
@@ -251,18 +295,25 @@ def test_the_interpreted_core_runs_random_programs(core):
     assert any("virtual_processors" in test for test in drawn)
 
 
-def test_make_test_runs_every_file_of_tests_once():
-    targets = ["test-runtime-1", "test-runtime-2", "test-rooms", "test-pages"]
+@pytest.mark.parametrize(
+    "targets",
+    [
+        ["test-runtime-1", "test-runtime-2", "test-rooms", "test-pages"],
+        ["test-quick-runtime", "test-quick-rooms"],
+    ],
+    ids=["make test", "make test-quick"],
+)
+def test_every_file_of_tests_is_run_once(targets):
     done = subprocess.run(
         ["make", "--dry-run", "--assume-old=.venv/.installed", *targets],
         capture_output=True,
         text=True,
         check=True,
         cwd=ROOT,
-        timeout=100,
+        timeout=500,
     )
     started = [line.split() for line in done.stdout.splitlines() if "pytest" in line]
-    given = [ROOT / word for words in started for word in words[1:]]
+    given = [ROOT / word for words in started for word in words[1:] if word != "--quick"]
     files = [
         file for path in given for file in (path.rglob("test_*.py") if path.is_dir() else [path])
     ]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
@@ -16,6 +16,7 @@ from bsplib.apps.sorting.keys import DISTRIBUTIONS, DTYPES
 from bsplib.apps.sorting.oversampling import sample_sizes, theoretical_oversampling
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
+from tests.drawn import examples
 
 STAGES = (
     "agree",
@@ -108,7 +109,7 @@ class TestBalance:
         blocks = run_sort(size, nprocs, distribution=distribution, oversampling="theory", **how)
         assert sample_sort.balance(blocks) <= 1.1
 
-    @pytest.mark.parametrize("backend", ["shm", "sim"])
+    @pytest.mark.parametrize("backend", [pytest.param("shm", marks=pytest.mark.slow), "sim"])
     @pytest.mark.parametrize("distribution", ["equal", "few", "zipf", "adversarial"])
     def test_duplicates_are_divided_among_sixteen_processes(self, backend, distribution):
         how = {"distribution": distribution, "oversampling": 400}
@@ -156,7 +157,7 @@ class TestOversampling:
         assert sample_sizes([100] * 16, 0.25, 16) == [4] * 16
         assert sample_sizes([100] * 16, 1e-9, 16) == [1] * 16
 
-    @settings(max_examples=200)
+    @examples(100)
     @given(st.lists(st.integers(0, 10_000), min_size=2, max_size=20), st.integers(1, 500))
     def test_samples_are_in_proportion_and_never_more_than_there_is(self, sizes, factor):
         if not sum(sizes):

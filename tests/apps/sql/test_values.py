@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
@@ -31,8 +31,9 @@ from bsplib.apps.sql.plan import plan_of
 from bsplib.apps.sql.program import main
 from bsplib.apps.sql.project import project
 from bsplib.apps.sql.relation import Relation
+from tests.drawn import examples
 
-MANY = settings(max_examples=80, deadline=None)
+MANY = examples(40)
 
 INTEGERS = st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1)
 FLOATS = st.floats(allow_nan=False)

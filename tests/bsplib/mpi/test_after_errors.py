@@ -221,6 +221,7 @@ def test_after_an_error_inside_the_port_the_next_run_has_other_ranks():
     assert set(ranks).isdisjoint(run(os_pid))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mpi", "exchange")
 def test_ranks_leave_in_peace_after_an_error(nothing_left, capfd):
     with pytest.raises(KeyError):

@@ -196,6 +196,7 @@ HOSTS_APART_NS = 10**12
 """The clock of each of the test's hosts is so far ahead of that of the one before."""
 
 
+@pytest.mark.slow
 @pytest.mark.lengthy
 @pytest.mark.parametrize("mpi", ALL, ids=lambda mpi: mpi.distribution)
 def test_the_clocks_of_four_hosts_are_measured_within_the_bound(hosts, mpi):

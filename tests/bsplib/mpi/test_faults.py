@@ -133,6 +133,7 @@ def test_of_several_processes_that_fail_the_first_is_raised(failing):
     assert "2 more processes failed" in error.__notes__[0]
 
 
+@pytest.mark.slow
 def test_a_timeout_says_where_every_process_is(failing):
     def main(bsp):
         bsp.sync()

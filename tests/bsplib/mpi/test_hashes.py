@@ -12,6 +12,7 @@ from bsplib.backends.mpi.launch import end_kept
 from tests.bsplib.test_hashes import check, count_words
 
 
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("mpi")
 @pytest.mark.parametrize("passed_on", [True, False])
 def test_a_count_by_hash_loses_no_word(monkeypatch, passed_on):

@@ -121,6 +121,7 @@ def check_times(run, bound_ns):
         assert abs(here["released"].max() - here["arrive"].max()) <= bound_ns
 
 
+@pytest.mark.slow
 def test_a_run_over_hosts_has_the_h_of_the_simulator_and_one_time(execute, hosts, tmp_path):
     for backend in ("mpi", "sim"):
         # No other host has this folder: the records come as parts.
