@@ -15,6 +15,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.profiler.costs import GROUPS, group_columns, once
+from bsplib.profiler.lines import book_samples
 from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
 from bsplib.recording.tables import Columns, joined
 
@@ -127,9 +128,18 @@ def restricted(run: Run, first: int, last: int) -> Run:
         sources=run.sources,
         steal_ns=run.steal_ns,
         measured=run.measured,
-        samples=run.samples,
+        samples=_samples_among(run, kept),
         waits=waits_among(run, kept),
     )
+
+
+def _samples_among(run: Run, kept: NDArray[np.bool_]) -> NDArray[np.void] | None:
+    """Return the samples that fall into the records that are kept."""
+    if run.samples is None:
+        return None
+    record = book_samples(run).record
+    samples: NDArray[np.void] = run.samples[(record >= 0) & kept[record]]
+    return samples
 
 
 def _as_rows(columns: Columns, dtype: np.dtype[np.void]) -> NDArray[np.void]:
@@ -234,13 +244,15 @@ class _WindowReader:
 
     def _spans(self, run: Run) -> tuple[Ints, Ints]:
         """Return the first and the last root superstep of each chunk of records."""
-        if run.is_fixed and "spans" in run.derived:
-            known: tuple[Ints, Ints] = run.derived["spans"]
-            return known
+        bounds, known = self._records.bounds, run.derived.get("spans")
+        if run.is_fixed and known is not None and known[0] == bounds:
+            spans: tuple[Ints, Ints] = known[1]
+            return spans
         names = ("superstep",) if len(run.groups) == 1 else ("group", "superstep")
         found = _ranges(self._records, lambda rows: _root_steps(rows, self.opened), names)
         if run.is_fixed:
-            run.derived["spans"] = found
+            # Rows that were read meanwhile are in other chunks than those of the file.
+            run.derived["spans"] = bounds, found
         return found
 
     def is_whole(self, first: int, last: int) -> bool:

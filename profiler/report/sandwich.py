@@ -11,6 +11,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.report.columns import columns
 from bsplib.profiler.report.labels import labels
 from bsplib.profiler.report.lines import Name, print_table
+from bsplib.profiler.report.places import print_executed
 from bsplib.profiler.report.rows import NodeRow, RowChoice, ordered
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def print_sandwich(
     ]
     whole_s = profile.ledger().cost_s
     print_table(console, names, columns(rows, whole_s), first=choice.column, heads=heads)
+    print_executed(profile, name, console)
 
 
 def neighbours(profile: RunProfile, name: str) -> tuple[list[NodeRow], list[NodeRow]]:

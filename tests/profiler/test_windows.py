@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -150,6 +151,19 @@ def test_records_of_a_trace_are_read_when_they_are_asked_for(tmp_path, script):
     assert run.is_fixed
     assert (run.records == program.run().records).all()
     assert isinstance(run.__dict__["records"], np.ndarray)
+
+
+def test_windows_are_the_same_after_all_records_were_read(tmp_path, script, short):
+    program = script(3)
+    program.step("main", w=10, puts=[(0, 1, 8)])
+    path = tmp_path / "run.bsp"
+    write_trace(path, Trace((program.run(),)))
+    (run,) = read_trace(path).runs
+    before = [part.position.tolist() for part in window.windows(run)]
+    short(2)  # the chunks in memory are others than those of the file
+    assert len(run.records) == 3
+    after = [part.position.tolist() for part in window.windows(run)]
+    assert sorted(chain.from_iterable(after)) == [*chain.from_iterable(before)] == [0, 1, 2]
 
 
 def test_a_trace_that_was_changed_while_it_is_shown_is_refused(tmp_path, script):
