@@ -79,10 +79,10 @@ mutants: tools
 
 # Every case of every test, with all numbers of real processes, on both builds of the core: less
 # than 45 minutes on two cores. Three parts run at once, since most tests keep at most one core busy
-# and those of MPI often wait. The longest begins first.
+# and those of MPI often wait. The longest begins first, and all run even if one has a failure.
 ALL_BUT_MPI := -m 'not on_mpi' --ignore=tests/bsplib/mpi tests/bsplib
 test-all: tools browser lint $(VENV)/.docs-installed
-	$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
+	$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target \
 	  test-all-of-mpi test-all-rooms test-all-interpreted test-all-on-mpi test-all-real
 
 test-all-real: tools

@@ -161,11 +161,13 @@ cdef extern from *:
         errno = saved;
     }
 
+    /* On Linux sigprocmask is of the thread. The symbol of pthread_sigmask is that of glibc 2.32
+       where it is linked with that or a later one, and wheels run with an earlier one, too. */
     static int bsp_mask(int how) {
         sigset_t set;
         sigemptyset(&set);
         sigaddset(&set, bsp_sampler.signal);
-        return pthread_sigmask(how, &set, NULL);
+        return sigprocmask(how, &set, NULL);
     }
 
     static void bsp_close_waits(void) {
