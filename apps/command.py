@@ -14,12 +14,11 @@ import click
 import bsplib
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
+from bsplib.command_options import OutputFile, as_sentence
 from bsplib.errors import MissingExtraError
 from bsplib.output_file import TRACE
-from bsplib.output_option import OutputFile
 from bsplib.running.options import BackendName
 from bsplib.running.overrides import current, overriding
-from bsplib.sentences import as_sentence
 
 
 @dataclass(frozen=True)

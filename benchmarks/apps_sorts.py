@@ -31,7 +31,7 @@ from bsplib.apps.progress import ProgressSteps
 from bsplib.apps.sorting import external_sort, keycheck, keyfile, sample_sort
 from bsplib.apps.sorting.blocks import BlockTable
 from bsplib.apps.sorting.blockwork import BlockWork, Files
-from bsplib.apps.sorting.stream import Buffer, make_buffers, stream
+from bsplib.apps.sorting.overlapped_io import Buffer, make_buffers, stream
 from bsplib.apps.sorting.workspace import workspace
 
 NPROCS = 2

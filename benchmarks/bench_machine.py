@@ -33,10 +33,10 @@ from bsplib.apps.sql import arrow
 from bsplib.apps.sql import program as sql
 from bsplib.backends.sim.port import SimPort
 from bsplib.machine import Machine
+from bsplib.machine.probing.probe import counts_of, probe
 from bsplib.profiler.models.prediction import MEASURED, predict
-from bsplib.profiler.models.prices import choose_prices
+from bsplib.profiler.prices import choose_prices
 from bsplib.recording.trace import read_trace
-from bsplib.running.probe import counts_of, probe
 
 _PROGRAMS: dict[str, Callable[..., object]] = {
     "bitonic sort": bitonic_sort.main,

@@ -21,7 +21,7 @@ from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.mpi import Ranks
-from bsplib.backends.mpi.surroundings import INSIDE
+from bsplib.backends.mpi.launcher_environment import INSIDE
 from tests.mpi_installations import ALL, Mpi
 
 KIB = 2**10

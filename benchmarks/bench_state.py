@@ -24,10 +24,10 @@ from benchmarks.accuracy import AccuracyGoal, Report, keep
 from benchmarks.provenance import Circumstances
 from bsplib.backends.table import own_cores
 from bsplib.machine import Machine
+from bsplib.machine.probing.probe import counts_of, load_average, probe
 from bsplib.profiler.models.prediction import MEASURED, predict
-from bsplib.profiler.models.prices import choose_prices
+from bsplib.profiler.prices import choose_prices
 from bsplib.recording.trace import read_trace
-from bsplib.running.probe import counts_of, load_average, probe
 
 _MODEL = "BSP"
 _LEAST_PART = 0.01

@@ -18,7 +18,7 @@ import click
 import bsplib
 from benchmarks import provenance
 from benchmarks.document import write
-from bsplib.backends.mpi.surroundings import INSIDE
+from bsplib.backends.mpi.launcher_environment import INSIDE
 
 _FILE = Path(__file__).with_suffix(".json")
 _COUNTS = (16, 32, 64, 128, 1024)
@@ -32,8 +32,8 @@ def seconds(bsp: bsplib.Group) -> tuple[float, float]:
     from mpi4py import MPI  # noqa: PLC0415  # only a rank may load it
 
     from bsplib.backends.mpi import heads  # noqa: PLC0415
-    from bsplib.backends.mpi.box import Box  # noqa: PLC0415
-    from bsplib.backends.mpi.rounds import Gathering  # noqa: PLC0415
+    from bsplib.backends.mpi.received_posts import Box  # noqa: PLC0415
+    from bsplib.backends.mpi.round_meetings import Gathering  # noqa: PLC0415
 
     port: Any = bsp._port
     link, itself = port._link, MPI.COMM_SELF

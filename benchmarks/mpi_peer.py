@@ -30,7 +30,7 @@ from benchmarks.late import seconds_to_the_end
 from benchmarks.rereading import seconds_of_transfer
 from benchmarks.timing import seconds_each
 from benchmarks.whole.on_ranks import whole_program
-from bsplib.running.probe import RELATIONS, fit_line, over_rounds, superstep_between_s
+from bsplib.machine.probing.probe import RELATIONS, fit_line, over_rounds, superstep_between_s
 
 _WORD_BYTES = 8
 

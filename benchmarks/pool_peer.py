@@ -14,7 +14,7 @@ from pathlib import Path
 
 import bsplib
 from benchmarks import programs
-from bsplib.running.probe import probe
+from bsplib.machine.probing.probe import probe
 
 
 def probed(nprocs: int, figure: str, rounds: int) -> float:

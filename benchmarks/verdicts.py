@@ -141,9 +141,7 @@ def processes() -> Iterator[str]:
         kinds.append((about[0].kind, about[0].who) if about else ("balanced", ()))
         yield f"{nprocs} processes on {CORES} cores: {', '.join(map(str, kinds[-1]))}"
         computed, ready = (sum(each) for each in zip(*found, strict=True))
-        without = [
-            run.records[name].clip(min=0).sum() / 1e9 for name in ("comp_ready", "comm_ready")
-        ]
+        waited = (run.records[name].clip(min=0) for name in ("comp_ready", "comm_ready"))
         useful = profile.ledger().account.whole()["useful"] / 1e9
         without = sum(int(each.sum()) for each in waited) / 1e9
         yield f"  without a core {_compared(without, ready)}"

@@ -4,7 +4,7 @@ A file is written under a temporary name in the same folder and renamed when it 
 complete. An earlier file is replaced only where that cannot be a mistake: a trace replaces a
 trace and a saved page a saved page, each recognised by its content (:class:`OutputKind`).
 Everything else replaces nothing, unless the user gives ``--force``. All outputs are written by
-this module, so the rule stands here alone; :mod:`bsplib.output_option` applies it before a
+this module, so the rule stands here alone; :mod:`bsplib.command_options` applies it before a
 command begins.
 
 Only regular files are ever replaced: to rename a file over a device, a pipe or

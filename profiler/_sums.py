@@ -13,8 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.profiler._numbering import Ints, blocks, rank_in_place, ranked
-from bsplib.profiler._segments import LOW, ROWS, TOP, Stats, changes, merge, starts
+from bsplib.profiler._numbering import (
+    LOW,
+    ROWS,
+    TOP,
+    Ints,
+    Stats,
+    blocks,
+    changes,
+    merge,
+    rank_in_place,
+    ranked,
+    starts,
+)
 from bsplib.profiler.costs import METRICS, cost_blocks, superstep_numbers
 from bsplib.profiler.limits import GraphWork
 from bsplib.profiler.summary import Cost, Summary

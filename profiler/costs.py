@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from bsplib.profiler._numbering import blocks, by_blocks, finder, is_small, rank_in_place
-from bsplib.profiler._segments import changes
+from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
 from bsplib.recording.records import NOT_MEASURED, Direction, Run
 
 if TYPE_CHECKING:

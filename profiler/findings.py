@@ -41,10 +41,9 @@ from bsplib.profiler.loss_sums import (
     WAITS,
     lost_by_cause,
 )
-from bsplib.profiler.mending import MendedRows, saved
 from bsplib.profiler.mpi_words import WaitsOfMpi
 from bsplib.profiler.spots import InsideLoss, LookedAt, records_of_samples
-from bsplib.profiler.whatif import Replay
+from bsplib.profiler.whatif import MendedRows, Replay, saved
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler import account as parts
-from bsplib.profiler._numbering import rank_in_place, stable_order
-from bsplib.profiler._segments import starts
+from bsplib.profiler._numbering import rank_in_place, stable_order, starts
 from bsplib.profiler._sums import summed
 from bsplib.profiler.costs import group_sizes
 from bsplib.profiler.leaders import lowest_of

@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.booking import Books
-from bsplib.profiler.efficiency import Efficiencies, efficiencies
+from bsplib.profiler.booking import Books, Priced, price
 from bsplib.profiler.findings import Finding, Findings, find
 from bsplib.profiler.hosts import ProcessNames
-from bsplib.profiler.pricing import Priced, price
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
-from bsplib.profiler.retimed import retimed
-from bsplib.profiler.run_account import RunAccount
+from bsplib.profiler.run_account import Efficiencies, RunAccount, efficiencies
 from bsplib.profiler.spots import Spots
 from bsplib.profiler.survey import waiting_ns
+from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.verdict import Verdict, judge, sentence
 
 if TYPE_CHECKING:

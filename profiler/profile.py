@@ -21,13 +21,13 @@ from bsplib.profiler import tables
 from bsplib.profiler.callgraph import CallGraph, build
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS, METRIC_TITLES, critical_path
-from bsplib.profiler.dot import LayoutError
-from bsplib.profiler.export.plain import plain_graph
-from bsplib.profiler.export.svg import svg
+from bsplib.profiler.drawing.graphviz import LayoutError
+from bsplib.profiler.drawing.svg import svg
 from bsplib.profiler.losses import book
-from bsplib.profiler.models.prices import recorded_machine
+from bsplib.profiler.prices import recorded_machine
 from bsplib.profiler.rates import rates_on
 from bsplib.profiler.survey import elapsed_s
+from bsplib.profiler.tables import plain_graph
 
 if TYPE_CHECKING:
     import pandas

@@ -9,7 +9,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.profiler import format as fmt
-from bsplib.profiler.models.prices import choose_prices, recorded_machine
+from bsplib.profiler.prices import choose_prices, recorded_machine
 from bsplib.profiler.survey import is_virtual, shares_cores, survey
 
 if TYPE_CHECKING:

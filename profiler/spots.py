@@ -17,7 +17,6 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler._numbering import rank_in_place, stable_order
 from bsplib.profiler.lines import LinePlace, book_samples, places_of
 from bsplib.profiler.loss_sums import COMP, WAIT
-from bsplib.profiler.stretches import stretch_of
 from bsplib.recording.records import Doing
 
 if TYPE_CHECKING:
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.account import Account, Ints
     from bsplib.profiler.findings import Finding
-    from bsplib.profiler.stretches import Stretch
-    from bsplib.recording.records import Run
+    from bsplib.recording.records import Run, Stack
 
 _MOST = 0.5
 """A line, or a stretch, is named if this share of the loss is there."""
@@ -198,3 +196,52 @@ def records_of_samples(run: Run) -> Ints:
 
 _DOING = {COMP: (Doing.COMPUTING,), WAIT: (Doing.BLOCKED,)}
 """What a process does, by its samples, while it causes a loss."""
+
+
+# -- the stretch of the program in which a superstep was computed, without samples ----------------
+
+
+class Stretch(NamedTuple):
+    """A part of a function, from one line to another."""
+
+    file: str
+    function: str
+    first: int
+    """Line of the call at its beginning; 0: the function begins there."""
+    last: int
+    """Line of the call at its end."""
+
+    @property
+    def text(self) -> str:
+        """The stretch in words."""
+        file = fmt.visible(self.file.rpartition("/")[2])
+        function = f"{fmt.visible(self.function)} ({file})" if file else fmt.visible(self.function)
+        if not self.first:
+            return f"from the beginning to line {self.last} of {function}"
+        if self.first == self.last:
+            return f"from line {self.first} to the next time there in {function}"
+        if self.first > self.last:
+            return f"from line {self.first} to line {self.last} in the next round in {function}"
+        return f"between line {self.first} and line {self.last} of {function}"
+
+
+def stretch_of(before: Stack | None, after: Stack) -> Stretch:
+    """Return the stretch between two syncs.
+
+    Args:
+        before: stack of the sync before; None: the stretch begins with the program.
+        after: stack of the sync at the end.
+    """
+    if before is None:
+        frame = after[0]
+        return Stretch(frame.file, frame.function, 0, frame.line)
+    depth = 0
+    deepest = min(len(before), len(after)) - 1
+    while depth < deepest and before[depth] == after[depth]:
+        depth += 1
+    one, other = before[depth], after[depth]
+    if one[:3] != other[:3]:  # two functions that one line calls: its function has the stretch
+        depth = max(depth - 1, 0)
+        one, other = before[depth], after[depth]
+    first = one.line if one[:3] == other[:3] else 0
+    return Stretch(other.file, other.function, first, other.line)

@@ -11,18 +11,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.profiler._numbering import starts
 from bsplib.profiler._sums import RunSums
-from bsplib.profiler._times import CommunicationTimes, of_records, of_supersteps
 from bsplib.profiler.booking import BookKeeper
-from bsplib.profiler.costs import computation_ns, once, spent_ns, superstep_numbers
+from bsplib.profiler.costs import (
+    communication_ns,
+    computation_ns,
+    h_relation,
+    once,
+    spent_ns,
+    superstep_numbers,
+    without_core_ns,
+)
 from bsplib.profiler.window import windows
 from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from bsplib.profiler.booking import Books
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
+
+    Values = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 
 class RunFacts:
@@ -133,3 +146,114 @@ def span_of(run: Run) -> tuple[int, int]:
         return min(first, last), last
     times = (life.collected, life.returned, last)
     return min(life.called, first), max(time for time in times if time is not None)
+
+
+# -- how long communication took for each h: what g and l are fitted to, counted window by window -
+
+
+MOST_POINTS = 1000
+"""Greatest number of points into which supersteps are summed up for a fit."""
+_MOST_PENDING = 2**18
+
+
+class CommunicationTimes:
+    """Pairs of h and a time, each with how often it was measured.
+
+    Times are whole nanoseconds and repeat, so that there are far fewer pairs than supersteps.
+    """
+
+    def __init__(self) -> None:
+        self._pending: list[tuple[Ints, Ints, Ints]] = []
+        self._rows = 0
+
+    def add(self, h: Values, comm_ns: Values) -> None:
+        """Take in pairs."""
+        times = comm_ns.astype(np.int64)
+        self._pending.append(_counted(h.astype(np.int64), times, np.ones(len(h), np.int64)))
+        self._rows += len(self._pending[-1][0])
+        if self._rows > _MOST_PENDING:
+            self._join()
+
+    def _join(self) -> tuple[Ints, Ints, Ints]:
+        empty = np.zeros(0, np.int64)
+        every = zip((empty, empty, empty), *self._pending, strict=True)
+        self._pending = [_counted(*(np.concatenate(each) for each in every))]
+        # Where most times differ, the pairs are joined again only when there are twice as many.
+        self._rows = -len(self._pending[0][0])
+        return self._pending[0]
+
+    def points(self, quantile: float) -> tuple[Values, Values, Values]:
+        """Sum up times of similar h: the median h, a quantile of the times, and their number.
+
+        Quantiles, since a process that waits for a core communicates a thousand times longer.
+        """
+        h, comm_ns, count = self._join()
+        until = np.cumsum(count)
+        begins = starts(h)
+        if len(begins) > MOST_POINTS:
+            wanted = np.linspace(0, until[-1], MOST_POINTS, endpoint=False).astype(int)
+            at = np.searchsorted(until, wanted, side="right")
+            begins = np.unique(begins[np.searchsorted(begins, at, side="right") - 1])
+        points = [
+            (
+                _quantile(h[piece], count[piece], 0.5),
+                _quantile(comm_ns[piece] / 1e9, count[piece], quantile),
+                int(count[piece].sum()),
+            )
+            for piece in map(slice, begins, np.append(begins[1:], len(h)))
+        ]
+        found_h, comm_s, number = np.array(points, np.float64).reshape(-1, 3).T
+        return found_h, comm_s, number
+
+
+def _counted(h: Ints, comm_ns: Ints, count: Ints) -> tuple[Ints, Ints, Ints]:
+    """Join equal pairs, and sort them."""
+    if len(h) == 0:
+        return h, comm_ns, count
+    order = np.lexsort((comm_ns, h)) if h.any() else np.argsort(comm_ns, kind="stable")
+    h, comm_ns = h[order], comm_ns[order]
+    begins = starts(h, comm_ns)
+    return h[begins], comm_ns[begins], np.add.reduceat(count[order], begins)
+
+
+def _quantile(values: NDArray[np.float64 | np.int64], count: Ints, quantile: float) -> float:
+    """Return a quantile of values that were measured so often, as :func:`numpy.quantile` does."""
+    order = np.argsort(values, kind="stable")
+    until = np.cumsum(count[order])
+    place = (int(until[-1]) - 1) * quantile
+    low = int(place)
+    near = np.searchsorted(until, [low, min(low + 1, int(until[-1]) - 1)], side="right")
+    return float(np.quantile(values[order][near], place - low))
+
+
+def of_supersteps(window: RunWindow) -> tuple[Values, Values]:
+    """Return h and the time of communication of each superstep with a sync, in bytes and ns.
+
+    Both are the greatest among the processes of the superstep.
+    """
+    run, fresh = window.run, window.fresh
+    records, step = run.records[fresh], superstep_numbers(run)[fresh]
+    h_of_record = np.maximum(*(values[fresh] for values in h_relation(run)))
+    h, comm = np.zeros((2, int(step.max(initial=-1)) + 1))
+    present = np.zeros(len(h), bool)
+    rows = np.flatnonzero(records["kind"] != Kind.END)
+    steps = step[rows]
+    present[steps] = True
+    np.maximum.at(h, steps, h_of_record[rows])
+    np.maximum.at(comm, steps, _on_core_ns(records)[rows])
+    return h[present], comm[present]
+
+
+def of_records(window: RunWindow) -> tuple[Values, Values]:
+    """Return h and the time of communication of each record of a sync, in bytes and ns."""
+    run, fresh = window.run, window.fresh
+    records = run.records[fresh]
+    rows = np.flatnonzero(records["kind"] != Kind.END)
+    h = np.maximum(*(values[fresh] for values in h_relation(run)))
+    return h[rows], _on_core_ns(records)[rows]
+
+
+def _on_core_ns(records: NDArray[np.void]) -> Values:
+    """Return the time of communication of records without that for want of a core."""
+    comm = communication_ns(records) - without_core_ns(records)[1]
+    return comm.astype(np.float64)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import networkx
 import numpy as np
 
 from bsplib.profiler import format as fmt
@@ -18,7 +19,7 @@ from bsplib.profiler.survey import elapsed_s
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.losses import Booked, Ledger
     from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
+
 
 Columns = dict[str, Any]
 """Lists or arrays of equal length, by name."""
@@ -207,3 +209,33 @@ def _leaves(callgraph: CallGraph) -> NDArray[np.object_]:
 def _names(metric: str) -> list[str]:
     """Return the names of the columns of a metric."""
     return [f"{metric}_{measure}_{UNITS[metric]}" for measure in MEASURES]
+
+
+# -- the call graph as a networkx graph -----------------------------------------------------------
+
+
+def plain_graph(callgraph: CallGraph, ledger: Ledger | None = None) -> networkx.DiGraph:
+    """Return a call graph whose attributes are texts and numbers only.
+
+    Nodes are the ids. Their attributes are the other columns of ``bsplib.profiler.tables.nodes``,
+    those of an edge the columns of ``bsplib.profiler.tables.edges``: seconds, bytes and counts with
+    the unit in the name; with a ledger also losses and costs. Attributes of the graph:
+    root, program, nprocs, backend.
+    """
+    run = callgraph.run
+    facts = {key: str(run.meta.get(key, "unknown")) for key in ("program", "backend")}
+    visible = {key: fmt.visible(value) for key, value in facts.items()}
+    graph = networkx.DiGraph()
+    graph.graph |= {"root": callgraph.root, "nprocs": run.nprocs, **visible}
+    for row in rows(nodes(callgraph, ledger)):
+        graph.add_node(row.pop("id"), **row)
+    for row in rows(edges(callgraph, ledger)):
+        graph.add_edge(row.pop("caller"), row.pop("callee"), **row)
+    return graph
+
+
+def rows(columns: Columns) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table, as dicts of texts and numbers of Python."""
+    values = [np.asarray(column, object).tolist() for column in columns.values()]
+    for row in zip(*values, strict=True):
+        yield dict(zip(columns, row, strict=True))

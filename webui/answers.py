@@ -15,7 +15,7 @@ from bsplib.profiler.leaders import RULES
 from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.webui import services, timeline, traffic
-from bsplib.webui.opened import AddressError, OpenRun
+from bsplib.webui.opened_runs import AddressError, OpenRun
 from bsplib.webui.source import describe_sources
 
 Json = dict[str, Any]

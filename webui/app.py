@@ -25,7 +25,7 @@ from bsplib.errors import BspError, TraceError
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace
 from bsplib.visible import visible
-from bsplib.webui.opened import AddressError
+from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.page import SERVED_POLICY, STATIC, served_model, served_page, title_of
 from bsplib.webui.traces import Traces
 

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bsplib.profiler.booking import price
 from bsplib.profiler.leaders import RULES
-from bsplib.profiler.pricing import price
 
 if TYPE_CHECKING:
-    from bsplib.profiler.booking import Books, Floats
+    from bsplib.profiler.booking import Books, Floats, Priced
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.pricing import Priced
     from bsplib.profiler.rates import Rates
 
 Json = dict[str, Any]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import graphviz
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.dot import run_dot
+from bsplib.profiler.drawing.graphviz import run_dot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

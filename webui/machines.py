@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, known_machines, load_machine
-from bsplib.profiler.models.prices import choose_prices
+from bsplib.profiler.prices import choose_prices
 from bsplib.visible import visible
 
 if TYPE_CHECKING:

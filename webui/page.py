@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from bsplib.errors import BspError
 from bsplib.output_file import PAGE, PAGE_MARK, write_text
-from bsplib.profiler.compare.pairing import pairs_by_order
+from bsplib.profiler.compare.traces import pairs_by_order
 from bsplib.webui.answers import ANSWERS, Json, Query
 from bsplib.webui.predicted import ShownModel, describe_model
 from bsplib.webui.traces import COMPARISON, REPEATS, Traces

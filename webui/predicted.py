@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from bsplib.errors import UsageError
 from bsplib.experiments.formula import postfix
 from bsplib.profiler import format as fmt
-from bsplib.profiler.dot import LayoutError
+from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.models.nodes.laws import EXACT, Law, Where
 from bsplib.profiler.models.nodes.memory import HUGE, LARGER_ARRAYS, exchanged_in_runs
 from bsplib.profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
 from bsplib.profiler.models.nodes.settle import words
 from bsplib.profiler.models.nodes.terms import in_stages
 from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.prices import recorded_machine, slowdowns_here
+from bsplib.profiler.prices import recorded_machine, slowdowns_here
 from bsplib.profiler.rates import NO_SOURCE, Rates, rates_on
 from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machine, describe_machines

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bsplib.recording.records import RunHead
-    from bsplib.webui.opened import OpenRun
+    from bsplib.webui.opened_runs import OpenRun
 
 Json = dict[str, Any]
 

@@ -11,13 +11,14 @@ from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from bsplib.profiler import critical, shown
+from bsplib.profiler import critical
 from bsplib.profiler import format as fmt
 from bsplib.profiler.account import PARTS, TITLES
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import PATHS, critical_path
-from bsplib.profiler.dot import LayoutError
+from bsplib.profiler.drawing import shown_nodes
+from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.executed import executed_below
 from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.losses import book
@@ -382,7 +383,7 @@ def first_shown(ledger: Ledger) -> list[str]:
     always = {callgraph.root, *ledger.path()}
     for path in PATHS:
         always.update(critical_path(callgraph, path))
-    chosen = shown.chosen(graph, ranks, always)
+    chosen = shown_nodes.chosen(graph, ranks, always)
     return [name for name in chosen if name in always or not _is_idle_end(ledger, name)]
 
 
@@ -422,5 +423,5 @@ def links(graph: networkx.DiGraph, names: Collection[str]) -> list[DrawnLink]:
     edges = {edge: position for position, edge in enumerate(graph.edges)}
     return [
         DrawnLink(number[caller], number[callee], edges.get((caller, callee)))
-        for caller, callee, _ in shown.links(graph, names)
+        for caller, callee, _ in shown_nodes.links(graph, names)
     ]

@@ -15,8 +15,7 @@ from bsplib.profiler.account import PARTS
 from bsplib.profiler.heatmap import LAYERS, Heatmap
 from bsplib.profiler.rates import rates_of_run
 from bsplib.profiler.spending import Spending
-from bsplib.webui.opened import AddressError, OpenRun, number_in
-from bsplib.webui.through import records_through
+from bsplib.webui.opened_runs import AddressError, OpenRun, number_in, records_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -14,15 +14,15 @@ from bsplib.errors import BspError
 from bsplib.profiler import format as fmt
 from bsplib.profiler.compare.comparison import compare
 from bsplib.profiler.compare.conditions import differences
+from bsplib.profiler.compare.node_texts import label, short_label
 from bsplib.profiler.compare.quantities import QUANTITIES, SHOWN
 from bsplib.profiler.compare.verdict import verdict
-from bsplib.profiler.compare.words import label, short_label
 from bsplib.profiler.rates import Rates
 from bsplib.recording.records import RunHead, Trace
 from bsplib.recording.trace import read_heads, read_trace
 from bsplib.webui import services
 from bsplib.webui.answers import ANSWERS
-from bsplib.webui.opened import AddressError, OpenRun
+from bsplib.webui.opened_runs import AddressError, OpenRun
 from bsplib.webui.repeats import describe_repeats, opening_run
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import numpy as np
 from bsplib.profiler.departures import ExchangeSide, by_place, departures
 from bsplib.profiler.rates import fitted_to
 from bsplib.profiler.traffic import RunTraffic
-from bsplib.webui.opened import AddressError
-from bsplib.webui.through import records_through
+from bsplib.webui.opened_runs import AddressError, records_through
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.departures import Departures
     from bsplib.profiler.traffic import Blocks, BlockSums, Matrix
-    from bsplib.webui.opened import OpenRun
+    from bsplib.webui.opened_runs import OpenRun
 
 Json = dict[str, Any]
 

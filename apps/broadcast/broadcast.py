@@ -33,7 +33,7 @@ import bsplib
 from bsplib.apps.broadcast import crossover, stages
 from bsplib.apps.broadcast.crossover_views import plot_crossover, print_crossover
 from bsplib.apps.command import ProgramCommand, ProgramRun, place_options
-from bsplib.output_option import OutputFile, force_option
+from bsplib.command_options import OutputFile, force_option
 from bsplib.profiler import plotting
 from bsplib.visible import visible_lines
 

@@ -30,15 +30,14 @@ import bsplib
 from bsplib.apps.command import backend_option
 from bsplib.apps.fourier import common
 from bsplib.apps.fourier.fft import prepare, transform
-from bsplib.apps.papers.gonzalez import TABLE_3
+from bsplib.apps.fourier.published import TABLE_3
 from bsplib.apps.progress import drawn
+from bsplib.command_options import Option, as_sentence
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments.formula import read_formula
 from bsplib.experiments.grid import read_counts
 from bsplib.experiments.runs import collected, measured
 from bsplib.profiler.timings import TimingModel, fit_experiment
-from bsplib.renamed_option import Option
-from bsplib.sentences import as_sentence
 
 FORMULA = "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P"
 """Gonzalez et al., Figure 4, line 5."""

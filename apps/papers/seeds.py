@@ -25,7 +25,7 @@ from bsplib.apps.sql.story import MODEL, STORY_SIZE, StageFigures, StorySetting,
 from bsplib.apps.work import SPEED
 from bsplib.machine import Machine, load_machine
 from bsplib.profiler.models.prediction import predict
-from bsplib.profiler.models.prices import ReplayPrices
+from bsplib.profiler.prices import ReplayPrices
 from bsplib.recording.trace import read_trace
 
 SEEDS = 10

@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from bsplib.apps.papers import show
-from bsplib.apps.papers.here import PARTS, here
-from bsplib.apps.papers.items import VIRTUAL_PARTS, Item, quick, story, virtual
+from bsplib.apps.papers.entries import VIRTUAL_PARTS, Item, quick, story, virtual
+from bsplib.apps.papers.on_this_computer import PARTS, here
 from bsplib.apps.progress import drawn
 from bsplib.apps.sql.plan import STAGES
 from bsplib.errors import UsageError

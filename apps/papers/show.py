@@ -14,7 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from bsplib.apps.papers.items import MISSING, Item
+from bsplib.apps.papers.entries import MISSING, Item
 from bsplib.apps.papers.places import PaperEntry
 from bsplib.apps.papers.places import read as all_places
 from bsplib.output_file import PAGE_MARK

@@ -27,8 +27,8 @@ from bsplib.apps.prediction.memory import main as measure_memory
 from bsplib.apps.sorting import sample_sort
 from bsplib.apps.sorting.keys import block_of
 from bsplib.apps.sorting.order import merges
-from bsplib.profiler.models.repeats import between, undisturbed
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.models.undisturbed_time import between, undisturbed
+from bsplib.profiler.timeline import lay_out
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 from bsplib.running.options import BackendName

@@ -35,7 +35,7 @@ from rich.table import Table
 
 import bsplib
 from bsplib.apps.command import ProgramCommand
-from bsplib.apps.papers.gonzalez import TABLE_3
+from bsplib.apps.fourier.published import TABLE_3
 from bsplib.apps.prediction import experiments
 from bsplib.apps.prediction.experiments import EXPERIMENTS, MeasuredProgram, RunSetup, Shape, Taken
 from bsplib.apps.prediction.memory import memory_of

@@ -13,7 +13,7 @@ from bsplib.apps.progress import ProgressSteps
 from bsplib.apps.sorting.blocks import BlockTable, Pair
 from bsplib.apps.sorting.keyfile import FileChannel, KeyFile
 from bsplib.apps.sorting.keys import Keys
-from bsplib.apps.sorting.stream import Buffer
+from bsplib.apps.sorting.overlapped_io import Buffer
 
 _CHUNK = 1 << 16
 """Number of keys that are processed together where memory is limited."""

@@ -31,13 +31,14 @@ Source: Chittor 1995, section 3.3, Figures 9 to 13.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from math import gcd
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import click
 import numpy as np
@@ -52,11 +53,9 @@ from bsplib.apps.sorting.blockwork import BlockWork, ChangedKeys, Files, merge, 
 from bsplib.apps.sorting.keycheck import fingerprint, in_order, make_keys
 from bsplib.apps.sorting.keyfile import PAGE, channel, find_keys
 from bsplib.apps.sorting.keys import DISTRIBUTIONS, Keys
-from bsplib.apps.sorting.options import Bytes, Dtype
-from bsplib.apps.sorting.stream import Buffer, make_buffers, stream
+from bsplib.apps.sorting.overlapped_io import Buffer, make_buffers, stream
 from bsplib.apps.sorting.workspace import MADE_KEYS, scratch_folder, workspace
-from bsplib.output_option import force_option
-from bsplib.renamed_option import Option
+from bsplib.command_options import Option, force_option
 from bsplib.visible import visible_lines
 
 MEMORY = 256 << 20
@@ -304,6 +303,38 @@ def reference(path: str | os.PathLike[str], dtype: DTypeLike | None = None) -> K
     """Return the keys of a file in order, sorted by numpy in memory; not for large files."""
     keys = find_keys(path, dtype)
     return np.sort(np.fromfile(path, keys.dtype, keys.count, offset=keys.offset))
+
+
+# -- types of values on a command line ------------------------------------------------------------
+
+
+class Bytes(click.ParamType):
+    """A number of bytes, such as ``256MiB``."""
+
+    name = "bytes"
+    units: ClassVar = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number."""
+        found = re.fullmatch(r"(\d+) ?([a-z]*)", str(value).lower())
+        if found is None or found[2] not in self.units:
+            self.fail(f"{value!r} is no number of bytes, such as 4096, 64KiB or 1GiB", param, ctx)
+        return int(found[1]) * self.units[found[2]]
+
+
+class Dtype(click.ParamType):
+    """A dtype of numpy."""
+
+    name = "dtype"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> np.dtype[Any]:
+        """Return the dtype."""
+        try:
+            return np.dtype(value)
+        except TypeError:
+            self.fail(f"{value!r} is no dtype of numpy, such as int64 or S10", param, ctx)
 
 
 # -- command line ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The order of records, and the sort of the records of one process.
+"""The order of records, and the sort of the records, or numbers, of one process.
 
 A record is an element of an array: it is a key itself, or has several fields, some of which
 are the key. Keys are compared as numpy sorts them, NaN last.
@@ -6,7 +6,8 @@ are the key. Keys are compared as numpy sorts them, NaN last.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +15,8 @@ import numpy as np
 from numpy.lib.recfunctions import repack_fields
 from numpy.typing import NDArray
 
-from bsplib.apps.sorting.numbers import sort_numbers
+from bsplib import core
+from bsplib.core import radix
 
 Records = NDArray[Any]
 Kind = Literal["stable"] | None
@@ -104,3 +106,63 @@ def order_of(dtype: np.dtype[Any], key: str | Sequence[str] | None, *, stable: b
         what = f"{unknown[0]!r} is no field" if unknown else "a key has at least one field"
         raise ValueError(f"key: {what} of the records; they have {has}")
     return Order(fields, stable)
+
+
+# -- the sort of the numbers of one process: by numpy, or by digits where that is faster ----------
+
+
+_LEAST = 1 << 12
+"""Fewer numbers are sorted by numpy."""
+_MEASURED = 1 << 13
+"""How many numbers are sorted in both ways to find out which is faster."""
+_TIMES = 3
+
+
+def sort_numbers(numbers: NDArray[Any], out: NDArray[Any]) -> None:
+    """Sort numbers in the order of numpy; which one of equal numbers comes first is open.
+
+    Args:
+        numbers: in one dimension; not changed, unless they are ``out``.
+        out: as many, for the result.
+
+    Cost: w = O(m log m), or O(m) and memory for as many numbers where they are sorted by digits.
+    """
+    if BY_DIGITS and len(numbers) >= _LEAST and _fits(numbers) and _fits(out):
+        radix.sort_numbers(numbers, out)
+        return
+    if out is not numbers:
+        out[...] = numbers
+    out.sort()
+
+
+def _fits(numbers: NDArray[Any]) -> bool:
+    """Tell whether numbers can be sorted by their digits."""
+    return numbers.flags.c_contiguous and numbers.flags.aligned and radix.can_sort(numbers.dtype)
+
+
+def _is_faster_by_digits() -> bool:
+    """Tell whether the compiled core sorts faster than numpy, after a millisecond or two."""
+    if core.BUILD != "compiled":
+        return False
+    numbers = np.random.default_rng(0).random(_MEASURED)
+    out = np.empty_like(numbers)
+
+    def by_numpy() -> None:
+        out[...] = numbers
+        out.sort()
+
+    by_digits = _least_ns(lambda: radix.sort_numbers(numbers, out))
+    return by_digits < _least_ns(by_numpy)
+
+
+def _least_ns(sort: Callable[[], None]) -> int:
+    taken = []
+    for _ in range(_TIMES):
+        began = time.thread_time_ns()
+        sort()
+        taken.append(time.thread_time_ns() - began)
+    return min(taken)
+
+
+BY_DIGITS = _is_faster_by_digits()
+"""Measured when this module is imported, so that it counts in the time of no process."""

@@ -50,7 +50,6 @@ from bsplib.apps.progress import Step, steps, unseen
 from bsplib.apps.sorting.keys import block_of, keys_options
 from bsplib.apps.sorting.order import Order, Records, order_of
 from bsplib.apps.sorting.pivots import Sample, sample_at
-from bsplib.apps.sorting.room import Room
 from bsplib.apps.sorting.sample_sort import (
     Method,
     agree,
@@ -65,6 +64,7 @@ from bsplib.apps.sorting.sample_sort import (
     sort_locally,
     sort_sample,
 )
+from bsplib.apps.sorting.spare_block import Room
 
 
 def main(

@@ -65,9 +65,17 @@ from bsplib.apps.sorting.oversampling import (
     samples_between,
     theoretical_oversampling,
 )
-from bsplib.apps.sorting.pivots import Sample, cut, in_order, regular, sample_at
-from bsplib.apps.sorting.room import Room
-from bsplib.apps.sorting.unsorted import KINDS, cut_unsorted, rare_first
+from bsplib.apps.sorting.pivots import (
+    KINDS,
+    Sample,
+    cut,
+    cut_unsorted,
+    in_order,
+    rare_first,
+    regular,
+    sample_at,
+)
+from bsplib.apps.sorting.spare_block import Room
 from bsplib.apps.work import charge_search, charge_sort, charge_values
 
 OVERSAMPLING = 64

@@ -29,10 +29,9 @@ from bsplib.apps.sql.reference import difference, reference
 from bsplib.apps.sql.scan import BLOCK
 from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StorySetting, tell
 from bsplib.apps.sql.table1 import TABLE_SIZE, measure
+from bsplib.command_options import Option, force_option
 from bsplib.machine import load_machine
 from bsplib.output_file import obstacle
-from bsplib.output_option import force_option
-from bsplib.renamed_option import Option
 from bsplib.visible import visible_lines
 
 _CHUNK = 1_000_000

@@ -19,7 +19,7 @@ from bsplib.machine import Machine
 from bsplib.profiler.callgraph import Node
 from bsplib.profiler.critical import score
 from bsplib.profiler.models.prediction import Prediction, predict
-from bsplib.profiler.models.prices import choose_prices
+from bsplib.profiler.prices import choose_prices
 from bsplib.profiler.summary import Summary
 from bsplib.recording.trace import read_trace
 

@@ -18,7 +18,7 @@ from bsplib.apps.sql.program import main
 from bsplib.apps.work import SPEED
 from bsplib.machine import Machine, load_machine
 from bsplib.profiler.models.prediction import predict
-from bsplib.profiler.models.prices import ReplayPrices
+from bsplib.profiler.prices import ReplayPrices
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from bsplib.backends.base import Port
-from bsplib.backends.whereabouts import Whereabouts
+from bsplib.backends.members import Whereabouts
 from bsplib.errors import ProcessDiedError
 
 OpenPort = Callable[[], Port]

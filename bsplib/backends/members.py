@@ -1,9 +1,12 @@
-"""The processes of a group, and how errors name them."""
+"""The processes of a group, where they are, and how errors name them."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from bsplib import call_site
 
 _LISTED = 8
 
@@ -39,3 +42,27 @@ def named(pids: Sequence[int]) -> str:
     if len(known) > _LISTED:
         return f"{len(known)} processes from {first} to {last}"
     return f"processes {', '.join(map(str, known))}"
+
+
+# -- where processes are, for the errors after a timeout and after Ctrl-C -------------------------
+
+
+Stack = Sequence[tuple[str, int, str]]
+"""File, line and function of each frame, the innermost first."""
+
+
+class Whereabouts(NamedTuple):
+    """Where a process is."""
+
+    pid: int
+    superstep: int
+    line: str
+    """File and line of the innermost frame of the program; empty if it is not known."""
+    doing: str
+    """What it does there: whether it waits or computes."""
+
+
+def from_stack(pid: int, superstep: int, stack: Stack, *, waits: bool = False) -> Whereabouts:
+    """Return where a process is, from its stack; ``waits`` as for :func:`call_site.activity`."""
+    doing = call_site.activity(stack, waits=waits)
+    return Whereabouts(pid, superstep, call_site.line_in(stack), doing)

@@ -7,9 +7,9 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from bsplib.backends import asking
+from bsplib.backends import sigquit
 from bsplib.backends.launching import Death, Ended, Interrupted, TimeIsOver
-from bsplib.backends.whereabouts import Whereabouts
+from bsplib.backends.members import Whereabouts
 
 GRACE_S = 0.5
 """Seconds after a failure until processes that have not come to a sync are killed: they may fail by
@@ -87,10 +87,10 @@ def _news(observed: Observed, timeout: float, outcomes: Outcomes) -> Mapping[int
     ends = time.monotonic() + timeout
     while True:
         left = max(ends - time.monotonic(), 0.0)
-        part = asking.seconds_to_wait(left)
+        part = sigquit.seconds_to_wait(left)
         news = observed.news(part)
         if len(outcomes.keys() | news.keys()) < observed.nprocs:
-            asking.answer(lambda: observed.whereabouts({*outcomes, *news}))  # noqa: B023  # at once
+            sigquit.answer(lambda: observed.whereabouts({*outcomes, *news}))  # noqa: B023  # at once
         if news or part >= left:
             return news
 

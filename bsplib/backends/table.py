@@ -102,9 +102,9 @@ def _keep_mpi(options: Options) -> KeptProcesses:
 
 def _usual_mpi() -> int:
     """Return the number of ranks that mpiexec has started, or the cores of this computer."""
-    from bsplib.backends.mpi import foreign, together  # noqa: PLC0415
+    from bsplib.backends.mpi import bsp_run_under_mpiexec, program_under_mpiexec  # noqa: PLC0415
 
-    job = foreign.current or together.current
+    job = bsp_run_under_mpiexec.current or program_under_mpiexec.current
     return own_cores() if job is None else job.size
 
 
@@ -120,14 +120,14 @@ def enter(name: str | None) -> None:
         UsageError: the processes of that backend are not those of a launcher.
         BspError: the processes do not find each other.
     """
-    from bsplib.backends.mpi.surroundings import own_seat  # noqa: PLC0415
+    from bsplib.backends.mpi.launcher_environment import own_seat  # noqa: PLC0415
 
     if (seat := own_seat()) is None:
         return
     _check_of_launcher(name, seat.size)
-    from bsplib.backends.mpi import foreign  # noqa: PLC0415
+    from bsplib.backends.mpi import bsp_run_under_mpiexec  # noqa: PLC0415
 
-    foreign.enter(seat)
+    bsp_run_under_mpiexec.enter(seat)
 
 
 def settled(name: str | None, nprocs: int | None) -> str:
@@ -144,21 +144,23 @@ def settled(name: str | None, nprocs: int | None) -> str:
         UsageError: the caller asks for other processes than those of the launcher.
         BspError: the processes do not find each other.
     """
-    from bsplib.backends.mpi.surroundings import own_seat  # noqa: PLC0415
+    from bsplib.backends.mpi.launcher_environment import own_seat  # noqa: PLC0415
 
     seat = own_seat()
     if seat is not None:
         _check_of_launcher(name, seat.size, nprocs)
-    elif "bsplib.backends.mpi.foreign" not in sys.modules:
+    elif "bsplib.backends.mpi.bsp_run_under_mpiexec" not in sys.modules:
         return name or DEFAULT
-    from bsplib.backends.mpi import foreign, together  # noqa: PLC0415
+    from bsplib.backends.mpi import bsp_run_under_mpiexec, program_under_mpiexec  # noqa: PLC0415
 
     if seat is not None:
-        together.join_program(seat)
-    if (member := together.current) is not None and not member.busy:
+        program_under_mpiexec.join_program(seat)
+    if (member := program_under_mpiexec.current) is not None and not member.busy:
         _check_of_launcher(name, member.size, nprocs)
         return "mpi"
-    return name or ("mpi" if foreign.current is not None and member is None else DEFAULT)
+    return name or (
+        "mpi" if bsp_run_under_mpiexec.current is not None and member is None else DEFAULT
+    )
 
 
 def _check_of_launcher(name: str | None, size: int, nprocs: int | None = None) -> None:
@@ -185,7 +187,7 @@ def together(run: Callable[[], _Value]) -> _Value:
     Returns:
         What ``run`` returns, in all of them.
     """
-    found = sys.modules.get("bsplib.backends.mpi.together")
+    found = sys.modules.get("bsplib.backends.mpi.program_under_mpiexec")
     member = None if found is None else found.current
     if member is None or member.busy:
         return run()
@@ -194,7 +196,7 @@ def together(run: Callable[[], _Value]) -> _Value:
 
 
 def _medium_of_mpi(hosts: int) -> str:
-    from bsplib.backends.mpi.surroundings import may_share_memory  # noqa: PLC0415
+    from bsplib.backends.mpi.launcher_environment import may_share_memory  # noqa: PLC0415
 
     return "shared memory of ranks of MPI" if hosts == 1 and may_share_memory() else "MPI"
 

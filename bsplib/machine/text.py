@@ -77,7 +77,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bsplib.machine import measured_text
-from bsplib.machine.checks import check_names, number_of, table_in, text_of_value, whole_of
+from bsplib.machine.measured_text import check_names, number_of, table_in, text_of_value, whole_of
 from bsplib.machine.pattern import PATTERNS
 
 __all__ = ["PATTERNS"]

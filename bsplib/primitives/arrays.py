@@ -22,7 +22,7 @@ from bsplib.errors import (
 from bsplib.primitives.contracts import shares
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.casting import cast_values
-from bsplib.transfers.holding import origin, references
+from bsplib.transfers.held_arrays import origin, references
 from bsplib.transfers.place import Array
 
 Shape = SupportsIndex | Sequence[SupportsIndex]

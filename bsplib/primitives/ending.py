@@ -9,8 +9,8 @@ from bsplib.errors import BspError, PendingTransferError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
 from bsplib.transfers.descriptions import Site, unpacked
-from bsplib.transfers.landing import is_put
-from bsplib.transfers.pending import Pending, pending_transfers
+from bsplib.transfers.direct_receipt import is_put
+from bsplib.transfers.undelivered import Pending, pending_transfers
 
 _PLACED = (PLACED, STAGED_PLACED)
 _RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"

@@ -13,8 +13,8 @@ from bsplib.core.atomics import address_of
 from bsplib.core.records import Record, by_receiver, calls_between, records_between
 from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
-from bsplib.transfers.arrivals import check_arrivals
-from bsplib.transfers.landing import landings_of_puts
+from bsplib.transfers.arrival_checks import check_arrivals
+from bsplib.transfers.direct_receipt import landings_of_puts
 
 
 def check_oblsync(bsp: GroupState, n: Any) -> int:

@@ -23,8 +23,8 @@ from bsplib.core.values import SlowValues, Values
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
 from bsplib.primitives.checking import Checking
 from bsplib.primitives.superstep import Supersteps
+from bsplib.transfers.argument_order import no_process
 from bsplib.transfers.casting import as_array
-from bsplib.transfers.order import no_process
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registry
 from bsplib.transfers.watch import Quarantine, Watch
@@ -47,7 +47,7 @@ class Terms:
 
 
 class GroupRecording(Protocol):
-    """The records of a group, as :mod:`bsplib.recording.group_records` writes them."""
+    """The records of a group, as :mod:`bsplib.recording.recorder` writes them."""
 
     observer: RecordingObserver
     """Writes a record of each superstep."""

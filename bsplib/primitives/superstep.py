@@ -25,7 +25,7 @@ from bsplib.transfers.delivery import (
     write_placed,
 )
 from bsplib.transfers.descriptions import Get, unpacked
-from bsplib.transfers.landing import landings_of_gets, landings_of_puts
+from bsplib.transfers.direct_receipt import landings_of_gets, landings_of_puts
 from bsplib.transfers.place import address
 from bsplib.transfers.registry import Registration, Registry
 from bsplib.transfers.watch import Watch

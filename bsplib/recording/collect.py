@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bsplib.backends.members import named
 from bsplib.errors import TraceError
 from bsplib.recording.lifetimes import Caller, Noted, lifetime_of
+from bsplib.recording.line_sampler import joined_samples, read_samples
 from bsplib.recording.packing import heads, unpacked, whole_chunks
 from bsplib.recording.records import (
     FROM_SYSTEM,
@@ -35,7 +36,6 @@ from bsplib.recording.records import (
     root_group,
     waits_among,
 )
-from bsplib.recording.samples import joined_samples, read_samples
 from bsplib.recording.spool import CHUNKS, HEADER
 from bsplib.recording.trace_document import checked_reasons
 from bsplib.sync_kinds import Kind

@@ -1,4 +1,4 @@
-"""The samples of one process: what its thread executed, at regular times.
+"""The samples of one process: what its thread executed, at regular times; written and read.
 
 The sampler (:mod:`bsplib.core.sampling`) calls this between two instructions of the program, which
 may be inside any function of Python, the recorder among them. So what it finds is written through
@@ -14,7 +14,8 @@ import dis
 import functools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import CodeType
 
 import numpy as np
@@ -22,8 +23,9 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.core.sampling import STATES, Place, Sampler
+from bsplib.recording.packing import heads, unpacked, whole_chunks
 from bsplib.recording.records import MAX_NUMBER, SAMPLE, Doing, Frame, Stack
-from bsplib.recording.spool import Spool
+from bsplib.recording.spool import SAMPLES, Spool
 
 INTERVAL_NS = 997_000
 """Time from one sample to the next: 1 kHz, but in no step with what a program repeats each ms."""
@@ -212,3 +214,54 @@ def _calls_of_primitives(code: CodeType) -> frozenset[int]:
         elif each.opname.startswith(_CALL) and looked_up.get(place) in _PRIMITIVES:
             found.update(range(each.offset, each.offset + _CALL_BYTES, 2))
     return frozenset(found)
+
+
+# -- reading the samples of a process -------------------------------------------------------------
+
+
+def read_samples(
+    folder: Path, pid: int, stacks: Sequence[int], records: Callable[[], NDArray[np.void]]
+) -> NDArray[np.void] | None:
+    """Return the samples of a process that can be true; None where it was not sampled.
+
+    Args:
+        folder: where the process kept its records.
+        pid: the process.
+        stacks: the number in the run of each stack that its samples name.
+        records: returns the records of the process; called only if it was sampled.
+
+    Raises:
+        TraceError: the file is damaged.
+    """
+    path = folder / f"{pid}.{SAMPLES}"
+    if not path.exists():
+        return None
+    content = whole_chunks(memoryview(path.read_bytes()))
+    chunks = [unpacked(payload, head.rows, SAMPLE) for head, payload in heads(content)]
+    samples = np.concatenate([np.empty(0, SAMPLE), *chunks])
+    time, stack = samples["time"], samples["stack"]
+    kept = (time >= 0) & (time <= MAX_NUMBER) & (stack >= 0) & (stack < len(stacks))
+    kept &= samples["doing"] < len(Doing)
+    samples = samples[kept]
+    samples["pid"] = pid
+    samples["stack"] = np.array(stacks, np.int32)[samples["stack"]]
+    samples["doing"][_are_in_sync(samples["time"], records())] = Doing.WAITING
+    return samples[np.argsort(samples["time"], kind="stable")]
+
+
+def joined_samples(parts: Sequence[NDArray[np.void] | None]) -> NDArray[np.void] | None:
+    """Return the samples of all processes; None where none was sampled."""
+    found = [part for part in parts if part is not None]
+    return np.concatenate(found) if found else None
+
+
+def _are_in_sync(times: NDArray[np.int64], records: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Tell which times are between the arrival at a sync and its end.
+
+    The records of a process are in order of their ends, and its syncs do not overlap.
+    """
+    if not len(records):
+        return np.zeros(len(times), bool)
+    place = np.searchsorted(records["end"], times, side="right").clip(max=len(records) - 1)
+    found: NDArray[np.bool_] = (records["arrive"][place] <= times) & (times < records["end"][place])
+    return found

@@ -51,8 +51,8 @@ from bsplib.recording.packing import (
     stored_heads,
     unpacked_columns,
 )
+from bsplib.recording.plausibility import check_records, check_samples, check_traffic, check_waits
 from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, WAIT, Run, RunHead, Trace
-from bsplib.recording.sound import check_records, check_samples, check_traffic, check_waits
 from bsplib.recording.tables import (
     ArrayTable,
     Columns,

@@ -51,6 +51,7 @@ import numpy as np
 
 from bsplib.backends.members import Members, as_members
 from bsplib.errors import TraceError
+from bsplib.recording.call_stacks import MAX_STACK, MAX_TEXT, shortened
 from bsplib.recording.old_formats import OLDEST, renewed
 from bsplib.recording.records import (
     MAX_NUMBER,
@@ -63,7 +64,6 @@ from bsplib.recording.records import (
     Stack,
     Trace,
 )
-from bsplib.recording.stacks import MAX_STACK, MAX_TEXT, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable

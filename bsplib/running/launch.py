@@ -26,28 +26,32 @@ from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Report
 from bsplib.errors import ProcessRangeError, UsageError
 from bsplib.group import Group
+from bsplib.machine.speed import own_speed, time_scale
 from bsplib.running.failures import trim
-from bsplib.running.messages import logged
-from bsplib.running.options import BackendName, RunOptions, StartMethod, Wait
-from bsplib.running.overrides import MeasuredRun, current
-from bsplib.running.program import check_program, numbers_among, replaced
-from bsplib.running.results import report_of, samples, values
-from bsplib.running.seeds import draw
-from bsplib.running.setting import Setting, choose
-from bsplib.running.speed import own_speed, time_scale
-from bsplib.running.task import Conditions, Task
-from bsplib.running.type_variables import (
+from bsplib.running.options import (
     Arguments,
+    BackendName,
     Fifth,
     First,
     Fourth,
     Rest,
     Result,
+    RunOptions,
     Second,
+    Setting,
     Sixth,
+    StartMethod,
     Third,
+    Wait,
+    choose,
 )
-from bsplib.running.work import TaskWork
+from bsplib.running.overrides import MeasuredRun, current
+from bsplib.running.packed_task import TaskWork
+from bsplib.running.program_checks import check_program, numbers_among, replaced
+from bsplib.running.results import report_of, samples, values
+from bsplib.running.run_log import logged
+from bsplib.running.seeds import draw
+from bsplib.running.task import Conditions, Task
 from bsplib.version import __version__
 
 if TYPE_CHECKING:
@@ -332,7 +336,7 @@ def setting_of(
         check: report probable mistakes.
         timeout: seconds that a run may take.
         lines: sample the lines that are executed, if anything is recorded.
-        **others: further arguments of :func:`bsplib.running.setting.choose`.
+        **others: further arguments of :func:`bsplib.running.options.choose`.
 
     Raises:
         ProcessRangeError: there cannot be ``nprocs`` processes.
@@ -425,7 +429,7 @@ def options_of(setting: Setting) -> Options:
         return options
     machine = setting.machine
     scale = time_scale(machine, setting.nprocs)
-    from bsplib.running.prices import MachinePrices  # noqa: PLC0415  # only virtual processors
+    from bsplib.running.machine_prices import MachinePrices  # noqa: PLC0415  # only virtual processors
 
     return options._replace(scale=scale, prices=MachinePrices(machine))
 

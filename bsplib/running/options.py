@@ -1,12 +1,163 @@
-"""The types of the options of a run, for programs that a type checker reads."""
+"""The options of a run: their types, checked, and with defaults filled in."""
 
 from __future__ import annotations
 
+import operator
 import os
-from typing import TYPE_CHECKING, Literal, TypedDict
+import threading
+from typing import TYPE_CHECKING, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar, TypeVarTuple
+
+from bsplib.backends import table as backends
+from bsplib.backends.launching import Backend
+from bsplib.errors import ArgumentError, ProcessRangeError, UsageError
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
+
+WAITS = ("auto", "spin", "block")
+
+
+class Setting(NamedTuple):
+    """The options of a run; the fields have the names of the arguments of :func:`bsplib.run`."""
+
+    backend: str
+    nprocs: int
+    machine: Machine
+    machine_given: bool
+    check: bool
+    wait: str
+    start_method: str | None
+    seed: int
+    timeout: float | None = None
+    lines: bool = False
+
+
+def choose(  # noqa: PLR0913  # each is an option
+    *,
+    backend: str = backends.DEFAULT,
+    nprocs: int | None = None,
+    machine: Machine | str | None = None,
+    check: bool = False,
+    wait: str = "auto",
+    start_method: str | None = None,
+    seed: int = 0,
+    timeout: float | None = None,
+    lines: bool = False,
+) -> Setting:
+    """Check the arguments of a call, and fill in defaults.
+
+    Raises:
+        ProcessRangeError: ``nprocs`` is less than 1 or more than the backend can have.
+        UsageError: there is no such backend, Machine, way to wait or start method, or
+            lines cannot be sampled.
+    """
+    _check_name("backend", backend, backends.names())
+    found = backends.find(backend)
+    _check_name("wait", wait, WAITS)
+    if start_method is not None:
+        _check_name("start_method", start_method, _start_methods())
+    chosen = _machine(found.machine if machine is None else machine)
+    if found.is_virtual:
+        chosen.need("l")  # every sync has a price
+    if lines:
+        _check_lines(found)
+    return Setting(
+        backend=backend,
+        nprocs=_count(nprocs, found),
+        machine=chosen,
+        machine_given=machine is not None,
+        check=check,
+        wait=wait,
+        start_method=start_method,
+        seed=_seed(seed),
+        timeout=check_timeout(timeout),
+        lines=lines,
+    )
+
+
+def _check_lines(backend: Backend) -> None:
+    """Raise UsageError if the lines that processes execute cannot be sampled."""
+    from bsplib.core.sampling import why_not  # noqa: PLC0415  # few runs sample
+
+    if backend.is_virtual:
+        raise UsageError(
+            f"lines: the backend {backend.name} has virtual time, which passes in no line; sample "
+            f"lines on real processes (shm or mpi)"
+        )
+    if reason := why_not():
+        raise UsageError(f"lines: {reason}")
+
+
+def _start_methods() -> list[str]:
+    import multiprocessing  # noqa: PLC0415  # a program on virtual processors needs none of it
+
+    return multiprocessing.get_all_start_methods()
+
+
+def _machine(machine: object) -> Machine:
+    from bsplib.machine import Machine, load_machine  # noqa: PLC0415  # needed by the first run
+
+    if isinstance(machine, Machine):
+        return machine
+    if isinstance(machine, os.PathLike):
+        machine = os.fspath(machine)
+    if isinstance(machine, str):
+        return load_machine(machine)
+    raise ArgumentError(
+        f"machine is {machine!r}; it is a bsplib.Machine, the name of one, or a .toml file"
+    )
+
+
+def _seed(seed: object) -> int:
+    try:
+        number = operator.index(seed)  # type: ignore[arg-type]  # it raises where it is no integer
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ArgumentError(f"sim_seed is {seed!r}; it is an integer, 0 or more")
+    return number
+
+
+def check_timeout(timeout: object) -> float | None:
+    """Return the seconds that a run may take; None where there is no limit.
+
+    Raises:
+        ArgumentError: ``timeout`` is neither None nor a number greater than 0.
+    """
+    if timeout is None:
+        return None
+    try:
+        seconds = float(timeout)  # type: ignore[arg-type]  # it raises where it is no number
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if isinstance(timeout, str) or not seconds > 0:
+        raise ArgumentError(
+            f"timeout is {timeout!r}; it is a number of seconds greater than 0, or None"
+        )
+    return min(seconds, threading.TIMEOUT_MAX)
+
+
+def _check_name(what: str, name: str, names: tuple[str, ...] | list[str]) -> None:
+    if name not in names:
+        raise UsageError(f"there is no {what} {name!r}; choose one of {', '.join(names)}")
+
+
+def _count(nprocs: int | None, backend: Backend) -> int:
+    most = backend.most_processes
+    if nprocs is None:
+        return min(backend.usual_processes(), most)
+    try:
+        count = operator.index(nprocs)
+    except TypeError:
+        raise ArgumentError(
+            f"nprocs is {nprocs!r}; it is an integer, 1 to {most} on {backend.name}"
+        ) from None
+    if not 1 <= count <= most:
+        raise ProcessRangeError(f"nprocs is {count}; it may be 1 to {most} on {backend.name}")
+    return count
+
+
+# -- the types of the options of a run, for programs that a type checker reads --------------------
 
 
 BackendName = Literal["shm", "sim", "mpi"]
@@ -30,3 +181,17 @@ class RunOptions(TypedDict, total=False):
     start_method: StartMethod | None
     sim_seed: int
     timeout: float | None
+
+
+# -- the type variables of ``run`` and ``Pool.run``: what a ``main`` takes, and what it returns ---
+
+
+Arguments = TypeVarTuple("Arguments")
+First = TypeVar("First")
+Second = TypeVar("Second")
+Third = TypeVar("Third")
+Fourth = TypeVar("Fourth")
+Fifth = TypeVar("Fifth")
+Sixth = TypeVar("Sixth")
+Rest = ParamSpec("Rest")
+Result = TypeVar("Result")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bsplib.backends.launching import Times
     from bsplib.experiments.blocks import Samples
     from bsplib.machine import Machine
-    from bsplib.running.setting import Setting
+    from bsplib.running.options import Setting
 
 
 class MeasuredRun(NamedTuple):

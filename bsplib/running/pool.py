@@ -36,24 +36,27 @@ from bsplib.running.launch import (
     setting_of,
 )
 from bsplib.running.mapping import mapped
-from bsplib.running.messages import logged
-from bsplib.running.options import BackendName, StartMethod, Wait
-from bsplib.running.program import check_program
-from bsplib.running.seeds import draw
-from bsplib.running.setting import Setting, check_timeout
-from bsplib.running.task import Conditions, Task
-from bsplib.running.type_variables import (
+from bsplib.running.options import (
     Arguments,
+    BackendName,
     Fifth,
     First,
     Fourth,
     Rest,
     Result,
     Second,
+    Setting,
     Sixth,
+    StartMethod,
     Third,
+    Wait,
+    check_timeout,
 )
-from bsplib.running.work import TaskWork
+from bsplib.running.packed_task import TaskWork
+from bsplib.running.program_checks import check_program
+from bsplib.running.run_log import logged
+from bsplib.running.seeds import draw
+from bsplib.running.task import Conditions, Task
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine

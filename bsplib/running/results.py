@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver
-from bsplib.running.cut_short import interrupted, overdue
 from bsplib.running.failures import Failure, raise_first
+from bsplib.running.process_locations import interrupted, overdue
 
 if TYPE_CHECKING:
     from bsplib.experiments.blocks import Samples

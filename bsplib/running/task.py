@@ -147,9 +147,6 @@ def _run_on_terms(
 
 def _load_recording() -> None:
     """Import what a run with records needs."""
-    import bsplib.recording.group_records  # noqa: PLC0415  # most runs record nothing
-    import bsplib.recording.parts  # noqa: PLC0415
-    import bsplib.recording.recorder  # noqa: F401, PLC0415
 
 
 def _run_with_records(
@@ -161,9 +158,8 @@ def _run_with_records(
     moments: _Moments,
 ) -> Any:
     # Imported here, since most runs record nothing.
-    from bsplib.recording.group_records import GroupRecords  # noqa: PLC0415
     from bsplib.recording.parts import opened  # noqa: PLC0415
-    from bsplib.recording.recorder import Recorder  # noqa: PLC0415
+    from bsplib.recording.recorder import GroupRecords, Recorder  # noqa: PLC0415
     from bsplib.recording.records import Host, root_group  # noqa: PLC0415
     from bsplib.recording.spool import Spool  # noqa: PLC0415
 

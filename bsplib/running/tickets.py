@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
-from bsplib.backends.system import same_system
+from bsplib.backends.proc_visibility import same_system
 from bsplib.group import Group
 
 _BYTES = 4

@@ -77,7 +77,7 @@ class BspTrace:
         Raises:
             LookupError: there is no such run, or no such node in it.
         """
-        from bsplib.profiler.compare.lookup import figures_of  # noqa: PLC0415  # only where it is used
+        from bsplib.profiler.compare.node_texts import figures_of  # noqa: PLC0415  # only where it is used
 
         return figures_of(self._chosen(run), name)
 

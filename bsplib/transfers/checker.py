@@ -7,7 +7,7 @@
 * A source of hpput, or a destination of get, that is changed before the sync, and a
   destination of get that is read before it (:mod:`bsplib.transfers.watch`).
 * A transfer to an array that the program does not hold any more, which is a warning
-  (:mod:`bsplib.transfers.holding`).
+  (:mod:`bsplib.transfers.held_arrays`).
 * A source of another process's hpget, or a destination of its hpput, that this process
   changes in the same superstep.
 
@@ -32,7 +32,7 @@ from bsplib.backends.members import Members
 from bsplib.core.kinds import ASK, STAGED_ASK
 from bsplib.core.records import Record, index_bytes
 from bsplib.errors import OverlapError
-from bsplib.transfers.arrivals import Data, check_arrivals
+from bsplib.transfers.arrival_checks import Data, check_arrivals
 from bsplib.transfers.delivery import parts_of
 from bsplib.transfers.descriptions import (
     Get,
@@ -44,8 +44,8 @@ from bsplib.transfers.descriptions import (
     WordsPut,
     unpacked,
 )
-from bsplib.transfers.holding import refresh_variables
-from bsplib.transfers.landing import is_put
+from bsplib.transfers.direct_receipt import is_put
+from bsplib.transfers.held_arrays import refresh_variables
 from bsplib.transfers.place import Array, address, extent, from_wire
 from bsplib.transfers.registry import Registry
 from bsplib.transfers.watch import Watch

@@ -22,7 +22,7 @@ from bsplib.errors import (
     RegistrationError,
 )
 from bsplib.transfers import operations
-from bsplib.transfers.order import swapped
+from bsplib.transfers.argument_order import swapped
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, Registry, decode_dtype
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bsplib.errors import RegistrationError, SyncMismatchError
+from bsplib.transfers.array_lookup import Identities
 from bsplib.transfers.guard import plain
-from bsplib.transfers.holding import Origin
-from bsplib.transfers.identities import Identities
+from bsplib.transfers.held_arrays import Origin
 from bsplib.transfers.place import Array, Region, address, extent, region_of
 
 DtypeCode = str | bytes

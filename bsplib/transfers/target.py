@@ -15,9 +15,9 @@ import numpy as np
 
 from bsplib import call_site
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
+from bsplib.transfers.argument_order import swapped
 from bsplib.transfers.casting import check_out
 from bsplib.transfers.descriptions import IndexGet, IndexPut, StretchGet, StretchPut
-from bsplib.transfers.order import swapped
 from bsplib.transfers.place import (
     Array,
     Region,

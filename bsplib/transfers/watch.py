@@ -13,7 +13,7 @@ from bsplib import call_site
 from bsplib.core.atomics import filler
 from bsplib.errors import BspError, CheckWarning, OverlapError, RegistrationError
 from bsplib.transfers.guard import Permit, guarded, permit_of, plain, readable
-from bsplib.transfers.holding import is_held
+from bsplib.transfers.held_arrays import is_held
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, Registry
 

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
+from bsplib.profiler.compare.node_texts import is_named, label
 from bsplib.profiler.compare.quantities import QUANTITIES, Quantity
-from bsplib.profiler.compare.words import is_named, label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

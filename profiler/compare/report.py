@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.profiler.compare.conditions import differences
+from bsplib.profiler.compare.node_texts import LESS, MORE, STATUS_MARKS, label, short_label, values
 from bsplib.profiler.compare.quantities import QUANTITIES, SHOWN
 from bsplib.profiler.compare.verdict import verdict
-from bsplib.profiler.compare.words import LESS, MORE, STATUS_MARKS, label, short_label, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable

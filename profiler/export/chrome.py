@@ -20,9 +20,9 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import computation_ns, h_relation, spent_ns
-from bsplib.profiler.export.heading import title_lines
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.limits import TooLargeError
+from bsplib.profiler.run_title import title_lines
 from bsplib.profiler.window import root_supersteps
 from bsplib.sync_kinds import Kind
 

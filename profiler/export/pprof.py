@@ -18,9 +18,9 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS, record_costs
-from bsplib.profiler.export.heading import title_lines
 from bsplib.profiler.limits import TooLargeError
 from bsplib.profiler.losses import lost_by_record
+from bsplib.profiler.run_title import title_lines
 from bsplib.profiler.survey import elapsed_s
 from bsplib.sync_kinds import Kind
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
 from bsplib.machine import load_machine
-from bsplib.profiler.export.picture import MOST_DRAWN, drawing
-from bsplib.profiler.export.view import DEFAULT, view_of
+from bsplib.profiler.drawing.picture import MOST_DRAWN, drawing
+from bsplib.profiler.drawing.shown_nodes import MOST_SHOWN
+from bsplib.profiler.drawing.view import DEFAULT, view_of
 from bsplib.profiler.profile import RunProfile
 from bsplib.profiler.rates import rates_of_run, rates_on
 from bsplib.profiler.repeats import same_runs
-from bsplib.profiler.shown import MOST_SHOWN
 from bsplib.profiler.window import restricted, root_supersteps
 
 if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.export.picture import Drawing
-    from bsplib.profiler.export.view import View
+    from bsplib.profiler.drawing.picture import Drawing
+    from bsplib.profiler.drawing.view import View
     from bsplib.profiler.losses import Ledger
     from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run, Trace

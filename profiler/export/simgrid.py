@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from bsplib.profiler.costs import partner_records, superstep_numbers
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.timeline import lay_out
 from bsplib.recording.records import Direction
 from bsplib.sync_kinds import Kind
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bsplib.profiler.export.request import Request
-    from bsplib.profiler.models.timeline import Step, Timeline
+    from bsplib.profiler.timeline import Step, Timeline
 
 OPERATIONS_PER_S = 1e9
 """What a computation counts for each second that it took."""

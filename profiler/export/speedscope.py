@@ -15,10 +15,10 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import computation_ns, spent_ns
-from bsplib.profiler.export.heading import title_lines
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.limits import TooLargeError
 from bsplib.profiler.losses import lost_by_record
+from bsplib.profiler.run_title import title_lines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,19 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.errors import BspError
 from bsplib.profiler import format as fmt
-from bsplib.profiler.export import (
-    chrome,
-    csv,
-    dot,
-    graphml,
-    json,
-    pdf,
-    png,
-    pprof,
-    simgrid,
-    speedscope,
-    svg,
-)
+from bsplib.profiler.export import chrome, pictures, plain_data, pprof, simgrid, speedscope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -54,18 +42,23 @@ _PICTURE = ("metric", "top", *_PRICED)
 _ROOT = "the shaded call graph"
 
 FORMATS = (
-    Format("svg", ".svg", _ROOT, "a browser, Inkscape", svg.write, _PICTURE),
-    Format("png", ".png", _ROOT, "any picture viewer", png.write, _PICTURE),
-    Format("pdf", ".pdf", _ROOT, "any PDF reader", pdf.write, _PICTURE),
+    Format("svg", ".svg", _ROOT, "a browser, Inkscape", pictures.write_svg, _PICTURE),
+    Format("png", ".png", _ROOT, "any picture viewer", pictures.write_png, _PICTURE),
+    Format("pdf", ".pdf", _ROOT, "any PDF reader", pictures.write_pdf, _PICTURE),
     Format(
-        "dot", ".dot", f"{_ROOT} with its numbers", "dot, xdot, pygraphviz", dot.write, _PICTURE
+        "dot",
+        ".dot",
+        f"{_ROOT} with its numbers",
+        "dot, xdot, pygraphviz",
+        pictures.write_dot,
+        _PICTURE,
     ),
     Format(
         "graphml",
         ".graphml",
         "the call graph with its numbers",
         "networkx, Gephi, yEd",
-        graphml.write,
+        plain_data.write_graphml,
         _PRICED,
     ),
     Format(
@@ -73,7 +66,7 @@ FORMATS = (
         ".csv",
         "a table: nodes, edges, supersteps or processes",
         "a spreadsheet, pandas, R",
-        csv.write,
+        plain_data.write_csv,
         ("table", *_PRICED),
     ),
     Format(
@@ -81,7 +74,7 @@ FORMATS = (
         ".json",
         "losses, verdict, nodes, edges: what bsp report --json prints",
         "json.load of Python, jq",
-        json.write,
+        plain_data.write_json,
         ("metric", *_PRICED),
     ),
     Format(

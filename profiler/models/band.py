@@ -1,8 +1,8 @@
 """Bands around predictions, calibrated by trials on nested regions in all variables.
 
-A trial fits inside a region (:mod:`bsplib.profiler.models.nested`) as the whole fit was made, terms
-chosen anew included, and predicts the measurements outside. Its errors are counted in units,
-whose square is the sum of the squares of
+A trial fits inside a region (:mod:`bsplib.profiler.models.nested_regions`) as the whole fit was
+made, terms chosen anew included, and predicts the measurements outside. Its errors are counted in
+units, whose square is the sum of the squares of
 
 - the misfit inside,
 - ``growth`` times the distance of the measurement from the region, in widths of the region:
@@ -38,7 +38,7 @@ import numpy as np
 
 from bsplib.experiments.formula import FormulaError
 from bsplib.extras import optional_module
-from bsplib.profiler.models.nested import distance, efolds, regions
+from bsplib.profiler.models.nested_regions import distance, efolds, regions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -2,13 +2,14 @@
 
 A fit minimises the squares of the relative errors: a time of 1 ms counts as much as one of
 10 s. By default neither coefficients nor what they are combined to
-(:mod:`bsplib.profiler.models.fitting`) are negative, since no computation takes a negative time.
+(:mod:`bsplib.profiler.models.least_squares`) are negative, since no computation takes a negative
+time.
 
 Where the errors are too large, there are two explanations. A constant of the machine may
 jump at a boundary, for example where the data no longer fit into a cache: then the
-measurements are divided there (:mod:`bsplib.profiler.models.dividing`), and the coefficients that
-do not jump keep one value (:mod:`bsplib.profiler.models.sharing`). Or the errors drift: then the
-formula is wrong (:mod:`bsplib.profiler.models.doubts`), and a warning says so.
+measurements are divided there (:mod:`bsplib.profiler.models.segmentation`), and the coefficients
+that do not jump keep one value (:mod:`bsplib.profiler.models.shared_coefficients`). Or the errors
+drift: then the formula is wrong (:mod:`bsplib.profiler.models.error_drift`), and a warning says so.
 
 Source: Gonzalez et al., section 3, the analyser llac. It splits intervals where the error
 varies most; here they are split where the remaining error is least, and only if the
@@ -26,10 +27,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.experiments.formula import Formula, read_formula
-from bsplib.profiler.models.dividing import Divider, score
-from bsplib.profiler.models.doubts import find_drift
-from bsplib.profiler.models.fitting import Data, FitSegment
-from bsplib.profiler.models.sharing import share
+from bsplib.profiler.models.error_drift import find_drift
+from bsplib.profiler.models.least_squares import Data, FitSegment
+from bsplib.profiler.models.segmentation import Divider, score
+from bsplib.profiler.models.shared_coefficients import share
 from bsplib.profiler.models.terms import processes_of
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.machine import PATTERNS
+from bsplib.machine.probing.probe import fit_line
 from bsplib.profiler import format as fmt
 from bsplib.profiler import plotting
-from bsplib.running.probe import fit_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

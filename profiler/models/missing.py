@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.experiments.formula import FormulaError, read_formula
-from bsplib.profiler.models.fitting import Data, logarithms
-from bsplib.profiler.models.nested import regions
+from bsplib.profiler.models.least_squares import Data, logarithms
+from bsplib.profiler.models.nested_regions import regions
 from bsplib.profiler.models.select import PENALTY, parts_of
 from bsplib.profiler.models.terms import Term, library
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler.callgraph import CallGraph, build
-from bsplib.profiler.models.prices import is_of, ratio_of_host, recorded_machine
 from bsplib.profiler.models.replay import MODELS, Booking, measured, replay
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.prices import is_of, ratio_of_host, recorded_machine
+from bsplib.profiler.timeline import lay_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler.models.prices import ReplayPrices
+    from bsplib.profiler.prices import ReplayPrices
     from bsplib.recording.records import Run
 
 MEASURED = "measured"

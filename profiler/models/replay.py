@@ -37,14 +37,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.machine.measured import HRelation
-from bsplib.profiler.models.prices import VIRTUAL
-from bsplib.profiler.models.timeline import Step, Timeline
+from bsplib.profiler.prices import VIRTUAL
+from bsplib.profiler.timeline import Step, Timeline
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler.models.prices import ReplayPrices
+    from bsplib.profiler.prices import ReplayPrices
 
 MODELS = ("BSP", "BSPWB", "MPM", "OBSP*")
 

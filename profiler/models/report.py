@@ -18,7 +18,7 @@ from bsplib.profiler.models.replay import MODELS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bsplib.profiler.models.prices import ReplayPrices
+    from bsplib.profiler.prices import ReplayPrices
     from bsplib.recording.records import Run
 
 _PARTS_TITLE = (

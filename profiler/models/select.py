@@ -3,10 +3,10 @@
 The library (:mod:`bsplib.profiler.models.terms`) has some dozens of terms. A formula is built up
 term by term; the most promising formulas of each length are kept. A formula is judged by
 folds that leave out the largest: it is fitted inside a region
-(:mod:`bsplib.profiler.models.nested`) and predicts the measurements outside. Its error is the mean
-over the folds of the root mean square of log(predicted / measured), where the misfit to all
-measurements counts as one fold. A fold counts by the square of the part of the measurements that
-are inside: formulas with more terms need more measurements, and the last prediction has all of
+(:mod:`bsplib.profiler.models.nested_regions`) and predicts the measurements outside. Its error is
+the mean over the folds of the root mean square of log(predicted / measured), where the misfit to
+all measurements counts as one fold. A fold counts by the square of the part of the measurements
+that are inside: formulas with more terms need more measurements, and the last prediction has all of
 them. The score is the error times exp(``PENALTY`` times the weight of the terms): a complicated or
 unusual formula has to predict better than a simple one.
 
@@ -40,7 +40,7 @@ import numpy as np
 from bsplib.experiments.formula import FormulaError
 from bsplib.profiler.models.borne import terms_borne
 from bsplib.profiler.models.growth import Growth
-from bsplib.profiler.models.nested import regions
+from bsplib.profiler.models.nested_regions import regions
 from bsplib.profiler.models.terms import Term, library, processes_of
 
 if TYPE_CHECKING:

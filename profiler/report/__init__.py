@@ -10,13 +10,11 @@ from rich.console import Console
 from bsplib.profiler import format as fmt
 from bsplib.profiler.critical import LOSS, TITLES, VIEWS
 from bsplib.profiler.repeats import gathered
-from bsplib.profiler.report.columns import columns
-from bsplib.profiler.report.find import find
+from bsplib.profiler.report.columns import columns, indent, labels
 from bsplib.profiler.report.head import print_losses, print_prices, print_title, print_verdict
-from bsplib.profiler.report.labels import indent, labels
 from bsplib.profiler.report.lines import MARK, Name, print_table, print_wrapped
-from bsplib.profiler.report.places import print_places
-from bsplib.profiler.report.rows import MOST_ROWS, TREE, RowChoice, choose
+from bsplib.profiler.report.rows import MOST_ROWS, TREE, RowChoice, choose, find
+from bsplib.profiler.report.sampled_lines import print_places
 from bsplib.profiler.report.sandwich import print_sandwich
 
 if TYPE_CHECKING:

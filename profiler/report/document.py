@@ -11,12 +11,10 @@ from bsplib.profiler.account import PARTS
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS
 from bsplib.profiler.executed import executed_below
-from bsplib.profiler.export.plain import rows
 from bsplib.profiler.limits import check_product
 from bsplib.profiler.repeats import gathered
-from bsplib.profiler.report.find import find
-from bsplib.profiler.report.rows import RowChoice, choose
-from bsplib.profiler.tables import UNITS
+from bsplib.profiler.report.rows import RowChoice, choose, find
+from bsplib.profiler.tables import UNITS, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

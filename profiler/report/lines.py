@@ -11,8 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bsplib.profiler.critical import METRIC_TITLES
-from bsplib.profiler.report.columns import GAP, NumberColumn, fitting
-from bsplib.profiler.report.labels import cut, padded
+from bsplib.profiler.report.columns import GAP, NumberColumn, cut, fitting, padded
 
 MARK = "*"
 """Marks the rows of a path, also where the terminal has no colour."""

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.report.columns import columns
-from bsplib.profiler.report.labels import labels
+from bsplib.profiler.report.columns import columns, labels
 from bsplib.profiler.report.lines import Name, print_table
-from bsplib.profiler.report.places import print_executed
 from bsplib.profiler.report.rows import NodeRow, RowChoice, ordered
+from bsplib.profiler.report.sampled_lines import print_executed
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bsplib.output_file import write_text
-from bsplib.profiler.timings import extrap
 from bsplib.profiler.timings.table import Timings, TimingsError
+
+if TYPE_CHECKING:
+    from bsplib.profiler.timings.table import Timings
 
 _MOST_BYTES = 100 * 2**20
 
@@ -52,13 +56,13 @@ def read_timings(
     if not text.strip():
         raise TimingsError(f"{path} is empty")
     name = str(path)
-    if extrap.is_json_lines(text):
-        series = extrap.read_json_lines(text, name)
-    elif extrap.is_text(text):
-        series = extrap.read_text(text, name)
+    if is_json_lines(text):
+        series = read_json_lines(text, name)
+    elif is_text(text):
+        series = read_text(text, name)
     else:
         return _read_csv(text, name, time or "time", by, of_repeats)
-    values, times, metric = extrap.choose(series, name, time, region)
+    values, times, metric = choose(series, name, time, region)
     if by is not None:
         _need(by, values, name)
         values = {each: values[each] for each in by}
@@ -77,7 +81,7 @@ def write_timings(timings: Timings, path: str | Path, *, force: bool = False) ->
         TimingsError: the file cannot be written, or the format does not hold the table.
     """
     path = Path(path)
-    write = extrap.as_json_lines if path.suffix == ".jsonl" else extrap.as_text
+    write = as_json_lines if path.suffix == ".jsonl" else as_text
     text = write(timings)
     try:
         write_text(path, text, force=force)
@@ -134,3 +138,211 @@ def _need(wanted: Sequence[str], names: Collection[str], source: str) -> None:
     for name in wanted:
         if name not in names:
             raise TimingsError(f"{source} has no column {name!r}; it has {', '.join(names)}")
+
+
+# -- the text and JSON Lines formats of Extra-P 4 -------------------------------------------------
+
+
+_FIELDS = ("METRIC", "REGION", "PARAMETER", "POINTS", "DATA")
+_MOST_PARAMETERS = 4
+ROOT, DEFAULT = "<root>", "<default>"
+"""Names that Extra-P gives to a region and a metric without a name."""
+
+
+class Series(NamedTuple):
+    """The measurements of one metric in one region."""
+
+    region: str
+    metric: str
+
+
+Table = tuple[dict[str, list[float]], list[float]]
+"""Values of the variables by name, and times, one element for each measurement."""
+
+
+def is_json_lines(text: str) -> bool:
+    """Tell whether a text is in the JSON Lines format."""
+    return text.lstrip().startswith("{")
+
+
+def is_text(text: str) -> bool:
+    """Tell whether a text is in the text format."""
+    words = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    return next((line[0] for line in words if line), "") in _FIELDS
+
+
+def read_json_lines(text: str, source: str) -> dict[Series, Table]:
+    """Read lines such as ``{"params": {"p": 4}, "value": 1.5}``, with callpath and metric."""
+    found: dict[Series, Table] = {}
+    names: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        place = f"{source}, line {number}"
+        try:
+            data = json.loads(line)
+            params, value = data["params"], data["value"]
+            names = names or [str(name) for name in params]
+            point = [_finite(params[name]) for name in names]
+            values = [_finite(each) for each in (value if isinstance(value, list) else [value])]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise TimingsError(
+                f'{place} is no measurement such as {{"params": {{"p": 4}}, "value": 1.5}}: '
+                f"{_cause(error)}"
+            ) from None
+        series = Series(str(data.get("callpath", ROOT)), str(data.get("metric", DEFAULT)))
+        for each in values:
+            _add(found, series, names, point, each)
+    return found
+
+
+def _cause(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _finite(value: Any) -> float:
+    if isinstance(value, bool) or not math.isfinite(float(value)):
+        raise ValueError(f"{value} is no finite number")
+    return float(value)
+
+
+def _add(
+    found: dict[Series, Table], series: Series, names: list[str], point: list[float], value: float
+) -> None:
+    values, times = found.setdefault(series, ({name: [] for name in names}, []))
+    for name, each in zip(names, point, strict=True):
+        values[name].append(each)
+    times.append(value)
+
+
+class _TextReader:
+    """Reads the text format line by line."""
+
+    def __init__(self, source: str) -> None:
+        self.found: dict[Series, Table] = {}
+        self._source = source
+        self._names: list[str] = []
+        self._points: list[list[float]] = []
+        self._series = Series(ROOT, DEFAULT)
+        self._at = 0
+
+    def line(self, number: int, text: str) -> None:
+        """Read a line."""
+        word, _, rest = text.strip().partition(" ")
+        place = f"{self._source}, line {number}"
+        try:
+            match word:
+                case "PARAMETER":
+                    self._names += rest.split()
+                case "POINTS":
+                    self._points += self._points_of(rest)
+                case "METRIC":
+                    self._series, self._at = Series(self._series.region, rest.strip()), 0
+                case "REGION":
+                    self._series, self._at = Series(rest.strip(), self._series.metric), 0
+                case "DATA":
+                    self._data(rest)
+                case _:
+                    raise ValueError(f"it begins with none of {', '.join(_FIELDS)}")  # noqa: TRY301
+        except ValueError as error:
+            raise TimingsError(f"{place} is not in the text format of Extra-P: {error}") from None
+
+    def _points_of(self, text: str) -> list[list[float]]:
+        if not self._names:
+            raise ValueError("PARAMETER comes before POINTS")
+        groups = [text] if "(" not in text else text.replace("(", " ").split(")")
+        numbers = [[_finite(word) for word in group.split()] for group in groups]
+        if len(self._names) == 1:
+            return [[each] for group in numbers for each in group]
+        points = [group for group in numbers if group]
+        for point in points:
+            if len(point) != len(self._names):
+                raise ValueError(f"a point has {len(point)} values, not {len(self._names)}")
+        return points
+
+    def _data(self, text: str) -> None:
+        if self._at >= len(self._points):
+            raise ValueError(
+                f"there are more than {len(self._points)} lines of DATA for the POINTS"
+            )
+        values = [_finite(word) for word in text.split()]
+        for value in values:
+            _add(self.found, self._series, self._names, self._points[self._at], value)
+        self._at += 1
+
+
+def read_text(text: str, source: str) -> dict[Series, Table]:
+    """Read lines that begin with PARAMETER, POINTS, REGION, METRIC and DATA."""
+    reader = _TextReader(source)
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.startswith("#"):
+            reader.line(number, " ".join(line.split()))
+    return reader.found
+
+
+def choose(
+    found: dict[Series, Table], source: str, metric: str | None, region: str | None
+) -> tuple[dict[str, list[float]], list[float], str]:
+    """Return the values and times of one series, and the name of its metric.
+
+    Raises:
+        TimingsError: there is no such series, or there are several.
+    """
+    if not found:
+        raise TimingsError(f"{source} has no measurements")
+    for kind, name, option in (("region", region, "--region"), ("metric", metric, "--time")):
+        names = list(dict.fromkeys(getattr(series, kind) for series in found))
+        if name is None and len(names) == 1:
+            continue
+        if name not in names:
+            raise TimingsError(
+                f"{source} has no {kind} {name!r}; choose one of {', '.join(names)} with {option}"
+                if name is not None
+                else f"{source} has {len(names)} {kind}s; choose one of {', '.join(names)} with "
+                f"{option}"
+            )
+        found = {series: table for series, table in found.items() if getattr(series, kind) == name}
+    if len(found) != 1:
+        raise TimingsError(f"{source} has no such measurements")
+    ((series, (values, times)),) = found.items()
+    return values, times, "time" if series.metric == DEFAULT else series.metric
+
+
+def as_json_lines(timings: Timings) -> str:
+    """Return a table in the JSON Lines format."""
+    lines = [
+        json.dumps(
+            {
+                "params": {name: float(column[row]) for name, column in timings.values.items()},
+                "metric": timings.time,
+                "value": float(time),
+            }
+        )
+        for row, time in enumerate(timings.times)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_text(timings: Timings) -> str:
+    """Return a table in the text format.
+
+    Raises:
+        TimingsError: there are more variables than the format allows, or none.
+    """
+    names = list(timings.values)
+    if not 1 <= len(names) <= _MOST_PARAMETERS:
+        raise TimingsError(
+            f"Extra-P's text format has 1 to {_MOST_PARAMETERS} variables, and there are "
+            f"{len(names)}; write a .jsonl file"
+        )
+    points = zip(*timings.values.values(), strict=True)
+    texts = [" ".join(f"{value:.17g}" for value in point) for point in points]
+    shown = texts if len(names) == 1 else [f"({text})" for text in texts]
+    lines = [
+        *(f"PARAMETER {name}" for name in names),
+        f"POINTS {' '.join(shown)}",
+        "REGION main",
+        f"METRIC {timings.time}",
+        *(f"DATA {time:.17g}" for time in timings.times),
+    ]
+    return "\n".join(lines) + "\n"

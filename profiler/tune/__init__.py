@@ -11,7 +11,7 @@ from bsplib.profiler.tune.app import App, find_app
 from bsplib.profiler.tune.best import TuneVerdict, judge
 from bsplib.profiler.tune.parameter import Parameter, parse_parameter
 from bsplib.profiler.tune.sweep import Point, SweepOptions, sweep
-from bsplib.profiler.tune.trade import Trade, find_trade
+from bsplib.profiler.tune.trade_off import Trade, find_trade
 
 __all__ = [
     "App",

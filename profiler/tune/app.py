@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bsplib.command_options import MissingExtra
 from bsplib.errors import BspError, MissingExtraError, UsageError
 from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.trace import read_trace
-from bsplib.sentences import MissingExtra
 
 if TYPE_CHECKING:
     from bsplib.profiler.tune.parameter import Parameter

@@ -1,4 +1,4 @@
-"""The best value of a parameter: on the Machine of the runs, and on each that is known."""
+"""The best value of a parameter on each Machine, and which value to choose."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, known_machines, load_machine
-from bsplib.profiler.models.prices import ReplayPrices, choose_prices
 from bsplib.profiler.models.replay import replay
-from bsplib.profiler.models.timeline import Timeline, lay_out
+from bsplib.profiler.prices import ReplayPrices, choose_prices
+from bsplib.profiler.timeline import Timeline, lay_out
 from bsplib.profiler.tune.sweep import MODEL
 
 if TYPE_CHECKING:
@@ -99,3 +99,50 @@ def _prices(run: Run, machine: Machine) -> ReplayPrices | None:
         return choose_prices(run, machine)
     except UsageError:  # the speed of one of the two Machines is not known
         return None
+
+
+# -- which value to choose, and which ones the runs do not tell from it ---------------------------
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The value with the least mean cost, and how sure that is."""
+
+    values: tuple[int, ...]
+    best: int
+    wins: int
+    """Number of seeds with which no other value costs less."""
+    seeds: int
+    alike: tuple[int, ...]
+    """Other values of which the costs overlap with those of the best, or are within 2% of it."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no value is told from the best."""
+        return len(self.values) > 1 and len(self.alike) == len(self.values) - 1
+
+
+def advise(values: Sequence[int], totals: Sequence[Sequence[float]]) -> Advice:
+    """Compare the costs of the values over the seeds.
+
+    A value is told from the best if it costs more with each of its seeds than the best with any,
+    as the table of costs shows, and by more than 2% on average.
+
+    Args:
+        values: the values.
+        totals: for each seed the cost of each value.
+    """
+    means = [sum(each) / len(totals) for each in zip(*totals, strict=True)]
+    place = means.index(min(means))
+    dearest = max(row[place] for row in totals)
+    alike = tuple(
+        value
+        for number, value in enumerate(values)
+        if number != place
+        and (
+            min(row[number] for row in totals) <= dearest
+            or means[number] <= means[place] * (1 + NEAR)
+        )
+    )
+    wins = sum(row[place] <= min(row) for row in totals)
+    return Advice(tuple(values), values[place], wins, len(totals), alike)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from bsplib.profiler.tune.tuning import Tuning
+    from bsplib.profiler.tune.outcome import Tuning
 
 _MANY_TIMES = 10
 """Ratio of costs above which the axis is logarithmic."""

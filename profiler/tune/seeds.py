@@ -17,7 +17,7 @@ from bsplib.profiler.tune.app import App
 from bsplib.profiler.tune.best import TuneVerdict
 from bsplib.profiler.tune.parameter import Parameter
 from bsplib.profiler.tune.sweep import Point, SweepOptions, sweep
-from bsplib.profiler.tune.trade import Centre, Trade, find_trade
+from bsplib.profiler.tune.trade_off import Centre, Trade, find_trade
 
 SEED = "--seed"
 """Option of an application by which its random choices differ."""

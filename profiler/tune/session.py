@@ -10,11 +10,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from bsplib.errors import UsageError
 from bsplib.profiler import plotting
-from bsplib.profiler.tune.advice import advise
 from bsplib.profiler.tune.app import App, find_app
 from bsplib.profiler.tune.balance import find_balance
-from bsplib.profiler.tune.best import judge
+from bsplib.profiler.tune.best import advise, judge
 from bsplib.profiler.tune.best import measured as measured_in
+from bsplib.profiler.tune.outcome import Tuning
 from bsplib.profiler.tune.parameter import Parameter, parse_parameter
 from bsplib.profiler.tune.plot import plot_tuning
 from bsplib.profiler.tune.seeds import (
@@ -27,8 +27,7 @@ from bsplib.profiler.tune.seeds import (
 )
 from bsplib.profiler.tune.sweep import Point, SweepOptions
 from bsplib.profiler.tune.table import print_tuning
-from bsplib.profiler.tune.trade import find_trade
-from bsplib.profiler.tune.tuning import Tuning
+from bsplib.profiler.tune.trade_off import find_trade
 
 _MACHINE = "shared-memory"
 """Machine of virtual processors if none is named: on the ideal one h costs nothing."""

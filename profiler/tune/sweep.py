@@ -14,7 +14,7 @@ import numpy as np
 from bsplib.errors import UsageError
 from bsplib.profiler.costs import computation_ns
 from bsplib.profiler.models.prediction import MEASURED, Prediction, predict
-from bsplib.profiler.models.prices import choose_prices, recorded_machine
+from bsplib.profiler.prices import choose_prices, recorded_machine
 from bsplib.profiler.tune.app import check_trace
 from bsplib.recording.records import FROM_SYSTEM, NOT_MEASURED
 

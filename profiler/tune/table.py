@@ -15,13 +15,12 @@ from bsplib.profiler.tune.balance import EXACT_TO
 from bsplib.profiler.tune.best import NEAR
 
 if TYPE_CHECKING:
-    from bsplib.profiler.tune.advice import Advice
     from bsplib.profiler.tune.balance import Balance
-    from bsplib.profiler.tune.best import TuneVerdict
+    from bsplib.profiler.tune.best import Advice, TuneVerdict
+    from bsplib.profiler.tune.outcome import Tuning
     from bsplib.profiler.tune.seeds import SeedBand, SeedSpread
     from bsplib.profiler.tune.sweep import Point
-    from bsplib.profiler.tune.trade import Centre, Costs, Trade
-    from bsplib.profiler.tune.tuning import Tuning
+    from bsplib.profiler.tune.trade_off import Centre, Costs, Trade
 
 MORE_BALANCED = "what becomes more balanced"
 _WHAT = {"h": "h-relation", "comp": "computation"}

@@ -17,7 +17,7 @@ import bsplib
 from bsplib.backends import table
 from bsplib.backends.mpi.installations import LIBRARY, MPICH, OPEN_MPI
 from bsplib.backends.mpi.launch import end_kept
-from bsplib.backends.mpi.surroundings import INSIDE
+from bsplib.backends.mpi.launcher_environment import INSIDE
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 

@@ -30,7 +30,7 @@ from bsplib.backends.base import (
     Ticket,
 )
 from bsplib.backends.launching import Backend, Death, Ended, Options, Report, Work
-from bsplib.backends.members import Members, as_members
+from bsplib.backends.members import Members, Whereabouts, as_members
 from bsplib.backends.mismatch import (
     ENDED_BY_OBLSYNC,
     ENDED_BY_SYNC,
@@ -43,7 +43,6 @@ from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.sent import SentMeeting
 from bsplib.backends.table import own_cores
-from bsplib.backends.whereabouts import Whereabouts
 
 _ALIGNMENT = 64
 KINDS = ("sync", "oblsync")

@@ -25,7 +25,7 @@ from rich.progress import track
 
 import bsplib
 from bsplib.backends.mpi.installations import LIBRARY, WHEELS
-from bsplib.backends.mpi.surroundings import INSIDE
+from bsplib.backends.mpi.launcher_environment import INSIDE
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_suffix(".json")

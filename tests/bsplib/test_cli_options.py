@@ -15,8 +15,8 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 import bsplib
+from bsplib.command_options import Option
 from bsplib.machine import known_machines
-from bsplib.renamed_option import Option
 from bsplib.tools.cli import main
 from tests.commands import of_apps, of_bsp
 

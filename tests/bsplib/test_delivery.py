@@ -35,7 +35,7 @@ from bsplib.core.records import (
     records_between,
 )
 from bsplib.errors import BoundsError
-from bsplib.transfers.arrivals import check_arrivals
+from bsplib.transfers.arrival_checks import check_arrivals
 from bsplib.transfers.delivery import (
     PendingGet,
     parts_of,
@@ -54,8 +54,8 @@ from bsplib.transfers.descriptions import (
     packed,
     unpacked,
 )
+from bsplib.transfers.direct_receipt import is_put, landings_of_gets, landings_of_puts
 from bsplib.transfers.irregular import encode_op
-from bsplib.transfers.landing import is_put, landings_of_gets, landings_of_puts
 from bsplib.transfers.registry import Registry
 
 SHAPES = {

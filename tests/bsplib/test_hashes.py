@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import bsplib
-from bsplib.backends.hashes import VARIABLE
+from bsplib.backends.hash_seed import VARIABLE
 
 WORDS = [f"word {number}" for number in range(200)]
 

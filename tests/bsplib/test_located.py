@@ -13,9 +13,9 @@ import time
 
 import pytest
 
+from bsplib.backends.members import Whereabouts
 from bsplib.backends.mpi.installations import LIBRARY, MPICH
-from bsplib.backends.whereabouts import Whereabouts
-from bsplib.running.located import text
+from bsplib.running.process_locations import text
 
 pytestmark = pytest.mark.slow  # each starts an interpreter and waits for answers
 

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.machine import Level, Machine, load_machine
 from bsplib.machine.measured import HRelation
+from bsplib.machine.speed import time_scale
 from bsplib.machine.template import template
-from bsplib.running.speed import time_scale
 from bsplib.tools.cli import main as cli
 
 

@@ -10,7 +10,7 @@ import pytest
 import bsplib
 from bsplib.machine import Machine, load_machine
 from bsplib.machine.measured import Curve, HRelation, Measured
-from bsplib.running.probe_state import SIZES, WAITS_S, cache_bytes, measure_before
+from bsplib.machine.probing.state import SIZES, WAITS_S, cache_bytes, measure_before
 
 STATE = {
     "late": Curve((0, 1_000_000), (0.0, 4e-5)),

@@ -12,10 +12,9 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.machine import PATTERNS, load_machine
 from bsplib.machine.measured import Curve
-from bsplib.profiler.costs import h_relation
-from bsplib.recording.trace import read_trace
-from bsplib.running import probe_curves, probe_state, probe_table
-from bsplib.running.probe import (
+from bsplib.machine.probing import state, table
+from bsplib.machine.probing import times as probe_times
+from bsplib.machine.probing.probe import (
     BETWEEN,
     INSIDE,
     RELATIONS,
@@ -25,8 +24,8 @@ from bsplib.running.probe import (
     probe,
     relations_of_levels,
 )
-from bsplib.running.probe_curves import BETWEEN as MISFITS
-from bsplib.running.probe_curves import (
+from bsplib.machine.probing.times import BETWEEN as MISFITS
+from bsplib.machine.probing.times import (
     SIZES,
     ProbeTimes,
     communicate,
@@ -38,6 +37,8 @@ from bsplib.running.probe_curves import (
     spread_of,
     typical,
 )
+from bsplib.profiler.costs import h_relation
+from bsplib.recording.trace import read_trace
 from bsplib.tools import cli
 from bsplib.transfers.messages import INLINE
 
@@ -147,14 +148,14 @@ FEW = (64, 96, 128, 2048, 3072, 4096)
 @pytest.fixture
 def few_sizes(monkeypatch):
     """Measure few and small messages, so that a probe takes a second."""
-    monkeypatch.setattr(probe_curves, "sizes_that_fit", lambda _: FEW)
-    monkeypatch.setattr(probe_curves, "_WORK_KEYS", 2**12)
-    monkeypatch.setattr(probe_curves, "_COLD_RUNS", 1)
-    monkeypatch.setattr(probe_curves, "_STARTS", 1)
-    monkeypatch.setattr(probe_curves, "_COLD_SIZES", (1024, 4096))
-    monkeypatch.setattr(probe_state, "SIZES", (1024, 4096))
-    monkeypatch.setattr(probe_state, "_LATE_REPEATS", 2)
-    monkeypatch.setattr(probe_state, "_SWEPT_REPEATS", 1)
+    monkeypatch.setattr(probe_times, "sizes_that_fit", lambda _: FEW)
+    monkeypatch.setattr(probe_times, "_WORK_KEYS", 2**12)
+    monkeypatch.setattr(probe_times, "_COLD_RUNS", 1)
+    monkeypatch.setattr(probe_times, "_STARTS", 1)
+    monkeypatch.setattr(probe_times, "_COLD_SIZES", (1024, 4096))
+    monkeypatch.setattr(state, "SIZES", (1024, 4096))
+    monkeypatch.setattr(state, "_LATE_REPEATS", 2)
+    monkeypatch.setattr(state, "_SWEPT_REPEATS", 1)
 
 
 @pytest.mark.parametrize("count", [pytest.param(2, marks=pytest.mark.slow), 3])
@@ -201,27 +202,27 @@ def own_pid(bsp, sizes):
 
 
 def test_a_computation_is_compared_with_that_of_one_process_alone(monkeypatch):
-    monkeypatch.setattr(probe_curves, "_WORK_KEYS", 2**12)
-    times = bsplib.run(probe_curves._work_s, nprocs=3)
+    monkeypatch.setattr(probe_times, "_WORK_KEYS", 2**12)
+    times = bsplib.run(probe_times._work_s, nprocs=3)
     assert [alone > 0 for alone, _ in times] == [True, False, False]
     assert all(together > 0 for _, together in times)
-    ((alone, together),) = bsplib.run(probe_curves._work_s, nprocs=1)
+    ((alone, together),) = bsplib.run(probe_times._work_s, nprocs=1)
     assert alone == together
 
 
 def test_each_round_is_made_by_new_processes(monkeypatch, few_sizes):
     """Where the system places their memory differs, and so do the caches."""
-    monkeypatch.setattr(probe_curves, "measure_round", own_pid)
+    monkeypatch.setattr(probe_times, "measure_round", own_pid)
     found = []
-    monkeypatch.setattr(probe_curves, "_add", lambda _, results: found.append(results))
-    probe_curves.measure_times(2, "shm", budget_s=100, most_rounds=3)
+    monkeypatch.setattr(probe_times, "_add", lambda _, results: found.append(results))
+    probe_times.measure_times(2, "shm", budget_s=100, most_rounds=3)
     assert len(found) == 3
     assert len({pid for pids in found for pid in pids}) == 6
 
 
 @pytest.mark.slow
 def test_a_probe_of_one_round_knows_no_spread(few_sizes, monkeypatch):
-    monkeypatch.setattr("bsplib.running.probe.load_average", lambda: 0.0)
+    monkeypatch.setattr("bsplib.machine.probing.probe.load_average", lambda: 0.0)
     probed = probe(2, "here", rounds=1)
     assert [entry.spread for entry in probed.machine.measured] == [None, None]
     assert not probed.doubt
@@ -229,7 +230,7 @@ def test_a_probe_of_one_round_knows_no_spread(few_sizes, monkeypatch):
 
 @pytest.mark.slow
 def test_a_probe_of_a_busy_computer_says_so(few_sizes, monkeypatch):
-    monkeypatch.setattr("bsplib.running.probe.load_average", lambda: 99.25)
+    monkeypatch.setattr("bsplib.machine.probing.probe.load_average", lambda: 99.25)
     probed = probe(2, "here", rounds=1)
     assert "load average 99.2 on" in probed.doubt
     assert "probe again when the computer is idle" in probed.doubt
@@ -237,9 +238,9 @@ def test_a_probe_of_a_busy_computer_says_so(few_sizes, monkeypatch):
 
 
 def test_which_numbers_of_processes_are_measured(monkeypatch):
-    monkeypatch.setattr("bsplib.running.probe.backends.own_cores", lambda: 8)
+    monkeypatch.setattr("bsplib.machine.probing.probe.backends.own_cores", lambda: 8)
     assert [counts_of(given) for given in (None, 2, 3)] == [[1, 2, 8, 16], [1, 2], [1, 2, 3]]
-    monkeypatch.setattr("bsplib.running.probe.backends.own_cores", lambda: 2)
+    monkeypatch.setattr("bsplib.machine.probing.probe.backends.own_cores", lambda: 2)
     assert counts_of(None) == [1, 2, 3, 4]
 
 
@@ -280,7 +281,7 @@ def test_a_jump_of_the_messages_has_a_knot_on_each_side(count):
 def test_no_knot_is_among_the_sizes_that_tell_the_misfit():
     assert not knots_of(2) & set(MISFITS)
     assert not knots_of(4) & set(MISFITS)
-    assert set(MISFITS) <= set(probe_curves.sizes_that_fit(2))
+    assert set(MISFITS) <= set(probe_times.sizes_that_fit(2))
 
 
 def test_the_misfit_is_that_between_the_knots():
@@ -291,11 +292,9 @@ def test_the_misfit_is_that_between_the_knots():
 
 def test_a_computer_with_little_shared_memory_is_probed_with_less(monkeypatch):
     usage = shutil.disk_usage("/")
-    monkeypatch.setattr(
-        probe_curves.shutil, "disk_usage", lambda _: usage._replace(free=64 * 2**20)
-    )
-    assert probe_curves.sizes_that_fit(4)[-1] == 2**22
-    assert probe_curves.sizes_that_fit(64)[-1] == 2**20
+    monkeypatch.setattr(probe_times.shutil, "disk_usage", lambda _: usage._replace(free=64 * 2**20))
+    assert probe_times.sizes_that_fit(4)[-1] == 2**22
+    assert probe_times.sizes_that_fit(64)[-1] == 2**20
     assert max(SIZES) == 2**24
 
 
@@ -308,8 +307,8 @@ def test_a_computer_with_little_shared_memory_is_probed_with_less(monkeypatch):
 def test_the_levels_are_measured_with_the_relations_that_they_say(
     hosts, between, inside, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("bsplib.running.probe.speed_of", lambda _: 1.0)
-    monkeypatch.setattr("bsplib.running.probe._BATCH_S", 1e-4)
+    monkeypatch.setattr("bsplib.machine.probing.probe.speed_of", lambda _: 1.0)
+    monkeypatch.setattr("bsplib.machine.probing.probe._BATCH_S", 1e-4)
     path = tmp_path / "levels.bsp"
     bsplib.run(measure_levels, hosts=list(hosts), nprocs=4, backend="sim", profile=path)
     (run,) = read_trace(path).runs
@@ -329,7 +328,7 @@ def test_the_levels_are_measured_with_the_relations_that_they_say(
 
 
 def test_a_probe_of_several_hosts_finds_two_levels(monkeypatch, tmp_path):
-    monkeypatch.setattr("bsplib.running.probe.host_of", lambda bsp: f"host-{bsp.pid // 2}")
+    monkeypatch.setattr("bsplib.machine.probing.probe.host_of", lambda bsp: f"host-{bsp.pid // 2}")
     probed = probe(4, "hosts", rounds=1)
     machine = probed.machine
     assert list(probed.fits) == [BETWEEN, INSIDE]
@@ -344,7 +343,7 @@ def test_a_probe_of_several_hosts_finds_two_levels(monkeypatch, tmp_path):
 
 
 def test_of_hosts_with_one_process_each_there_is_one_level(monkeypatch):
-    monkeypatch.setattr("bsplib.running.probe.host_of", lambda bsp: f"host-{bsp.pid}")
+    monkeypatch.setattr("bsplib.machine.probing.probe.host_of", lambda bsp: f"host-{bsp.pid}")
     probed = probe(2, "hosts", rounds=1)
     assert list(probed.fits) == [BETWEEN]
     assert probed.machine.inside is None
@@ -352,7 +351,7 @@ def test_of_hosts_with_one_process_each_there_is_one_level(monkeypatch):
 
 @pytest.fixture
 def quick(monkeypatch, few_sizes):
-    monkeypatch.setattr(probe_table, "ROUNDS", 1)
+    monkeypatch.setattr(table, "ROUNDS", 1)
 
 
 def test_the_command_writes_a_machine_and_prints_its_figures(quick, tmp_path, monkeypatch):

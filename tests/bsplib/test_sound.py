@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bsplib.errors import TraceError
-from bsplib.recording import sound, tables
+from bsplib.recording import plausibility, tables
 from bsplib.recording.records import (
     FROM_SYSTEM,
     NOT_MEASURED,
@@ -107,8 +107,8 @@ def sound_row(run, record, partner, direction, size_bytes, messages):
 
 def passes(run):
     try:
-        sound.check_records(run)
-        sound.check_traffic(run)
+        plausibility.check_records(run)
+        plausibility.check_traffic(run)
     except TraceError:
         return False
     return True
@@ -137,14 +137,14 @@ def test_what_is_refused_is_what_is_wrong_in_one_record(monkeypatch, block, arra
 
 
 def test_of_many_groups_of_many_processes_only_those_with_records_take_memory(monkeypatch):
-    monkeypatch.setattr(sound, "_TABLE", 1)
+    monkeypatch.setattr(plausibility, "_TABLE", 1)
     groups = (root_group(2**16), *[GroupInfo(0, 0, 0, 0, range(2**16))] * 2**16)
     records = np.zeros(3, RECORD)
     records["pid"], records["group"] = [5, 5, 9], [2**16, 7, 2**16]
     for name in FROM_SYSTEM:
         records[name] = NOT_MEASURED
     run = Run(2**16, groups, ((Frame("a.py", "main", 1, 2),),), records, np.empty(0, TRAFFIC))
-    sound.check_records(run)
+    plausibility.check_records(run)
     records["pid"][1:] = 5
     with pytest.raises(TraceError, match="record 2 has a superstep out of order"):
-        sound.check_records(run)
+        plausibility.check_records(run)

@@ -15,6 +15,7 @@ import zstandard
 
 from bsplib.backends.members import as_members
 from bsplib.errors import TraceError
+from bsplib.recording.call_stacks import MAX_STACK, MAX_TEXT
 from bsplib.recording.packing import HEADER, MAGIC, payload_of
 from bsplib.recording.records import (
     FROM_SYSTEM,
@@ -31,7 +32,6 @@ from bsplib.recording.records import (
     Trace,
     root_group,
 )
-from bsplib.recording.stacks import MAX_STACK, MAX_TEXT
 from bsplib.recording.trace import read_heads, read_trace, write_archive, write_trace
 from bsplib.recording.trace_document import FORMAT_VERSION, MAX_META_NESTING
 from bsplib.sync_kinds import Kind

@@ -13,9 +13,9 @@ import pytest
 import bsplib
 from bsplib.backends.sim import world
 from bsplib.core.clock import Clock
-from bsplib.machine import Machine, load_machine
+from bsplib.machine import Machine, load_machine, speed
 from bsplib.recording.trace import read_trace
-from bsplib.running import launch, speed, virtual_group
+from bsplib.running import launch, virtual_group
 from bsplib.running.overrides import overriding
 
 FREE = load_machine("ideal")

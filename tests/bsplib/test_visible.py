@@ -10,10 +10,10 @@ from rich.console import Console
 
 import bsplib
 from bsplib.machine import Machine, load_machine
+from bsplib.machine.probing.probe import Probed
+from bsplib.machine.probing.table import table
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
-from bsplib.running.probe import Probed
-from bsplib.running.probe_table import table
 from bsplib.tools.cli import main as bsp
 from bsplib.visible import visible, visible_lines
 

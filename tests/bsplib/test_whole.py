@@ -11,12 +11,12 @@ import bsplib
 from bsplib.errors import TraceError
 from bsplib.recording import spool as spooling
 from bsplib.recording.collect import collect
+from bsplib.recording.collect_packed import collect_whole
 from bsplib.recording.lifetimes import Caller
 from bsplib.recording.packing import packed
 from bsplib.recording.records import SAMPLE, UNMEASURED, Frame, GroupInfo, Run, Trace, root_group
 from bsplib.recording.spool import Spool
 from bsplib.recording.trace import read_trace, write_archive, write_packed
-from bsplib.recording.whole import collect_whole
 from bsplib.sync_kinds import Kind
 
 FRAMES = [Frame("a.py", f"f{number}", 10 * number, 10 * number + 1) for number in range(3)]

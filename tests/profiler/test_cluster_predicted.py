@@ -11,9 +11,9 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.machine import load_machine
 from bsplib.machine.template import template
-from bsplib.profiler.models.prices import choose_prices
 from bsplib.profiler.models.replay import MODELS, replay
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.prices import choose_prices
+from bsplib.profiler.timeline import lay_out
 from bsplib.recording.trace import read_trace
 from bsplib.tools.cli import main as cli
 

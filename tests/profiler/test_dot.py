@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from bsplib.profiler.dot import LayoutError, run_dot
+from bsplib.profiler.drawing.graphviz import LayoutError, run_dot
 
 STARTS = {"svg": b"<?xml", "png": b"\x89PNG\r\n", "pdf": b"%PDF-"}
 

@@ -11,12 +11,12 @@ from rich.console import Console
 from bsplib.profiler import tables
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.compare.conditions import differences
-from bsplib.profiler.export.heading import title_lines
 from bsplib.profiler.hosts import ProcessNames, host_names, hosts_of, where
 from bsplib.profiler.losses import book
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
+from bsplib.profiler.run_title import title_lines
 from bsplib.recording.records import Trace
 from tests.made_runs import RunMaker, frame
 

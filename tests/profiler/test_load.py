@@ -21,7 +21,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler import profile as profiles
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import VIEWS, critical_path
-from bsplib.profiler.dot import LayoutError
+from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.profile import Profile
 from bsplib.recording.records import Trace
 from bsplib.sync_kinds import Kind
@@ -324,7 +324,7 @@ def test_a_run_is_its_picture_where_no_html_is_shown(run, monkeypatch):
     def fail(*_):
         raise LayoutError("dot took longer than 1 s")
 
-    monkeypatch.setattr("bsplib.profiler.export.picture.run_dot", fail)
+    monkeypatch.setattr("bsplib.profiler.drawing.picture.run_dot", fail)
     assert run._repr_svg_() is None
     with pytest.raises(LayoutError, match="dot took longer than 1 s"):
         run.picture()

@@ -13,10 +13,10 @@ from bsplib.errors import UsageError
 from bsplib.machine import Machine, load_machine
 from bsplib.machine.measured import Curve, Measured
 from bsplib.profiler.models.prediction import predict
-from bsplib.profiler.models.prices import ReplayPrices, choose_prices
 from bsplib.profiler.models.replay import MODELS, replay
 from bsplib.profiler.models.report import print_predictions
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.prices import ReplayPrices, choose_prices
+from bsplib.profiler.timeline import lay_out
 from bsplib.sync_kinds import Kind
 
 NS = 1e-9

@@ -15,10 +15,10 @@ from rich.console import Console
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, Pattern, load_machine
 from bsplib.profiler.models.prediction import MEASURED, predict
-from bsplib.profiler.models.prices import ReplayPrices, choose_prices, recognise, recorded_machine
 from bsplib.profiler.models.replay import MODELS, replay
 from bsplib.profiler.models.report import print_predictions
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.prices import ReplayPrices, choose_prices, recognise, recorded_machine
+from bsplib.profiler.timeline import lay_out
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.sync_kinds import Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsplib.profiler.models.repeats import between, undisturbed
+from bsplib.profiler.models.undisturbed_time import between, undisturbed
 from bsplib.sync_kinds import Kind
 
 

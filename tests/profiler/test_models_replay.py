@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.machine import Level, Machine
 from bsplib.profiler.costs import spent_ns
-from bsplib.profiler.models.prices import ReplayPrices
 from bsplib.profiler.models.replay import MODELS, measured, replay
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.prices import ReplayPrices
+from bsplib.profiler.timeline import lay_out
 from bsplib.recording.trace import read_trace
 from bsplib.running.overrides import overriding
 from bsplib.sync_kinds import Kind

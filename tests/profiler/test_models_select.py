@@ -7,7 +7,7 @@ import pytest
 
 from bsplib.experiments.formula import FormulaError, read_formula
 from bsplib.profiler.models.fit import fit
-from bsplib.profiler.models.nested import distance, regions
+from bsplib.profiler.models.nested_regions import distance, regions
 from bsplib.profiler.models.select import choose
 from bsplib.profiler.models.terms import library, processes_of
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.machine import Machine, Pattern
 from bsplib.machine.measured import Curve, Measured
-from bsplib.profiler.models.prices import VIRTUAL, ReplayPrices, choose_prices
 from bsplib.profiler.models.replay import MODELS, measured, replay
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.prices import VIRTUAL, ReplayPrices, choose_prices
+from bsplib.profiler.timeline import lay_out
 from bsplib.recording.trace import read_trace
 from bsplib.running.overrides import overriding
 from tests.drawn import examples

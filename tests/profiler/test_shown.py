@@ -1,7 +1,7 @@
 import networkx
 import pytest
 
-from bsplib.profiler.shown import ShownLink, chosen, links
+from bsplib.profiler.drawing.shown_nodes import ShownLink, chosen, links
 
 
 @pytest.fixture

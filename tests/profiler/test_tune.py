@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from bsplib import UsageError
 from bsplib.machine import known_machines, load_machine
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.timeline import lay_out
 from bsplib.profiler.tune import SweepOptions, find_app, find_trade, judge, parse_parameter, sweep
 from bsplib.profiler.tune import table as tables
 from bsplib.profiler.tune.best import TuneVerdict, _verdict, measured
-from bsplib.profiler.tune.trade import trend
+from bsplib.profiler.tune.trade_off import trend
 from bsplib.recording.trace import read_trace
 from bsplib.tools.cli import main as bsp
 

@@ -9,14 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from bsplib.profiler.tune import table as tables
-from bsplib.profiler.tune.advice import advise
 from bsplib.profiler.tune.app import find_app
 from bsplib.profiler.tune.balance import find_balance, predict_balance, samples_of
-from bsplib.profiler.tune.best import TuneVerdict
+from bsplib.profiler.tune.best import TuneVerdict, advise
 from bsplib.profiler.tune.parameter import parse_parameter
 from bsplib.profiler.tune.seeds import confirmed, find_spread, sweep_seeds
 from bsplib.profiler.tune.sweep import SweepOptions
-from bsplib.profiler.tune.trade import find_trade
+from bsplib.profiler.tune.trade_off import find_trade
 from bsplib.tools.cli import main as bsp
 
 SORT = '''

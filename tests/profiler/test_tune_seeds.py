@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from bsplib.profiler.tune import table as tables
 from bsplib.profiler.tune.app import find_app
 from bsplib.profiler.tune.best import TuneVerdict
+from bsplib.profiler.tune.outcome import Tuning
 from bsplib.profiler.tune.parameter import parse_parameter
 from bsplib.profiler.tune.seeds import SeedBand, SeedSpread, find_spread, mean_verdicts, sweep_seeds
 from bsplib.profiler.tune.sweep import SweepOptions
-from bsplib.profiler.tune.trade import find_trade
-from bsplib.profiler.tune.tuning import Tuning
+from bsplib.profiler.tune.trade_off import find_trade
 from bsplib.tools.cli import main as bsp
 
 APP = '''

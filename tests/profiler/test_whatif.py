@@ -11,8 +11,8 @@ from bsplib.profiler.account import Account
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates
-from bsplib.profiler.retimed import retimed
 from bsplib.profiler.run_account import RunAccount
+from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.whatif import Replay
 from bsplib.sync_kinds import Kind
 from tests.drawn import examples

@@ -11,11 +11,11 @@ ROOT = Path(__file__).parents[2]
 _HANDLER = "handlers of signals belong to the process, and are given no argument"
 _JOB = "a process belongs to one job of MPI from its start to its end"
 EXCEPTIONS = {
-    "bsplib/backends/asking.py": _HANDLER,
+    "bsplib/backends/sigquit.py": _HANDLER,
     "bsplib/backends/signals.py": _HANDLER,
     "bsplib/core/sampling.py": _HANDLER,
-    "bsplib/backends/mpi/foreign.py": _JOB,
-    "bsplib/backends/mpi/together.py": _JOB,
+    "bsplib/backends/mpi/bsp_run_under_mpiexec.py": _JOB,
+    "bsplib/backends/mpi/program_under_mpiexec.py": _JOB,
     "bsplib/backends/mpi/launch.py": "a lock that another thread of the parent may hold is "
     "replaced in a forked process",
 }

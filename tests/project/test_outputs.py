@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib import webui
-from bsplib.output_option import OutputFile
+from bsplib.command_options import OutputFile
 from bsplib.profiler import plotting
 from bsplib.profiler.timings import files as timings
 from bsplib.tools.cli import main

@@ -16,7 +16,7 @@ from bsplib.errors import TraceError
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.losses import book
 from bsplib.profiler.models.replay import measured
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.timeline import lay_out
 from bsplib.record import events as ev
 from bsplib.record.join import join
 from bsplib.recording.trace import read_trace, write_trace

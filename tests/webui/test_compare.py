@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from bsplib import webui
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
-from bsplib.webui.opened import AddressError
+from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.traces import Traces, run_named
 
 MACHINE = {"name": "here", "g": 1e-9, "l": 1e-6}

@@ -11,7 +11,7 @@ from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS
 from bsplib.recording.records import Frame, Trace
 from bsplib.webui import services
-from bsplib.webui.opened import AddressError
+from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.traces import Traces
 
 
@@ -146,7 +146,7 @@ def test_an_answer_is_made_once_even_among_threads(broadcast_trace, monkeypatch)
     made = []
     original = services.build
     monkeypatch.setattr(
-        "bsplib.webui.opened.build", lambda *a, **k: made.append(a) or original(*a, **k)
+        "bsplib.webui.opened_runs.build", lambda *a, **k: made.append(a) or original(*a, **k)
     )
     traces = Traces(broadcast_trace)
     with ThreadPoolExecutor(4) as pool:

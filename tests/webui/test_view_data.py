@@ -11,7 +11,7 @@ from bsplib.profiler.account import PARTS
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Lifetime
 from bsplib.webui import page, timeline, traffic
-from bsplib.webui.opened import AddressError, OpenRun
+from bsplib.webui.opened_runs import AddressError, OpenRun
 from bsplib.webui.traces import Traces
 
 

@@ -12,10 +12,18 @@ from rich.text import Text
 
 from bsplib.apps.command import Programs
 from bsplib.apps.papers.msteps.measure import compare, compare_sorts, sort_constants
-from bsplib.apps.papers.msteps.model import actual_of, fft_time, psrs_time
-from bsplib.apps.papers.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
+from bsplib.apps.papers.msteps.model import (
+    CONSTANTS,
+    ERRORS,
+    MPI,
+    PVM,
+    VALUES,
+    actual_of,
+    fft_time,
+    psrs_time,
+)
+from bsplib.command_options import Option
 from bsplib.profiler import format as fmt
-from bsplib.renamed_option import Option
 
 _COUNTS = (2, 4, 8, 16)
 

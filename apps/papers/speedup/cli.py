@@ -17,8 +17,8 @@ from bsplib.apps.papers.speedup.overheads import measure as overheads_of
 from bsplib.apps.papers.speedup.runs import time_of, times
 from bsplib.apps.papers.speedup.terms import TERMS, characterise, roll_off
 from bsplib.apps.progress import drawn
+from bsplib.command_options import Option
 from bsplib.profiler import format as fmt
-from bsplib.renamed_option import Option
 
 _REGION_N = tuple(2**k for k in range(3, 10))
 _REGION_P = tuple(2**k for k in range(5))

@@ -14,7 +14,7 @@ from math import log2
 
 import numpy as np
 
-from bsplib.apps.papers.steady.laws import amdahl, gustafson
+from bsplib.apps.papers.steady.model import amdahl, gustafson
 
 
 @dataclass(frozen=True)

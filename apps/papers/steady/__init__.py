@@ -12,7 +12,7 @@ The volume of communication is that of all processors together, since they share
 
 ======================== =============================================================
 :mod:`bsplib.apps.papers.steady.model` the models of the six algorithms, speedup and efficiency
-:mod:`bsplib.apps.papers.steady.laws`  the laws of Amdahl and Gustafson, which agree
+:mod:`bsplib.apps.papers.steady.model`  the laws of Amdahl and Gustafson, which agree
 :mod:`bsplib.apps.papers.steady.grain` bytes to distribute work by pixels, by rows and by parts
 :mod:`bsplib.apps.papers.steady.measure` W and u from the times of a few runs
 :mod:`bsplib.apps.papers.steady.maps`  speedup or efficiency over any two parameters

@@ -18,23 +18,24 @@ from rich.text import Text
 
 from bsplib.apps.command import Programs
 from bsplib.apps.papers.steady.grain import grains
-from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
 from bsplib.apps.papers.steady.maps import METRICS, draw_map, parse_axis, parse_point, save_map
 from bsplib.apps.papers.steady.measure import PredictedProgram, seconds
 from bsplib.apps.papers.steady.measure import measure as measured
 from bsplib.apps.papers.steady.model import (
     ALGORITHMS,
     SteadySetting,
+    amdahl,
     best_processors,
+    gustafson,
     merge_sort_table,
     numbers,
+    on_one,
 )
 from bsplib.apps.papers.steady.programs import SPLITS
 from bsplib.apps.progress import drawn
-from bsplib.output_option import OutputFile, force_option
+from bsplib.command_options import Option, OutputFile, force_option
 from bsplib.profiler import format as fmt
 from bsplib.profiler import plotting
-from bsplib.renamed_option import Option
 
 _PIXELS = 256
 """Columns and rows of the fractal that is run."""

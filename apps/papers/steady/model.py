@@ -1,4 +1,4 @@
-"""The models of the six algorithms of the paper.
+"""The models of the six algorithms of the paper, and the laws of Amdahl and Gustafson.
 
 ``lg`` is the logarithm to base 2. Where the scan has lost an equation, the comment beside it
 says what it follows from.
@@ -249,3 +249,32 @@ def merge_sort_table(
 def numbers(setting: SteadySetting) -> dict[str, Any]:
     """Return the values of a setting by name."""
     return {field.name: getattr(setting, field.name) for field in fields(setting)}
+
+
+# -- the laws of Amdahl and Gustafson, which are the same law: section 1 of the paper -------------
+
+
+def amdahl(sequential: float, nprocs: float) -> float:
+    """Return the speedup, from the sequential fraction of the time on one processor."""
+    _check(sequential)
+    return nprocs / (sequential * nprocs + 1 - sequential)
+
+
+def gustafson(sequential: float, nprocs: float) -> float:
+    """Return the speedup, from the sequential fraction of the time on P processors."""
+    _check(sequential)
+    return nprocs - sequential * (nprocs - 1)
+
+
+def on_one(sequential: float, nprocs: float) -> float:
+    """Return the sequential fraction on one processor, from that on P.
+
+    On one processor the parallel part takes P times as long.
+    """
+    _check(sequential)
+    return sequential / (sequential + (1 - sequential) * nprocs)
+
+
+def _check(sequential: float) -> None:
+    if not 0 <= sequential <= 1:
+        raise ValueError(f"a sequential fraction is 0 to 1, and not {sequential:g}")

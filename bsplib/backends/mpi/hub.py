@@ -14,7 +14,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from bsplib.backends.mpi import control, proofs
+from bsplib.backends.mpi import control
 from bsplib.backends.mpi.messages import LIMIT, Message, Stream, keep_alive
 from bsplib.backends.mpi.watcher import Hub as Address
 from bsplib.errors import StartError
@@ -53,7 +53,7 @@ class _Guest:
     def __init__(self, plug: socket.socket) -> None:
         self.plug = plug
         self.stream = Stream(plug, LIMIT)
-        self.challenge = proofs.challenge()
+        self.challenge = control.challenge()
         self.until = time.monotonic() + _PROVE_S
         self.rank = -1
         self.os_pid = 0
@@ -74,7 +74,7 @@ class Hub:
 
     def __init__(self, size: int) -> None:
         _check_descriptors(size)
-        self._key = proofs.challenge()
+        self._key = control.challenge()
         self._listener = socket.create_server(("", 0), backlog=_BACKLOG)
         self._listener.setblocking(False)
         self._poll = select.poll()
@@ -85,7 +85,7 @@ class Hub:
         self.hosts: dict[int, str] = {}
         """Names of the hosts of the ranks that have connected."""
         self.systems: dict[int, str] = {}
-        """The :func:`bsplib.backends.mpi.jobs.system_key` of each of them."""
+        """The :func:`bsplib.backends.mpi.rank_work.system_key` of each of them."""
 
     def address(self) -> Address:
         """Return what a watcher needs to connect."""
@@ -193,17 +193,17 @@ class Hub:
         Raises:
             ValueError: he is not.
         """
-        size = proofs.KEY_BYTES
+        size = control.KEY_BYTES
         theirs, shown = message.content[:size], message.content[size : 2 * size]
         about = (b"watcher", guest.challenge, theirs)
-        if message.kind != control.HELLO or not proofs.is_proof(shown, self._key, *about):
+        if message.kind != control.HELLO or not control.is_proof(shown, self._key, *about):
             raise ValueError
         about_itself = pickle.loads(message.content[2 * size :])  # the proof is right
         guest.rank, guest.os_pid, host, system = about_itself
         self.hosts[guest.rank], self.systems[guest.rank] = host, system
         keep_alive(guest.plug)
         guest.stream.limit = None
-        guest.stream.put(control.PROOF, proofs.proof(self._key, b"hub", theirs, guest.challenge))
+        guest.stream.put(control.PROOF, control.proof(self._key, b"hub", theirs, guest.challenge))
         self._ranks[guest.rank] = guest
 
     def _ping(self) -> list[News]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from bsplib.backends.mpi.surroundings import COMMAND
+from bsplib.backends.mpi.launcher_environment import COMMAND
 from bsplib.errors import StartError
 
 LIBRARY = "MPI4PY_LIBMPI"

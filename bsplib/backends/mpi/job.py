@@ -14,15 +14,15 @@ from weakref import WeakSet
 
 from bsplib.backends import blas
 from bsplib.backends.launching import Death, Ended, JobRunner, Report, Work
+from bsplib.backends.members import Whereabouts, from_stack
 from bsplib.backends.mpi import control, streams
 from bsplib.backends.mpi.hub import Hub, News
 from bsplib.backends.mpi.installations import LIBRARY, Starter
-from bsplib.backends.mpi.jobs import Jobs
 from bsplib.backends.mpi.launcher import Launcher
-from bsplib.backends.mpi.surroundings import may_share_memory, may_share_payloads_only
+from bsplib.backends.mpi.launcher_environment import may_share_memory, may_share_payloads_only
+from bsplib.backends.mpi.rank_work import Jobs
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.signals import let_through
-from bsplib.backends.whereabouts import Whereabouts, from_stack
 from bsplib.errors import StartError
 
 START_S = float(os.environ.get("BSP_MPI_START_S", "60"))

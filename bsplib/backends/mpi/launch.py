@@ -7,7 +7,7 @@ import os
 import threading
 
 from bsplib.backends.launching import KeptProcesses, Options, Report, Work
-from bsplib.backends.mpi import foreign, together
+from bsplib.backends.mpi import bsp_run_under_mpiexec, program_under_mpiexec
 from bsplib.backends.mpi.installations import Starter, chosen
 from bsplib.backends.mpi.job import Job
 from bsplib.backends.signals import held_back
@@ -21,9 +21,9 @@ _kept: list[Job] = []
 def launch(work: Work, options: Options) -> Report:
     """Do some work in the first ranks of a job; see :attr:`Backend.launch`."""
     need("mpi4py")
-    if foreign.current is not None:
+    if bsp_run_under_mpiexec.current is not None:
         with held_back():
-            return foreign.current.run_on(options.nprocs, work, options.timeout)
+            return bsp_run_under_mpiexec.current.run_on(options.nprocs, work, options.timeout)
     with held_back():
         job = _take(options.nprocs, chosen(options.nprocs)) or _new(options.nprocs)
         try:
@@ -41,8 +41,8 @@ def launch(work: Work, options: Options) -> Report:
 def keep(options: Options) -> KeptProcesses:
     """Make processes that are kept; see :attr:`Backend.keep`."""
     need("mpi4py")
-    if foreign.current is not None or together.current is not None:
-        return foreign.ForeignPool(foreign.current, options.nprocs)
+    if bsp_run_under_mpiexec.current is not None or program_under_mpiexec.current is not None:
+        return bsp_run_under_mpiexec.ForeignPool(bsp_run_under_mpiexec.current, options.nprocs)
     return _new(options.nprocs)
 
 

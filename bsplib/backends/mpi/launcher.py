@@ -16,7 +16,7 @@ from collections import deque
 from pathlib import Path
 from typing import IO
 
-from bsplib.backends import hashes
+from bsplib.backends import hash_seed
 from bsplib.backends.blas import one_thread_where_loaded
 from bsplib.backends.mpi.hub import Hub
 from bsplib.backends.mpi.installations import Starter
@@ -54,9 +54,9 @@ class Launcher:
     """
 
     def __init__(self, starter: Starter, size: int) -> None:
-        program = (sys.executable, "-m", "bsplib.backends.mpi.rank", str(size), hashes.seed())
+        program = (sys.executable, "-m", "bsplib.backends.mpi.rank", str(size), hash_seed.seed())
         try:
-            with one_thread_where_loaded(), hashes.one_seed():
+            with one_thread_where_loaded(), hash_seed.one_seed():
                 self._process = subprocess.Popen(
                     [*starter.command, "-n", str(size), *program],
                     stdin=subprocess.PIPE,

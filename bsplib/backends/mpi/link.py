@@ -15,17 +15,16 @@ from mpi4py import MPI
 
 from bsplib.backends.base import Alignment, LeftGroup, Port, Room, Stopped
 from bsplib.backends.mpi import heads
-from bsplib.backends.mpi.box import Box
-from bsplib.backends.mpi.buffers import Buffers
 from bsplib.backends.mpi.clocks import Clocks
 from bsplib.backends.mpi.control import BROKEN, INTERRUPTED, SOUND
 from bsplib.backends.mpi.draining import drain
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
-from bsplib.backends.mpi.inside import Inside
-from bsplib.backends.mpi.page import Note
+from bsplib.backends.mpi.launcher_environment import most_direct
+from bsplib.backends.mpi.received_posts import Box
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
-from bsplib.backends.mpi.sending import HEADS, Sends
-from bsplib.backends.mpi.surroundings import most_direct
+from bsplib.backends.mpi.same_host import Inside
+from bsplib.backends.mpi.sending import HEADS, Buffers, Sends
+from bsplib.backends.mpi.shared_page import Note
 from bsplib.backends.mpi.waiting import LastLooks, RankWait, polls_of
 
 MOST_AHEAD = 64

@@ -1,7 +1,7 @@
 """The meetings of one process in one group, by one head to each other process.
 
 What a head announces follows it in the same round trip: PROTOCOL.md has the order, and argues why
-it is right. In large groups the heads take rounds (:mod:`bsplib.backends.mpi.many`).
+it is right. In large groups the heads take rounds (:mod:`bsplib.backends.mpi.round_meetings`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bsplib.backends.members import Members
-from bsplib.backends.mpi.box import Box
 from bsplib.backends.mpi.link import Link
+from bsplib.backends.mpi.received_posts import Box
 
 
 class Membership:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bsplib.backends.base import Arrived, Sent
 from bsplib.backends.mpi import heads
-from bsplib.backends.mpi.absence import Absence
+from bsplib.backends.mpi.absent_processes import Absence
 from bsplib.backends.mpi.heads import OBLIVIOUS
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.payloads import Payloads

@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 from bsplib.backends.base import Alignment, Arrivals, Arrived, Port, Room, Sent, Ticket
 from bsplib.backends.members import as_members
 from bsplib.backends.mpi import heads
-from bsplib.backends.mpi.deaths import noticing_deaths
+from bsplib.backends.mpi.direct_writes import Settling
 from bsplib.backends.mpi.link import Link
-from bsplib.backends.mpi.many import MeetingsOfMany
 from bsplib.backends.mpi.meetings import Meetings
 from bsplib.backends.mpi.membership import Membership
+from bsplib.backends.mpi.mpi_errors import noticing_deaths
 from bsplib.backends.mpi.oblivious import Oblivious
 from bsplib.backends.mpi.payloads import Payloads
 from bsplib.backends.mpi.posting import Posting
-from bsplib.backends.mpi.rounds import MOST_PROCESSES
-from bsplib.backends.mpi.settling import Settling
+from bsplib.backends.mpi.round_meetings import MOST_PROCESSES, MeetingsOfMany
 from bsplib.backends.sent import SentMeeting
 from bsplib.core.meeting import Meeting
 

@@ -7,6 +7,7 @@ MPI is loaded.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pickle
 import signal
@@ -16,17 +17,16 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from bsplib.backends import hashes, stacks
+from bsplib.backends import hash_seed, stacks
 from bsplib.backends.base import Port
 from bsplib.backends.blas import one_thread_where_forked
 from bsplib.backends.launching import JobRunner
-from bsplib.backends.lingering import tell_of_threads
-from bsplib.backends.mpi import control, segments
-from bsplib.backends.mpi.lifetime import end_with_parent
+from bsplib.backends.leftover_threads import tell_of_threads
+from bsplib.backends.mpi import control, shared_memory_files
+from bsplib.backends.mpi.launcher_environment import take_seat
 from bsplib.backends.mpi.messages import Message, Stream
-from bsplib.backends.mpi.page import Page
+from bsplib.backends.mpi.shared_page import Page
 from bsplib.backends.mpi.streams import send_streams
-from bsplib.backends.mpi.surroundings import take_seat
 from bsplib.backends.mpi.watcher import Hub, Watcher, not_joined, tell
 from bsplib.errors import BspError, StartError
 from bsplib.extras import need
@@ -201,9 +201,9 @@ def pass_barrier(link: Link) -> bool:
     Returns:
         Whether a text has the same hash in all ranks.
     """
-    hashes = link.comm.allgather(hash("bsplib"))
-    segments.remove_mapped()
-    return len(set(hashes)) == 1
+    hash_seed = link.comm.allgather(hash("bsplib"))
+    shared_memory_files.remove_mapped()
+    return len(set(hash_seed)) == 1
 
 
 class Service:
@@ -271,7 +271,26 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
     up.flush_all()
 
 
+# -- A process that ends with its parent ----------------------------------------------------------
+
+
+_SET_PARENT_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of <linux/prctl.h>."""
+
+
+def end_with_parent(parent: int) -> None:
+    """Let the system kill this process when its parent ends, where the system can.
+
+    Args:
+        parent: number of the parent; this process ends now if it has another one already.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 if __name__ == "__main__":
-    hashes.begin_with(sys.argv[2])  # the launcher may not pass the environment on
+    hash_seed.begin_with(sys.argv[2])  # the launcher may not pass the environment on
     take_seat()
     be_rank(int(sys.argv[1]))

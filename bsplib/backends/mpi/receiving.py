@@ -14,9 +14,8 @@ import numpy as np
 from mpi4py import MPI
 
 from bsplib.backends.base import Room, Sent
-from bsplib.backends.mpi.buffers import Buffers
 from bsplib.backends.mpi.heads import MOST_BODY, Head
-from bsplib.backends.mpi.sending import BODIES, PAYLOADS, PIECE_BYTES
+from bsplib.backends.mpi.sending import BODIES, PAYLOADS, PIECE_BYTES, Buffers
 
 
 class Place(NamedTuple):

@@ -20,10 +20,10 @@ import sys
 import time
 from typing import NamedTuple, NoReturn
 
-from bsplib.backends.mpi import control, proofs, segments
-from bsplib.backends.mpi.jobs import system_key
+from bsplib.backends.mpi import control, shared_memory_files
 from bsplib.backends.mpi.messages import LIMIT, Message, Stream, keep_alive
-from bsplib.backends.mpi.page import Note, Page
+from bsplib.backends.mpi.rank_work import system_key
+from bsplib.backends.mpi.shared_page import Note, Page
 from bsplib.backends.stacks import Answering, is_stopped, stacks_of
 
 _CONNECT_S = 3.0
@@ -101,7 +101,7 @@ class Watcher:
 
     def _kill(self) -> None:
         if self._status is None:
-            self._segments |= segments.mapped_by(self._os_pid)
+            self._segments |= shared_memory_files.mapped_by(self._os_pid)
             os.kill(self._os_pid, signal.SIGKILL)
             self._await_end()
 
@@ -109,7 +109,7 @@ class Watcher:
         _, status = os.waitpid(self._os_pid, 0)
         self._status = os.waitstatus_to_exitcode(status)
         if self._status or not self._is_to_leave:
-            segments.remove(self._segments)
+            shared_memory_files.remove(self._segments)
 
     # -- events -----------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class Watcher:
         if not self._library:
             return _ORPHAN_S
         # A rank that is killed while it joins MPI cannot be asked any more.
-        self._segments |= segments.mapped_by(self._os_pid)
+        self._segments |= shared_memory_files.mapped_by(self._os_pid)
         return _JOIN_S
 
     def _register(self) -> None:
@@ -185,7 +185,7 @@ class Watcher:
             return
         if message.kind == control.READY:
             self._answering = pickle.loads(message.content)[1]
-            self._segments = segments.mapped_by(self._os_pid)
+            self._segments = shared_memory_files.mapped_by(self._os_pid)
         if self._hub is not None:
             self._hub.put(*message)
 
@@ -283,10 +283,10 @@ def _proved(plug: socket.socket, key: bytes, who: tuple[int, int, str, str]) -> 
     """Let both ends show that they know the key; return the connection."""
     stream = Stream(plug, LIMIT, whole=False)
     theirs = _one(stream, control.CHALLENGE)
-    ours = proofs.challenge()
-    own_proof = proofs.proof(key, b"watcher", theirs, ours)
+    ours = control.challenge()
+    own_proof = control.proof(key, b"watcher", theirs, ours)
     stream.put(control.HELLO, ours, own_proof, pickle.dumps(who))
-    if not proofs.is_proof(_one(stream, control.PROOF), key, b"hub", ours, theirs):
+    if not control.is_proof(_one(stream, control.PROOF), key, b"hub", ours, theirs):
         raise EOFError
     keep_alive(plug)
     stream.limit = None

@@ -7,9 +7,9 @@ import pickle
 import signal
 from multiprocessing.connection import Connection
 
-from bsplib.backends import asking
+from bsplib.backends import sigquit
 from bsplib.backends.launching import JobRunner, Work
-from bsplib.backends.lingering import tell_of_threads
+from bsplib.backends.leftover_threads import tell_of_threads
 from bsplib.backends.shm import fork_warning, locate
 from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.context import ProcessContext
@@ -46,7 +46,7 @@ def be_process(
         work: what to do; None where jobs come through the pipe.
     """
     keep_own_handlers()
-    asking.ignore()
+    sigquit.ignore()
     fork_warning.show_again()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *SIGNALS})
     lifeline.bind()

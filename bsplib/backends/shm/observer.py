@@ -11,6 +11,7 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 from bsplib.backends.launching import Death, Ended
+from bsplib.backends.members import Whereabouts, from_stack
 from bsplib.backends.shm.channel import Channel
 from bsplib.backends.shm.control import (
     ABORT,
@@ -31,7 +32,6 @@ from bsplib.backends.shm.locate import stacks
 from bsplib.backends.shm.reports import LOOK, Reports
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.stacks import is_stopped
-from bsplib.backends.whereabouts import Whereabouts, from_stack
 
 _LOST = "was lost (the fork server, which watches it, has ended)"
 _NO_STATUS = "ended (its status is unknown, since its caller handles SIGCHLD)"

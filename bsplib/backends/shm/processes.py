@@ -14,14 +14,14 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from bsplib.backends import asking
+from bsplib.backends import sigquit
 from bsplib.backends.blas import (
     check_room,
     one_thread_where_forked,
     one_thread_where_loaded,
     threads_to_come,
 )
-from bsplib.backends.hashes import one_seed
+from bsplib.backends.hash_seed import one_seed
 from bsplib.backends.launching import JobRunner, Report, Work
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.shm import fork_warning
@@ -176,7 +176,7 @@ class Processes:
             needed.enter_context(one_thread_where_loaded())
             needed.enter_context(nullcontext() if forked else one_seed())
             needed.enter_context(fork_warning.hidden())
-            needed.enter_context(asking.ignored_by_children())
+            needed.enter_context(sigquit.ignored_by_children())
             if self._context.get_start_method() == "forkserver":
                 forkserver.ensure_running()  # SIGINT not blocked: it serves other code, too
             for first in range(0, self._nprocs, at_a_time):

@@ -6,10 +6,9 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bsplib.backends import asking
+from bsplib.backends import sigquit
 from bsplib.backends.launching import Ended, Options, Report, Times, Work
-from bsplib.backends.sim.alarm import alarm
-from bsplib.backends.sim.interruption import Interruption
+from bsplib.backends.sim.interruption import Interruption, alarm
 from bsplib.backends.sim.port import SimPort
 from bsplib.backends.sim.world import Process, World
 
@@ -40,7 +39,7 @@ def launch(work: Work, options: Options) -> Report:
     for _ in range(options.nprocs):
         world.add(body)
     lines = inside.whole_lines(lambda: world.current.pid if world.current else None)
-    answers = asking.answered_at_once(interruption.now)
+    answers = sigquit.answered_at_once(interruption.now)
     with _collector_uncounted(world), lines, alarm(options.timeout), answers:
         interruption.run_to_the_end()
     interruption.raise_it()

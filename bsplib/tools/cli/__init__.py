@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import click
 
+from bsplib.command_options import as_sentence
 from bsplib.errors import BspError
-from bsplib.sentences import as_sentence
 from bsplib.tools.cli.listing import Listing, keep_lines
 from bsplib.version import __version__
 

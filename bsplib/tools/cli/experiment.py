@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.backends import table as backends
+from bsplib.command_options import Option, OutputFile, check_output, force_option
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments import datafile
 from bsplib.experiments.counters import COUNTERS, reason_against
@@ -23,10 +24,8 @@ from bsplib.experiments.datafile import DATA
 from bsplib.experiments.grid import Number, combinations, read_counts, read_setting
 from bsplib.experiments.runs import SEED, Sweep, Turn, run_all, turns
 from bsplib.machine import load_machine
-from bsplib.output_option import OutputFile, check_output, force_option
-from bsplib.renamed_option import Option
 from bsplib.running.failures import show_error
-from bsplib.running.setting import check_timeout, choose
+from bsplib.running.options import check_timeout, choose
 from bsplib.tools.cli.listing import Listing
 from bsplib.tools.cli.options import (
     TRACE,

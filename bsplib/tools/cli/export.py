@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from bsplib.command_options import check_output, force_option
 from bsplib.output_file import PAGE, written_whole
-from bsplib.output_option import check_output, force_option
 from bsplib.tools.cli.options import TRACE, MachineName, Metric, Whole, run_option, speed_option
 from bsplib.tools.cli.traces import position_of, read
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
+from bsplib.command_options import Option, OutputFile, force_option
 from bsplib.experiments.datafile import is_data_file
-from bsplib.output_option import OutputFile, force_option
-from bsplib.renamed_option import Option
 from bsplib.tools.cli.options import TRACE, Real, Whole
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"

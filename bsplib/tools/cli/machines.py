@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bsplib.command_options import OutputFile, check_output, force_option
 from bsplib.errors import UsageError
 from bsplib.machine import known_machines, load_machine
 from bsplib.output_file import write_text
-from bsplib.output_option import OutputFile, check_output, force_option
 from bsplib.tools.cli.options import (
     TRACE,
     MachineName,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from bsplib.command_options import OutputFile
 from bsplib.output_file import TRACE
-from bsplib.output_option import OutputFile
 from bsplib.recording.recovery import merge
 from bsplib.tools.cli.options import FOLDER
 from bsplib.tools.cli.recover import say_written

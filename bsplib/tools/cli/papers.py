@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
+from bsplib.command_options import Option, OutputFile, force_option
 from bsplib.output_file import PAGE
-from bsplib.output_option import OutputFile, force_option
-from bsplib.renamed_option import Option
 
 
 @click.command("papers")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bsplib.command_options import OutputFile, force_option
 from bsplib.machine import load_machine
-from bsplib.output_option import OutputFile, force_option
 from bsplib.tools.cli.fit import model_nprocs_option, model_values_option
 from bsplib.tools.cli.options import TRACE, MachineName, Real, run_option, speed_option
 from bsplib.tools.cli.traces import position_of, read
@@ -100,9 +100,9 @@ def command(
         raise click.UsageError("name a trace, or a model by --fit")
     if any(of_model.values()):
         raise click.UsageError("--nprocs, --at, --plot and --force need --fit")
-    from bsplib.profiler.models.prices import choose_prices  # noqa: PLC0415  # imported late
     from bsplib.profiler.models.replay import MODELS  # noqa: PLC0415
     from bsplib.profiler.models.report import predict_all, print_predictions  # noqa: PLC0415
+    from bsplib.profiler.prices import choose_prices  # noqa: PLC0415  # imported late
 
     trace = read(file)
     position = position_of(trace, number)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bsplib.backends import table as backends
+from bsplib.command_options import OutputFile, check_output, force_option
 from bsplib.output_file import write_text
-from bsplib.output_option import OutputFile, check_output, force_option
 from bsplib.running.options import BackendName
 from bsplib.tools.cli.options import Whole
 
@@ -77,7 +77,7 @@ def command(
     """
     from rich.console import Console  # noqa: PLC0415  # imported late
 
-    from bsplib.running.probe_table import probe_with_progress, table  # noqa: PLC0415
+    from bsplib.machine.probing.table import probe_with_progress, table  # noqa: PLC0415
 
     name = name or platform.node() or "this computer"
     out = out or Path(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".toml")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from bsplib.command_options import OutputFile
 from bsplib.output_file import TRACE
-from bsplib.output_option import OutputFile
 from bsplib.record.events import rank_files
 from bsplib.record.join import recover as rescue_ranks
 from bsplib.recording.records import Run

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bsplib.renamed_option import Option
+from bsplib.command_options import Option
 from bsplib.tools.cli.options import (
     TRACE,
     MachineName,

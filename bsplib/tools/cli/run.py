@@ -14,20 +14,19 @@ import click
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
+from bsplib.command_options import OutputFile, as_sentence, check_output
 from bsplib.errors import BspError
 from bsplib.experiments.comments import run_file
 from bsplib.experiments.datafile import DATA
 from bsplib.experiments.runs import measured
 from bsplib.machine import load_machine
 from bsplib.output_file import TRACE
-from bsplib.output_option import OutputFile, check_output
 from bsplib.recording.recording import is_begun
 from bsplib.running.failures import show_error
-from bsplib.running.located import answer_questions
+from bsplib.running.options import check_timeout, choose
 from bsplib.running.overrides import override
-from bsplib.running.setting import check_timeout, choose
+from bsplib.running.process_locations import answer_questions
 from bsplib.running.speedup import run_with_speedup
-from bsplib.sentences import as_sentence
 from bsplib.tools.cli.options import (
     Real,
     Whole,

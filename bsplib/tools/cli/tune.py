@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from bsplib.output_option import OutputFile, force_option
-from bsplib.renamed_option import Option
+from bsplib.command_options import Option, OutputFile, force_option
 from bsplib.tools.cli.options import FOLDER, Whole, backend_option, complete_files, machine_option
 
 

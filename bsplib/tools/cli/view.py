@@ -7,9 +7,9 @@ from typing import Any, TypedDict
 
 import click
 
+from bsplib.command_options import OutputFile, force_option
 from bsplib.machine import load_machine
 from bsplib.output_file import PAGE
-from bsplib.output_option import OutputFile, force_option
 from bsplib.tools.cli.fit import model_nprocs_option, model_values_option
 from bsplib.tools.cli.options import FOLDER, TRACE, MachineName, Whole, library_option
 from bsplib.tools.cli.traces import read, summing_up

@@ -126,7 +126,7 @@ class Law:
         Args:
             point: values of all variables.
             distance: how far the point is from the runs, as
-                :func:`bsplib.profiler.models.nested.distance` counts.
+                :func:`bsplib.profiler.models.nested_regions.distance` counts.
         """
         if self.kind == REFUSED:
             return _refused(self.why, self.settle)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
-from bsplib.profiler.models.nested import distance
+from bsplib.profiler.models.nested_regions import distance
 from bsplib.profiler.models.nodes.collectives import kind_of, ratio_of
 from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, PredictedValue
 from bsplib.profiler.models.nodes.learn import Learner, Points, learn_work, taking
 from bsplib.profiler.models.nodes.observed import Chain, Observation, ObservedProgram, observe
 from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.prices import recorded_machine
+from bsplib.profiler.prices import recorded_machine
 
 if TYPE_CHECKING:
     from bsplib.profiler.callgraph import Node

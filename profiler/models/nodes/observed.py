@@ -21,8 +21,8 @@ from bsplib.profiler.callgraph import CallGraph, Node, build
 from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
 from bsplib.profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
 from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.prices import recognise
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.prices import recognise
+from bsplib.profiler.timeline import lay_out
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from bsplib.profiler.models.nodes.laws import FITTED, Point, PredictedValue
 from bsplib.profiler.models.nodes.observed import Chain
 from bsplib.profiler.models.nodes.stages import on_machine, shift_of
 from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.prices import (
+from bsplib.profiler.prices import (
     ReplayPrices,
     choose_prices,
     recorded_machine,
@@ -149,7 +149,7 @@ def predict_nodes(
         nprocs: number of processes.
         values: values of the variables; those that are the same in all runs may be left out.
         machine: the Machine; default: the one on which the program was recorded.
-        speed: as for :func:`bsplib.profiler.models.prices.choose_prices`.
+        speed: as for :func:`bsplib.profiler.prices.choose_prices`.
         latency_s: replaces the Machine's l.
 
     Raises:

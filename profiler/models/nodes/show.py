@@ -13,9 +13,9 @@ from rich.text import Text
 from bsplib.profiler import format as fmt
 from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, PredictedValue
 from bsplib.profiler.models.nodes.memory import LARGER_ARRAYS, has_larger_arrays
+from bsplib.profiler.models.nodes.opening import opening
 from bsplib.profiler.models.nodes.settle import number, words
 from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.opening import opening
 from bsplib.visible import visible
 
 if TYPE_CHECKING:

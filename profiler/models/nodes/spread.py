@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler.models.growth import Growth
-from bsplib.profiler.models.nested import distance, regions
+from bsplib.profiler.models.nested_regions import distance, regions
 from bsplib.profiler.models.nodes.forms import Form
 from bsplib.profiler.models.nodes.laws import Reach
 from bsplib.profiler.models.nodes.terms import NodeTerm, column

@@ -18,7 +18,7 @@ from bsplib.apps.fourier.experiment import (
     printed_predictions,
     tell,
 )
-from bsplib.apps.papers.gonzalez import TABLE_3
+from bsplib.apps.fourier.published import TABLE_3
 from bsplib.experiments.datafile import experiments, read
 from bsplib.experiments.runs import collected
 from bsplib.tools.cli import main as bsp

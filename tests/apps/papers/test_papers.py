@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bsplib.apps.papers import here, places, session, show
-from bsplib.apps.papers.items import MISSING, Item, figure_1, quick
+from bsplib.apps.papers import on_this_computer, places, session, show
+from bsplib.apps.papers.entries import MISSING, Item, figure_1, quick
 from bsplib.apps.papers.msteps.measure import ModelledTime
 from bsplib.tools.cli import main as bsp
 
@@ -91,11 +91,11 @@ def test_what_is_measured_here_is_added(written, monkeypatch, tmp_path):
     """Beside p = 1 and 2 only, and with a small program."""
     monkeypatch.setattr(session, "virtual", lambda _: iter(()))
     monkeypatch.setattr(session, "story", lambda: iter(()))
-    monkeypatch.setattr(here, "_COUNTS", (1, 2))
-    monkeypatch.setattr(here, "PROGRAMS", ["fractal"])
-    monkeypatch.setattr(here, "_transforms", lambda: iter(()))
-    monkeypatch.setattr(here, "_VALUES", 1 << 12)
-    monkeypatch.setattr(here, "_KEYS", 1 << 12)
+    monkeypatch.setattr(on_this_computer, "_COUNTS", (1, 2))
+    monkeypatch.setattr(on_this_computer, "PROGRAMS", ["fractal"])
+    monkeypatch.setattr(on_this_computer, "_transforms", lambda: iter(()))
+    monkeypatch.setattr(on_this_computer, "_VALUES", 1 << 12)
+    monkeypatch.setattr(on_this_computer, "_KEYS", 1 << 12)
     table = tmp_path / "measured.csv"
     _, read = written("--full", "--measured", str(table))
     found = {item["what"] for item in read["items"]}
@@ -110,9 +110,9 @@ def test_what_is_measured_here_is_added(written, monkeypatch, tmp_path):
 
 
 def test_where_processes_take_turns_the_error_without_and_with_them_is_told(monkeypatch):
-    monkeypatch.setattr(here, "own_cores", lambda: 2)
-    assert here._with_turns(ModelledTime(2, 3.0, 1.0, 4.0), "why") == ("+25%", "why")
-    ours, why = here._with_turns(ModelledTime(8, 3.0, 1.0, 4.0), "why")
+    monkeypatch.setattr(on_this_computer, "own_cores", lambda: 2)
+    assert on_this_computer._with_turns(ModelledTime(2, 3.0, 1.0, 4.0), "why") == ("+25%", "why")
+    ours, why = on_this_computer._with_turns(ModelledTime(8, 3.0, 1.0, 4.0), "why")
     assert ours == "+75%; +25% corrected: constants measured with 8 at once"
     assert why.startswith("8 processes take turns on 2 cores")
 
@@ -120,21 +120,26 @@ def test_where_processes_take_turns_the_error_without_and_with_them_is_told(monk
 def test_what_was_measured_once_is_in_the_page_each_with_its_cause():
     rows = show.measured_before()
     page = PAGE.read_text(encoding="utf-8")
-    assert {row[0] for row in rows} == {here.CHITTOR, here.RODA, here.SHI, here.GONZALEZ}
+    assert {row[0] for row in rows} == {
+        on_this_computer.CHITTOR,
+        on_this_computer.RODA,
+        on_this_computer.SHI,
+        on_this_computer.GONZALEZ,
+    }
     for row in rows:
         assert all(row)
         assert show._markdown(("",), [row])[-1] in page
 
 
 def test_every_program_that_is_measured_has_a_cause():
-    assert set(here._STEADY) == set(here.PROGRAMS)
+    assert set(on_this_computer._STEADY) == set(on_this_computer.PROGRAMS)
 
 
 @pytest.mark.parametrize(("load", "text"), [(0.5, ""), (99.0, "; a load of 99 on ")])
 def test_a_crowded_computer_is_told(monkeypatch, load, text):
-    monkeypatch.setattr(here.os, "getloadavg", lambda: (load, load, load))
-    assert here._crowd().startswith(text)
-    assert bool(here._crowd()) == bool(text)
+    monkeypatch.setattr(on_this_computer.os, "getloadavg", lambda: (load, load, load))
+    assert on_this_computer._crowd().startswith(text)
+    assert bool(on_this_computer._crowd()) == bool(text)
 
 
 def test_texts_are_escaped_in_a_page():

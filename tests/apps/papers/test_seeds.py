@@ -7,7 +7,7 @@ from statistics import median
 import pytest
 
 import bsplib
-from bsplib.apps.papers import items, seeds, where_pays
+from bsplib.apps.papers import entries, seeds, where_pays
 from bsplib.apps.sorting import sample_sort
 from bsplib.apps.sql.plan import STAGES
 from bsplib.apps.work import SPEED
@@ -49,7 +49,7 @@ def test_a_sort_costs_w_g_h_and_l_by_the_rule_of_the_machine(rows):
 
 
 def test_the_entries_have_median_and_range_and_the_papers_machine_first(rows):
-    found = list(items.story())
+    found = list(entries.story())
     for item in found:
         if item.lives.endswith("seeds"):
             assert "to" in item.ours, item

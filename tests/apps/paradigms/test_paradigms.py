@@ -13,8 +13,8 @@ from bsplib.apps.paradigms.model import equal_shares, first_come, in_line, least
 from bsplib.backends.mpi.installations import LIBRARY, MPICH
 from bsplib.backends.mpi.launch import end_kept
 from bsplib.machine import Machine
-from bsplib.profiler.models.prices import choose_prices
 from bsplib.profiler.models.report import predict_all
+from bsplib.profiler.prices import choose_prices
 from bsplib.profiler.window import root_supersteps
 from bsplib.recording.trace import read_trace
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.apps.sorting import psrs, sample_sort
 from bsplib.apps.sorting.keys import DISTRIBUTIONS
-from bsplib.apps.sorting.room import Room
+from bsplib.apps.sorting.spare_block import Room
 from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)

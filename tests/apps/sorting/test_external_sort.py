@@ -24,7 +24,7 @@ import bsplib
 from bsplib.apps.sorting import external_sort, keycheck, keyfile
 from bsplib.apps.sorting.blocks import BlockTable, Pair, SplitLevel, levels, not_greater
 from bsplib.apps.sorting.keys import block_of
-from bsplib.apps.sorting.stream import make_buffers, stream
+from bsplib.apps.sorting.overlapped_io import make_buffers, stream
 from bsplib.apps.sorting.workspace import workspace
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.apps.sorting import numbers, sample_sort
+from bsplib.apps.sorting import order, sample_sort
 from bsplib.core import BUILD, radix
 
 LENGTH = 5000
@@ -23,8 +23,8 @@ def by_digits(monkeypatch):
         sorted_so.append(keys.dtype.name)
         sort(keys, out)
 
-    monkeypatch.setattr(numbers, "BY_DIGITS", True)
-    monkeypatch.setattr(numbers.radix, "sort_numbers", note)
+    monkeypatch.setattr(order, "BY_DIGITS", True)
+    monkeypatch.setattr(order.radix, "sort_numbers", note)
     return sorted_so
 
 
@@ -34,7 +34,7 @@ def test_numbers_are_sorted_as_numpy_sorts_them(by_digits, dtype, in_place):
     given = np.random.default_rng(1).integers(0, 1000, LENGTH).astype(dtype)
     keys = given.copy()
     out = keys if in_place else np.empty_like(keys)
-    numbers.sort_numbers(keys, out)
+    order.sort_numbers(keys, out)
     assert out.tolist() == np.sort(given).tolist()
     assert in_place or keys.tolist() == given.tolist()
     assert by_digits == ([dtype] if "64" in dtype else [])
@@ -54,7 +54,7 @@ def test_numbers_are_sorted_as_numpy_sorts_them(by_digits, dtype, in_place):
 def test_numbers_that_lie_otherwise_are_sorted_by_numpy(by_digits, change):
     keys = change(np.random.default_rng(2).integers(-1000, 1000, LENGTH))
     out = np.empty(len(keys), keys.dtype)
-    numbers.sort_numbers(keys, out)
+    order.sort_numbers(keys, out)
     assert out.tolist() == np.sort(keys).tolist()
     assert by_digits == []
 

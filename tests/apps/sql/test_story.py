@@ -18,7 +18,7 @@ from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StorySetting, tell
 from bsplib.apps.sql.story_table import by_balance, gain, printed_by_balance
 from bsplib.machine import Machine, load_machine
 from bsplib.profiler.models.prediction import predict
-from bsplib.profiler.models.prices import ReplayPrices
+from bsplib.profiler.prices import ReplayPrices
 from bsplib.profiler.tune.sweep import MODEL
 from bsplib.recording.trace import read_trace
 

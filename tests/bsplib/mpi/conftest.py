@@ -13,7 +13,7 @@ import pytest
 
 from bsplib.backends.mpi.installations import LIBRARY, MPICH, OPEN_MPI, Mpi
 from bsplib.backends.mpi.launch import end_kept
-from bsplib.backends.mpi.surroundings import INSIDE
+from bsplib.backends.mpi.launcher_environment import INSIDE
 
 DEADLINE_S = 30.0
 """Whatever takes longer hangs."""

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from bsplib.backends.mpi import control, proofs
+from bsplib.backends.mpi import control
 from bsplib.backends.mpi.hub import Hub
 from bsplib.backends.mpi.messages import Stream
-from bsplib.backends.mpi.page import Page
+from bsplib.backends.mpi.shared_page import Page
 from bsplib.backends.mpi.watcher import Hub as Address
 from bsplib.backends.mpi.watcher import Lost, connected
 from bsplib.errors import StartError
@@ -103,7 +103,7 @@ def test_a_wrong_key_is_refused_on_both_sides(hub):
     thread = polled(hub, over)
     addresses = hub.address().addresses
     with pytest.raises(Lost):
-        connected(1, 4711, Address(addresses, proofs.challenge()))
+        connected(1, 4711, Address(addresses, control.challenge()))
     over.set()
     thread.join()
     assert hub.connected() == []

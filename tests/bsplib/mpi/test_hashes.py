@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 
 import bsplib
-from bsplib.backends.hashes import VARIABLE
+from bsplib.backends.hash_seed import VARIABLE
 from bsplib.backends.mpi.launch import end_kept
 from tests.bsplib.test_hashes import check, count_words
 
@@ -18,5 +18,5 @@ def test_a_count_by_hash_loses_no_word(monkeypatch, passed_on):
     monkeypatch.delenv(VARIABLE, raising=False)
     end_kept()
     if not passed_on:  # as by a launcher that keeps the environment from other hosts
-        monkeypatch.setattr("bsplib.backends.mpi.launcher.hashes.one_seed", nullcontext)
+        monkeypatch.setattr("bsplib.backends.mpi.launcher.hash_seed.one_seed", nullcontext)
     check(bsplib.run(count_words, nprocs=3, backend="mpi"))

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.mpi import inside
+from bsplib.backends.mpi import same_host
 from bsplib.backends.mpi.launch import end_kept
-from bsplib.backends.mpi.surroundings import INSIDE
+from bsplib.backends.mpi.launcher_environment import INSIDE
 from bsplib.errors import RunTimeoutError
 from bsplib.recording.trace import read_trace
 from tests.bsplib.random_programs.checks import check, check_fault
@@ -174,7 +174,7 @@ def test_ranks_that_cannot_share_memory_go_on_through_mpi(rank):
             def fail(*_):
                 raise OSError("refused")
 
-            inside.Memory.made = inside.Memory.joined = fail
+            same_host.Memory.made = same_host.Memory.joined = fail
 
     assert run(spoil, rank, nprocs=2) == [None, None]
     for nprocs in (3, 3):

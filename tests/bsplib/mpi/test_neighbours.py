@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bsplib.backends.mpi.surroundings import INSIDE
+from bsplib.backends.mpi.launcher_environment import INSIDE
 from bsplib.errors import ProcessDiedError, SyncMismatchError
 from tests.bsplib.random_programs.checks import check, check_fault
 from tests.bsplib.random_programs.faults import Breaker
@@ -280,9 +280,9 @@ def test_neighbours_without_memory_go_on_through_mpi(changed, rank, monkeypatch)
             def fail(*_):
                 raise OSError("refused")
 
-            from bsplib.backends.mpi import inside  # noqa: PLC0415
+            from bsplib.backends.mpi import same_host  # noqa: PLC0415
 
-            inside.Store.made = inside.Store.joined = fail
+            same_host.Store.made = same_host.Store.joined = fail
 
     def main(bsp):
         return has_neighbours(bsp), everything(bsp)

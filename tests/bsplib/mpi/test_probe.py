@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from bsplib.backends.mpi.surroundings import INSIDE
+from bsplib.backends.mpi.launcher_environment import INSIDE
 from bsplib.machine import load_machine
-from bsplib.profiler.models.prices import ReplayPrices
+from bsplib.machine.probing.probe import probe
 from bsplib.profiler.models.replay import replay
-from bsplib.profiler.models.timeline import lay_out
+from bsplib.profiler.prices import ReplayPrices
+from bsplib.profiler.timeline import lay_out
 from bsplib.recording.trace import read_trace
-from bsplib.running.probe import probe
 from tests.hosts.launching import on_ranks_of
 from tests.mpi_installations import ALL
 
@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import bsplib
-from bsplib.running.probe import probe
+from bsplib.machine.probing.probe import probe
 
 def main(bsp):
     x = bsp.zeros(1000)
@@ -45,8 +45,8 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def few_sizes(monkeypatch):
-    monkeypatch.setattr("bsplib.running.probe_curves.SIZES", (64, 256))
-    monkeypatch.setattr("bsplib.running.probe_curves.BETWEEN", (96,))
+    monkeypatch.setattr("bsplib.machine.probing.times.SIZES", (64, 256))
+    monkeypatch.setattr("bsplib.machine.probing.times.BETWEEN", (96,))
 
 
 @pytest.mark.slow

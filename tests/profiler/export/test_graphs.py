@@ -6,8 +6,8 @@ import pytest
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS
-from bsplib.profiler.export import colours
-from bsplib.profiler.export.plain import plain_graph
+from bsplib.profiler.drawing import picture
+from bsplib.profiler.tables import plain_graph
 
 UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
 
@@ -78,7 +78,7 @@ def test_dot_draws_the_picture_with_its_shades(broadcast):
     shades = broadcast.request.view.shades
     graph = from_dot(broadcast)
     for name in broadcast.nodes:
-        assert graph.get_node(name).attr["fillcolor"] == colours.fill(shades[name])
+        assert graph.get_node(name).attr["fillcolor"] == picture.fill(shades[name])
     assert b"<svg" in graph.draw(format="svg", prog="dot")
 
 

@@ -8,11 +8,10 @@ import pypdf
 import pytest
 from PIL import Image
 
-from bsplib.profiler import dot
 from bsplib.profiler import format as fmt
-from bsplib.profiler.dot import LayoutError
-from bsplib.profiler.export import colours
-from bsplib.profiler.export.view import view_of
+from bsplib.profiler.drawing import graphviz, picture
+from bsplib.profiler.drawing.graphviz import LayoutError
+from bsplib.profiler.drawing.view import view_of
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def test_the_png_has_the_colours_of_the_shades(broadcast, image):
     found = {"#{:02x}{:02x}{:02x}".format(*colour) for _, colour in pixels}
     shades = view_of(broadcast.callgraph, "comp-imb").shades
     assert len(set(shades.values())) > 5
-    assert {colours.fill(shade) for shade in shades.values()} <= found
+    assert {picture.fill(shade) for shade in shades.values()} <= found
 
 
 def test_the_background_of_the_png_is_white_for_print(image):
@@ -73,7 +72,7 @@ def test_a_run_without_records_can_be_drawn(empty, output):
 
 
 def test_a_picture_that_takes_too_long_says_how_to_draw_less(broadcast, monkeypatch):
-    monkeypatch.setattr(dot, "LAYOUT_SECONDS", 0.001)
+    monkeypatch.setattr(graphviz, "LAYOUT_SECONDS", 0.001)
     with pytest.raises(LayoutError) as caught:
         broadcast.bytes("png", top=5)
     assert str(caught.value) == (

@@ -8,8 +8,8 @@ import pytest
 from bsplib.profiler import critical
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.export import colours
-from bsplib.profiler.export.svg import svg
+from bsplib.profiler.drawing import picture
+from bsplib.profiler.drawing.svg import svg
 from bsplib.profiler.losses import book
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -51,7 +51,7 @@ def test_every_box_has_the_colour_of_its_shade(broadcast, metric):
     drawn = groups(broadcast.bytes("svg", metric=metric), "node")
     assert drawn.keys() == shades.keys()
     for name, group in drawn.items():
-        assert shape(group).get("fill") == colours.fill(shades[name])
+        assert shape(group).get("fill") == picture.fill(shades[name])
     assert len({shape(group).get("fill") for group in drawn.values()}) > 1
 
 
@@ -76,9 +76,9 @@ def test_a_box_says_name_and_score(broadcast, metric):
 
 def test_texts_can_be_read_on_every_shade():
     shades = [step / 200 for step in range(201)]
-    worst = min(colours.contrast(colours.fill(s), colours.on_fill(s)) for s in shades)
+    worst = min(picture.contrast(picture.fill(s), picture.on_fill(s)) for s in shades)
     assert worst >= 4.5
-    assert {colours.on_fill(shade) for shade in (0, 1)} == {"#000000", "#ffffff"}
+    assert {picture.on_fill(shade) for shade in (0, 1)} == {"#000000", "#ffffff"}
 
 
 def test_the_critical_path_has_thick_black_outlines_and_dark_lines(broadcast):
@@ -86,7 +86,7 @@ def test_the_critical_path_has_thick_black_outlines_and_dark_lines(broadcast):
     chain = critical.critical_path(broadcast.callgraph, "comp-imb")
     thick = {n for n, g in groups(document, "node").items() if shape(g).get("stroke-width") == "2"}
     assert thick == set(chain)
-    dark = [line for line in lines(document) if line.get("stroke") == colours.INK]
+    dark = [line for line in lines(document) if line.get("stroke") == picture.INK]
     assert len(dark) == len(chain) - 1
 
 

@@ -19,6 +19,11 @@ from bsplib.apps.papers.msteps.measure import (
     signal,
 )
 from bsplib.apps.papers.msteps.model import (
+    CONSTANTS,
+    ERRORS,
+    MPI,
+    PVM,
+    VALUES,
     Network,
     Sort,
     Transform,
@@ -30,7 +35,6 @@ from bsplib.apps.papers.msteps.model import (
     psrs_time,
     superstep_time,
 )
-from bsplib.apps.papers.msteps.platforms import CONSTANTS, ERRORS, MPI, PVM, VALUES
 from bsplib.machine import Machine, load_machine
 
 SP2 = Machine("SP2", "Roda et al. 1999, Table 1", g=1.38e-7 / 4, l=8.08e-5, h="sum")

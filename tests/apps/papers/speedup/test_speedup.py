@@ -36,7 +36,7 @@ from bsplib.apps.papers.speedup.terms import (
     roll_off,
     values,
 )
-from bsplib.apps.papers.steady.laws import amdahl, gustafson
+from bsplib.apps.papers.steady.model import amdahl, gustafson
 
 TABLE_3 = (247, 307, 437, 727, 1287, 2387, 4587, 9007, 17847, 35507)
 """Seq(P) for P = 1 to 512."""

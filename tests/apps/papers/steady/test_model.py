@@ -7,14 +7,16 @@ import math
 import pytest
 
 from bsplib.apps.papers.steady.grain import grains
-from bsplib.apps.papers.steady.laws import amdahl, gustafson, on_one
 from bsplib.apps.papers.steady.maps import draw_map, parse_axis
 from bsplib.apps.papers.steady.measure import calibrate
 from bsplib.apps.papers.steady.model import (
     ALGORITHMS,
     SteadySetting,
+    amdahl,
     best_processors,
+    gustafson,
     merge_sort_table,
+    on_one,
 )
 
 SIZES = [10_000 * 2**k for k in range(15)]

@@ -1,0 +1,1 @@
+"""``bsp probe``: the parameters of this computer, measured by runs. Stands above ``running``."""

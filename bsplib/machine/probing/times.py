@@ -1,0 +1,486 @@
+"""Measures the times of a Machine with one number of processes: see :class:`Measured`.
+
+Everything is measured once in each of several rounds, so that other work of the computer
+disturbs all of it equally. Of the times of the rounds the lower quartile is taken: disturbances
+only make a superstep slower, but the least time of all is a rare one, since some supersteps are
+faster by a third when the processes happen to arrive in the right order.
+
+The six patterns are supersteps of messages, as in Roda et al. 1999, section 3, whose receivers
+read them in place. The curve of a pattern has a knot at each power of two. It has four in each
+doubling where messages outgrow the caches, and one on each side of the length up to which a
+message travels inside its record. Sizes between them tell its misfit. How well messages of these
+sizes fit into the caches depends on where the system places their memory: so each round is made
+by new processes, where that is quick.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsplib.backends import table as backends
+from bsplib.machine.measured import Curve, Measured
+from bsplib.machine.pattern import PATTERNS
+from bsplib.machine.probing.state import measure_before
+from bsplib.machine.speed import axpy_flops
+from bsplib.running.launch import run
+from bsplib.running.options import BackendName
+from bsplib.running.pool import Pool
+from bsplib.transfers.messages import INLINE
+
+if TYPE_CHECKING:
+    from bsplib.group import Group
+
+
+_STEEP = tuple(round(2 ** (quarters / 4)) // 64 * 64 for quarters in range(4 * 18, 4 * 23))
+SIZES = tuple(sorted({*(2**power for power in range(6, 25)), *_STEEP}))
+"""h in bytes, at the knots of the curves: more of them where messages outgrow the caches."""
+BETWEEN = (*(3 * 2**power for power in (5, 8, 9, 11, 14, 17)), 5 * 2**19)
+"""h in bytes, between knots, to find out how well the curves fit there."""
+LEAST_ROUNDS, MOST_ROUNDS = 4, 25
+_COLD_SIZES = (2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
+_SMALL = 2048
+"""Bytes of a message that is staged."""
+_BEYOND = 64
+"""Bytes by which a message is longer than one that is part of its record."""
+_QUARTILE = 0.25
+_WORK_KEYS = 2**22
+"""Number of keys whose memory the C library gives back to the system each time."""
+_WARM_UPS = 4
+_COLD_SUPERSTEPS = 6
+_COLD_RUNS = 6
+_STARTS = 4
+_SYNCS = 2000
+_BATCH_S = 5e-4
+_CALLS = 65
+_SHARE_OF_MEMORY = 4
+"""Of the free shared memory, the largest messages need at most this part of it."""
+
+
+class Round(NamedTuple):
+    """What one round measures in a process."""
+
+    speed: float
+    """flop/s."""
+    work_s: tuple[float, float]
+    """CPU time of a computation of process 0 alone (0 in others), and while all compute."""
+    empty_s: float
+    calls_s: tuple[float, float]
+    """Seconds of supersteps with one small put, and with several."""
+    patterns_s: NDArray[np.float64]
+    """Seconds of a superstep by pattern and size; empty for one process."""
+
+
+class ProbeTimes(NamedTuple):
+    """What was measured with one number of processes, by round: the slowest process counts."""
+
+    nprocs: int
+    sizes: tuple[int, ...]
+    speed: list[float]
+    slower: list[float]
+    """CPU time of a computation while all compute, divided by its time in one alone."""
+    empty_s: list[float]
+    calls_s: list[tuple[float, float]]
+    patterns_s: list[NDArray[np.float64]]
+
+
+def measure_times(
+    nprocs: int,
+    backend: BackendName,
+    *,
+    budget_s: float,
+    most_rounds: int = MOST_ROUNDS,
+    progress: Callable[[float], object] = lambda _: None,
+) -> ProbeTimes:
+    """Measure in rounds, until the budget is spent or there have been enough of them.
+
+    Args:
+        nprocs: number of processes.
+        backend: one that has pools.
+        budget_s: seconds; at least a few rounds are made.
+        most_rounds: the rounds that are enough.
+        progress: called after each round with the part that is done, from 0 to 1.
+    """
+    sizes = sizes_that_fit(nprocs)
+    times = ProbeTimes(nprocs, sizes, [], [], [], [], [])
+    began = time.monotonic()
+    for number, results in enumerate(_rounds(nprocs, backend, sizes, most_rounds), 1):
+        _add(times, results)
+        spent = time.monotonic() - began
+        progress(min(1.0, max(number / most_rounds, spent / budget_s)))
+        if spent > budget_s and number >= LEAST_ROUNDS:
+            break
+    return times
+
+
+def _rounds(
+    nprocs: int, backend: BackendName, sizes: tuple[int, ...], count: int
+) -> Iterator[list[Round]]:
+    """Yield the results of rounds, each by new processes unless it takes seconds to start them."""
+    if backends.find(backend).is_spread:
+        with Pool(nprocs, backend=backend) as pool:
+            for _ in range(count):
+                yield pool.run(measure_round, sizes)
+    else:
+        for _ in range(count):
+            with Pool(nprocs, backend=backend) as pool:
+                yield pool.run(measure_round, sizes)
+
+
+def sizes_that_fit(nprocs: int) -> tuple[int, ...]:
+    """Return all sizes for which there is enough shared memory."""
+    most = most_bytes(nprocs)
+    return tuple(size for size in sorted({*knots_of(nprocs), *BETWEEN}) if size <= most)
+
+
+def most_bytes(nprocs: int) -> int:
+    """Return how many bytes a process may send at once: what is free allows it, or 1 MiB."""
+    try:
+        free = shutil.disk_usage("/dev/shm").free
+    except OSError:  # no such folder: the system has another kind of shared memory
+        free = 0
+    return max(free // (_SHARE_OF_MEMORY * nprocs), 2**20)
+
+
+def knots_of(nprocs: int) -> set[int]:
+    """Return the h at the knots: those of ``SIZES``, and both sides of each jump.
+
+    A message of more than ``INLINE`` bytes is not part of its record any more. In a pattern in
+    which a process sends or receives several messages, h is as many times as great then.
+    """
+    messages = {1, max(nprocs - 1, 1)}
+    jumps = {count * size for count in messages for size in (INLINE, INLINE + _BEYOND)}
+    return {*SIZES, *jumps}
+
+
+def _add(times: ProbeTimes, results: list[Round]) -> None:
+    times.speed.append(min(each.speed for each in results))
+    alone, together = np.max([each.work_s for each in results], axis=0).tolist()
+    times.slower.append(together / alone)
+    times.empty_s.append(max(each.empty_s for each in results))
+    one, several = np.max([each.calls_s for each in results], axis=0).tolist()
+    times.calls_s.append((one, several))
+    times.patterns_s.append(np.max([each.patterns_s for each in results], axis=0))
+
+
+# -- from times to what a Machine says ----------------------------------------------------------
+
+
+def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured:
+    """Return what a Machine says of one number of processes; measures what needs new processes.
+
+    Over MPI nothing is measured that needs new processes: starting them takes seconds.
+
+    Args:
+        times: of the rounds.
+        cores: how many there are for the processes.
+        backend: starts processes.
+    """
+    one, several = typical(times.calls_s)
+    # A disturbed time is too long; a smaller relation takes no longer than a larger one.
+    seconds = np.minimum.accumulate(typical(times.patterns_s)[:, ::-1], axis=1)[:, ::-1]
+    wanted = knots_of(times.nprocs)
+    knots = [place for place, size in enumerate(times.sizes) if size in wanted]
+    sizes = tuple(times.sizes[place] for place in knots)
+    curves = {
+        pattern: Curve(sizes, tuple(row[knots].tolist()))
+        for pattern, row in zip(PATTERNS, seconds, strict=False)
+    }
+    anew = not backends.find(backend).is_spread
+    empty = float(typical(times.empty_s))
+    state = measure_before(times.nprocs, backend, empty) if curves and anew else None
+    return Measured(
+        p=times.nprocs,
+        empty=empty,
+        call=max(float(several - one), 0.0) / (_CALLS - 1),
+        start=start_s(times.nprocs, backend) if anew else None,
+        recording=recording_s(times.nprocs, backend) if anew else None,
+        slowdown=max(float(np.median(times.slower)), 1.0) * max(times.nprocs / cores, 1.0),
+        patterns=curves,
+        cold=cold_curve(times.nprocs, backend, curves["exchange"]) if curves and anew else None,
+        late=None if state is None else state.late,
+        evicted=None if state is None else state.evicted,
+        evicting=0.0 if state is None else state.evicting_s,
+        misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
+        spread=spread_of(times),
+    )
+
+
+def typical(rounds: Any) -> Any:
+    """Return the lower quartile over rounds, which are the first dimension."""
+    return np.quantile(rounds, _QUARTILE, axis=0)
+
+
+def misfit_of(
+    curves: dict[str, Curve], sizes: tuple[int, ...], seconds: NDArray[np.float64]
+) -> float:
+    """Return the greatest relative error of the curves at the sizes between their knots."""
+    places = [place for place, size in enumerate(sizes) if size in BETWEEN]
+    between = np.array([sizes[place] for place in places])
+    errors = [
+        np.abs(curve.at(between) / row[places] - 1)
+        for curve, row in zip(curves.values(), seconds, strict=True)
+    ]
+    return float(np.max(errors))
+
+
+def spread_of(times: ProbeTimes) -> float | None:
+    """Return the mean relative difference between one half of the rounds and the other.
+
+    Returns:
+        None if there was one round only.
+    """
+    if len(times.empty_s) < 2:  # halves
+        return None
+    values = np.array(
+        [
+            [empty, *np.ravel(patterns)]
+            for empty, patterns in zip(times.empty_s, times.patterns_s, strict=True)
+        ]
+    )
+    one, other = typical(values[::2]), typical(values[1::2])
+    return float(np.mean(np.abs(one - other) / np.minimum(one, other)))
+
+
+def start_s(nprocs: int, backend: BackendName) -> float:
+    """Return the seconds of a run that does nothing."""
+    seconds = []
+    for _ in range(_STARTS):
+        began = time.perf_counter()
+        run(_nothing, nprocs=nprocs, backend=backend)
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def recording_s(nprocs: int, backend: BackendName) -> float:
+    """Return what recording adds to a superstep."""
+    with tempfile.TemporaryDirectory(prefix="bsp-probe-") as folder:
+        path = Path(folder, "probe.bsp")
+        plain, recorded = (
+            min(
+                float(max(run(_syncs, nprocs=nprocs, backend=backend, profile=profile)))
+                for _ in range(2)
+            )
+            for profile in (None, path)
+        )
+    return max(recorded - plain, 0.0)
+
+
+def cold_curve(nprocs: int, backend: BackendName, warm: Curve) -> Curve:
+    """Return what memory costs additionally that a process touches for the first time.
+
+    It is the time of sends and not their CPU time, which lacks the time in which the host of a
+    virtual machine provides the memory.
+
+    Args:
+        nprocs: number of processes.
+        backend: starts processes.
+        warm: seconds of the exchange; they are part of the price already.
+    """
+    sizes = [size for size in _COLD_SIZES if size <= most_bytes(nprocs)]
+    seconds = []
+    for size in sizes:
+        runs = [
+            np.max(run(_send_anew, size, nprocs=nprocs, backend=backend), axis=0)
+            for _ in range(_COLD_RUNS)
+        ]
+        usual = typical(runs)
+        used = min(float(usual[2:].min()), float(warm.at(size)))
+        seconds.append(max(float(usual[:2].mean()) - used, 0.0))
+    return Curve((0, *sizes), (0.0, *np.maximum.accumulate(seconds).tolist()))
+
+
+# -- in the processes ---------------------------------------------------------------------------
+
+
+def _nothing(_: Group) -> None:
+    """Return at once."""
+
+
+def _syncs(bsp: Group) -> float:
+    """Return the seconds of a superstep in which nothing is done."""
+    best = []
+    for _ in range(4):
+        bsp.sync()
+        began = bsp.time()
+        for _ in range(_SYNCS // 4):
+            bsp.sync()
+        best.append((bsp.time() - began) / (_SYNCS // 4))
+    return min(best)
+
+
+def _send_anew(bsp: Group, nbytes: int) -> NDArray[np.float64]:
+    """Return the seconds of the first large sends of a run."""
+    source = np.ones(nbytes, np.uint8)
+    seconds = np.zeros(_COLD_SUPERSTEPS)
+    right = (bsp.pid + 1) % bsp.nprocs
+    for _ in range(3):  # the code runs for the first time, too, which is not counted
+        bsp.send(right, source[:_SMALL])
+        bsp.sync()
+        bsp.hpmove()
+    for number in range(_COLD_SUPERSTEPS):
+        began = bsp.time()
+        bsp.send(right, source)
+        seconds[number] = bsp.time() - began
+        bsp.sync()
+        bsp.hpmove()
+    return seconds
+
+
+def measure_round(bsp: Group, sizes: tuple[int, ...]) -> Round:
+    """Measure everything once, in a process of the pool."""
+    speed = speed_of(bsp)
+    work = _work_s(bsp)
+    empty = superstep_s(bsp, _do_nothing, _BATCH_S, batches=3)
+    calls = _puts_s(bsp, 1), _puts_s(bsp, _CALLS)
+    if bsp.nprocs == 1:
+        return Round(speed, work, empty, calls, np.zeros((0, 0)))
+    source = np.ones(sizes[-1], np.uint8)
+    for _ in range(_WARM_UPS):  # memory is touched for the first time, which is not counted
+        communicate(bsp, "all-to-all", source, sizes[-1])
+        bsp.sync()
+    seconds = [
+        superstep_s(bsp, partial(communicate, bsp, pattern, source, h), _BATCH_S, batches=2)
+        for pattern, h in product(PATTERNS, sizes)
+    ]
+    return Round(speed, work, empty, calls, np.reshape(seconds, (len(PATTERNS), len(sizes))))
+
+
+def _do_nothing() -> None:
+    """Communicate nothing."""
+
+
+def _work_s(bsp: Group) -> tuple[float, float]:
+    """Return the CPU time of a computation on process 0 alone (0 on others), and on all at once."""
+    _work(_WORK_KEYS)  # lets the host of a virtual machine lend the memory
+    bsp.sync()
+    alone = _work(_WORK_KEYS) if bsp.pid == 0 else 0.0
+    bsp.sync()
+    return alone, _work(_WORK_KEYS) if bsp.nprocs > 1 else alone
+
+
+def _work(count: int) -> float:
+    """Return the CPU time of making, sorting and adding keys.
+
+    Each result is in new memory, as in most programs with numpy: processes that compute at the
+    same time slow each other down by their memory traffic, and most of all at a first touch.
+    """
+    began = time.thread_time()
+    keys = np.sort(np.random.default_rng(1).random(count))
+    np.add(keys, 1.0)
+    return time.thread_time() - began
+
+
+def _puts_s(bsp: Group, count: int) -> float:
+    """Return the seconds of a superstep with a number of puts of 8 bytes."""
+    there = bsp.zeros(count)
+    right = (bsp.pid + 1) % bsp.nprocs
+    bsp.sync()
+
+    def communicate() -> None:
+        for place in range(count):
+            bsp.put(right, 1.0, there, offset=place)
+
+    seconds = superstep_s(bsp, communicate, _BATCH_S, batches=2)
+    bsp.pop_reg(there)
+    bsp.sync()
+    return seconds
+
+
+def message_bytes(pattern: str, h: int, nprocs: int) -> int:
+    """Return the bytes of each message with which a pattern is an h-relation.
+
+    Source: Roda et al. 1999, equation 4 with @ = max.
+    """
+    return h if pattern in ("exchange", "ping-pong") else h // (nprocs - 1)
+
+
+def relation(pattern: str, h: int, nprocs: int) -> int:
+    """Return the h of a pattern whose messages have :func:`message_bytes`: h rounded down."""
+    size = message_bytes(pattern, h, nprocs)
+    return size if pattern in ("exchange", "ping-pong") else size * (nprocs - 1)
+
+
+def communicate(bsp: Group, pattern: str, source: NDArray[np.uint8], h: int) -> None:
+    """Read the messages of the last superstep in place, and send those of a pattern."""
+    while bsp.hpmove() is not None:
+        pass
+    size = message_bytes(pattern, h, bsp.nprocs)
+    for pid in receivers(pattern, bsp.pid, bsp.nprocs) if size else ():
+        start = size * (pid - 1) if pattern == "personalised-one-to-all" else 0
+        bsp.send(pid, source[start : start + size])
+
+
+def receivers(pattern: str, pid: int, nprocs: int) -> list[int]:
+    """Return the processes to which a process sends in a superstep of a pattern.
+
+    Source: Roda et al. 1999, section 1.
+    """
+    others = [other for other in range(nprocs) if other != pid]
+    partner = [pid ^ 1] if pid ^ 1 < nprocs else []
+    return {
+        "exchange": partner,
+        "ping-pong": partner if pid % 2 == 0 else [],
+        "one-to-all": others if pid == 0 else [],
+        "personalised-one-to-all": others if pid == 0 else [],
+        "all-to-one": [0] if pid else [],
+        "all-to-all": others,
+    }[pattern]
+
+
+# -- what every probe measures in its processes: the speed, and the time of a superstep -----------
+
+
+_SUPERSTEPS_BATCH_S = 2e-3
+_MOST_SUPERSTEPS = 200
+_SINGLE = 4
+"""Supersteps that are timed in place of a batch, if each takes longer."""
+
+
+def speed_of(bsp: Group) -> float:
+    """Return the flop/s of this process while all compute."""
+    bsp.sync()
+    return axpy_flops(bsp.time)
+
+
+def superstep_s(
+    bsp: Group,
+    communicate: Callable[[], None],
+    batch_s: float = _SUPERSTEPS_BATCH_S,
+    batches: int = 1,
+) -> float:
+    """Return the seconds of a superstep: the least over some batches of them.
+
+    Supersteps that take longer than a batch are timed one by one, since few of them in a row
+    are undisturbed on a busy computer.
+
+    Args:
+        bsp: the group whose processes measure together.
+        communicate: makes the transfers of this process in one superstep.
+        batch_s: about how long a batch takes.
+        batches: number of batches.
+    """
+
+    def batch(count: int) -> float:
+        bsp.sync()
+        began = bsp.time()
+        for _ in range(count):
+            communicate()
+            bsp.sync()
+        return (bsp.time() - began) / count
+
+    # All processes need the same number: they take the largest of their estimates.
+    estimate = bsp.allreduce(batch(2), np.maximum)
+    count = min(int(batch_s / estimate), _MOST_SUPERSTEPS)
+    if count < 2:  # no batch
+        return min(batch(1) for _ in range(_SINGLE * batches))
+    return min(batch(count) for _ in range(batches))

@@ -1,0 +1,238 @@
+"""A task in the form that a backend runs: in any process, with its outcome sent to the caller."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import pickle
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from bsplib.backends.base import Port, Stopped
+from bsplib.backends.launching import Carrier, Ended, OpenPort
+from bsplib.errors import ArgumentError
+from bsplib.group import Group
+from bsplib.running import shared
+from bsplib.running.debugging import breakpoints
+from bsplib.running.failures import (
+    Failure,
+    Halt,
+    halt_of,
+    read_outcome,
+    unpicklable_result,
+)
+from bsplib.running.output_lines import CurrentPid, whole_lines
+from bsplib.running.seeds import seed_generators
+from bsplib.running.task import Conditions, Returned, Task, describe_failure, make_group, run_task
+from bsplib.visible import text_of
+
+_PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
+
+
+class TaskWork:
+    """What every process of a run does; see :class:`Work`.
+
+    Args:
+        task: program and arguments.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    @property
+    def has_shared(self) -> bool:
+        """See :attr:`Work.has_shared`."""
+        return shared.are_mapped()
+
+    @property
+    def job_runner(self) -> TaskRunner:
+        """See :attr:`Work.job_runner`."""
+        return TaskRunner(self._task.conditions)
+
+    def job(self, carrier: Carrier | None = None) -> bytes:
+        """See :meth:`Work.job`.
+
+        Where ``main`` can be imported by its name and the arguments are of simple types, the
+        job is pickled by name; otherwise everything is pickled by value.
+        """
+        task = self._task
+        job = tuple(task[:-1])  # without its conditions
+        is_named = isinstance(task.main, FunctionType) and task.main.__module__ != "__main__"
+        values = (*task.args, *task.kwargs.values())
+        if is_named and all(isinstance(value, _PLAIN) for value in values):
+            with contextlib.suppress(pickle.PicklingError, AttributeError):  # a nested function
+                return shared.pickled_by_name(job, carrier)
+        return _pickled(job, task, carrier)
+
+    def alone(self, pid: int, open_port: OpenPort) -> bytes:
+        """See :meth:`Work.alone`."""
+        lines = whole_lines(lambda: pid, label=self._task.conditions.label)
+        outcome, _ = _pickled_outcome(lambda: self._task, lines, pid, open_port)
+        return _with_records(outcome, self._task.conditions, pid)
+
+    def read(self, report: bytes, pid: int) -> Ended:
+        """See :meth:`Work.read`."""
+        outcome = read_outcome(_received(report, self._task.conditions, pid), pid)
+        return outcome if isinstance(outcome, Failure | Halt) else Returned(*outcome)
+
+    def inside(self) -> InsideTask:
+        """See :meth:`Work.inside`."""
+        return InsideTask(self._task)
+
+
+@dataclass
+class TaskRunner:
+    """Does the tasks of kept processes; see :class:`JobRunner`."""
+
+    conditions: Conditions
+    _lines: whole_lines | None = field(default=None, init=False, repr=False, compare=False)
+    _made: Group | None = field(default=None, init=False, repr=False, compare=False)
+
+    def run(self, job: bytes, pid: int, open_port: OpenPort) -> tuple[bytes, bool]:
+        """See :meth:`JobRunner.run`."""
+        if self._lines is None:  # the first time; it is the same process each time
+            self._lines = whole_lines(lambda: pid, label=self.conditions.label)
+        if self.conditions.cll:
+            from bsplib.experiments import comments  # noqa: PLC0415  # few programs have any
+
+            comments.install(afresh=True)
+        made, self._made = self._made, None
+        outcome, failed = _pickled_outcome(
+            lambda: self._task(job), self._lines, pid, open_port, made
+        )
+        return _with_records(outcome, self.conditions, pid), failed
+
+    def prepare(self, port: Port) -> None:
+        """See :meth:`JobRunner.prepare`."""
+        self._made = make_group(self.conditions, port)
+
+    def _task(self, job: bytes) -> Task:
+        """Return the task of a job; functions and classes of the script were pickled by value."""
+        task_main, args, kwargs, seeds = pickle.loads(job)
+        for function in (task_main, *args):
+            while isinstance(function, functools.partial):
+                function = function.func  # noqa: PLW2901
+            if getattr(function, "__module__", None) == "__main__":
+                # Let instances of the classes of the script be pickled by name, as in the script.
+                vars(sys.modules["__main__"]).update(getattr(function, "__globals__", {}))
+        return Task(task_main, args, kwargs, seeds, self.conditions)
+
+
+def _with_records(outcome: bytes, conditions: Conditions, pid: int) -> bytes:
+    """Return the report of a process: its outcome, with its records if they are on its host."""
+    if conditions.records is None:
+        return outcome
+    from bsplib.recording.parts import with_part  # noqa: PLC0415  # most runs record nothing
+
+    return with_part(outcome, conditions.records, pid)
+
+
+def _received(report: bytes, conditions: Conditions, pid: int) -> bytes | memoryview:
+    """Return the outcome in a report of a process, and keep the records that came with it."""
+    if conditions.records is None:
+        return report
+    from bsplib.recording.parts import received  # noqa: PLC0415  # most runs record nothing
+
+    return received(report, conditions.records, pid)
+
+
+def _pickled_outcome(
+    find_task: Callable[[], Task],
+    lines: whole_lines,
+    pid: int,
+    open_port: OpenPort,
+    made: Group | None = None,
+) -> tuple[bytes, bool]:
+    """Do a task in a process of its own.
+
+    Returns:
+        Pickled: the tuple of a Returned, a Failure, or a Halt if it was stopped;
+        and whether it did not return.
+    """
+    outcome: Any
+    has_failed = False
+    started_ns = time.perf_counter_ns()
+    try:
+        task = find_task()
+        seed_generators(task.seeds, pid)
+        with lines, breakpoints(task.conditions.debugged, pid):
+            outcome = tuple(run_task(task, open_port(), made, started_ns))
+    except BaseException as error:  # noqa: BLE001  # the caller of run raises it
+        outcome, has_failed = _describe(error, pid), True
+    try:
+        return pickle.dumps(outcome, 5), has_failed
+    except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+        return pickle.dumps(describe_failure(unpicklable_result(pid, reason), pid), 5), True
+
+
+def _describe(error: BaseException, pid: int) -> Failure | Halt:
+    return halt_of(error) if isinstance(error, Stopped) else describe_failure(error, pid)
+
+
+def _pickled(value: Any, task: Task, carrier: Carrier | None = None) -> bytes:
+    """Pickle a part of a task, or all of it.
+
+    Raises:
+        ArgumentError: ``main`` or an argument cannot be pickled.
+    """
+    try:
+        return shared.pickled(value, carrier)
+    except Exception as reason:
+        raise _unpicklable(task, reason) from reason
+
+
+def _unpicklable(task: Task, reason: Exception) -> ArgumentError:
+    """Return the error for a task that cannot be pickled, which names the first such argument."""
+    named = [(f"argument {number}", value) for number, value in enumerate(task.args, 1)]
+    named += [(f"{word}=", value) for word, value in task.kwargs.items()]
+    for name, value in named:
+        try:
+            shared.pickled(value)
+        except Exception:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+            what = f"{name} of main, of type {type(value).__name__},"
+            break
+    else:
+        what = "main"
+    return ArgumentError(
+        f"run: {what} cannot be pickled, as it has to be to reach the processes: "
+        f"{text_of(reason)}; pass data, and make the rest inside main"
+    )
+
+
+class InsideTask:
+    """A task of processes that live inside the caller; see :class:`InsideWork`.
+
+    Arguments and results are copied for each process, as between real ones. The global
+    random generators are those of the caller.
+
+    Args:
+        task: program and arguments.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._arguments = _pickled((task.args, task.kwargs), task)
+
+    def run(self, pid: int, open_port: OpenPort) -> Ended:
+        """See :meth:`InsideWork.run`."""
+        args, kwargs = pickle.loads(self._arguments)  # made above
+        done = run_task(self._task._replace(args=args, kwargs=kwargs), open_port())
+        try:
+            return done._replace(value=pickle.loads(pickle.dumps(done.value, 5)))
+        except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
+            raise unpicklable_result(pid, reason) from None
+
+    def describe(self, error: BaseException, pid: int) -> Ended:
+        """See :meth:`InsideWork.describe`."""
+        return _describe(error, pid)
+
+    def whole_lines(self, current_pid: CurrentPid) -> AbstractContextManager[None]:
+        """See :meth:`InsideWork.whole_lines`."""
+        return whole_lines(current_pid, label=self._task.conditions.label)

@@ -1,0 +1,68 @@
+"""A profile as plain data: tables in CSV, a graph in GraphML, and a document in JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, BinaryIO
+
+import networkx
+
+from bsplib.profiler import tables
+from bsplib.profiler.report.document import document
+from bsplib.profiler.tables import plain_graph, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bsplib.profiler.export.request import Request
+
+TABLES: dict[str, Callable[[Request], tables.Columns]] = {
+    "nodes": lambda request: tables.nodes(request.callgraph, request.ledger),
+    "edges": lambda request: tables.edges(request.callgraph, request.ledger),
+    "supersteps": lambda request: tables.supersteps(request.callgraph, request.ledger.rates),
+    "processes": lambda request: tables.processes(request.callgraph),
+}
+"""The tables that can be written, by name."""
+
+_FORMULA = ("=", "+", "-", "@")
+"""A spreadsheet takes a text that begins so for a formula, and computes it."""
+
+
+def write_csv(request: Request, file: BinaryIO) -> None:
+    """Write a table of a request as CSV in UTF-8, with the names of its columns first.
+
+    Before a text that a spreadsheet would take for a formula stands an apostrophe.
+    """
+    columns = TABLES[request.table](request)
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for row in rows(columns):
+        writer.writerow(map(_harmless, row.values()))
+    text.detach()
+
+
+def _harmless(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def write_graphml(request: Request, file: BinaryIO) -> None:
+    """Write the call graph of a request with its numbers as GraphML."""
+    networkx.write_graphml_xml(
+        plain_graph(request.callgraph, request.ledger), file, prettyprint=True
+    )
+
+
+def write_json(request: Request, file: BinaryIO) -> None:
+    """Write losses, verdict, nodes, edges and a critical path of a request as JSON.
+
+    Where the run was repeated, the intervals over its repeats are there, too. Times are in
+    seconds, sizes in bytes; ``docs/report.md`` describes the format.
+
+    Raises:
+        TooLargeError: there are too many nodes and processes for a file of JSON.
+    """
+    content = document([request.profile], path=request.metric, among=request.repeats)
+    file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())
