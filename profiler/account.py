@@ -425,8 +425,11 @@ def _arrived_last(run: Run, step: Ints) -> Ints:
 
 
 def _with_blamed(run: Run, behind: Ints) -> tuple[Ints, NDArray[np.bool_] | None]:
-    """Put those that the trace blames in place of the last arrivals; mark the records."""
-    if run.waits is None:
+    """Put those that the trace blames in place of the last arrivals; mark the records.
+
+    In a run with the times of another Machine all that wait at once wait for the last arrival.
+    """
+    if run.waits is None or is_virtual(run):
         return behind, None
     marked = np.zeros(len(behind), bool)
     marked[run.waits["record"]] = True

@@ -254,7 +254,9 @@ class _Measured:
             self.calls.add_late(account.run, rows.rows)
             self._add_sharing(account, draft, rows, inside, callgraph)
         elif draft.cause == COMM:
-            self._excess += [values[rows.rows] @ rows.lost for values in _excess(account)]
+            # Not by @: a library for matrices starts threads, which take longer than the product.
+            excess = _excess(account)
+            self._excess += [(values[rows.rows] * rows.lost).sum() for values in excess]
         elif draft.cause == SUB_GROUPS:
             self._add_members(account, draft.clusters[0])
         elif draft.cause == SYNC:

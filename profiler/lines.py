@@ -100,11 +100,16 @@ def book_samples(run: Run) -> BookedSamples:
     samples = run.samples
     assert samples is not None
     record = np.full(len(samples), -1, np.intp)
+    chunks = [rows for _, rows in run.table("records").chunks(("pid", "end"))]
+    pids, ends = (
+        np.concatenate([np.zeros(0, np.int64), *(rows[name] for rows in chunks)])
+        for name in ("pid", "end")
+    )
     for pid in range(run.nprocs):
         mine = np.flatnonzero(samples["pid"] == pid)
-        rows = np.flatnonzero(run.records["pid"] == pid)
+        rows = np.flatnonzero(pids == pid)
         # The superstep of a sub-group ends before the one around it: the first end counts.
-        place = np.searchsorted(run.records["end"][rows], samples["time"][mine], side="right")
+        place = np.searchsorted(ends[rows], samples["time"][mine], side="right")
         within = place < len(rows)
         record[mine[within]] = rows[place[within]]
     seconds = np.zeros((len(samples), len(PARTS)))
@@ -163,59 +168,3 @@ def is_of_program(frame: Frame) -> bool:
         or frame.file.startswith("<frozen")
         or any(part in frame.file for part in _INSTALLED)
     )
-
-
-class Below(NamedTuple):
-    """A function of the program that was executed below another one."""
-
-    file: str
-    function: str
-    first_line: int
-    seconds: LineSeconds
-    """Of the function with all that it called."""
-    calls: tuple[Below, ...]
-    """The functions that it called, the one that took most first."""
-
-
-def functions_below(
-    run: Run, booked: BookedSamples, records: NDArray[np.intp]
-) -> tuple[Below, ...]:
-    """Return the functions that were executed in some supersteps, from ``main`` down.
-
-    Args:
-        run: a run that was sampled.
-        booked: its samples.
-        records: positions of the records of the supersteps.
-    """
-    assert run.samples is not None
-    here = np.isin(booked.record, records)
-    sums = np.zeros((len(run.stacks), len(PARTS)))
-    np.add.at(sums, run.samples["stack"][here], booked.seconds[here])
-    chains = [
-        (_functions(run.stacks[number]), sums[number]) for number in np.flatnonzero(sums.sum(1))
-    ]
-    return _tree(chains)
-
-
-_Chain = tuple[tuple[str, str, int], ...]
-_DEEPEST = 60
-
-
-def _functions(stack: Stack) -> _Chain:
-    """Return the functions of the program on a stack; of calls of itself, the first."""
-    frames = (frame for frame in stack if is_of_program(frame))
-    found = dict.fromkeys((frame.file, frame.function, frame.first_line) for frame in frames)
-    return tuple(found)[:_DEEPEST]
-
-
-def _tree(chains: list[tuple[_Chain, NDArray[np.float64]]]) -> tuple[Below, ...]:
-    by_first: defaultdict[tuple[str, str, int], list[tuple[_Chain, NDArray[np.float64]]]]
-    by_first = defaultdict(list)
-    for chain, seconds in chains:
-        if chain:
-            by_first[chain[0]].append((chain[1:], seconds))
-    found = [
-        Below(*first, LineSeconds(*sum(each for _, each in rest).tolist()), _tree(rest))  # type: ignore[union-attr]  # there is one at least
-        for first, rest in by_first.items()
-    ]
-    return tuple(sorted(found, key=lambda below: (-below.seconds.total, below[:3])))

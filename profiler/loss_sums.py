@@ -215,12 +215,20 @@ class LossSums:
         """Take in the records of a window."""
         records = account.run.records[account.halo :]
         origin, pid = self._run_sums.origin_of(records), records["pid"].astype(np.int64)
-        for part, values in enumerate(account.booked.parts):
-            if values.any():
-                np.add.at(self.by_process[part], pid, values)
-                np.add.at(self.by_origin[part], origin, values)
+        _add_by(self.by_process, pid, account.booked.parts)
+        _add_by(self.by_origin, origin, account.booked.parts)
         self.covered += account.covered()
         keys = origin * self.passed.shape[1] + pid
         self.passed += np.bincount(keys, minlength=self.passed.size).reshape(self.passed.shape)
         for cause, lost in lost_by_cause(account).items():
             self.lost[cause].add(account, origin, lost)
+
+
+def _add_by(sums: Ints, place: Ints, values: Ints) -> None:
+    """Add the columns of an array to those of sums at some places, in whole numbers."""
+    if len(place) == 0:
+        return
+    order = stable_order(place)
+    ordered = place[order]
+    begins = starts(ordered)
+    sums[:, ordered[begins]] += np.add.reduceat(values[:, order], begins, axis=1)

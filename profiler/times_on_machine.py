@@ -2,7 +2,8 @@
 
 Computation is scaled by the ratio of the rates, and the end of a superstep takes g h + l, with
 the greatest h, on all its processes. What a process was blocked, or had no core, stays. The
-clock of a sub-group begins at 0: only durations have a meaning there.
+clock of a sub-group begins at 0: only durations have a meaning there. Who waited for whom by the
+trace itself stays, too: it tells whether processes wait for messages.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def retimed(run: Run, rates: Rates) -> Run:
     records["sub"] = sub
     records.setflags(write=False)
     meta = run.meta | {"virtual_time": "priced"}
-    return replace(run, records=records, waits=None, lifetime=None, meta=meta)
+    return replace(run, records=records, lifetime=None, meta=meta)
 
 
 def _set_times(records: NDArray[np.void], rows: Ints, step: Ints, lasts: Ints, price: Ints) -> None:

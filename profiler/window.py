@@ -15,6 +15,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.profiler.costs import GROUPS, group_columns, once
+from bsplib.profiler.lines import book_samples
 from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
 from bsplib.recording.tables import Columns, joined
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
-
-    from bsplib.recording.tables import RunTable
 
     Ints = NDArray[np.int64]
 
@@ -37,6 +36,8 @@ FIELDS = (
 """The fields of records that windows have."""
 
 
+_ENDS = ("record", "behind")
+"""The fields of a wait."""
 _OPENED = "opened"
 _NEVER = np.iinfo(np.int64).max
 
@@ -113,7 +114,7 @@ def restricted(run: Run, first: int, last: int) -> Run:
     if reader.is_whole(first, last):
         return run
     position, records = reader.records(first, last + 1)
-    traffic = reader.traffic(position, 0)
+    traffic = reader.traffic(position)
     kept = np.zeros(len(run.table("records")), bool)
     kept[position] = True
     return Run(
@@ -127,9 +128,18 @@ def restricted(run: Run, first: int, last: int) -> Run:
         sources=run.sources,
         steal_ns=run.steal_ns,
         measured=run.measured,
-        samples=run.samples,
+        samples=_samples_among(run, kept),
         waits=waits_among(run, kept),
     )
+
+
+def _samples_among(run: Run, kept: NDArray[np.bool_]) -> NDArray[np.void] | None:
+    """Return the samples that fall into the records that are kept."""
+    if run.samples is None:
+        return None
+    record = book_samples(run).record
+    samples: NDArray[np.void] = run.samples[(record >= 0) & kept[record]]
+    return samples
 
 
 def _as_rows(columns: Columns, dtype: np.dtype[np.void]) -> NDArray[np.void]:
@@ -144,8 +154,7 @@ def _as_rows(columns: Columns, dtype: np.dtype[np.void]) -> NDArray[np.void]:
 def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWindow]:
     """Yield the windows of a run, by rising supersteps; a short run has one.
 
-    One whose trace says itself who waited for whom has one, too, however long it is: that one
-    may have been in any superstep.
+    Where the trace says itself who waited for whom, both are in one window.
 
     Args:
         run: the run.
@@ -154,15 +163,12 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
     """
     reader = _WindowReader(run, FIELDS)
     shared = {GROUPS: group_columns(run), _OPENED: reader.opened}
-    halo = _Halo(Columns({name: np.zeros(0, np.int64) for name in FIELDS}, 0), _no_traffic(), 0)
+    halo: _Halo | None = None
     for low, end in pairwise(reader.cuts(first, last)):
-        position, records = reader.records(low, end)
-        if len(records) == 0:
+        position, records = reader.records(low, end, halo)
+        if len(position) == 0:
             continue
-        traffic = reader.traffic(position, len(halo.records))
-        if len(halo.records):
-            records = joined([halo.records, records])
-            traffic = joined([halo.traffic, traffic])
+        traffic, before = reader.traffic(position, halo), len(records) - len(position)
         part = Run(
             run.nprocs,
             run.groups,
@@ -171,25 +177,25 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
             cast("Any", traffic),
             complete=run.complete,
             meta=run.meta,
-            waits=_waits_in(run, position, len(halo.records)),
+            waits=_waits_in(run, position, before),
         )
         part.derived.update(shared)
         if low >= first:
-            yield RunWindow(part, len(halo.records), halo.steps, position)
+            yield RunWindow(part, before, halo.steps if halo else 0, position)
         halo = _halo_after(run.nprocs, records, traffic)
 
 
 def _waits_in(run: Run, position: Ints, halo: int) -> NDArray[np.void] | None:
     """Return the waits of a window for its own records, by their places in it."""
-    if run.waits is None:
-        return None
-    kept = np.zeros(len(run.table("records")), bool)
-    kept[position] = True
-    waits = waits_among(run, kept)
-    if waits is not None and halo:
-        for name in ("record", "behind"):
-            waits[name] += halo
-    return waits
+    if run.waits is None or len(position) == 0:
+        return run.waits
+    waits, inside = run.waits.copy(), np.ones(len(run.waits), bool)
+    for name in ("record", "behind"):
+        place = np.searchsorted(position, run.waits[name]).clip(max=len(position) - 1)
+        inside &= position[place] == run.waits[name]
+        waits[name] = place + halo
+    found: NDArray[np.void] = waits[inside]
+    return found
 
 
 class _Halo(NamedTuple):
@@ -226,27 +232,15 @@ class _WindowReader:
         self._names = names
         self._records, self._traffic = run.table("records"), run.table("traffic")
         self.opened = _opened(run)
-        self._is_divided = run.waits is None
-        self._low, self._high = self._spans(run)
-        self._read: dict[int, tuple[Columns, Ints]] = {}
-        self._callers = _ranges(self._traffic, lambda rows: rows["record"], ("record",))
-        self._traffic_read: dict[int, Columns] = {}
-
-    def _spans(self, run: Run) -> tuple[Ints, Ints]:
-        """Return the first and the last root superstep of each chunk of records.
-
-        They are kept with the bounds of their chunks, since a table of a file has other chunks
-        than the array that it becomes when it is read whole.
-        """
-        bounds = tuple(self._records.bounds)
-        kept: tuple[tuple[int, ...], tuple[Ints, Ints]] = run.derived.get("spans", ((), None))
-        if run.is_fixed and kept[0] == bounds:
-            return kept[1]
         names = ("superstep",) if len(run.groups) == 1 else ("group", "superstep")
-        found = _ranges(self._records, lambda rows: _root_steps(rows, self.opened), names)
-        if run.is_fixed:
-            run.derived["spans"] = bounds, found
-        return found
+        self._low, self._high = _ranges(
+            run, "records", lambda rows: _root_steps(rows, self.opened), names
+        )
+        """The first and the last root superstep of each chunk of records."""
+        self._uncut = self._spans_of_waits(run)
+        self._read: dict[int, tuple[Columns, Ints]] = {}
+        self._callers = _ranges(run, "traffic", lambda rows: rows["record"], ("record",))
+        self._traffic_read: dict[int, Columns] = {}
 
     def is_whole(self, first: int, last: int) -> bool:
         """Tell whether all records took place in a range of root supersteps."""
@@ -271,7 +265,7 @@ class _WindowReader:
         The rows of a chunk are taken to be spread evenly over its supersteps.
         """
         rows, count = np.diff(self._records.bounds), len(self._records)
-        if count <= ROWS or not self._is_divided:
+        if count <= ROWS:
             return np.zeros(0, np.int64)
         density = rows / (self._high + 1 - self._low)
         places = np.concatenate([self._low, self._high + 1])
@@ -280,12 +274,45 @@ class _WindowReader:
         rate = np.cumsum(np.concatenate([density, -density])[order])
         until = np.concatenate([[0.0], np.cumsum(rate[:-1] * np.diff(places))])
         wanted = np.arange(ROWS, count, ROWS)
-        inner = np.ceil(np.interp(wanted, until, places)).astype(np.int64)
-        return np.unique(inner.clip(begin, end))
+        inner = np.ceil(np.interp(wanted, until, places)).astype(np.int64).clip(begin, end)
+        first, last = self._uncut
+        if len(first):
+            span = np.searchsorted(first, inner) - 1
+            is_inside = (span >= 0) & (last[span] >= inner)
+            inner = np.where(is_inside, last[span] + 1, inner)
+        return np.unique(inner)
 
-    def records(self, low: int, end: int) -> tuple[Ints, Columns]:
-        """Return the records of a range of root supersteps, with their positions in the run."""
-        parts, positions = [], []
+    def _spans_of_waits(self, run: Run) -> tuple[Ints, Ints]:
+        """Return the first and the last superstep of spans that have to be in one window.
+
+        In each are records that waited for one another, as the trace says itself.
+        """
+        waits = run.waits
+        if waits is None or len(self._records) <= ROWS:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+        def compute() -> tuple[Ints, Ints]:
+            low, high = np.sort([self._steps_at(waits[name]) for name in _ENDS], axis=0)
+            order = np.argsort(low)
+            order = order[low[order] < high[order]]
+            low, reach = low[order], np.maximum.accumulate(high[order])
+            begins = np.flatnonzero(low > np.append(-1, reach[:-1])[: len(low)])
+            return low[begins], reach[np.append(begins[1:], len(low))[: len(begins)] - 1]
+
+        return once(run, "waits", compute)
+
+    def _steps_at(self, positions: Ints) -> Ints:
+        """Return the root supersteps of records at some positions."""
+        records = self._records.pick(positions, ("group", "superstep"))
+        return _root_steps(records, self.opened)
+
+    def records(self, low: int, end: int, halo: _Halo | None = None) -> tuple[Ints, Columns]:
+        """Return the records of a range of root supersteps after those of the halo.
+
+        With them come their positions in the run, without those of the halo.
+        """
+        parts = [halo.records] if halo else []
+        positions = [np.zeros(0, np.int64)]
         for number in np.flatnonzero((self._low < end) & (self._high >= low)).tolist():
             columns, steps = self._chunk(number)
             first = self._records.bounds[number]
@@ -298,8 +325,7 @@ class _WindowReader:
             if self._high[number] < end:
                 del self._read[number]
         if not parts:
-            nothing = {name: np.zeros(0, RECORD[name]) for name in self._names}
-            return np.zeros(0, np.int64), Columns(nothing, 0)
+            parts = [Columns({name: np.zeros(0, RECORD[name]) for name in self._names}, 0)]
         return np.concatenate(positions), joined(parts)
 
     def _chunk(self, number: int) -> tuple[Columns, Ints]:
@@ -308,11 +334,12 @@ class _WindowReader:
             self._read[number] = columns, _root_steps(columns, self.opened)
         return self._read[number]
 
-    def traffic(self, position: Ints, halo: int) -> Columns:
-        """Return the traffic of some records, which follow so many others in their window."""
+    def traffic(self, position: Ints, halo: _Halo | None = None) -> Columns:
+        """Return the traffic of records after that of the halo, by their positions in the run."""
         low, high = self._callers
+        parts = [halo.traffic if halo else _no_traffic()]
         if len(position) == 0:
-            return _no_traffic()
+            return parts[0]
         # The records are in few stretches, since each process has its own in the file.
         ends = np.append(np.flatnonzero(np.diff(position) > 1), len(position) - 1)
         first, last = position[np.append(0, ends[:-1] + 1)], position[ends]
@@ -322,22 +349,29 @@ class _WindowReader:
             number: self._traffic_read.get(number) or self._traffic.read(number)
             for number in near.tolist()
         }
-        parts = [_no_traffic()]
         for columns in self._traffic_read.values():
             caller = columns["record"]
             place = np.searchsorted(position, caller).clip(max=len(position) - 1)
             rows = np.flatnonzero(position[place] == caller)
             part = columns[rows]
-            part.fields["record"] = place[rows] + halo
+            part.fields["record"] = place[rows] + (len(halo.records) if halo else 0)
             parts.append(part)
         return joined(parts)
 
 
-def _ranges(table: RunTable, values: Any, names: tuple[str, ...]) -> tuple[Ints, Ints]:
+def _ranges(run: Run, name: str, values: Any, fields: tuple[str, ...]) -> tuple[Ints, Ints]:
     """Return the least and the greatest value of each chunk of a table."""
-    found = [values(rows) for _, rows in table.chunks(names)]
+    table, known = run.table(name), run.derived.get(f"ranges of {name}")
+    # Rows that were read meanwhile are in other chunks than those of the file.
+    if run.is_fixed and known is not None and known[0] == table.bounds:
+        ranges: tuple[Ints, Ints] = known[1]
+        return ranges
+    found = [values(rows) for _, rows in table.chunks(fields)]
     low = np.array([part.min() for part in found], np.int64)
-    return low, np.array([part.max() for part in found], np.int64)
+    ranges = low, np.array([part.max() for part in found], np.int64)
+    if run.is_fixed:
+        run.derived[f"ranges of {name}"] = table.bounds, ranges
+    return ranges
 
 
 def _between(steps: Ints, low: int, end: int) -> slice | Ints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +14,11 @@ from bsplib.profiler.callgraph import build
 from bsplib.recording.records import (
     NOT_MEASURED,
     RECORD,
+    SAMPLE,
     TRAFFIC,
     UNMEASURED,
     Direction,
+    Doing,
     Frame,
     GroupInfo,
     Run,
@@ -192,3 +195,18 @@ class Reading:
     def chain(self, ids: Sequence[str]) -> str:
         """A path by names."""
         return " > ".join(self.names[name] for name in ids)
+
+
+def sampled(run: Run, *samples: tuple[int, int, Stack, Doing]) -> Run:
+    """A run with samples: process, number of its superstep, stack and what it does.
+
+    Each is taken in the middle of the computing part of its superstep.
+    """
+    rows, stacks = [], dict.fromkeys(run.stacks)
+    for pid, number, stack, doing in samples:
+        record = run.records[run.records["pid"] == pid][number]
+        time = int(record["start"] + record["arrive"]) // 2
+        stacks[stack] = None
+        rows.append((pid, time, list(stacks).index(stack), doing))
+    table = np.array(sorted(rows), SAMPLE)
+    return replace(run, stacks=tuple(stacks), samples=table)

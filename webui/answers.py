@@ -69,14 +69,23 @@ def _rates_in(query: Query) -> Rates:
 
 
 def _layout(opened: OpenRun, query: Query) -> Json:
-    """Lay out the nodes whose positions in the call graph the query lists."""
+    """Lay out the nodes whose positions in the call graph the query lists.
+
+    The functions below cost centres are numbered after them.
+    """
     callgraph = opened.callgraph(opened.part(query))
     names = list(callgraph.graph)
-    words = [word for word in query.get("nodes", "").split(",") if word]
-    if not all(word.isascii() and word.isdigit() and int(word) < len(names) for word in words):
-        raise AddressError(f"nodes must be numbers below {len(names)}, separated by commas.")
+    executed = dict(enumerate(services.describe_executed(callgraph), start=len(names)))
+    words, most = (
+        [word for word in query.get("nodes", "").split(",") if word],
+        len(names) + len(executed),
+    )
+    if not all(word.isascii() and word.isdigit() and int(word) < most for word in words):
+        raise AddressError(f"nodes must be numbers below {most}, separated by commas.")
     wanted = sorted({int(word) for word in words})
-    return services.lay_out(callgraph, [names[number] for number in wanted])
+    shown = [names[number] for number in wanted if number < len(names)]
+    below = {number: executed[number] for number in wanted if number >= len(names)}
+    return services.lay_out(callgraph, shown, below)
 
 
 def _processes(opened: OpenRun, query: Query) -> Json:

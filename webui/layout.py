@@ -47,7 +47,12 @@ class DrawnLink(NamedTuple):
 
 def box_width(node: Node) -> float:
     """Return the width of a node's box, from an estimate of the width of its name in pixels."""
-    estimate = sum(map(_letter_width, fmt.label(node)))
+    return name_width(fmt.label(node))
+
+
+def name_width(name: str) -> float:
+    """Return the width of the box of a name that is shown."""
+    estimate = sum(map(_letter_width, name))
     return min(WIDEST, max(NARROWEST, round(estimate + _PADDING)))
 
 

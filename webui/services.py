@@ -19,16 +19,17 @@ from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import PATHS, critical_path
 from bsplib.profiler.drawing import shown_nodes
 from bsplib.profiler.drawing.graphviz import LayoutError
+from bsplib.profiler.executed import executed_below
 from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.profiler.survey import elapsed_s, root_count, waiting_ns
 from bsplib.webui.books import describe_books
-from bsplib.webui.layout import DrawnLink, box_width, layouts
+from bsplib.webui.layout import DrawnLink, box_width, layouts, name_width
 from bsplib.webui.machines import describe_machines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import networkx
 
@@ -87,7 +88,33 @@ def describe_graph(callgraph: CallGraph, rates: Rates | None = None) -> Json:
         "shown": _positions(graph, names),
         "dropped": dropped(ledger, names),
         "layouts": lay_out(callgraph, names),
+        "executed": describe_executed(callgraph),
     }
+
+
+def describe_executed(callgraph: CallGraph) -> list[Json]:
+    """Return the functions that were executed below the cost centres of a run that was sampled.
+
+    The page numbers them after the nodes: ``caller`` is the number of another one or, for the
+    first ones, of the cost centre. Seconds are an average over the processes, by part.
+    """
+    number = {name: position for position, name in enumerate(callgraph.graph)}
+    functions, nprocs = executed_below(callgraph), callgraph.run.nprocs
+    processes = (len(number) + len(functions)) * nprocs <= MAX_SLICES
+    return [
+        {
+            "name": fmt.visible(each.function),
+            "sync": "",
+            "file": fmt.visible(each.file),
+            "line": each.first_line,
+            "centre": number[each.centre],
+            "caller": number[each.centre] if each.caller < 0 else len(number) + each.caller,
+            "seconds": each.seconds.total / nprocs,
+            "parts": {part: value / nprocs for part, value in each.seconds._asdict().items()},
+            "processes": _rounded(each.by_process) if processes else [],
+        }
+        for each in functions
+    ]
 
 
 def describe_account(ledger: Ledger) -> Json:
@@ -179,27 +206,33 @@ def describe_head(run: Run | RunHead) -> Json:
     }
 
 
-def lay_out(callgraph: CallGraph, names: Sequence[str]) -> Json:
+def lay_out(
+    callgraph: CallGraph, names: Sequence[str], executed: Mapping[int, Json] | None = None
+) -> Json:
     """Return the layouts of some nodes of a call graph, by dot.
 
     Args:
         callgraph: the call graph.
         names: ids of the nodes.
+        executed: functions below cost centres that are shown, too, by their numbers; see
+            :func:`describe_executed`.
 
     Returns:
         ``wide`` and ``tall``, as :func:`bsplib.webui.layout.layouts` describes them; empty where
         dot found none in time, since the page then computes one itself.
     """
-    graph = callgraph.graph
-    if len(names) > MOST_LAID_OUT:
+    graph, executed = callgraph.graph, executed or {}
+    if len(names) + len(executed) > MOST_LAID_OUT:
         return {}
     lines = links(graph, names)
+    lines += [DrawnLink(each["caller"], at, None) for at, each in executed.items()]
     if len(lines) > MOST_LINES:
         return {}
     widths = {
         position: box_width(graph.nodes[name]["node"])
         for position, name in zip(_positions(graph, names), names, strict=True)
     }
+    widths |= {position: name_width(each["name"]) for position, each in executed.items()}
     try:
         return layouts(widths, lines)
     except LayoutError:
@@ -308,7 +341,11 @@ def describe_pies(cost: Cost) -> Json:
 
 
 def _pie(summary: Summary) -> list[float]:
-    return [float(f"{value:.6g}") for value in summary.pie]
+    return _rounded(summary.pie)
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    return [float(f"{value:.6g}") for value in values]
 
 
 def _meta(run: Run | RunHead, key: str) -> str | None:

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from pygments.lexers import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
 from bsplib.profiler.format import visible
-from bsplib.profiler.lines import PARTS, book_samples, functions_below, lines_of
+from bsplib.profiler.lines import PARTS, lines_of
 from bsplib.profiler.sources import read_sources
 
 if TYPE_CHECKING:
@@ -20,14 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.lines import Below
     from bsplib.profiler.sources import Excerpt
     from bsplib.recording.records import Run
 
 
 Calls = dict[str, dict[int, list[int]]]
 Seconds = Mapping[str, dict[int, dict[str, float]]]
-Json = dict[str, Any]
 
 
 def describe_sources(callgraph: CallGraph, folder: Path | None = None) -> dict[str, Any]:
@@ -43,8 +40,7 @@ def describe_sources(callgraph: CallGraph, folder: Path | None = None) -> dict[s
         ``calls``: pairs of a line and the positions of the functions that it calls;
         ``of``: for each node, in the order of the graph, the position of its excerpt.
         ``sampled``: whether the run was sampled; if so, an excerpt has ``seconds``: pairs of a
-        line and its seconds by part, with all that it calls, as average of the processes; and
-        ``below`` has by node the functions that were executed in the supersteps that end there.
+        line and its seconds by part, with all that it calls, as average of the processes.
     """
     sources, calls = read_sources(callgraph, folder), _calls(callgraph)
     seconds = _seconds(callgraph.run)
@@ -52,7 +48,6 @@ def describe_sources(callgraph: CallGraph, folder: Path | None = None) -> dict[s
         "excerpts": [_describe(excerpt, calls, seconds) for excerpt in sources.excerpts],
         "of": [sources.of[name] for name in callgraph.graph],
         "sampled": callgraph.run.samples is not None,
-        "below": _below(callgraph),
     }
 
 
@@ -75,38 +70,6 @@ def _seconds(run: Run) -> Seconds:
         for part, value in line.whole._asdict().items():
             here[part] += value / run.nprocs
     return found
-
-
-_MOST_CENTRES = 200
-"""So many cost centres have their functions in the answer: those with the most time."""
-
-
-def _below(callgraph: CallGraph) -> dict[str, list[Json]]:
-    """Return the functions executed in the supersteps that end at each cost centre."""
-    run = callgraph.run
-    if run.samples is None:
-        return {}
-    booked = book_samples(run)
-    origins = callgraph.origin_of_records()
-    ends: defaultdict[str, list[int]] = defaultdict(list)
-    for number, origin in enumerate(callgraph.origins):
-        ends[origin.chain[-1]].append(number)
-    found = {}
-    for name, numbers in ends.items():
-        below = functions_below(run, booked, np.flatnonzero(np.isin(origins, numbers)))
-        found[name] = [_function(each, run.nprocs) for each in below]
-    most = sorted(found, key=lambda name: -sum(each["seconds"] for each in found[name]))
-    return {name: found[name] for name in most[:_MOST_CENTRES]}
-
-
-def _function(below: Below, nprocs: int) -> Json:
-    return {
-        "name": visible(below.function),
-        "file": visible(below.file),
-        "line": below.first_line,
-        "seconds": below.seconds.total / nprocs,
-        "calls": [_function(each, nprocs) for each in below.calls],
-    }
 
 
 def _calls(callgraph: CallGraph) -> Calls:

@@ -256,12 +256,23 @@ def _read_residues(content: memoryview, at: int, width: int, count: int) -> _Col
         residue = int.from_bytes(content[at : at + _WORD], "little")
         return np.full(count, (residue >> 1) ^ -(residue & 1), np.int64)
     planes = np.frombuffer(content, np.uint8, width * count, at).reshape(width, count)
-    unsigned = planes[0].astype(np.uint64)
+    word, signed = _NARROWEST[width]  # most residues are short, and narrow words are fast
+    unsigned = planes[0].astype(word)
     for number in range(1, width):
-        unsigned |= planes[number].astype(np.uint64) << np.uint64(8 * number)
-    residues: _Column = (unsigned >> np.uint64(1)).view(np.int64)
-    residues ^= -(unsigned & np.uint64(1)).view(np.int64)
+        unsigned |= planes[number].astype(word) << word(8 * number)
+    short = (unsigned >> word(1)).view(signed)
+    short ^= -(unsigned & word(1)).view(signed)
+    residues: _Column = short.astype(np.int64, copy=False)
     return residues
+
+
+_NARROWEST: tuple[tuple[Any, Any], ...] = (
+    *((np.uint8, np.int8),) * 2,
+    (np.uint16, np.int16),
+    *((np.uint32, np.int32),) * 2,
+    *((np.uint64, np.int64),) * 4,
+)
+"""By the number of planes the shortest types, without and with a sign, that hold them."""
 
 
 # -- what is predicted of a field -----------------------------------------------------------------

@@ -10,6 +10,7 @@ from bsplib.profiler import tables
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS
+from bsplib.profiler.executed import executed_below
 from bsplib.profiler.limits import check_product
 from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.rows import RowChoice, choose, find
@@ -18,7 +19,7 @@ from bsplib.profiler.tables import UNITS, rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bsplib.profiler.callgraph import Cost
+    from bsplib.profiler.callgraph import CallGraph, Cost
     from bsplib.profiler.losses import Ledger
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.rates import Rates
@@ -104,6 +105,7 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
         "root": profile.callgraph.root,
         "nodes": _nodes(profile, names),
         "edges": _edges(profile, set(names)),
+        "executed": _executed(profile.callgraph),
     }
 
 
@@ -130,6 +132,22 @@ def _edges(profile: RunProfile, names: set[str]) -> list[Json]:
         row
         for row in rows(tables.edges(profile.callgraph, profile.ledger()))
         if row["caller"] in names and row["callee"] in names
+    ]
+
+
+def _executed(callgraph: CallGraph) -> list[Json]:
+    """Return the functions below cost centres of a run that was sampled."""
+    return [
+        {
+            "centre": each.centre,
+            "caller": None if each.caller < 0 else each.caller,
+            "name": fmt.visible(each.function),
+            "file": fmt.visible(each.file),
+            "line": each.first_line,
+            **{f"{part}_s": value for part, value in each.seconds._asdict().items()},
+            "by_process_s": list(each.by_process),
+        }
+        for each in executed_below(callgraph)
     ]
 
 

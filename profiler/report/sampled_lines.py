@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.lines import PARTS, Line, lines_of
+from bsplib.profiler.executed import Executed, executed_below
+from bsplib.profiler.lines import PARTS, Line, LineSeconds, lines_of
 from bsplib.profiler.report.lines import print_wrapped
 
 if TYPE_CHECKING:
@@ -36,15 +37,43 @@ def print_places(profile: RunProfile, console: Console) -> None:
         print_wrapped(console, _sentence(line, profile.nprocs, whole_s))
 
 
+def print_executed(profile: RunProfile, centre: str, console: Console) -> None:
+    """Print the functions that were executed below a cost centre of a run that was sampled."""
+    found = executed_below(profile.callgraph)
+    depth: dict[int, int] = {-1: 0}
+    for position, each in enumerate(found):
+        depth[position] = depth[each.caller] + 1
+    here = [position for position, each in enumerate(found) if each.centre == centre]
+    if here:
+        title = "functions executed in the supersteps that end here, average of the processes"
+        print_wrapped(console, f"{title}, from samples:")
+    for position in here[:MOST_LINES]:
+        print_wrapped(console, "  " * depth[position] + _of_function(found[position]))
+    if len(here) > MOST_LINES:
+        print_wrapped(console, f"  and {fmt.counted(len(here) - MOST_LINES, 'more function')}")
+
+
+def _of_function(each: Executed) -> str:
+    nprocs = len(each.by_process)
+    file = fmt.visible(each.file.rpartition("/")[2])
+    most_s = max(each.by_process)
+    pid = each.by_process.index(most_s)
+    most = f"; most in process {pid}: {fmt.seconds(most_s)}" if nprocs > 1 else ""
+    parts = _parts(each.seconds, nprocs)
+    return f"{fmt.visible(each.function)} ({file}:{each.first_line}): {parts}{most}"
+
+
+def _parts(seconds: LineSeconds, nprocs: int) -> str:
+    """Return seconds by what was done, as average of the processes."""
+    return ", ".join(
+        f"{fmt.seconds(value / nprocs)} {_NAMES[part]}"
+        for part, value in zip(PARTS, seconds, strict=True)
+        if value >= _LEAST_SHARE * seconds.total
+    )
+
+
 def _sentence(line: Line, nprocs: int, whole_s: float) -> str:
-    parts = [
-        f"{fmt.seconds(seconds / nprocs)} {_NAMES[part]}"
-        for part, seconds in zip(PARTS, line.own, strict=True)
-        if seconds >= _LEAST_SHARE * line.own.total
-    ]
     file = fmt.visible(line.file.rpartition("/")[2])
     most = f"; most in process {line.pid}: {fmt.seconds(line.greatest_s)}" if nprocs > 1 else ""
-    share = f"{100 * line.own.total / whole_s:.0f}%"
-    return (
-        f"  {file}:{line.line} in {fmt.visible(line.function)}, {share}: {', '.join(parts)}{most}"
-    )
+    share, parts = f"{100 * line.own.total / whole_s:.0f}%", _parts(line.own, nprocs)
+    return f"  {file}:{line.line} in {fmt.visible(line.function)}, {share}: {parts}{most}"

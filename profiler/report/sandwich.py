@@ -11,6 +11,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.report.columns import columns, labels
 from bsplib.profiler.report.lines import Name, print_table
 from bsplib.profiler.report.rows import NodeRow, RowChoice, ordered
+from bsplib.profiler.report.sampled_lines import print_executed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +54,7 @@ def print_sandwich(
     ]
     whole_s = profile.ledger().cost_s
     print_table(console, names, columns(rows, whole_s), first=choice.column, heads=heads)
+    print_executed(profile, name, console)
 
 
 def neighbours(profile: RunProfile, name: str) -> tuple[list[NodeRow], list[NodeRow]]:

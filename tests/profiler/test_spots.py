@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates
-from bsplib.recording.records import SAMPLE, Doing, Frame
+from bsplib.recording.records import Doing, Frame
+from tests.scripted import sampled
 
 FREE = Rates(g=0.0, l=0.0)
 MAIN = Frame("/home/app.py", "main", 1, 5)
 PREPARE = Frame("/home/app.py", "prepare", 20, 21)
 BUSY = Frame("/home/tools.py", "busy", 3, 4)
 ALIKE = Frame("/home/app.py", "main", 1, 9)
-
-
-def sampled(run, *samples):
-    """A run with samples: process, number of its superstep, stack and what it does.
-
-    Each is taken in the middle of the computing part of its superstep.
-    """
-    rows, stacks = [], dict.fromkeys(run.stacks)
-    for pid, number, stack, doing in samples:
-        record = run.records[run.records["pid"] == pid][number]
-        time = int(record["start"] + record["arrive"]) // 2
-        stacks[stack] = None
-        rows.append((pid, time, list(stacks).index(stack), doing))
-    table = np.array(sorted(rows), SAMPLE)
-    return replace(run, stacks=tuple(stacks), samples=table)
 
 
 def first(run):

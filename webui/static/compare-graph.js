@@ -61,7 +61,7 @@ export function createChangeGraph(host, context, select) {
   async function fill(newModel, { nodes }, quantity, chosen) {
     asked += 1;
     const number = asked;
-    const found = visible(newModel, context.store.state.filters, new Set());
+    const found = visible(newModel, { ...context.store.state.filters, unfolded: [] }, new Set());
     const made = await makeScene(newModel, found, viewport.measure(), PADDING, context);
     if (number !== asked) return;
     [model, scene] = [newModel, made];

@@ -97,12 +97,12 @@ export function createCanvasDrawing(host, { nameOf, labelOf }) {
   }
 
   function drawBox(box, set) {
-    const { bin, text, bars, critical } = look.nodes.get(box.node);
+    const { bin, text, bars, critical, apart } = look.nodes.get(box.node);
     const isLit = marks.lit !== null && marks.lit.has(box.node);
     const isFound = marks.found === null || marks.found.has(box.node);
     const isChosen = box.node === marks.selected || box.node === focusedNode;
     context.globalAlpha = (marks.fading && !isLit) || !isFound ? FADED : 1;
-    context.setLineDash([]);
+    context.setLineDash(apart ? [4, 3] : []);
     context.beginPath();
     context.roundRect(box.x, box.y, box.w, box.h, RADIUS);
     context.fillStyle = set.bins[bin];

@@ -65,9 +65,10 @@ export function createSvgDrawing(host, { nameOf, labelOf }) {
 
   function paint(look) {
     for (const [node, { element, value, pie, box }] of nodes) {
-      const { bin, text, bars, critical } = look.nodes.get(node);
+      const { bin, text, bars, critical, apart } = look.nodes.get(node);
       element.dataset.bin = bin;
       element.classList.toggle("critical", critical);
+      element.classList.toggle("apart", apart);
       element.setAttribute("aria-label", labelOf(node, text, critical));
       value.textContent = text;
       pie.setAttribute("d", barsPath(box, bars));

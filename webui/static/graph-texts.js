@@ -1,5 +1,6 @@
 /* The texts of the graph's tooltips. */
 
+import { about, executed, executedText } from "./executed.js";
 import { METRICS, count, label, pathTitle, place, scoreText, summary } from "./format.js";
 
 function costs({ cost }) {
@@ -8,6 +9,7 @@ function costs({ cost }) {
 
 /* What the tooltip of a node says: name, place, the chosen score, all costs. */
 export function nodeText(model, node, path) {
+  if (executed(model, node) !== null) return executedText(model, node);
   const data = model.nodes[node];
   return [label(data), place(data), `${pathTitle(path)}: ${scoreText(model.score(node, path), path)}`,
     count(data.count, "superstep"), ...costs(data)].filter(Boolean);
@@ -15,7 +17,11 @@ export function nodeText(model, node, path) {
 
 /* What the tooltip of a line says: the part of the callee that came through the caller. */
 export function lineText(model, { from, to, edge }, path) {
-  const title = `${label(model.nodes[from])} → ${label(model.nodes[to])}`;
+  const title = `${label(about(model, from))} → ${label(about(model, to))}`;
+  if (executed(model, to) !== null) {
+    return [title, executed(model, from) === null ? "Executed in the supersteps that end here, from samples."
+      : "A call, from samples."];
+  }
   if (edge === null) return [title, "Calls through nodes that are not shown."];
   const data = model.edges[edge];
   return [title, `${pathTitle(path)}: ${scoreText(model.edgeScore(edge, path), path)}`,

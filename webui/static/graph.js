@@ -5,6 +5,7 @@ import { button, byId, html } from "./dom.js";
 import { createCanvasDrawing } from "./drawing-canvas.js";
 import { createSvgDrawing } from "./drawing-svg.js";
 import { LETTER_PX } from "./box.js";
+import { about, below, calledBy, callersOf, executed, nodeOf } from "./executed.js";
 import { label } from "./format.js";
 import { addGraphKeys, neighbour } from "./graph-keys.js";
 import { createFilters } from "./graph-filters.js";
@@ -34,9 +35,9 @@ export function create(host, context) {
   const toRoot = button("", () => viewport.centre(...middleOf(model.root)), { class: "to-root", hidden: true });
   host.replaceChildren(stage, note, zoomButtons(), filters.element, toRoot);
   const names = {
-    nameOf: (node) => label(model.nodes[node]),
+    nameOf: (node) => label(about(model, node)),
     labelOf: (node, text, critical) =>
-      `${label(model.nodes[node])}, ${text}${critical ? ", on the critical path" : ""}`,
+      `${names.nameOf(node)}, ${text}${critical ? ", on the critical path" : ""}`,
   };
   const viewport = createViewport(stage, {
     onChange: (view, room) => {
@@ -144,13 +145,14 @@ export function create(host, context) {
     const isShown = new Set(shown);
     const folded = model.nodes.filter((_, node) =>
       !isShown.has(node) && !isIdleEnd(model, node)).length;
-    const first = sameList(shown, model.run.shown);
+    const first = sameList(shown.filter((number) => executed(model, number) === null), model.run.shown);
     note.textContent = first ? model.run.dropped
       : folded ? `${folded} of ${model.nodes.length} nodes are not shown.` : "";
     filters.show(state, folded > 0);
   }
 
-  const idsOf = (nodes) => nodes.map((node) => model.nodes[node].id);
+  /* Ids of nodes; those of functions below cost centres are their numbers. */
+  const idsOf = (nodes) => nodes.map((node) => model.nodes[node]?.id ?? node);
 
   /* Whether two scenes are of the same size: then the same nodes stand where they stood. */
   function isLike(a, b) {
@@ -203,12 +205,23 @@ export function create(host, context) {
     minimap.show(scene, look);
   }
 
+  function leadingTo(number) {
+    const around = ancestors(model, nodeOf(model, number));
+    return new Set([number, ...callersOf(model, number), ...around]);
+  }
+
+  function reachedFrom(number) {
+    if (executed(model, number) !== null) return new Set([number, ...calledBy(model, number)]);
+    const nodes = [...descendants(model, number)];
+    return new Set([...nodes, ...nodes.flatMap((node) => below(model, node))]);
+  }
+
   /* The nodes and lines that lead to a node or line, or from it. */
   function litBy({ node, line }) {
     if (node === null && line === null) return null;
-    const [above, below] = line === null ? [node, node] : [scene.lines[line].from, scene.lines[line].to];
-    const up = ancestors(model, above);
-    const down = descendants(model, below);
+    const [above, last] = line === null ? [node, node] : [scene.lines[line].from, scene.lines[line].to];
+    const up = leadingTo(above);
+    const down = reachedFrom(last);
     const nodes = new Set([...up, ...down]);
     const lines = new Set();
     scene.lines.forEach(({ from, to }, position) => {
@@ -239,10 +252,10 @@ export function create(host, context) {
 
   function select({ node, line }) {
     if (!isCurrent()) return undefined;
-    if (node !== null) return update({ node: model.nodes[node].id, edge: null });
+    if (node !== null) return update({ node: model.nodes[nodeOf(model, node)].id, edge: null });
     if (line === null) return undefined;
     const { edge, to } = scene.lines[line];
-    return update({ node: model.nodes[to].id, edge: edge === null ? null : model.edgeId(edge) });
+    return update({ node: model.nodes[nodeOf(model, to)].id, edge: edge === null ? null : model.edgeId(edge) });
   }
 
   function onHover(event) {

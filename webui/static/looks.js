@@ -1,7 +1,8 @@
 /* How nodes and lines look under the chosen path: shade, text, a bar for each process, width. */
 
+import { executed } from "./executed.js";
 import { bin } from "./model.js";
-import { scoreText } from "./format.js";
+import { scoreText, seconds } from "./format.js";
 
 const MOST_BARS = 24;
 const THINNEST = 1;
@@ -20,19 +21,28 @@ export function bars(pie) {
   return heights;
 }
 
-/* The look of a scene: nodes by position { bin, text, bars, critical }, lines in the order of
-   the scene { width, critical }. */
+/* The look of a function below a cost centre: it has seconds, and no part in the paths. */
+function lookOfFunction({ seconds: value, processes }) {
+  return { bin: 0, text: seconds(value), bars: bars(processes), critical: false, apart: true };
+}
+
+/* The look of a scene: nodes by position { bin, text, bars, critical, apart }, lines in the order
+   of the scene { width, critical }. */
 export function looks(model, scene, path) {
   const chain = model.chain(path);
   const critical = new Set(chain);
   const steps = new Set(chain.slice(1).map((node, i) => `${chain[i]} ${node}`));
   const shownSteps = stepsThroughShown(chain, scene);
-  const nodes = new Map([...scene.boxes.keys()].map((node) => [node, {
+  const lookOf = (node) => ({
     bin: bin(model.shade(node, path)),
     text: scoreText(model.score(node, path), path),
     bars: bars(model.pie(node, path)),
-    critical: critical.has(node),
-  }]));
+    critical: critical.has(node), apart: false,
+  });
+  const nodes = new Map([...scene.boxes.keys()].map((number) => {
+    const found = executed(model, number);
+    return [number, found === null ? lookOf(number) : lookOfFunction(found)];
+  }));
   const lines = scene.lines.map(({ from, to, edge }) => ({
     width: edge === null ? THINNEST
       : THINNEST + (THICKEST - THINNEST) * Math.sqrt(Math.min(1, model.weight(edge, path))),

@@ -1,6 +1,7 @@
 /* What the graph view draws: boxes and lines with their positions, from the layout that can
    be shown largest in the window. */
 
+import { about } from "./executed.js";
 import { label } from "./format.js";
 import { route } from "./routes.js";
 import { treeLayout } from "./tree-layout.js";
@@ -50,7 +51,7 @@ function largest(layouts, tree, { nodes, links }, room, padding) {
 /* { width, height, boxes: Map(node -> { node, x, y, w, h }), lines: [{ from, to, edge, path }],
      isDense (its lines are many, and drawn faintly), below }. found: the result of visible(). */
 export async function makeScene(model, found, room, padding, context) {
-  const nameOf = (node) => label(model.nodes[node]);
+  const nameOf = (number) => label(about(model, number));
   const tree = treeLayout(found.nodes, found.links, nameOf, room.width / Math.max(1, room.height));
   const layout = largest(await dotLayouts(model, found.nodes, context), tree, found, room, padding);
   const boxes = new Map(layout.nodes.map(([node, x, y, w, h]) => [node, { node, x, y, w, h }]));

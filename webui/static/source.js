@@ -4,6 +4,7 @@
 
 import { selection } from "./detail.js";
 import { html } from "./dom.js";
+import { below, executed } from "./executed.js";
 import { bytes, integer, label, seconds } from "./format.js";
 import { costsOf } from "./lines.js";
 import { bin } from "./model.js";
@@ -28,22 +29,24 @@ function sampledCells(answer, taken) {
   });
 }
 
-/* The functions that were executed in the supersteps that end at a node, to be unfolded. */
-function tree(functions, whole) {
-  return html("ul", {}, ...functions.filter((each) => each.seconds >= whole / 1000).map((each) => {
-    const text = `${each.name}: ${seconds(each.seconds)}`;
-    return html("li", { title: `${each.file}:${each.line}` }, each.calls.length
-      ? html("details", {}, html("summary", {}, text), tree(each.calls, whole)) : text);
+/* The functions that some function called, to be unfolded. */
+function tree(model, numbers, caller) {
+  const called = numbers.filter((number) => executed(model, number).caller === caller);
+  return called.length === 0 ? null : html("ul", {}, ...called.map((number) => {
+    const { name, file, line, seconds: value } = executed(model, number);
+    const text = `${name}: ${seconds(value)}`;
+    const deeper = tree(model, numbers, number);
+    return html("li", { title: `${file}:${line}` }, deeper === null ? text
+      : html("details", {}, html("summary", {}, text), deeper));
   }));
 }
 
-function unfolded(answer, { id, kind }) {
-  const functions = kind === "cost_centre" ? answer.below[id] ?? [] : [];
-  const whole = functions.reduce((total, each) => total + each.seconds, 0);
-  if (!(whole > 0)) return null;
-  return html("section", { class: "below" },
+/* The functions that were executed in the supersteps that end at a node. */
+function unfolded(model, node) {
+  const functions = tree(model, below(model, node), node);
+  return functions === null ? null : html("section", { class: "below" },
     html("h3", {}, "Functions executed in the supersteps that end here, average of the processes"),
-    tree(functions, whole));
+    functions);
 }
 
 function code(pieces) {
@@ -109,7 +112,7 @@ export function create(host, { store, api, query }) {
     host.replaceChildren(...[
       html("div", { class: "about" }, html("h2", {}, file || label(model.nodes[node])),
         note ? html("p", { class: "gap" }, note) : null),
-      unfolded(answer, model.nodes[node]),
+      unfolded(model, node),
       rows.length ? html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows)) : null,
     ].filter(Boolean));
     const { id } = model.nodes[node];

@@ -39,10 +39,11 @@ const FIELDS = {
 };
 /* What is shown of the graph. hidden, collapsed: ids of nodes; only: the node whose callers
    and callees are shown; from: the node that is shown with its callees; library: functions of
-   bsplib, too; all: no node is folded for being cheap. */
+   bsplib, too; all: no node is folded for being cheap; unfolded: ids of the cost centres below
+   which the functions are shown that were executed there. */
 const FILTERS = {
   hidden: [[], list], from: [null, text], only: [null, text], collapsed: [[], list],
-  library: [false, flag], all: [false, flag],
+  library: [false, flag], all: [false, flag], unfolded: [[], list],
 };
 
 const listeners = [];

@@ -1,6 +1,8 @@
 /* Which nodes of the call graph are shown under the filters of the state, and the lines
    between them: edges, and chains of calls through nodes that are not shown. */
 
+import { below as functionsBelow, executed } from "./executed.js";
+
 const NEGLIGIBLE = 0.001; // part of the cost of a run
 const FEW = 120; // nodes related to one node that are all shown, however cheap
 
@@ -56,7 +58,8 @@ function allowed(model, filters) {
 /* { nodes, links, below }: the nodes that are shown, in the order of the graph; lines
    { from, to, edge }, where edge is null for calls through nodes that are not shown; and for
    each node how many of its callees, direct and indirect, are not shown under it.
-   `unfolded` holds nodes that are shown although they are cheap. */
+   `unfolded` holds nodes that are shown although they are cheap. The functions that were executed
+   below a cost centre follow, where its id is among filters.unfolded. */
 export function visible(model, filters, unfolded) {
   const { candidates, through } = allowed(model, filters);
   const restricted = filters.only !== null || filters.from !== null;
@@ -67,7 +70,15 @@ export function visible(model, filters, unfolded) {
   const shown = new Set([...candidates].filter((node) =>
     all || first.has(node) || unfolded.has(node) || special.has(node)));
   const nodes = [...shown].sort((a, b) => a - b);
-  return { nodes, links: links(model, shown, through), below: below(model, shown) };
+  const opened = positions(model, filters.unfolded);
+  const functions = nodes.filter((node) => opened.has(node))
+    .flatMap((node) => functionsBelow(model, node));
+  return {
+    nodes: [...nodes, ...functions],
+    links: [...links(model, shown, through), ...functions.map((number) =>
+      ({ from: executed(model, number).caller, to: number, edge: null }))],
+    below: below(model, shown, opened),
+  };
 }
 
 /* The lines between shown nodes; those through nodes that are not shown lead only through
@@ -91,9 +102,11 @@ export function isIdleEnd(model, node) {
     && model.priced.nodes[node].cost <= NEGLIGIBLE * model.priced.cost;
 }
 
-function below(model, shown) {
+function below(model, shown, opened) {
   const counts = new Map();
   for (const node of shown) {
+    const folded = opened.has(node) ? 0 : functionsBelow(model, node).length;
+    if (folded) counts.set(node, folded);
     const hidden = reached(model, node, "callees", "to", (other) =>
       other !== node && shown.has(other));
     let count = 0;
