@@ -15,7 +15,7 @@ have the same port there, and what the port has of the core is tested by all oth
    neither the first, nor the last, nor everybody's neighbour by accident. A test that takes
    neither number keeps its least one, and a test marked ``every_count`` keeps them all.
    On the backend of the tests, which starts processes for every run, 3 alone is enough.
-   In the simulator 2 and 4 are left out where 1, 3 and 8 are run, but for tests with this mark;
+   The simulator takes all numbers;
 3. combinations of parameters beyond pairs. A fault that needs three parameters to have certain
    values at once is rare. Hence of all combinations only so many are run that each value of a
    parameter meets each value of every other one. Backend and number of processes count as one
@@ -58,9 +58,6 @@ import pytest
 
 USUAL_COUNTS = (1, 3)
 """Numbers of real processes that are enough to find most faults."""
-MANY = 8
-PASSED_OVER = (2, 4)
-"""Numbers of virtual processes that find little more than 3 and many do."""
 QUICK_COUNT = 3
 MPI = "mpi-"
 """So begin the names of backends on an MPI."""
@@ -153,10 +150,8 @@ def usual_places(places: Iterable[Place], *, every_count: bool) -> list[Place]:
 def _usual_counts(backend: str, counts: Sequence[int], every_count: bool) -> set[int]:
     if backend.startswith(MPI):
         return {QUICK_COUNT} if backend == USUAL_MPI else set()
-    if every_count:
+    if every_count or backend == VIRTUAL:
         return set(counts)
-    if backend == VIRTUAL:
-        return set(counts).difference(PASSED_OVER if MANY in counts else ())
     wanted = {QUICK_COUNT} if backend == OF_THE_TESTS else set(USUAL_COUNTS)
     return wanted.intersection(counts) or {min(counts)}
 

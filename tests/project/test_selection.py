@@ -178,9 +178,7 @@ def test_of_each_file_one_lengthy_test_of_mpi_runs_and_both_mpis_have_their_shar
         )
 
     may_run = {name: case for name, case in every.items() if "slow" not in case["marks"]}
-    tests = {
-        (case["test"], "openmpi" in name) for name, case in usual.items() if takes_turns(case)
-    }
+    tests = {(case["test"], "openmpi" in name) for name, case in usual.items() if takes_turns(case)}
     assert files(usual).keys() == files(may_run).keys()
     assert len(tests) == len(files(usual)) > 10
     shares = Counter(installation for _, installation in tests)
@@ -199,23 +197,6 @@ def test_few_tests_are_marked_to_take_all_numbers_of_real_processes(usual, every
     assert places_of_marked(usual) == places
     assert {nprocs for _, backend, nprocs in places if backend != "sim"} == {1, 2, 3, 4, 8}
     assert len({test for test, _, _ in places}) <= 20
-
-
-def test_the_simulator_passes_2_and_4_over_where_it_takes_8_but_where_a_test_is_marked(
-    usual, every
-):
-    def places(cases):
-        return {
-            (case["test"], "every_count" in case["marks"], *case["place"])
-            for case in cases.values()
-            if not is_real(case) and "slow" not in case["marks"] and not takes_turns(case)
-        }
-
-    left_out = places(every) - places(usual)
-    with_many = {test for test, _, _, nprocs in places(usual) if nprocs == 8}
-    assert {nprocs for *_, nprocs in left_out} == {2, 4}
-    assert {test for test, *_ in left_out} <= with_many
-    assert not any(is_marked for _, is_marked, *_ in left_out)
 
 
 def test_no_case_is_left_out_before_it_is_made_that_would_be_run(usual, every):
