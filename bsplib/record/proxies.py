@@ -181,12 +181,11 @@ class Proxies:
             yield name, call, (self._collective(call, _parameters(name)), -1)
 
     def _method(self, base: Any, call: str, described: tuple[_Describe, int]) -> Any:
-        """Return a method that records a call."""
+        """Return a method that records a call; for some of them a status tells what came."""
         describe, status_at = described
-        if status_at >= 0:
-            return self._method_with_status(base, call, describe, status_at)
-        rows, number, starts = self._rows, NUMBER[call], call[0] == "I"
-        receives = "recv" in call.lower()
+        rows, number, own = self._rows, NUMBER[call], self._mpi.Status()
+        polls, receives = call == "Iprobe", "recv" in call.lower()
+        starts, has_status = call[0] == "I" and not polls, status_at >= 0
         begin, enter, leave, finish = rows.begin, rows.enter, rows.leave, rows.finish
 
         def method(comm: Any, *args: Any, **kwargs: Any) -> Any:
@@ -195,6 +194,8 @@ class Proxies:
                 return base(comm, *args, **kwargs)
             try:
                 describe(comm, made, args, kwargs)
+                if has_status:
+                    status, args = _status_in(args, status_at, kwargs, own)
                 enter(made)
                 result = base(comm, *args, **kwargs)
             except BaseException:
@@ -203,38 +204,8 @@ class Proxies:
             leave(made)
             if starts:
                 result = self._started(made, result, receives)
-            finish(made)
-            return result
-
-        return _named(method, base)
-
-    def _method_with_status(self, base: Any, call: str, describe: _Describe, at: int) -> Any:
-        """Return a method that records a call of which a status tells what came."""
-        rows, number, own = self._rows, NUMBER[call], self._mpi.Status()
-        begin, enter, leave, finish = rows.begin, rows.enter, rows.leave, rows.finish
-        arrived, polls = self._arrived, call == "Iprobe"
-
-        def method(comm: Any, *args: Any, **kwargs: Any) -> Any:
-            made = begin(number, comm.bsp_number)
-            if made is None:
-                return base(comm, *args, **kwargs)
-            try:
-                describe(comm, made, args, kwargs)
-                status = args[at] if len(args) > at else kwargs.get("status")
-                if status is None:
-                    status = own
-                    if len(args) > at:
-                        args = (*args[:at], status)
-                    else:
-                        kwargs["status"] = status
-                enter(made)
-                result = base(comm, *args, **kwargs)
-            except BaseException:
-                rows.failed(made)
-                raise
-            leave(made)
-            if result is not False:
-                arrived(made, call, status)
+            elif has_status and result is not False:
+                self._arrived(made, call, status)
             finish(made, polled=polls and result is False)
             return result
 
@@ -514,6 +485,19 @@ class Proxies:
         else:
             self._rows.add_done(request.bsp_request, NOBODY, ANY_TAG, 0)
         request.bsp_request = 0
+
+
+def _status_in(
+    args: tuple[Any, ...], at: int, kwargs: dict[str, Any], own: Any
+) -> tuple[Any, tuple[Any, ...]]:
+    """Return the status of a call, which is our own one unless it has one, and its arguments."""
+    status = args[at] if len(args) > at else kwargs.get("status")
+    if status is not None:
+        return status, args
+    if len(args) > at:
+        return own, (*args[:at], own)
+    kwargs["status"] = own
+    return own, args
 
 
 def _number_of(request: Any) -> int:
