@@ -112,7 +112,7 @@ class Grouping(NamedTuple):
     """Number of rows."""
     numbers: Callable[[int, int], Index]
     """Returns the numbers of the groups of a range of rows; is called for one after the other."""
-    count: Callable[[], int]
+    size: Callable[[], int]
     """Returns a number above those that have been returned so far; at the end that of all."""
 
 
@@ -139,7 +139,7 @@ def accumulate(grouping: Grouping, rows: Relation, parts: Sequence[PartialValue]
 
     Cost: w = O(rows) for each part and each column with NULLs, with one random access each.
     """
-    room = grouping.count()
+    room = grouping.size()
     tallies = [
         _Tally(None if name is None else rows[name], of_name, room)
         for name, of_name in _by_column(parts).items()
@@ -148,13 +148,13 @@ def accumulate(grouping: Grouping, rows: Relation, parts: Sequence[PartialValue]
     for start in range(0, grouping.rows, CHUNK):
         chunk = slice(start, min(start + CHUNK, grouping.rows))
         numbers = grouping.numbers(chunk.start, chunk.stop)
-        if grouping.count() > room:
-            room = 2 * grouping.count()
+        if grouping.size() > room:
+            room = 2 * grouping.size()
             _resize([*tallies, presence], room)
         presence.add(numbers, chunk)
         for tally in tallies:
             tally.add(numbers, chunk)
-    _resize([*tallies, presence], grouping.count())
+    _resize([*tallies, presence], grouping.size())
     made = {part: column for tally in tallies for part, column in tally.columns()}
     return Made(presence.mask(), {part: made[part] for part in parts})
 
