@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from bsplib.errors import TraceError
-from bsplib.profiler import window
-from bsplib.profiler.window import restricted, windows
+from bsplib.profiler.window import restricted
 from bsplib.record.join import join
 from bsplib.recording.collect import first_half
 from bsplib.recording.records import WAIT, Run, Trace
@@ -58,11 +57,3 @@ def test_waits_that_cannot_be_true_are_refused(run, tmp_path, rows, fault):
     damaged = replace(run, waits=np.array(rows, WAIT))
     with pytest.raises(TraceError, match=fault):
         write_trace(tmp_path / "out.bsp", Trace((damaged,)))
-
-
-def test_a_run_with_waits_is_one_window_however_long_it_is(run, monkeypatch):
-    monkeypatch.setattr(window, "ROWS", 3)
-    (whole,) = windows(run)
-    assert pairs(whole.run) == pairs(run)
-    (part,) = windows(run, 2, 3)
-    assert pairs(part.run) == [((0, step), (1, step)) for step in (2, 3)]

@@ -50,7 +50,7 @@ class _Subsets:
     """An orthonormal base of each, of shape ``(subsets, terms, points)``."""
 
 
-class Search:
+class ExactSearch:
     """The search at some points."""
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler.models.nodes.collectives import CollectiveCosts, forms_of
-from bsplib.profiler.models.nodes.exact import Search, columns_of
+from bsplib.profiler.models.nodes.exact import ExactSearch, columns_of
 from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
 from bsplib.profiler.models.nodes.observed import Chain, Observation, Quantities
@@ -74,7 +74,7 @@ class Learner:
         self._with_processes = PROCESSES in self._varied
         self._terms = counted_terms(self._sizes, with_processes=self._with_processes)
         self.powers_of_two = are_powers_of_two(points.values[PROCESSES])
-        self._inside: dict[bytes, Search] = {}
+        self._inside: dict[bytes, ExactSearch] = {}
 
     def laws(
         self,
@@ -216,12 +216,14 @@ class Learner:
         mean, deviation = (self._points.of(take)[0] for take in shares)
         return self._of_data(means, deviations, Shares(mean, deviation, self._points.seeds))
 
-    def _search_at(self, mask: NDArray[np.bool_]) -> Search:
+    def _search_at(self, mask: NDArray[np.bool_]) -> ExactSearch:
         """Return the search at some of the points."""
         key = mask.tobytes()
         if key not in self._inside:
             inside = {name: column[mask] for name, column in self._varied.items()}
-            self._inside[key] = Search(self._terms, inside, self._columns[:, mask], rounded=True)
+            self._inside[key] = ExactSearch(
+                self._terms, inside, self._columns[:, mask], rounded=True
+            )
         return self._inside[key]
 
     @functools.cached_property

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler.models.nodes.exact import Search
+from bsplib.profiler.models.nodes.exact import ExactSearch
 from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import Piece, Where
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -54,7 +54,7 @@ def divide(
     rows: Matrix,
     loose: Masks,
     bounds: Sequence[str],
-    search: Callable[[Mask], Search],
+    search: Callable[[Mask], ExactSearch],
 ) -> list[tuple[Piece, ...]]:
     """Return the two pieces of each quantity; none if no bound gives exact forms on both sides.
 
@@ -118,7 +118,7 @@ def _forms(
     rows: Matrix,
     loose: Masks,
     side: Mask,
-    search: Callable[[Mask], Search],
+    search: Callable[[Mask], ExactSearch],
     places: Sequence[int],
 ) -> list[list[Form]]:
     """Return the forms of some quantities on one side of a bound."""
