@@ -21,14 +21,14 @@ DIRECTIVES = {
     "auto_pickle": False,  # a tenth of the compiler's time
     "boundscheck": False,
     "cdivision": True,
-    "emit_code_comments": False,  # a sixth of the C source
+    "emit_code_comments": False,  # they are a part of the C source that is compiled
     "initializedcheck": False,
     "show_performance_hints": False,
     "wraparound": False,
 }
 
 FOR_USERS = [] if "-g" in os.environ.get("CFLAGS", "").split() else ["-g0", "-w"]
-"""Numbers of lines take a quarter of the time of the compiler, and warnings take a tenth."""
+"""Numbers of lines take a quarter of the time of the compiler; warnings take time, too."""
 
 
 def _load_build():
