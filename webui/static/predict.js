@@ -43,7 +43,7 @@ function communication({ measured, g, l }, pattern, p, h, supersteps) {
 }
 
 /* How much longer a computation takes that p processes do; as ratio_at of
-   bsplib.profiler.prices.Prices. */
+   bsplib.profiler.prices.ReplayPrices. */
 export function slowed(slowdowns, p) {
   if (!slowdowns?.length) return 1;
   const [last, most] = slowdowns.at(-1);

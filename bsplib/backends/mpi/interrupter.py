@@ -14,7 +14,7 @@ from bsplib.backends.base import Stopped
 
 _SIGNAL = getattr(signal, "SIGRTMAX", 0) - 8
 """A realtime signal that nothing else uses; less than 1 where there are none."""
-_CALLER = f"{__package__}.foreign"
+_CALLER = f"{__package__}.bsp_run_under_mpiexec"
 """The module in which the run began."""
 
 
