@@ -32,7 +32,7 @@ spoils it. So did a fit in which the larger measurements count more.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -191,6 +191,7 @@ class Search:
         most: int,
         *,
         rounded: bool = False,
+        alone: Collection[str] = (),
     ) -> None:
         """Prepare the columns of the terms.
 
@@ -200,6 +201,7 @@ class Search:
             measured: greater than 0.
             most: greatest number of terms of a formula.
             rounded: whether log2(p) is rounded up.
+            alone: terms of which a formula has at most one.
         """
         rows = relative(terms, values, measured, rounded=rounded)
         lengths = np.linalg.norm(rows, axis=0)
@@ -211,6 +213,7 @@ class Search:
         self._rounded = rounded
         self._weights = np.array([term.weight for term in self._terms])
         self._most = most
+        self._alone = {place for place, each in enumerate(self._terms) if each.text in alone}
         self._folds = regions(values, LEAST)
         self._parts = parts_of(self._folds)
         self._seen: set[tuple[int, ...]] = set()
@@ -293,6 +296,7 @@ class Search:
     ) -> dict[tuple[int, ...], float]:
         """Return the best of some formulas and of known ones, with their scores; best first."""
         kept = dict(known)
+        formulas = {each for each in formulas if len(self._alone.intersection(each)) <= 1}
         if formulas:
             ordered = sorted(formulas)
             self._seen |= formulas

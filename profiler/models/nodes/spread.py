@@ -110,7 +110,7 @@ def fit_spread(
     most = 1 + min(_MOST_ADDED, max((len(means) - 2) // 3, 0))
     every = [Term(text, weight) for text, weight in mains.items()]
     every += [Term(text, _ADDED_WEIGHT) for text in added]
-    choice = Search(every, values, means, most, rounded=True).choice()
+    choice = Search(every, values, means, most, rounded=True, alone=mains).choice()
     forms = forms_of(choice)
     reach = reach_of(try_law(values, columns_of(forms[0], values, means), deviations))
     return Spread(forms[0], reach, choice.taken.error, forms[1:])
