@@ -19,7 +19,6 @@ from bsplib.backends.shm.poison import (
     Generations,
     PoisonedHeap,
     PoisonError,
-    WatchedMeeting,
 )
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
@@ -154,19 +153,6 @@ def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Leases, "close", close)
 
 
-def free_last_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the last outbox again at once, whether it has messages and has been delivered or not."""
-    monkeypatch.setattr(WatchedMeeting, "settles", lambda *_: True, raising=False)
-    room = Leases.room_for_message
-
-    def room_without_messages(self, nbytes, *, for_one):
-        start = room(self, nbytes, for_one=for_one)
-        self._outbox().has_messages = False
-        return start
-
-    monkeypatch.setattr(Leases, "room_for_message", room_without_messages)
-
-
 def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nobody: boxes, outboxes and blocks are free as soon as this process leaves."""
     close = ShmPort.close
@@ -199,7 +185,6 @@ def test_a_right_program_does_the_same_as_without_the_mode(program, count, right
     [
         (free_replies_at_close, serve_much_and_leave, 3, "a payload of process 0"),
         (free_all_at_once, serve_and_leave, 3, "(staged value,|slot|block) of process"),
-        (free_last_outbox, send_and_put, 2, "(index of a post|payload) of process 0"),
         (
             free_all_at_once,
             put_and_leave,
