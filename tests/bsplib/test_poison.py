@@ -19,6 +19,7 @@ from bsplib.backends.shm.poison import (
     Generations,
     PoisonedHeap,
     PoisonError,
+    WatchedMeeting,
 )
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
@@ -30,6 +31,8 @@ WORDS = 4000
 """Numbers that a process gets one by one, and whose answer does not fit into a record."""
 FEW = 50
 """Numbers whose answer is a record, but no card."""
+IN_OUTBOX = 20_000
+"""Numbers of a message that lies in an outbox: too many for a box, too few for a parcel."""
 LARGE = 1 << 17
 """Numbers of a payload for which a process waits until it can use the last outbox again."""
 
@@ -75,11 +78,11 @@ def serve_much_and_leave(bsp):
 
 
 def send_and_put(bsp):
-    """Process 0 sends a large message and then puts as much, while process 1 reads the message."""
+    """Process 0 sends a message in its outbox and puts a large array; process 1 reads it."""
     x = bsp.zeros(LARGE)
     bsp.sync()
     if bsp.pid == 0:
-        bsp.send(1, np.full(LARGE, 2.0))
+        bsp.send(1, np.full(IN_OUTBOX, 2.0))
     bsp.sync()
     if bsp.pid == 0:
         bsp.put(1, np.full(LARGE, 3.0), x)
@@ -153,6 +156,19 @@ def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Leases, "close", close)
 
 
+def free_last_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the last outbox again at once, whether it has messages and has been delivered or not."""
+    room = Leases.room_for_message
+
+    def room_without_messages(self, nbytes, *, for_one):
+        start = room(self, nbytes, for_one=for_one)
+        self._open.has_messages = False
+        return start
+
+    monkeypatch.setattr(WatchedMeeting, "settles", lambda *_: True, raising=False)
+    monkeypatch.setattr(Leases, "room_for_message", room_without_messages)
+
+
 def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nobody: boxes, outboxes and blocks are free as soon as this process leaves."""
     close = ShmPort.close
@@ -170,7 +186,7 @@ def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (serve_and_leave, 3, [None, [2], [2]]),
         (serve_much_and_leave, 3, [None, [WORDS - 1, WORDS - 2], [WORDS - 1, WORDS - 2]]),
-        (send_and_put, 2, [(0, 0), (2 * LARGE, 3 * LARGE)]),
+        (send_and_put, 2, [(0, 0), (2 * IN_OUTBOX, 3 * LARGE)]),
         (put_and_leave, 3, [None] * 3),
         (answer_beside_an_unposted_box, 2, [(1.0, 0.0), (2.0, None)]),
     ],
@@ -184,6 +200,7 @@ def test_a_right_program_does_the_same_as_without_the_mode(program, count, right
     ("defect", "program", "count", "memory"),
     [
         (free_replies_at_close, serve_much_and_leave, 3, "a payload of process 0"),
+        (free_last_outbox, send_and_put, 2, "(index of a post|payload) of process 0"),
         (free_all_at_once, serve_and_leave, 3, "(staged value,|slot|block) of process"),
         (
             free_all_at_once,
