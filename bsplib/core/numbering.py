@@ -26,9 +26,9 @@ if not cython.compiled:
 prepare()
 
 _FIRST_SLOTS = 1 << 13
-"""Of a first table, which stays in a cache."""
+"""Number of slots of the first table, which is small enough to stay in a cache."""
 _GROWTH = 4
-"""How many times as many slots the next table has; it is made where half of them are used."""
+"""When half of the slots are used, a table with this many times as many slots replaces it."""
 _MIXER = 0x5851F42D4C957F2D
 """Odd, with bits in no pattern. It differs from what decides on the owner of a row: keys of one
 process would share a part of the table otherwise."""

@@ -402,7 +402,7 @@ def _lines(chunks: list[bytes]) -> Iterator[tuple[str, Any]]:
 
 
 def _take_stack(result: RankFile, before: int, number: Any, frames: Any) -> None:
-    """Add a call stack, which so many lines precede: its number cannot be greater."""
+    """Add a call stack. Its number is at most ``before``, the number of lines before it."""
     if type(number) is not int or not 0 <= number <= before:
         raise ValueError(f"line {before + 1} has the number {number!r:.50} of a call stack")
     result.stacks.extend(() for _ in range(number + 1 - len(result.stacks)))

@@ -91,7 +91,7 @@ def _lead_to_frames(found: tuple[int, int, int, int, int]) -> bool:
 
 
 _SHOWN, _HIDDEN, _OUTSIDE = range(3)
-"""Parts of a function in stacks. _OUTSIDE: it called the program."""
+"""Whether stacks show a function. _OUTSIDE: it is no part of the program, but has called it."""
 
 
 class Stacks:
@@ -105,7 +105,7 @@ class Stacks:
         self._write = write
         self._numbers: dict[tuple[int, ...], int] = {}
         self._kinds: dict[int, int] = {}
-        """By the address of the code of a function."""
+        """_SHOWN, _HIDDEN or _OUTSIDE; key: the address of the code of a function."""
         self._codes: list[CodeType] = []
         self._hidden: dict[str, bool] = {}
         self.files: set[str] = set()
@@ -122,7 +122,8 @@ class Stacks:
         """
         innermost = frame = sys._getframe(above)  # what this is about
         kinds = self._kinds
-        # By the address of the code: its hash is that of all its constants, which takes long.
+        # The key has addresses of codes, since the hash of a code is that of all its constants,
+        # which takes long.
         key: list[int] = []
         try:
             while frame is not None:

@@ -146,7 +146,7 @@ class PythonRows:
 
     def _put(self, call: Call, row: int) -> None:
         """Write the row of a call into memory."""
-        # Without tuples of these, which would take as long as the rest.
+        # The values are passed one by one: to make tuples of them would take as long as the rest.
         _pack(
             self._events,
             row * _ROW_BYTES,

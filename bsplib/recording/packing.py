@@ -272,7 +272,8 @@ _NARROWEST: tuple[tuple[Any, Any], ...] = (
     *((np.uint32, np.int32),) * 2,
     *((np.uint64, np.int64),) * 4,
 )
-"""By the number of planes the shortest types, without and with a sign, that hold them."""
+"""Index: number of planes (bytes of a value). Entries: the shortest unsigned and signed type that
+hold as many bytes."""
 
 
 # -- what is predicted of a field -----------------------------------------------------------------

@@ -326,7 +326,8 @@ class Trials(NamedTuple):
     errors: Vector
     """Absolute errors, as logarithms."""
     distances: Vector
-    """Of each point from the runs that predict it, in their widths."""
+    """Distance of each predicted point from the runs that predict it, in units of the range of
+    these runs."""
 
     def units(self, growth: float) -> Vector:
         """Return the errors in units of what noise and the distance explain."""

@@ -75,10 +75,10 @@ class Term:
     weight: float
     """How complicated and how unusual it is; the constant has 1."""
     growth: str = ""
-    """Of a counted term: the part that depends on the sizes."""
+    """The factor that depends on the sizes; empty for terms that are not for counts."""
     shared: str = ""
-    """Of a counted term: the function of p. Terms of one growth need more values of p than there
-    are of them."""
+    """The factor that depends on p; empty for terms that are not for counts. Terms of the same
+    growth are told apart only if there are more values of p than such terms."""
 
     def column(self, values: Mapping[str, Vector], *, rounded: bool = False) -> Vector:
         """Return its value for each measurement, as :func:`column` does."""
@@ -309,7 +309,7 @@ _IN_BLOCKS = (
 """What the longest of p blocks has of a size, whole elements; the last two are what a block of a
 grid exchanges with the blocks beside it: one with edges, and one that is a torus."""
 _FRACTIONS = (2, 3, 4, 5, 6, 8, 10, 16)
-"""Numbers by which a program may divide a size without the number of processes."""
+"""Constant divisors of a size that are tried, such as 2 in n / 2."""
 _MOST_COMPLICATED = 5
 _ALONE = 6
 """Weight of a term that no other one goes with: of many such pairs, some give nearly any values."""
