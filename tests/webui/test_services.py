@@ -160,7 +160,9 @@ def test_a_run_that_is_not_there_is_named(broadcast_trace, number):
         Traces(broadcast_trace).run("0", number)
 
 
-@pytest.mark.parametrize("module", ["services", "layout", "page", "traces", "answers", "opened"])
+@pytest.mark.parametrize(
+    "module", ["services", "layout", "page", "traces", "answers", "opened_runs"]
+)
 def test_what_makes_the_data_knows_no_web_framework(module):
     source = Path(webui.__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
     imported = {

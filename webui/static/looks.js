@@ -22,7 +22,7 @@ export function bars(pie) {
 }
 
 /* The look of a function below a cost centre: it has seconds, and no part in the paths. */
-function lookOfFunction({ seconds: value, processes }) {
+function lookOfExecuted({ seconds: value, processes }) {
   return { bin: 0, text: seconds(value), bars: bars(processes), critical: false, apart: true };
 }
 
@@ -41,7 +41,7 @@ export function looks(model, scene, path) {
   });
   const nodes = new Map([...scene.boxes.keys()].map((number) => {
     const found = executed(model, number);
-    return [number, found === null ? lookOf(number) : lookOfFunction(found)];
+    return [number, found === null ? lookOf(number) : lookOfExecuted(found)];
   }));
   const lines = scene.lines.map(({ from, to, edge }) => ({
     width: edge === null ? THINNEST
