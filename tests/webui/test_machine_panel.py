@@ -123,6 +123,22 @@ def test_a_typed_figure_counts_and_one_that_is_impossible_is_the_machine_s(
     expect(field).to_have_value(value)
 
 
+def test_what_is_being_typed_stays_while_the_page_is_drawn_anew(tab, url, show):
+    show(tab, url)
+    field = open_panel(tab).get_by_label("l in µs")
+    field.fill("3")
+    tab.evaluate(
+        """() => {
+            const slider = document.getElementById("machine-g");
+            slider.value = 200;
+            slider.dispatchEvent(new Event("input"));
+        }"""
+    )
+    field.press("Enter")
+    expect(field).to_have_value("3")
+    expect(field).to_have_class("set")
+
+
 def test_reset_returns_to_the_figures_of_the_run(tab, url, show):
     show(tab, url, "machine=utp-lan-pvm&g=1e-6&speed=2")
     expect(tab.locator("#machine .opener")).to_have_text("Machine UTP LAN, PVM, changed ▾")

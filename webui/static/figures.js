@@ -45,6 +45,7 @@ function typed({ name, unit }, text) {
    returns to where it began. Returns { cells, show(rates, isSet) }. */
 export function figureRow(figure, set) {
   let sliding = false;
+  let typing = false;
   let shown = null; // arguments of show
   const id = `machine-${figure.name}`;
   const slider = html("input", {
@@ -57,7 +58,10 @@ export function figureRow(figure, set) {
   });
   const field = html("input", {
     type: "number", min: 0, step: "any", "aria-label": `${figure.name} in ${figure.text}`,
+    oninput: () => { typing = true; },
+    onblur: () => { typing = false; },
     onchange: () => {
+      typing = false;
       set(typed(figure, field.value), true);
       show(...shown); // where the text was no value, and nothing changed
     },
@@ -73,7 +77,7 @@ export function figureRow(figure, set) {
     const value = valueOf(figure, rates);
     if (!sliding) slider.value = position(figure, value);
     slider.setAttribute("aria-valuetext", written(figure, value));
-    field.value = String(Number((value / figure.unit).toPrecision(4)));
+    if (!typing) field.value = String(Number((value / figure.unit).toPrecision(4)));
     field.classList.toggle("set", isSet);
   }
 
