@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 _NAME = "bsp-stack"
-_ANSWER_S = 3.0
-"""Seconds to wait for stacks. A stack takes a millisecond; a stopped process writes none."""
+ANSWER_S = 3.0
+"""Seconds to wait for stacks. A stack takes a millisecond; a stopped process writes none, and is
+not asked."""
 _LOOK_S = 0.005
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 _SIGNAL = getattr(signal, "SIGRTMAX", 0) - 6
@@ -69,7 +70,7 @@ def stacks_of(processes: Mapping[int, Answering]) -> dict[int, Stack]:
     asked = {pid: path for pid, process in processes.items() if (path := _ask(process)) is not None}
     texts: dict[int, str] = {}
     found: dict[int, Stack] = {}
-    deadline = time.monotonic() + _ANSWER_S
+    deadline = time.monotonic() + ANSWER_S
     while asked and time.monotonic() < deadline:
         time.sleep(_LOOK_S)
         for pid, path in [*asked.items()]:
@@ -92,7 +93,9 @@ def _text_of(process: Answering) -> str:
 
 
 def _ask(process: Answering) -> Path | None:
-    """Send the signal; return the file in which the answer will be."""
+    """Send the signal; return the file in which the answer will be, or None if none will come."""
+    if is_stopped(process.os_pid):
+        return None
     path = _file(process)
     with contextlib.suppress(OSError):
         if _NAME in os.readlink(path):  # the program has not closed the file

@@ -23,6 +23,7 @@ from bsplib.backends.mpi.launcher_environment import may_share_memory, may_share
 from bsplib.backends.mpi.rank_work import Jobs
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.signals import let_through
+from bsplib.backends.stacks import ANSWER_S
 from bsplib.errors import StartError
 
 START_S = float(os.environ.get("BSP_MPI_START_S", "60"))
@@ -36,8 +37,8 @@ _LEAVE_S = 5.0
 """Seconds for ranks to leave MPI in peace, and then for mpiexec to end."""
 _KILL_S = 0.7
 """Seconds for watchers to kill their ranks, and then for mpiexec to end."""
-_PLACE_S = 2.0
-"""Seconds to wait until all watchers have said where their ranks are."""
+_PLACE_S = ANSWER_S + 2
+"""Seconds to wait until all watchers have said where their ranks are, after they have asked."""
 _DOUBT_S = 0.25
 """Seconds from news of a death that may be a consequence until it counts as the reason. Where a
 rank or a host is lost, the MPI of other hosts may end the ranks there, and mpiexec all watchers."""
