@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 
 from benchmarks.prediction import extrap
 from benchmarks.prediction.kernels import FILE
 from benchmarks.prediction.settings import HELD_OUT, HERE
+from bsplib.profiler.models.terms import column
 from bsplib.profiler.timings import TimingModel, Timings, fit_timings
 
 Values = dict[str, np.ndarray]
@@ -20,8 +21,7 @@ Report = dict[str, Any]
 CONFIDENCE: float = HELD_OUT["bands"]["confidence"]
 
 
-@dataclass(frozen=True)
-class TimesTable:
+class TimesTable(NamedTuple):
     """Times to fit, and times to predict."""
 
     train: tuple[Values, np.ndarray]
@@ -111,6 +111,43 @@ def chittor() -> Report:
             "cells": cells,
         }
     return found
+
+
+def chittor_splits() -> Report:
+    """Predict the rest of the table from random cells, in many splits, in three ways."""
+    settings, table = HELD_OUT["chittor"]["splits"], chittor_table()
+    values = {name: np.concatenate([part[0][name] for part in table]) for name in ("N", "P")}
+    times = np.concatenate([part[1] for part in table])
+    random = np.random.default_rng(settings["seed"])
+    found: dict[str, list[Report]] = {"by the program": [], "usual": [], "bitonic": []}
+    for _ in range(settings["count"]):
+        train = np.zeros(len(times), bool)
+        train[random.permutation(len(times))[: settings["train"]]] = True
+        part = TimesTable(_some(values, times, train), _some(values, times, ~train))
+        model = fit_timings(part.timings())
+        errors = errors_of(predicted_cells(part, model))
+        found["by the program"].append(summary(errors) | {"formula": model.fit.formula.text})
+        for name in ("usual", "bitonic"):
+            found[name].append(summary(_by_terms(settings[name], part)))
+    return {name: {"splits": splits, **_means(splits)} for name, splits in found.items()}
+
+
+def _some(values: Values, times: np.ndarray, chosen: np.ndarray) -> tuple[Values, np.ndarray]:
+    return {name: column[chosen] for name, column in values.items()}, times[chosen]
+
+
+def _by_terms(terms: list[str], table: TimesTable) -> np.ndarray:
+    """Return the relative errors of terms that are always the same."""
+    rows, asked = (
+        np.stack([np.broadcast_to(column(term, part[0]), len(part[1])) for term in terms], axis=1)
+        for part in (table.train, table.test)
+    )
+    found = nnls(rows / table.train[1][:, None], np.ones(len(rows)))[0]
+    return np.asarray(asked @ found / table.test[1] - 1)
+
+
+def _means(splits: list[Report]) -> Report:
+    return {kind: float(np.mean([each[kind] for each in splits])) for kind in ("mean", "greatest")}
 
 
 def _completed(table: TimesTable) -> dict[str, str]:

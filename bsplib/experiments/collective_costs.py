@@ -3,14 +3,17 @@
 Each function has four arguments: the bytes ``m`` of a value, the bytes ``k`` of one element, the
 number of processes ``p``, and ``r``, the Machine's l / g in bytes, on which the choice depends.
 Those with ``h_`` give the bytes of the h-relations of a call, added over its supersteps, those with
-``steps_`` the number of its supersteps. Process 0 is the root. Pieces of an array are of whole
-elements: where p does not divide them, some pieces are longer by one, but not that of process 0.
+``steps_`` the number of its supersteps. Pieces of an array are of whole elements: where p does not
+divide them, some pieces are longer by one; that of the last process is, and not that of process 0.
 
-=============  ===================================================================
-``combined``   allreduce, scan and exscan
-``reduced``    reduce
-``spread``     broadcast
-=============  ===================================================================
+====================  ============================================================
+``combined``          allreduce and scan
+``prefixed``          exscan
+``reduced``           reduce to process 0
+``reduced_to_last``   reduce to process p - 1
+``spread``            broadcast from process 0
+``spread_from_last``  broadcast from process p - 1
+====================  ============================================================
 
 The page of a node model computes the same in the browser (``webui/static/laws.js``). What they
 say is compared with the supersteps of real calls by the tests.
@@ -70,8 +73,8 @@ def _pays(nbytes: float, p: int, r: float) -> bool:
     return p > 2 and nbytes * (p - 2) > r
 
 
-def combined(m: float, k: float, p: int, r: float) -> tuple[float, int]:
-    """Return h and supersteps where all processes get the combination of all values."""
+def _stages(m: float, k: float, p: int, r: float) -> tuple[int, ...] | None:
+    """Return how many values a process gets at most in each stage; None if values are cut."""
     nbytes = 8 * m / k
     counts: tuple[int, ...] = (p - 1,)
     if p <= ONE_STAGE_MOST:
@@ -81,9 +84,25 @@ def combined(m: float, k: float, p: int, r: float) -> tuple[float, int]:
         costs = [sum(way) * max(nbytes, LEAST_BYTES) + len(way) * r for way in ways]
         counts = ways[costs.index(min(costs))]
         cut = 2 * ((p - 1) * max(nbytes / p, LEAST_BYTES) + r) < min(costs)
-    if cut:
+    return None if cut else counts
+
+
+def combined(m: float, k: float, p: int, r: float) -> tuple[float, int]:
+    """Return h and supersteps where all processes get the combination of all values."""
+    stages = _stages(m, k, p, r)
+    if stages is None:
         return 2 * (p - 1) * _piece(m, k, p), 2
-    return sum(counts) * m, len(counts)
+    return sum(stages) * m, len(stages)
+
+
+def prefixed(m: float, k: float, p: int, r: float) -> tuple[float, int]:
+    """Return h and supersteps where each process but the first gets an exclusive prefix."""
+    stages = _stages(m, k, p, r)
+    if stages is not None:
+        return sum(stages) * m, len(stages)
+    longest, first = _piece(m, k, p), _shortest(m, k, p)
+    others_shortest = longest if round(m / k) % p == p - 1 else first
+    return (p - 1) * longest + max(m - others_shortest, (p - 2) * longest, (p - 1) * first), 2
 
 
 def reduced(m: float, k: float, p: int, r: float) -> tuple[float, int]:
@@ -103,8 +122,30 @@ def spread(m: float, k: float, p: int, r: float) -> tuple[float, int]:
     return (p - 1) * m, 1
 
 
+def reduced_to_last(m: float, k: float, p: int, r: float) -> tuple[float, int]:
+    """Return h and supersteps where the last process gets the combination of all values."""
+    return _at_last(m, k, p, _pays(8 * m / k, p, r))
+
+
+def spread_from_last(m: float, k: float, p: int, r: float) -> tuple[float, int]:
+    """Return h and supersteps where the last process sends a value to all others."""
+    return _at_last(m, k, p, _pays(m, p, r))
+
+
+def _at_last(m: float, k: float, p: int, is_cut: bool) -> tuple[float, int]:
+    """Return h and supersteps of an exchange of pieces, of which the root has a longest one."""
+    return (m + (p - 2) * _piece(m, k, p), 2) if is_cut else ((p - 1) * m, 1)
+
+
 _Cost = Callable[[float, float, int, float], tuple[float, int]]
-COSTS: dict[str, _Cost] = {"combined": combined, "reduced": reduced, "spread": spread}
+COSTS: dict[str, _Cost] = {
+    "combined": combined,
+    "prefixed": prefixed,
+    "reduced": reduced,
+    "reduced_to_last": reduced_to_last,
+    "spread": spread,
+    "spread_from_last": spread_from_last,
+}
 
 
 def _over_arrays(cost: _Cost, place: int) -> Callable[..., Any]:

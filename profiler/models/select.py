@@ -240,7 +240,7 @@ class Search:
             formulas: the formulas, the best first.
             counts: how much each counts.
         """
-        points = _points_beyond(self._values)
+        points = points_beyond(self._values)
         shape = next(iter(points.values()), np.empty(0)).shape
         columns = np.stack(
             [
@@ -356,7 +356,7 @@ def fold_errors(
     return np.stack(errors, axis=1), found
 
 
-def _points_beyond(values: Mapping[str, Vector]) -> dict[str, Vector]:
+def points_beyond(values: Mapping[str, Vector]) -> dict[str, Vector]:
     """Return points of which at least one variable is greater than all that were measured."""
     axes, lengths = [], []
     for column in values.values():

@@ -14,9 +14,10 @@ from rich.console import Console
 
 from bsplib.experiments.formula import FormulaError, read_formula
 from bsplib.profiler.models.band import CONFIDENCE, Attempt, Band, calibrate_jointly
+from bsplib.profiler.models.combined import choose_combined
 from bsplib.profiler.models.fit import Fit, FitWarning, fit, fit_once
 from bsplib.profiler.models.missing import MissingTerms, find_missing
-from bsplib.profiler.models.select import LEAST, Choice, choose
+from bsplib.profiler.models.select import LEAST, Choice
 from bsplib.profiler.models.terms import processes_of
 from bsplib.profiler.timings.table import Timings, TimingsError
 
@@ -206,7 +207,7 @@ def fit_timings(
     count = processes or processes_of(list(values))
     try:
         on_trial(0, 9)
-        choice = choose(timings_varied(timings), times, count) if formula is None else None
+        choice = choose_combined(timings_varied(timings), times, count) if formula is None else None
         found = _fitted(choice.formula if choice else formula or "", values, times, negative)
         done = iter(range(1, 100))
 
@@ -214,7 +215,7 @@ def fit_timings(
             on_trial(next(done), 9)
             if choice is None:
                 return Attempt(fit_once(found.formula, lesser, taken, negative=negative))
-            other = choose(lesser, taken, count)
+            other = choose_combined(lesser, taken, count)
             return Attempt(
                 fit_once(read_formula(other.formula), lesser, taken),
                 _rivals(other, lesser, taken),

@@ -77,3 +77,12 @@ def test_a_band_covers_the_cells_inside_of_it():
         ]
     )
     assert found == {"covered": 0.5, "half_width": 0.5}
+
+
+@pytest.mark.slow
+def test_random_splits_of_the_table_are_predicted_better_than_by_twelve_usual_terms(monkeypatch):
+    monkeypatch.setitem(HELD_OUT["chittor"]["splits"], "count", 2)
+    found = cells.chittor_splits()
+    pairs = zip(found["by the program"]["splits"], found["usual"]["splits"], strict=True)
+    assert all(ours["mean"] < theirs["mean"] for ours, theirs in pairs)
+    assert len(found["bitonic"]["splits"]) == 2

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bsplib.group import Group
 from bsplib.profiler.export.table import FORMATS
+from bsplib.profiler.models.nodes.unpassed import ENDS_SUPERSTEPS
 from bsplib.tools.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +53,21 @@ def test_every_function_and_class_that_a_page_links_is_defined_in_that_file(page
         parts = [] if name.endswith(".py") else name.split(".")
         missing += [name for part in parts if not re.search(rf"(?:def|class) {part}\b", code)]
     assert missing == []
+
+
+def test_every_call_that_ends_supersteps_has_its_cost_on_the_page_of_node_models():
+    text = (ROOT / "docs/nodes.md").read_text(encoding="utf-8")
+    table = text[
+        text.index("## What collectives cost") : text.index("## What the runs do not tell")
+    ]
+    named = set(
+        re.findall(r"`([\w.]+)`", "\n".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
+    )
+    methods = {name: getattr(Group, name) for name in dir(Group) if not name.startswith("_")}
+    ending = {name for name, method in methods.items() if "Supersteps: " in (method.__doc__ or "")}
+    assert ending >= {"broadcast", "exscan", "split"}
+    assert named >= ending | ENDS_SUPERSTEPS | {"experiment", "bsplib.map"}
+    assert {name for name in named if "." not in name} <= set(methods)
 
 
 def blocks(page, language):

@@ -39,17 +39,28 @@ const piece = (m, k, p) => Math.ceil(m / k / p - 1e-9) * k;
 const shortest = (m, k, p) => Math.floor(m / k / p + 1e-9) * k;
 const pays = (bytes, p, r) => p > 2 && bytes * (p - 2) > r;
 
-function combined(m, k, p, r) {
+/* How many values a process gets at most in each stage; null if values are cut. */
+function stagesOf(m, k, p, r) {
   const bytes = 8 * m / k;
-  let [counts, cut] = [[p - 1], pays(bytes, p, r)];
-  if (p > 8) {
-    const ways = [8, 4, 2].map((radix) => mostReceived(p, radix));
-    const costs = ways.map((way) => add(way) * Math.max(bytes, 256) + way.length * r);
-    const least = Math.min(...costs);
-    counts = ways[costs.indexOf(least)];
-    cut = 2 * ((p - 1) * Math.max(bytes / p, 256) + r) < least;
-  }
-  return cut ? [2 * (p - 1) * piece(m, k, p), 2] : [add(counts) * m, counts.length];
+  if (p <= 8) return pays(bytes, p, r) ? null : [p - 1];
+  const ways = [8, 4, 2].map((radix) => mostReceived(p, radix));
+  const costs = ways.map((way) => add(way) * Math.max(bytes, 256) + way.length * r);
+  const least = Math.min(...costs);
+  const cut = 2 * ((p - 1) * Math.max(bytes / p, 256) + r) < least;
+  return cut ? null : ways[costs.indexOf(least)];
+}
+
+function combined(m, k, p, r) {
+  const stages = stagesOf(m, k, p, r);
+  return stages ? [add(stages) * m, stages.length] : [2 * (p - 1) * piece(m, k, p), 2];
+}
+
+function prefixed(m, k, p, r) {
+  const stages = stagesOf(m, k, p, r);
+  if (stages) return [add(stages) * m, stages.length];
+  const [longest, first] = [piece(m, k, p), shortest(m, k, p)];
+  const shortestOfOthers = Math.round(m / k) % p === p - 1 ? longest : first;
+  return [(p - 1) * longest + Math.max(m - shortestOfOthers, (p - 2) * longest, (p - 1) * first), 2];
 }
 
 function reduced(m, k, p, r) {
@@ -63,7 +74,16 @@ function spread(m, k, p, r) {
   return [2 * m - shortest(m, k, p) - (areLong ? piece : shortest)(m, k, p), 2];
 }
 
-const COSTS = { combined, reduced, spread };
+/* Where the last process is the root, its piece is a longest one. */
+function atLast(m, k, p, isCut) {
+  return isCut ? [m + (p - 2) * piece(m, k, p), 2] : [(p - 1) * m, 1];
+}
+
+const COSTS = {
+  combined, prefixed, reduced, spread,
+  reduced_to_last: (m, k, p, r) => atLast(m, k, p, pays(8 * m / k, p, r)),
+  spread_from_last: (m, k, p, r) => atLast(m, k, p, pays(m, p, r)),
+};
 
 /* The value of an expression at a point { n, p, ... } on a Machine whose l / g is `shift` times that
    of the runs; not finite where it has none. */
@@ -77,9 +97,10 @@ export function evaluate(postfix, point, shift = 1) {
       stack.push(TWO[token](stack.pop(), second));
     } else if (ONE[token]) stack.push(ONE[token](stack.pop()));
     else {
-      const [quantity, name] = token.split("_");
+      const place = token.indexOf("_");
       const [m, k, p, r] = stack.splice(-4);
-      stack.push(COSTS[name](m, k, p, r * shift)[quantity === "h" ? 0 : 1]);
+      const found = COSTS[token.slice(place + 1)](m, k, p, r * shift);
+      stack.push(found[token.slice(0, place) === "h" ? 0 : 1]);
     }
   }
   return stack[0];

@@ -12,6 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,12 +30,15 @@ if TYPE_CHECKING:
     Find = Callable[[NDArray[np.bool_], Vector], list[Form]]
 
 _KINDS = {
-    "allreduce": "combined",
-    "scan": "combined",
-    "exscan": "combined",
-    "reduce": "reduced",
-    "broadcast": "spread",
+    "allreduce": ("combined",),
+    "scan": ("combined",),
+    "exscan": ("prefixed",),
+    "reduce": ("reduced", "reduced_to_last"),
+    "broadcast": ("spread", "spread_from_last"),
 }
+"""The cost functions that a collective may have, by its root."""
+_CUT_IN_BYTES = frozenset({"spread", "spread_from_last"})
+"""They send pieces of the bytes of pickles, too."""
 _ELEMENTS = (8, 4, 1, 2, 16)
 """Bytes of an element, the most usual first."""
 _MOST_CALLED = 3
@@ -60,9 +65,9 @@ class _Calls(NamedTuple):
     """Of a value; not a number where one process alone sends nothing."""
 
 
-def kind_of(name: str) -> str | None:
-    """Return which cost function a cost centre has, by its name; None if it has none."""
-    return _KINDS.get(name.rpartition(" · ")[2]) if " · " in name else None
+def kinds_of(name: str) -> tuple[str, ...]:
+    """Return which cost functions a cost centre may have, by its name."""
+    return _KINDS.get(name.rpartition(" · ")[2], ()) if " · " in name else ()
 
 
 def ratio_of(g: float | None, latency: float | None) -> float | None:
@@ -78,7 +83,7 @@ def forms_of(
     """Return the forms of supersteps and h of a collective; none if it is not as the formulas say.
 
     Args:
-        kind: of :func:`kind_of`.
+        kind: of :func:`kinds_of`.
         values: the variables, one element for each point.
         observed: what the runs have.
         ratio: l / g of the Machine of the runs.
@@ -101,10 +106,21 @@ def forms_of(
             )
             for count, size in chosen
         ]
+        if element == 1 and kind not in _CUT_IN_BYTES:
+            made = [_whole(count, size) for count, size in chosen] + made
         right = [pair for pair in made if _gives(pair, values, observed)]
         if right:
             return _distinct([pair[0] for pair in right]), _distinct([pair[1] for pair in right])
     return [], []
+
+
+def _whole(count: Form, size: Form) -> tuple[Form, Form]:
+    """Return supersteps and h of values that are no arrays, and so are always sent whole.
+
+    These are pickles, whose bytes are not a whole number of longer elements.
+    """
+    h = Form((Fraction(1),), ("(p - 1)",), rounded=True).by(size)
+    return count, replace(count.by(h), weight=count.weight + size.weight)
 
 
 def _simplest(forms: Sequence[Form]) -> list[Form]:
@@ -179,7 +195,9 @@ def _sizes(kind: str, p: int, h: float, moved: float, element: int) -> list[floa
         element: bytes of an element.
     """
     sums = [moved / (p - 1), moved / (2 * (p - 1)), moved * p / (p * p - 1)]
-    if kind == "combined" and h:
+    if kind == "prefixed":
+        sums.append(moved * p / ((2 * p - 1) * (p - 1)))
+    if kind in ("combined", "prefixed") and h:
         # In stages each process sends the whole, and h is a whole number of values.
         sums += [h / (p - 1), *(h / sum(most_received(p, radix)) for radix in RADICES)]
     found = [round(nbytes / element) * element for nbytes in sums]

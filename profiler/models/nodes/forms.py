@@ -53,6 +53,29 @@ class Form:
         """Return a multiple of the form."""
         return replace(self, coefficients=tuple(factor * each for each in self.coefficients))
 
+    def plus(self, other: Form) -> Form:
+        """Return the sum with another form."""
+        return replace(
+            self,
+            coefficients=self.coefficients + other.coefficients,
+            terms=self.terms + other.terms,
+            weight=self.weight + other.weight,
+        )
+
+    def by(self, other: Form) -> Form:
+        """Return the product with another form."""
+        pairs = [
+            (one * another, product(term, other_term))
+            for one, term in zip(self.coefficients, self.terms, strict=True)
+            for another, other_term in zip(other.coefficients, other.terms, strict=True)
+        ]
+        return replace(
+            self,
+            coefficients=tuple(factor for factor, _ in pairs),
+            terms=tuple(term for _, term in pairs),
+            weight=self.weight + other.weight,
+        )
+
     @property
     def shared(self) -> str:
         """The only size that it divides among processes as if parts of elements were possible.
@@ -71,12 +94,19 @@ class Form:
         """The form as a formula, as in ``16*n*(p - 1)/p``."""
         parts = []
         for coefficient, term in zip(self.coefficients, self.terms, strict=True):
-            parts.append(_product(coefficient, term))
+            parts.append(_with_factor(coefficient, term))
         text = " + ".join(parts).replace("+ -", "- ")
         return text or "0"
 
 
-def _product(coefficient: Fraction | float, term: str) -> str:
+def product(one: str, other: str) -> str:
+    """Return the product of two terms; what is divided comes first, as in ``n*(p - 1)/p``."""
+    if "1" in (one, other):
+        return other if one == "1" else one
+    return f"{other}*{one}" if one.startswith("1/") else f"{one}*{other}"
+
+
+def _with_factor(coefficient: Fraction | float, term: str) -> str:
     if not isinstance(coefficient, Fraction):
         number = f"{coefficient:.4g}"
         return number if term == "1" else f"{number}*{term}"

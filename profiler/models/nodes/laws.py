@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -124,6 +124,14 @@ class Law:
         is_open = high - low > _EQUAL * high
         low, high = low * math.exp(-off), high * math.exp(min(off, 300.0))
         return PredictedValue(value, low, high, settle=self.settle if is_open else ())
+
+    def times(self, factor: int) -> Law:
+        """Return the law of a multiple of the quantity."""
+        pieces = [
+            replace(piece, forms=tuple(form.times(factor) for form in piece.forms))
+            for piece in self.pieces
+        ]
+        return replace(self, pieces=tuple(pieces))
 
     def _possible(self, point: Point) -> list[float]:
         """Return the values of all forms that may hold at a point."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,15 @@ from bsplib.profiler.models.nodes.exact import ExactSearch, columns_of
 from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
 from bsplib.profiler.models.nodes.observed import Chain, Observation, Quantities
+from bsplib.profiler.models.nodes.parts import (
+    ALL,
+    ONE_ROOT,
+    OTHERS,
+    PAIRS,
+    RecordedParts,
+    forms_of_parts,
+    fractions_of,
+)
 from bsplib.profiler.models.nodes.regimes import divide, quantities
 from bsplib.profiler.models.nodes.settle import at_a_bound, between_forms, depends, more_values
 from bsplib.profiler.models.nodes.spread import Shares, added_terms, fit_shares, fit_spread
@@ -57,6 +67,17 @@ class Points:
         means = np.array([row.mean() for row in rows])
         deviations = np.array([row.std(ddof=1) if len(row) > 1 else 0.0 for row in rows])
         return means, deviations / np.where(means > 0, means, 1)
+
+    def moved(self, chain: Chain) -> list[NDArray[np.float64] | None]:
+        """Return what each process sends and receives in a superstep of a chain at each point."""
+        found = []
+        for observations in self._by_point.values():
+            first, *others = [each.moved.get(chain) for each in observations]
+            same = first is not None and all(
+                other is not None and np.array_equal(first, other) for other in others
+            )
+            found.append(first if same else None)
+        return found
 
     @property
     def seeds(self) -> int:
@@ -137,7 +158,7 @@ class Learner:
         """Return the laws of supersteps and h of a collective; none if its formula is not met.
 
         Args:
-            kind: its cost function, of :func:`bsplib.profiler.models.nodes.collectives.kind_of`.
+            kind: its cost function, of :func:`bsplib.profiler.models.nodes.collectives.kinds_of`.
             takes: take supersteps, h, the mean of what a process sends, and h by the rule ``sum``.
             ratio: l / g of the Machine of the runs, in bytes.
         """
@@ -145,19 +166,50 @@ class Learner:
         if any(deviation.any() for _, deviation in rows[:2]):
             return {}
         supersteps, h, share, h_sum = (means for means, _ in rows)
-        processes = self._points.values[PROCESSES]
-        observed = CollectiveCosts(supersteps, h, share * processes)
-        values = {**self._varied, PROCESSES: processes}
-        found = forms_of(kind, values, observed, ratio, self._find_one)
+        observed = CollectiveCosts(supersteps, h, share * self._points.values[PROCESSES])
+        found = forms_of(kind, self._with_p, observed, ratio, self._find_one)
         if not found[0]:
             return {}
-        laws = {"supersteps": found[0], "h": found[1]}
+        laws = self._laws_of_h(found[1], h, h_sum)
+        return laws | {"supersteps": self._exact(found[0], whole=True)}
+
+    def divided(
+        self, kind: str, chain: Chain, takes: Sequence[Callable[[Observation], float]]
+    ) -> dict[str, Law]:
+        """Return the laws of h of a collective that moves the parts of all; none if nothing fits.
+
+        Args:
+            kind: of :func:`bsplib.profiler.models.nodes.parts.parts_of`.
+            chain: of the collective.
+            takes: take supersteps, h, the mean of what a process sends, its standard deviation, and
+                h by the rule ``sum``.
+        """
+        rows = [self._points.of(take) for take in takes]
+        (supersteps, doubt), (h, deviations), (share, _), (deviation, _), (h_sum, _) = rows
+        if not deviations.any() and not doubt.any():
+            parts = RecordedParts(supersteps, h, self._points.moved(chain))
+            forms = forms_of_parts(kind, self._with_p, parts, self._find_one)
+            if forms:
+                return self._laws_of_h(forms, h, h_sum)
+            if self._find([h])[0]:
+                return {}
+        law = self._of_parts(kind, h, deviations, Shares(share, deviation, self._points.seeds))
+        return {} if law is None else self._times(law, h, h_sum)
+
+    def _laws_of_h(self, forms: Sequence[Form], h: Vector, h_sum: Vector) -> dict[str, Law]:
+        """Return the exact law of h, and that by the rule ``sum`` where it follows from it."""
+        return self._times(self._exact(forms, whole=False), h, h_sum)
+
+    def _times(self, law: Law, h: Vector, h_sum: Vector) -> dict[str, Law]:
         for factor in (1, 2):  # one process sends or receives alone, or each does both alike
             if np.array_equal(h_sum, factor * h):
-                laws.setdefault("h_sum", [form.times(factor) for form in found[1]])
-        return {
-            name: self._exact(forms, whole=name == "supersteps") for name, forms in laws.items()
-        }
+                return {"h": law, "h_sum": law.times(factor)}
+        return {"h": law}
+
+    @functools.cached_property
+    def _with_p(self) -> dict[str, Vector]:
+        """The variables with several values, and p."""
+        return {**self._varied, PROCESSES: self._points.values[PROCESSES]}
 
     def _find_one(self, mask: NDArray[np.bool_], row: Vector) -> list[Form]:
         return self._find([row], mask)[0]
@@ -241,6 +293,34 @@ class Learner:
         sound = tuple(Piece(tuple(self._apart(piece.forms)), piece.where) for piece in pieces)
         settle = at_a_bound(sound[0].where, self._varied)
         return Law(EXACT, sound, why="the bound is not known more exactly", settle=settle)
+
+    def _of_parts(self, kind: str, h: Vector, deviations: Vector, shares: Shares) -> Law | None:
+        """Return the law of parts whose sizes depend on data: a fraction of what they are part of.
+
+        How many parts a process moves is known.
+        """
+        several = self._points.values[PROCESSES] > 1
+        if not several.any() or h[~several].any() or not h[several].all():
+            return None
+        inside = {name: array[several] for name, array in self._varied.items()}
+        terms, added = fractions_of(kind, self._sizes)
+        others = self._points.values[PROCESSES][several] - 1 if kind == ALL else 1.0
+        mean, deviation = (side[several] / others for side in shares[:2])
+        rows = inside, h[several] / others, deviations[several]
+        named = kind == PAIRS
+        spread = None
+        if kind != ONE_ROOT:
+            divided = Shares(mean, deviation, shares.seeds)
+            spread = fit_shares(*rows, divided, terms, added, named=named)
+        spread = spread or fit_spread(*rows, terms, added, named=named)
+        if spread is None:
+            return None
+        forms = [spread.form, *spread.rivals]
+        if kind == ALL:
+            forms = [OTHERS.by(form) for form in forms]
+        why = "" if deviations.any() else _NO_SEEDS
+        pieces = _beside_zeros(Piece(tuple(forms)), several, self._varied)
+        return Law(FITTED, pieces, spread.reach, why) if pieces else None
 
     def _of_data(self, means: Vector, deviations: Vector, shares: Shares) -> Law:
         used = means > 0
@@ -327,8 +407,6 @@ def taking(chain: Chain, quantity: str, *, booked: bool) -> Callable[[Observatio
 
 
 def _constant(row: Vector) -> Form:
-    from fractions import Fraction  # noqa: PLC0415
-
     value = Fraction(float(row[0])).limit_denominator(10**6)
     return Form((value,), ("1",), rounded=True, weight=1) if value else Form((), (), rounded=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,10 +14,11 @@ import numpy as np
 from rich.console import Console
 
 from bsplib.profiler.models.nested_regions import distance
-from bsplib.profiler.models.nodes.collectives import kind_of, ratio_of
+from bsplib.profiler.models.nodes.collectives import kinds_of, ratio_of
 from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, PredictedValue
 from bsplib.profiler.models.nodes.learn import Learner, Points, learn_work, taking
 from bsplib.profiler.models.nodes.observed import Chain, Observation, ObservedProgram, observe
+from bsplib.profiler.models.nodes.parts import parts_of
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.prices import recorded_machine
 
@@ -239,18 +241,33 @@ def _of_collectives(
 ) -> dict[_Job, Law]:
     """Return the laws of the collectives whose cost has a formula that the runs bear out."""
     found: dict[_Job, Law] = {}
-    for chain in program.chains:
-        kind = kind_of(program.nodes[chain[-1]].name)
-        for booked in sides if kind is not None and ratio is not None else ():
-            names = ("supersteps", "h", "share", "h_sum")
-            takes = [taking(chain, name, booked=booked) for name in names]
-            laws = learner.collective(kind or "", takes, ratio or 0.0)
-            found |= {
-                (chain, name, booked): law
-                for name, law in laws.items()
-                if booked or name != "h_sum"
-            }
+    for chain, booked in itertools.product(program.chains, sides):
+        laws = _of_collective(program.nodes[chain[-1]].name, chain, learner, ratio, booked)
+        found |= {
+            (chain, quantity, booked): law
+            for quantity, law in laws.items()
+            if booked or quantity != "h_sum"
+        }
     return found
+
+
+def _of_collective(
+    name: str, chain: Chain, learner: Learner, ratio: float | None, booked: bool
+) -> dict[str, Law]:
+    """Return the laws that the formulas of a collective give by quantity, if they give any."""
+
+    def take(*quantities: str) -> list[Callable[[Observation], float]]:
+        return [taking(chain, quantity, booked=booked) for quantity in quantities]
+
+    kind = parts_of(name)
+    if kind is not None:
+        takes = take("supersteps", "h", "share", "deviation", "h_sum")
+        return learner.divided(kind, chain, takes)
+    for cost in kinds_of(name) if ratio is not None else ():
+        laws = learner.collective(cost, take("supersteps", "h", "share", "h_sum"), ratio or 0.0)
+        if laws:
+            return laws
+    return {}
 
 
 def _meta(runs: Sequence[Run]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -65,6 +65,9 @@ class Observation:
     """As the page shows them."""
     booked: dict[Chain, Quantities]
     """Each superstep once."""
+    moved: dict[Chain, NDArray[np.float64]] = field(default_factory=dict)
+    """Of chains whose supersteps are all alike and have all processes of the run: the bytes that
+    each process sends, and those that it receives, in one of them."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ def _observation(
     first = arranged[0]
     if all(other.is_like(first) for other in arranged[1:]):
         w = _least_work(arranged)
-        return Observation(values, seed, len(graphs), *first.sums(w))
+        return Observation(values, seed, len(graphs), *first.sums(w), first.moved())
     every = [each.sums(each.w) for each in arranged]
     seen, booked = (_least([pair[side] for pair in every]) for side in (0, 1))
     return Observation(values, seed, len(graphs), seen, booked)
@@ -185,6 +188,21 @@ class _Arranged:
         leader = self._chain[begins][np.cumsum(first) - 1] if len(w) else self._chain
         seen = self._sums(columns, self._chain)
         return seen, seen if np.array_equal(leader, self._chain) else self._sums(columns, leader)
+
+    def moved(self) -> dict[Chain, NDArray[np.float64]]:
+        """Return what each process sends and receives in a superstep of each chain."""
+        found = {}
+        everyone = np.arange(self.run.nprocs)
+        for place, chain in enumerate(self.chains):
+            rows = np.flatnonzero((self._chain == place) & (self._group == 0))
+            if not len(rows) or len(rows) % len(everyone):
+                continue
+            pids = self._keys["pid"][rows].reshape(-1, len(everyone))
+            sides = np.stack([self._sent[rows], self._received[rows]])
+            steps = sides.reshape(2, -1, len(everyone))
+            if (pids == everyone).all() and (steps == steps[:, :1]).all():
+                found[chain] = steps[:, 0].astype(float)
+        return found
 
     def _sums(
         self, columns: NDArray[np.float64], chain: NDArray[np.intp]

@@ -91,6 +91,8 @@ def fit_spread(
     deviations: Vector,
     terms: Sequence[Term],
     added: Sequence[str],
+    *,
+    named: bool = True,
 ) -> Spread | None:
     """Fit a form to means over seeds.
 
@@ -100,13 +102,14 @@ def fit_spread(
         deviations: relative standard deviation over the seeds at each point.
         terms: BSP's own terms.
         added: terms that data add.
+        named: whether elements may name random elements, of which a process needs each once.
 
     Returns:
         The form; None if there are too few points.
     """
     if len(means) < LEAST:
         return None
-    mains = _mains(terms, added, values, means)
+    mains = _mains(terms, added, values, means, named=named)
     most = 1 + min(_MOST_ADDED, max((len(means) - 2) // 3, 0))
     every = [Term(text, weight) for text, weight in mains.items()]
     every += [Term(text, _ADDED_WEIGHT) for text in added]
@@ -133,7 +136,12 @@ def columns_of(form: Form, values: Mapping[str, Vector], means: Vector) -> NDArr
 
 
 def _mains(
-    terms: Sequence[Term], added: Sequence[str], values: Mapping[str, Vector], means: Vector
+    terms: Sequence[Term],
+    added: Sequence[str],
+    values: Mapping[str, Vector],
+    means: Vector,
+    *,
+    named: bool,
 ) -> dict[str, float]:
     """Return BSP's own terms that grow with each size as the quantity does, with their weights.
 
@@ -143,7 +151,7 @@ def _mains(
     """
     light = {t.text: t.weight for t in terms if t.weight <= _HEAVIEST and _is_smooth(t.text)}
     sizes = [name for name in values if name != PROCESSES]
-    if PROCESSES in values:
+    if named and PROCESSES in values:
         light |= {
             f"{size}*(p - 1)*(1 - exp(-{named}/p))/p": _HEAVIEST
             for size in sizes
@@ -186,6 +194,8 @@ def fit_shares(
     shares: Shares,
     terms: Sequence[Term],
     added: Sequence[str],
+    *,
+    named: bool = True,
 ) -> Spread | None:
     """Fit an h-relation as what a process sends in the mean, and how far the greatest is above.
 
@@ -201,6 +211,7 @@ def fit_shares(
         shares: of the processes.
         terms: BSP's own terms.
         added: terms that data add.
+        named: as for :func:`fit_spread`.
 
     Returns:
         The form; None if there are too few points, or if it is not so, and no term alone gives
@@ -208,7 +219,7 @@ def fit_shares(
     """
     if len(means) < LEAST or PROCESSES not in values:
         return None
-    mains = _mains(terms, added, values, means)
+    mains = _mains(terms, added, values, means, named=named)
     found = _above_the_mean(values, means, deviations, shares, mains)
     return found or _one_term(values, means, deviations, mains)
 

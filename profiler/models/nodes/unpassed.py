@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 Chain = tuple[str, ...]
-_ENDS_SUPERSTEPS = frozenset(
+ENDS_SUPERSTEPS = frozenset(
     {"sync", "oblsync", "split", "broadcast", "gather", "allgather", "scatter", "alltoall"}
     | {"reduce", "allreduce", "scan", "exscan"}
 )
@@ -139,6 +139,6 @@ def _covers(call: ast.Call, known: set[int]) -> bool:
 def _group_of(call: ast.Call) -> str | None:
     """Return the name of the group of a call that ends supersteps, as bsp in bsp.sync()."""
     function = call.func
-    if not isinstance(function, ast.Attribute) or function.attr not in _ENDS_SUPERSTEPS:
+    if not isinstance(function, ast.Attribute) or function.attr not in ENDS_SUPERSTEPS:
         return None
     return function.value.id if isinstance(function.value, ast.Name) else None

@@ -1,0 +1,136 @@
+"""Totals of real runs that nobody made: node models on a probed Machine, against the clock.
+
+``python -m benchmarks.bench_totals`` probes this computer, records the programs of
+:mod:`benchmarks.beyond.programs` on real processes at three small sizes, predicts the total at
+8 times the largest size on 2 processes and on twice as many as there are cores, and runs it there.
+It takes some minutes, and its figures are worth something on an idle computer only. ``--quick``
+shows that it works: two programs, without repeats. The result is
+``benchmarks/results/totals.json``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import statistics
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+import bsplib
+from benchmarks.accuracy import AccuracyGoal, Report, keep
+from benchmarks.beyond.programs import PROGRAMS, SIZES, WorkOf
+from benchmarks.provenance import Circumstances
+from bsplib.backends.table import own_cores
+from bsplib.machine import Machine
+from bsplib.machine.probing.probe import counts_of, load_average, probe
+from bsplib.profiler.models.nodes import fit_nodes, predict_nodes
+from bsplib.profiler.models.prediction import MEASURED, predict
+from bsplib.profiler.prices import choose_prices
+from bsplib.recording.trace import read_trace
+
+_MODEL = "BSP"
+_FACTOR = 8
+_SEED = 1
+_MEAN, _WORST, _SHARED = 0.10, 0.25, 0.20
+"""The goals: mean and greatest error of totals on 2 processes, and greatest where they share
+cores."""
+_QUICK = ("power", "butterfly")
+
+
+def counts() -> tuple[int, int]:
+    """Return the numbers of processes at which totals are predicted."""
+    return 2, 2 * own_cores()
+
+
+def _record(folder: Path, program: str, n: int, p: int, turn: int) -> Any:
+    path = folder / f"{program}-{n}-{p}-{turn}.bsp"
+    with contextlib.redirect_stderr(io.StringIO()):
+        bsplib.run(PROGRAMS[program], n, _SEED, nprocs=p, backend="shm", profile=path)
+    return read_trace(path).runs[0]
+
+
+def measured_s(runs: Iterable[Any], machine: Machine) -> float:
+    """Return the median of the total times of runs."""
+    found = [predict(run, choose_prices(run, machine), [_MODEL]) for run in runs]
+    return statistics.median(each.totals[MEASURED].total_s for each in found)
+
+
+def judged(folder: Path, program: str, machine: Machine, repeats: int) -> list[Report]:
+    """Predict the total of a program beyond its runs, and measure it."""
+    far = _FACTOR * SIZES[program][-1]
+    small: list[Any] = []
+    large: dict[int, list[Any]] = {p: [] for p in counts()}
+    for turn in range(repeats):  # in turns, so that disturbances are shared
+        for n in SIZES[program]:
+            small += [
+                (_record(folder, program, n, p, turn), {"n": float(n)}, ())
+                for p in sorted({1, *counts()})
+            ]
+        for p, found in large.items():
+            found.append(_record(folder, program, far, p, turn))
+    model = fit_nodes(small)
+    cells = []
+    for p, found in large.items():
+        prediction = predict_nodes(model, p, {"n": float(far)}, machine)
+        cells.append(
+            {
+                "program": program,
+                "n": far,
+                "p": p,
+                "measured_s": measured_s(found, machine),
+                "predicted_s": prediction.total.total_s,
+                "refused": sorted(model.nodes[node].name for node in model.refused()),
+            }
+        )
+    return cells
+
+
+def goals(cells: Sequence[Report]) -> list[AccuracyGoal]:
+    """Return the goals with what was reached."""
+    rows = []
+    for p in sorted({cell["p"] for cell in cells}):
+        some = [cell for cell in cells if cell["p"] == p]
+        errors = [abs(cell["predicted_s"] / cell["measured_s"] - 1) for cell in some]
+        mean, worst = statistics.mean(errors), max(errors)
+        shares = p > min(counts())
+        limits = (_SHARED, _SHARED) if shares else (_MEAN, _WORST)
+        rows.append(
+            AccuracyGoal(
+                f"total of real runs, n x {_FACTOR}, p = {p}: mean and greatest error of "
+                f"{len(errors)}",
+                f"{mean:.0%}, {worst:.0%}",
+                f"{limits[0]:.0%}, {limits[1]:.0%}",
+                mean <= limits[0] and worst <= limits[1],
+            )
+        )
+    return rows
+
+
+@click.command()
+@click.option("--repeats", default=5, show_default=True, help="Repeats of each run.")
+@click.option("--quick", is_flag=True, help="Two programs without repeats; implies --trial.")
+@click.option("--trial", is_flag=True, help="Write the result into out/benchmarks.")
+def main(repeats: int, quick: bool, trial: bool) -> None:
+    """Probe, record small runs, predict large ones, and run them."""
+    WorkOf.is_charged = False
+    circumstances = Circumstances()
+    before = load_average()
+    machine = probe(2, "here", counts=counts_of(None)).machine
+    with tempfile.TemporaryDirectory(prefix="bsp-totals-") as folder:
+        cells = [
+            cell
+            for program in (_QUICK if quick else PROGRAMS)
+            for cell in judged(Path(folder), program, machine, 1 if quick else repeats)
+        ]
+    load = {"before": before, "after": load_average(), "cores": os.cpu_count()}
+    report: Report = {"load": load, "cells": cells, "machine": machine.text()}
+    keep(circumstances.document("totals"), report, goals(cells), trial=trial or quick)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks.bench_totals")

@@ -1,0 +1,31 @@
+"""Totals of real runs are predicted and measured; what is said of them follows from the cells."""
+
+import platform
+
+import pytest
+
+from benchmarks.bench_totals import counts, goals, judged
+from benchmarks.beyond.programs import SIZES, WorkOf
+from bsplib.machine import Machine
+
+MACHINE = Machine("made up", "by hand", g=1e-9, l=1e-5, host=platform.node())
+
+
+@pytest.mark.slow
+def test_a_program_is_recorded_small_and_its_large_totals_are_predicted(tmp_path, monkeypatch):
+    monkeypatch.setattr(WorkOf, "is_charged", False)
+    cells = judged(tmp_path, "power", MACHINE, 1)
+    assert [cell["p"] for cell in cells] == list(counts())
+    assert {cell["n"] for cell in cells} == {8 * SIZES["power"][-1]}
+    for cell in cells:
+        assert cell["measured_s"] > 0
+        assert cell["predicted_s"] > 0
+
+
+def test_goals_are_the_mean_and_greatest_error_for_each_number_of_processes():
+    cells = [
+        {"p": p, "measured_s": 1.0, "predicted_s": predicted}
+        for p, predicted in ((2, 0.9), (2, 1.3), (4, 1.1), (4, 0.8))
+    ]
+    rows = goals(cells)
+    assert [(row.reached, row.met) for row in rows] == [("20%, 30%", False), ("15%, 20%", True)]
