@@ -21,6 +21,7 @@ from bsplib.profiler._numbering import (
     Stats,
     blocks,
     changes,
+    grouped_sums,
     merge,
     rank_in_place,
     ranked,
@@ -115,7 +116,7 @@ class Pies:
         """
         number = keys.copy()
         found = rank_in_place(number)
-        sums = np.stack([np.bincount(number, values, len(found)) for values in costs])
+        sums = grouped_sums(number, costs, len(found))
         self._keys, self._sums = summed(
             np.concatenate([self._keys, found]), np.concatenate([self._sums, sums], axis=1)
         )
@@ -290,7 +291,7 @@ class RunSums:
         keys = group[alone] * _MOST_ORIGINS + origin[alone]
         number = keys.copy()
         found = rank_in_place(number) if len(number) else keys
-        sums = np.stack([np.bincount(number, row, len(found)) for row in stats]).astype(np.float64)
+        sums = grouped_sums(number, stats, len(found))
         self._singles.append((found, sums))
         if not alone.all():
             more = ~alone

@@ -39,15 +39,15 @@ WAITS = {
 
 def lost_by_cause(account: Account) -> dict[str, Ints]:
     """Return by cause what is lost for each record of a window, as others wait for it."""
-    booked, halo, step = account.booked, account.halo, account.step[account.halo :]
-    behind = account.behind[booked.rows] - halo
+    halo, step = account.halo, account.step[account.halo :]
+    behind, waits = account.behind[halo:] - halo, account.waits[:, halo:]
     lost = {cause: np.zeros(len(step), np.int64) for cause in WAITS}
     for cause, why in WAITS.items():
-        waited = np.flatnonzero(booked.waits[why])
-        np.add.at(lost[cause], behind[waited], booked.waits[why][waited])
-    lost[WAIT] += booked.parts[parts.BLOCKED] - booked.waits[parts.WAS_BLOCKED]
-    more = booked.parts[parts.TRANSFER_IMBALANCE] - booked.waits[parts.CALLS]
-    if more.any():
+        waited = np.flatnonzero(waits[why])
+        np.add.at(lost[cause], behind[waited], waits[why][waited])
+    lost[WAIT] += account.computing.blocked[halo:]
+    if account.h_max.any():  # otherwise no transfer is uneven
+        more = account.booked.parts[parts.TRANSFER_IMBALANCE] - waits[parts.CALLS]
         uneven = np.zeros(len(account.h_max), np.int64)
         np.add.at(uneven, step, more)
         steps = np.flatnonzero(uneven)
@@ -228,7 +228,8 @@ def _add_by(sums: Ints, place: Ints, values: Ints) -> None:
     """Add the columns of an array to those of sums at some places, in whole numbers."""
     if len(place) == 0:
         return
-    order = stable_order(place)
-    ordered = place[order]
-    begins = starts(ordered)
-    sums[:, ordered[begins]] += np.add.reduceat(values[:, order], begins, axis=1)
+    if not (place[1:] >= place[:-1]).all():
+        order = stable_order(place)
+        place, values = place[order], values[:, order]
+    begins = starts(place)
+    sums[:, place[begins]] += np.add.reduceat(values, begins, axis=1)

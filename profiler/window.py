@@ -16,11 +16,12 @@ import numpy as np
 from bsplib.errors import UsageError
 from bsplib.profiler.costs import GROUPS, group_columns, once
 from bsplib.profiler.lines import book_samples
+from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
 from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
 from bsplib.recording.tables import Columns, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -71,28 +72,12 @@ def root_supersteps(run: Run) -> NDArray[np.int64]:
     place in the superstep of the root group that opened the sub-group, or the sub-group's
     parent, and so on upwards.
     """
-    return _root_steps(run.records, _opened(run))
+    return root_steps(run.records, _opened(run))
 
 
 def _opened(run: Run) -> Ints:
     """Return for each group the superstep of the root in which it was opened."""
-
-    def compute() -> Ints:
-        opened = np.zeros(len(run.groups), np.int64)
-        for position, info in enumerate(run.groups[1:], start=1):
-            opened[position] = opened[info.parent] if info.parent else info.superstep
-        return opened
-
-    return once(run, _OPENED, compute)
-
-
-def _root_steps(records: Columns | NDArray[np.void], opened: Ints) -> Ints:
-    if len(opened) == 1:
-        own: Ints = records["superstep"]
-        return own
-    group = records["group"]
-    inside: Ints = np.where(group == 0, records["superstep"], opened[group])
-    return inside
+    return once(run, _OPENED, lambda: opening_steps(run))
 
 
 def restricted(run: Run, first: int, last: int) -> Run:
@@ -234,7 +219,7 @@ class _WindowReader:
         self.opened = _opened(run)
         names = ("superstep",) if len(run.groups) == 1 else ("group", "superstep")
         self._low, self._high = _ranges(
-            run, "records", lambda rows: _root_steps(rows, self.opened), names
+            run, "records", lambda rows: root_steps(rows, self.opened), names
         )
         """The first and the last root superstep of each chunk of records."""
         self._uncut = self._spans_of_waits(run)
@@ -304,7 +289,7 @@ class _WindowReader:
     def _steps_at(self, positions: Ints) -> Ints:
         """Return the root supersteps of records at some positions."""
         records = self._records.pick(positions, ("group", "superstep"))
-        return _root_steps(records, self.opened)
+        return root_steps(records, self.opened)
 
     def records(self, low: int, end: int, halo: _Halo | None = None) -> tuple[Ints, Columns]:
         """Return the records of a range of root supersteps after those of the halo.
@@ -331,7 +316,7 @@ class _WindowReader:
     def _chunk(self, number: int) -> tuple[Columns, Ints]:
         if number not in self._read:
             columns = self._records.read(number, self._names)
-            self._read[number] = columns, _root_steps(columns, self.opened)
+            self._read[number] = columns, root_steps(columns, self.opened)
         return self._read[number]
 
     def traffic(self, position: Ints, halo: _Halo | None = None) -> Columns:
@@ -359,19 +344,17 @@ class _WindowReader:
         return joined(parts)
 
 
-def _ranges(run: Run, name: str, values: Any, fields: tuple[str, ...]) -> tuple[Ints, Ints]:
+def _ranges(
+    run: Run, name: str, values: Callable[[Columns], Ints], fields: tuple[str, ...]
+) -> tuple[Ints, Ints]:
     """Return the least and the greatest value of each chunk of a table."""
-    table, known = run.table(name), run.derived.get(f"ranges of {name}")
-    # Rows that were read meanwhile are in other chunks than those of the file.
-    if run.is_fixed and known is not None and known[0] == table.bounds:
-        ranges: tuple[Ints, Ints] = known[1]
-        return ranges
-    found = [values(rows) for _, rows in table.chunks(fields)]
-    low = np.array([part.min() for part in found], np.int64)
-    ranges = low, np.array([part.max() for part in found], np.int64)
-    if run.is_fixed:
-        run.derived[f"ranges of {name}"] = table.bounds, ranges
-    return ranges
+    ranges = ChunkRanges(run, name)
+    known = ranges.known()
+    if known is not None:
+        return known
+    for _, rows in run.table(name).chunks(fields):
+        ranges.add(values(rows))
+    return ranges.close()
 
 
 def _between(steps: Ints, low: int, end: int) -> slice | Ints:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
 from bsplib.errors import TraceError
+from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
 from bsplib.recording.records import FROM_SYSTEM, MAX_NUMBER, NOT_MEASURED, Direction, Doing, Run
 from bsplib.recording.tables import ArrayTable, Columns, RunTable, joined
 from bsplib.sync_kinds import Kind
@@ -76,6 +77,7 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
     ends |= {"kind": len(Kind), "stack": len(run.stacks)}
     membership = _Membership(run)
     time, superstep = _Rising(run.nprocs, 0), _Supersteps(run)
+    ranges, opened = ChunkRanges(run, "records"), opening_steps(run)
     for block in _blocks("record", run.table("records")):
         block.check_ranges(ends)
         columns = block.columns
@@ -84,7 +86,9 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         _check_times(block)
         block.refuse(time.wrong(columns["pid"], columns["end"]), "a end out of order")
         block.refuse(superstep.wrong(block), "a superstep out of order")
+        ranges.add(root_steps(block.rows, opened))
         advance(len(block.rows))
+    ranges.close()
 
 
 def _check_times(block: _Block) -> None:
@@ -118,13 +122,16 @@ def check_traffic(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
     ends = {"partner": run.nprocs, "direction": len(Direction)}
     ends["record"] = len(run.table("records"))
     membership, callers = _Membership(run), _Callers(run.table("records"))
+    ranges = ChunkRanges(run, "traffic")
     for block in _blocks("traffic row", run.table("traffic")):
         block.check_ranges(ends)
         partner = block.columns["partner"]
         group, pid = callers.of(block.columns["record"])
         wrong = ~membership.contains(group, partner) | (partner == pid)
         block.refuse(wrong, "a partner that is not another process of its group")
+        ranges.add(block.columns["record"])
         advance(len(block.rows))
+    ranges.close()
 
 
 def check_samples(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bsplib.profiler import _numbering, window
-from bsplib.profiler._numbering import finder, ranked, stable_order
+from bsplib.profiler._numbering import finder, grouped_sums, ranked, stable_order
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import (
     METRICS,
@@ -243,3 +243,13 @@ def test_values_are_ordered_as_by_a_sort():
 def test_keys_are_found_where_they_are():
     keys = np.array([7, 3, 40, 0])
     assert finder(keys, 50)(np.array([0, 1, 40, 49, 7])).tolist() == [3, -1, 2, -1, 0]
+
+
+@pytest.mark.parametrize("place", [[0, 0, 0, 0], [0, 0, 1, 2], [2, 0, 1, 0]])
+def test_sums_of_groups_are_the_same_in_any_order(place):
+    rows = np.array([[1.0, 2.0, 4.0, 8.0], [16.0, 32.0, 64.0, 128.0]])
+    sums = grouped_sums(np.array(place), rows, max(place) + 1)
+    expected = np.zeros((2, max(place) + 1))
+    for column, at in enumerate(place):
+        expected[:, at] += rows[:, column]
+    assert sums.tolist() == expected.tolist()

@@ -173,6 +173,34 @@ def test_windows_are_the_same_after_a_run_was_read_whole(tmp_path):
     assert positions(run) == before
 
 
+def test_the_check_of_a_trace_notes_what_its_chunks_cover(tmp_path):
+    path = tmp_path / "run.bsp"
+
+    def main(bsp):
+        x = bsp.zeros(1)
+        bsp.sync()
+        for _ in range(20):
+            bsp.put(0, [1.0], x)
+            bsp.sync()
+            with bsp.split(bsp.pid % 2) as group:
+                group.sync()
+
+    bsplib.run(main, nprocs=4, backend="sim", profile=path)
+    (run,) = read_trace(path).runs
+    noted = {name: run.derived[f"ranges of {name}"] for name in ("records", "traffic")}
+    run.derived.clear()
+    positions(run)  # which finds them again
+    for name, (bounds, ranges) in noted.items():
+        found_bounds, found = run.derived[f"ranges of {name}"]
+        assert bounds == found_bounds == run.table(name).bounds
+        assert [each.tolist() for each in ranges] == [each.tolist() for each in found]
+    steps = window.root_supersteps(run)
+    assert (steps.min(), steps.max()) == (
+        noted["records"][1][0].min(),
+        noted["records"][1][1].max(),
+    )
+
+
 def test_a_trace_that_was_changed_while_it_is_shown_is_refused(tmp_path, script):
     program = script(3)
     program.step("main", w=10)

@@ -1,0 +1,81 @@
+"""What the chunks of a run's tables cover, so that a reader knows which of them it needs.
+
+Of a chunk of records these are the first and the last superstep of the root group in which its
+records took place; of a chunk of traffic the first and the last record to which it belongs.
+Whoever reads all chunks for another purpose notes them, so that they are not read for this again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.recording.records import Run
+    from bsplib.recording.tables import Columns
+
+    Ints = NDArray[np.int64]
+
+
+def opening_steps(run: Run) -> Ints:
+    """Return for each group the superstep of the root group in which it was opened."""
+    opened = np.zeros(len(run.groups), np.int64)
+    for position, info in enumerate(run.groups[1:], start=1):
+        opened[position] = opened[info.parent] if info.parent else info.superstep
+    return opened
+
+
+def root_steps(records: Columns | NDArray[np.void], opened: Ints) -> Ints:
+    """Return the superstep of the root group in which each record took place.
+
+    Args:
+        records: the records; of the fields ``superstep`` is needed, and ``group`` where the run
+            has more groups than the root.
+        opened: the result of :func:`opening_steps`.
+    """
+    if len(opened) == 1:
+        own: Ints = records["superstep"]
+        return own
+    group = records["group"]
+    inside: Ints = np.where(group == 0, records["superstep"], opened[group])
+    return inside
+
+
+class ChunkRanges:
+    """Notes the least and the greatest value of each chunk of a table, one after the other."""
+
+    def __init__(self, run: Run, name: str) -> None:
+        """Begin with the first chunk of a table.
+
+        Args:
+            run: the run.
+            name: of the table, ``records`` or ``traffic``.
+        """
+        self._run, self._key = run, f"ranges of {name}"
+        self._bounds = run.table(name).bounds
+        self._low: list[int] = []
+        self._high: list[int] = []
+
+    def known(self) -> tuple[Ints, Ints] | None:
+        """Return what was noted before of all chunks, if they are still the same."""
+        found = self._run.derived.get(self._key) if self._run.is_fixed else None
+        # Rows that were read meanwhile are in other chunks than those of the file.
+        if found is None or found[0] != self._bounds:
+            return None
+        ranges: tuple[Ints, Ints] = found[1]
+        return ranges
+
+    def add(self, values: NDArray[np.integer]) -> None:
+        """Take in the next chunk."""
+        self._low.append(int(values.min()))
+        self._high.append(int(values.max()))
+
+    def close(self) -> tuple[Ints, Ints]:
+        """Return the ranges of all chunks; keep them with the run, if its tables cannot change."""
+        ranges = np.array(self._low, np.int64), np.array(self._high, np.int64)
+        if self._run.is_fixed:
+            self._run.derived[self._key] = self._bounds, ranges
+        return ranges
