@@ -176,6 +176,11 @@ def line() -> str:
     return END if frame is None else _words(frame.f_code.co_filename, frame.f_lineno)
 
 
+def here(primitive: str) -> tuple[str, str]:
+    """Return a primitive and the line of the present call, as plain values."""
+    return primitive, line()
+
+
 def line_of_error(traceback: TracebackType | None) -> str:
     """Return file and line of the user's frame in which an error was raised."""
     return line_in(stack_of_error(traceback))

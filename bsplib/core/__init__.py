@@ -5,11 +5,11 @@ Cython compiles an extension module; without a compiler Python runs ``X.py``. On
 is written twice: its functions are C in the compiled modules.
 
 All modules are of one build. ``BUILD`` names it: ``"compiled"``, or ``"python"`` for the
-interpreted one. The compiled modules are used where all of them are there, can be loaded, and
-were compiled from the sources beside them; otherwise ``REASON`` is a sentence that says why
-not. It is also a warning where a build is there that cannot be used. The environment variable
-``BSPLIB_CORE`` chooses a build: ``python``, or ``compiled``, which makes it an error if the
-compiled modules cannot be used.
+interpreted one. The compiled modules are used where all of them are there, were compiled from the
+sources beside them, and can be loaded as far as every program needs them; otherwise ``REASON`` is a
+sentence that says why not. It is also a warning where a build is there that cannot be used. The
+environment variable ``BSPLIB_CORE`` chooses a build: ``python``, or ``compiled``, which makes it an
+error if the compiled modules cannot be used.
 
 The core imports nothing of bsplib but ``errors`` and ``sync_kinds``. Begin reading at
 ``engine.py``.
@@ -30,6 +30,8 @@ from bsplib.errors import UsageError
 
 _VARIABLE = "BSPLIB_CORE"
 _HOW_TO_COMPILE = "`make core` in a checkout; elsewhere install a C compiler, and bsplib anew"
+_NEEDED = ("engine", "values")
+"""Modules that every program needs; they import more."""
 _UNUSABLE = (ImportError, AttributeError, SystemError, TypeError, ValueError)
 """What an extension module raises that was built for another numpy or another system."""
 
@@ -48,7 +50,8 @@ class _Interpreted:
 def _why_not_compiled() -> tuple[str, bool]:
     """Return why the compiled modules are not used, and whether that is worth a warning.
 
-    As a side effect all of them are imported; none is where one of them fails.
+    As a side effect those are imported that every program needs; none is where one of them fails.
+    The others are of the same build, and are imported when they are used.
     """
     names, note = _build.extension_names(), _build.read_note()
     there = [name for name in names if os.path.exists(_build.extension_path(name))]
@@ -59,7 +62,7 @@ def _why_not_compiled() -> tuple[str, bool]:
     if note.digest != _build.digest():
         return "its sources were changed after they were compiled", True
     try:
-        for name in names:
+        for name in (_build.SHARED, *_NEEDED):
             importlib.import_module(f"{__name__}.{name}")
     except _UNUSABLE as error:
         return f"its compiled modules cannot be loaded ({type(error).__name__}: {error})", True

@@ -7,6 +7,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bsplib.call_site import here
 from bsplib.core.kinds import ASK, PLACED, STAGED_ASK, STAGED_PLACED
 from bsplib.core.lanes import Lane
 from bsplib.core.records import index_bytes
@@ -40,7 +41,6 @@ from bsplib.transfers.irregular import (
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, encode_dtype
 from bsplib.transfers.target import Target, target_of
-from bsplib.transfers.watch import here
 
 Offset = int | None
 """Of the first element of a transfer, in C order of the whole array; None to name it

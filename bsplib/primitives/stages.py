@@ -13,7 +13,7 @@ one may have fewer; so every block is a part of the tree.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.experiments.collective_costs import (
     LEAST_BYTES,
@@ -21,7 +21,9 @@ from bsplib.experiments.collective_costs import (
     RADICES,
     most_received,
 )
-from bsplib.machine import Machine
+
+if TYPE_CHECKING:
+    from bsplib.machine import Machine
 
 __all__ = ["ONE_STAGE_MOST", "Stage", "Way", "choose", "stages_of"]
 

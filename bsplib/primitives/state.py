@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, Self
 
 from bsplib import call_site
 from bsplib.backends.base import Port
@@ -17,25 +16,24 @@ from bsplib.core.box import Box
 from bsplib.core.calls import Calls
 from bsplib.core.engine import Engine
 from bsplib.core.engine_state import Checks
-from bsplib.core.observed import ObservedEngine
-from bsplib.core.recorded import RecordingObserver
 from bsplib.core.values import SlowValues, Values
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
-from bsplib.primitives.checking import Checking
 from bsplib.primitives.superstep import Supersteps
 from bsplib.transfers.argument_order import no_process
 from bsplib.transfers.casting import as_array
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registry
-from bsplib.transfers.watch import Quarantine, Watch
 
 if TYPE_CHECKING:
+    from bsplib.core.observed import ObservedEngine
+    from bsplib.core.recorded import RecordingObserver
     from bsplib.experiments.blocks import Samples
     from bsplib.machine import Machine
+    from bsplib.primitives.checking import Checking
+    from bsplib.transfers.watch import Watch
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(NamedTuple):
     """What holds for all groups of a run in one process."""
 
     began_ns: int
@@ -127,6 +125,8 @@ class GroupState(Calls):
         """Sends and takes the values of collectives."""
 
     def _new_watch(self) -> Watch:
+        from bsplib.transfers.watch import Quarantine, Watch  # noqa: PLC0415  # for check=True only
+
         above = None if self._parent is None else self._parent._watch
         quarantine = Quarantine(self._port.release) if above is None else above.quarantine
         return Watch(self._error, quarantine)
@@ -134,6 +134,8 @@ class GroupState(Calls):
     def _new_checking(self) -> Checking | None:
         if self._watch is None:
             return None
+        from bsplib.primitives.checking import Checking  # noqa: PLC0415  # as above
+
         return Checking(
             self._watch,
             self._registry,
@@ -147,19 +149,15 @@ class GroupState(Calls):
         port, recording = self._port, self._recording
         recorder = None if recording is None else recording.observer
         watched = recorder is not None or self._checking is not None
-        is_observed = watched or port.clock is not None
-        engine = (ObservedEngine if is_observed else Engine)(
-            port.pid,
-            port.nprocs,
-            port.meeting(),
-            Box(port.pid, port.nprocs, port.box_memory()),
-            self._supersteps,
-            checks,
-            self._terms.check,
-        )
-        if isinstance(engine, ObservedEngine):
-            traffic = None if recorder is None else recorder.traffic
-            engine.observe(port.clock, traffic, recorder, self._checking)
+        box = Box(port.pid, port.nprocs, port.box_memory())
+        others = (self._supersteps, checks, self._terms.check)
+        if not watched and port.clock is None:
+            return Engine(port.pid, port.nprocs, port.meeting(), box, *others)
+        from bsplib.core.observed import ObservedEngine  # noqa: PLC0415  # few runs are observed
+
+        engine = ObservedEngine(port.pid, port.nprocs, port.meeting(), box, *others)
+        traffic = None if recorder is None else recorder.traffic
+        engine.observe(port.clock, traffic, recorder, self._checking)
         return engine
 
     @property

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from bsplib import call_site
-from bsplib.core.observed import ObservedEngine
 from bsplib.errors import BspError, PartitionError
 from bsplib.primitives.ending import check_nothing_pending, close
 from bsplib.primitives.exchanges import exchange_all
@@ -141,6 +140,8 @@ def _open(bsp: _Group, index: int, pids: Sequence[int]) -> _Group:
         bsp._fail(error)
     recording, engine = bsp._recording, bsp._engine
     if recording is not None:
+        from bsplib.core.observed import ObservedEngine  # noqa: PLC0415  # few runs are observed
+
         assert isinstance(engine, ObservedEngine)
         recording = recording.of_subgroup(engine, port, bsp._partitions, index)
     return type(bsp)(port, bsp._terms, bsp, recording, bsp._declined)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -28,7 +28,9 @@ from bsplib.transfers.descriptions import Get, unpacked
 from bsplib.transfers.direct_receipt import landings_of_gets, landings_of_puts
 from bsplib.transfers.place import address
 from bsplib.transfers.registry import Registration, Registry
-from bsplib.transfers.watch import Watch
+
+if TYPE_CHECKING:
+    from bsplib.transfers.watch import Watch
 
 _BYTE = np.dtype(np.uint8)
 _KIND_WORDS = {

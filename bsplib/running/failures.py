@@ -11,15 +11,17 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import traceback
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from bsplib import call_site
 from bsplib.backends.members import named
 from bsplib.errors import BspError, MessageError, ProcessDiedError, SyncMismatchError
 from bsplib.visible import text_of
+
+if TYPE_CHECKING:
+    import traceback
 
 _AFTER_ALL = 1 << 62
 """Stands for the superstep of an error that occurs after the last superstep."""
@@ -215,6 +217,8 @@ def _is_full() -> bool:
 
 def _text(error: BaseException) -> str:
     """Return the traceback of an error without frames of bsplib."""
+    import traceback  # noqa: PLC0415  # few programs fail
+
     whole = traceback.TracebackException.from_exception(error)
     if not _is_full():
         _leave_out_own(whole, error, set())
@@ -230,7 +234,7 @@ def _leave_out_own(
     seen.add(id(whole))
     kept = [frame for frame in whole.stack if not call_site.is_own_file(frame.filename)]
     if kept or isinstance(error, BspError):
-        whole.stack = traceback.StackSummary.from_list(kept)
+        whole.stack = type(whole.stack).from_list(kept)
     _leave_out_own(whole.__cause__, error.__cause__, seen)
     _leave_out_own(whole.__context__, error.__context__, seen)
     if isinstance(error, BaseExceptionGroup):
@@ -283,6 +287,8 @@ def show_error(error: BaseException, script: str) -> int:
     Returns:
         The exit status that Python has after such an error.
     """
+    import traceback  # noqa: PLC0415  # few programs fail
+
     trim(error)
     whole = error.__traceback__
     if not _is_full():

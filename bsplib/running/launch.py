@@ -7,7 +7,6 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import (
@@ -26,7 +25,6 @@ from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Report
 from bsplib.errors import ProcessRangeError, UsageError
 from bsplib.group import Group
-from bsplib.machine.speed import own_speed, time_scale
 from bsplib.running.failures import trim
 from bsplib.running.options import (
     Arguments,
@@ -369,6 +367,9 @@ def conditions_of(setting: Setting) -> Conditions:
             f"debug: there is no process {debugged} among {setting.nprocs} (0 to "
             f"{setting.nprocs - 1})"
         )
+    if setting.check:
+        # Here, so that processes that are forked have it.
+        from bsplib.primitives import checking  # noqa: F401, PLC0415  # few runs are checked
     return Conditions(setting.machine, setting.check, overrides.label, debugged=debugged)
 
 
@@ -427,10 +428,12 @@ def options_of(setting: Setting) -> Options:
     )
     if not backends.find(setting.backend).is_virtual:
         return options
+    # Only virtual processors need them.
+    from bsplib.machine.speed import time_scale  # noqa: PLC0415
+    from bsplib.running.machine_prices import MachinePrices  # noqa: PLC0415
+
     machine = setting.machine
     scale = time_scale(machine, setting.nprocs)
-    from bsplib.running.machine_prices import MachinePrices  # noqa: PLC0415  # only virtual processors
-
     return options._replace(scale=scale, prices=MachinePrices(machine))
 
 
@@ -490,6 +493,8 @@ def _recorded(
 
 
 def _meta(task: Task, setting: Setting) -> dict[str, Any]:
+    from dataclasses import asdict  # noqa: PLC0415  # only where something is recorded
+
     cores = backends.own_cores()
     is_virtual = backends.find(setting.backend).is_virtual
     scaling = {"virtual_time": _scaling(setting.machine, setting.nprocs)} if is_virtual else {}
@@ -546,6 +551,8 @@ def _folder() -> str:
 
 def _scaling(machine: Machine, nprocs: int) -> dict[str, Any]:
     """Return the factors by which CPU time of this computer becomes virtual time."""
+    from bsplib.machine.speed import own_speed, time_scale  # noqa: PLC0415  # as above
+
     known = machine.speed is not None
     return {
         "seconds_per_cpu_second": time_scale(machine, nprocs),

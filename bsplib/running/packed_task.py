@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
@@ -87,13 +86,17 @@ class TaskWork:
         return InsideTask(self._task)
 
 
-@dataclass
 class TaskRunner:
-    """Does the tasks of kept processes; see :class:`JobRunner`."""
+    """Does the tasks of kept processes; see :class:`JobRunner`.
 
-    conditions: Conditions
-    _lines: whole_lines | None = field(default=None, init=False, repr=False, compare=False)
-    _made: Group | None = field(default=None, init=False, repr=False, compare=False)
+    Args:
+        conditions: of all these tasks.
+    """
+
+    def __init__(self, conditions: Conditions) -> None:
+        self.conditions = conditions
+        self._lines: whole_lines | None = None
+        self._made: Group | None = None
 
     def run(self, job: bytes, pid: int, open_port: OpenPort) -> tuple[bytes, bool]:
         """See :meth:`JobRunner.run`."""

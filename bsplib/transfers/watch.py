@@ -39,11 +39,6 @@ class _Watched(NamedTuple):
     """Values of the destination of a get, which is filled with others until the sync; else None."""
 
 
-def here(operation: str) -> tuple[str, str]:
-    """Return primitive and line of the present call, as plain values."""
-    return operation, call_site.line()
-
-
 class Quarantine:
     """Freed memory of one process that is not used again for a while.
 
@@ -99,7 +94,7 @@ class Watch:
                 if each.content is not None and np.shares_memory(values, each.array):
                     raise OverlapError(not_there_yet(*each.site))
         if operation == "hpput" and isinstance(values, np.ndarray):
-            site = Site(*here(operation))
+            site = Site(operation, call_site.line())
             self._watched.append(_Watched(values, _checksum(values), site, None))
         return values
 
@@ -114,7 +109,7 @@ class Watch:
             operation: name of the primitive.
             new: the array was made by this call.
         """
-        site, array = Site(*here(operation)), plain(given)
+        site, array = Site(operation, call_site.line()), plain(given)
         if new:
             given = guarded(array, Permit(array, self._report))
         permit = permit_of(given)

@@ -15,7 +15,7 @@ from bsplib.backends.sim import world
 from bsplib.core.clock import Clock
 from bsplib.machine import Machine, load_machine, speed
 from bsplib.recording.trace import read_trace
-from bsplib.running import launch, virtual_group
+from bsplib.running import virtual_group
 from bsplib.running.overrides import overriding
 
 FREE = load_machine("ideal")
@@ -170,7 +170,6 @@ def test_the_time_of_many_empty_calls_is_next_to_nothing(simulate):
 def fast(monkeypatch):
     """This computer makes 4 Gflop/s."""
     monkeypatch.setattr(speed, "own_speed", lambda: 4e9)
-    monkeypatch.setattr(launch, "own_speed", lambda: 4e9)
 
 
 def working(thread):
