@@ -78,8 +78,10 @@ PROGRAMS = {
         "workers.",
         (),
         ("-m", "mpi4py.futures", "futures/run_primes.py"),
-        "The pool of mpi4py.futures calls MPI in a thread of its own on process 0. One thread of a "
-        "process is recorded; the report is about the workers, which wait for tasks in `Mprobe`.",
+        "On process 0 a thread of the pool calls MPI, and is the one that is recorded. It sleeps "
+        "between its looks for results, so the report calls process 0 blocked. Only the others "
+        "compute: with two processes half of the computer is idle, which is the load balance of "
+        "50%.",
     ),
     "emcee_pool": Program(
         "An ensemble sampler (emcee with the pool of schwimmbad)",
@@ -125,11 +127,11 @@ PROGRAMS = {
 }
 
 
-def _installed(folder: Path) -> tuple[Path, Path]:
-    """Install the programs, unless they are there; return the folders of packages and demos."""
+def _installed(folder: Path, names: list[str]) -> tuple[Path, Path]:
+    """Install what programs need, unless it is there; return the folders of packages and demos."""
     site, mpi4py = folder / "site", f"mpi4py-{version('mpi4py')}"
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    for requirement in sorted({each for program in PROGRAMS.values() for each in program.packages}):
+    for requirement in sorted({each for name in names for each in PROGRAMS[name].packages}):
         name, wanted = requirement.split("==")
         stem = name.replace("-", "_")
         if not any(site.glob(f"{stem}-{wanted}.dist-info")):
@@ -263,7 +265,7 @@ def _report(out: Path) -> tuple[list[str], int]:
 
 def _measure(folder: Path, names: list[str]) -> None:
     """Run programs, and add what was measured to the file."""
-    site, demos = _installed(folder.resolve())
+    site, demos = _installed(folder.resolve(), names)
     found = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
     for mpi in ALL:  # the recorder is compiled when it is used for the first time
         with tempfile.TemporaryDirectory() as temporary:

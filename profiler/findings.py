@@ -35,6 +35,7 @@ from bsplib.profiler.loss_sums import (
     COMM,
     COMP,
     CORES,
+    SMALL,
     SUB_GROUPS,
     SYNC,
     WAIT,
@@ -42,6 +43,7 @@ from bsplib.profiler.loss_sums import (
     lost_by_cause,
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi
+from bsplib.profiler.small_messages import small_messages
 from bsplib.profiler.spots import InsideLoss, LookedAt, records_of_samples
 from bsplib.profiler.whatif import MendedRows, Replay, saved
 from bsplib.sync_kinds import Kind
@@ -113,8 +115,8 @@ class Finding:
     """How many of the supersteps move no bytes, with mpi4py not even empty messages."""
     late: str = ""
     """For what those were late that others waited for, in a program of mpi4py; else empty."""
-    are_messages: bool = False
-    """Whether supersteps are mostly small messages of a program of mpi4py."""
+    shares: tuple[int, ...] = ()
+    """What it takes of each part of the account; empty where all is of ``part``."""
     total_bytes: int = 0
     most_bytes: int = 0
     """For transfers: all bytes, and the greatest h of a process in one superstep."""
@@ -195,6 +197,7 @@ class _Draft:
     clusters: tuple[_Cluster, ...]
     """Of what processes wait for one another; the greatest first."""
     measured: _Measured
+    shares: tuple[int, ...] = ()
     inside: InsideLoss | None = None
     without_ns: int | None = None
 
@@ -211,15 +214,15 @@ class _Draft:
             self.part,
             chains[0] if chains else (),
             measured.pids if self.cause in {BYTES, SUB_GROUPS} else self._pids(),
-            _sites(callgraph, self.origins if self.cause != SYNC else self.origins[:1]),
+            _sites(callgraph, self.origins[:1] if self.cause in _STEPS else self.origins),
             most.superstep if most and once else None,
             most.group if most else 0,
             measured.count if self.cause != CORES else 0,
-            len({chain[-1] for chain in chains}) if self.cause == SYNC else 1,
+            len({chain[-1] for chain in chains}) if self.cause in _STEPS else 1,
             measured.sharing() if self.cause == COMP else 0,
-            measured.needless if self.cause == SYNC else 0,
+            measured.needless if self.cause in _STEPS else 0,
             measured.calls.late() if self.cause == COMP else "",
-            measured.calls.are_small_messages() if self.cause == SYNC else False,
+            self.shares,
             measured.total_bytes if self.cause == BYTES else 0,
             measured.most_bytes if self.cause == BYTES else 0,
             self.without_ns,
@@ -259,8 +262,7 @@ class _Measured:
             self._excess += [(values[rows.rows] * rows.lost).sum() for values in excess]
         elif draft.cause == SUB_GROUPS:
             self._add_members(account, draft.clusters[0])
-        elif draft.cause == SYNC:
-            self.calls.add_steps(account.run, rows.rows)
+        elif draft.cause in _STEPS:
             self.needless += int(np.count_nonzero(inside & _are_needless(account)))
         elif draft.cause == BYTES:
             self._add_bytes(account, rows.rows)
@@ -367,10 +369,12 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
     sums = account.sums
     is_repeated = _is_repeated(callgraph, sums.passed)
     size_of = group_sizes(account.run)
-    waits: list[_Draft] = []
+    small, waits = small_messages(account.run, sums), list[_Draft]()
     for cause, part in _PARTS.items():
         merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
         for cluster in _clusters(sums.lost[cause], is_repeated, size_of):
+            if small and cluster.origin in small.in_step:
+                continue
             chain = callgraph.origins[cluster.origin].chain
             once = cluster.most.position if cluster.habit == ONE_OFF else None
             merged[cluster.habit, cluster.pids, chain[-2:], once].append(cluster)
@@ -387,7 +391,11 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
                 draft.inside = InsideLoss(cause, len(account.run.stacks))
             waits.append(draft)
     yield from waits
-    yield from _supersteps(account, leaf_of)
+    if small:
+        shares, origins = tuple(small.shares.tolist()), small.origins
+        part, measured = parts.PARTS[parts.LATENCY], _Measured(leaf_of)
+        yield _Draft(SMALL, STEPS, FIXED, sum(shares), part, origins, (), measured, shares)
+    yield from _supersteps(account, leaf_of, small.origins if small else ())
     yield from _bytes(callgraph, account, leaf_of, waits)
     if ns := account.whole()["core"]:  # once for the run: it is not the program's
         measured = _Measured(leaf_of)
@@ -441,11 +449,12 @@ def _habits(
         yield _Cluster(ROTATING, (), origin, sum(lost[pid] for pid in rest), most, rest)
 
 
-def _supersteps(account: RunAccount, leaf_of: Ints) -> Iterator[_Draft]:
+def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) -> Iterator[_Draft]:
     """Yield the l of places with more of it than of all else, as one loss."""
     sums = account.sums.by_origin
     others = sums[parts.USEFUL] + sums[parts.TRANSFERS]
     often = account.sums.passed.max(axis=1, initial=0) >= MANY_STEPS
+    often[list(without)] = False
     at = np.flatnonzero((sums[parts.LATENCY] > others) & often)
     if len(at):
         at = at[np.argsort(-sums[parts.LATENCY][at], kind="stable")]
@@ -523,7 +532,7 @@ class _RowsOfDrafts:
                     mine = rows[label == number]
                     yield self._drafts[number], LossRows(mine + account.halo, lost[mine])
         for draft in self._drafts:
-            if draft.cause in {SYNC, BYTES, CORES}:
+            if draft.cause in {*_STEPS, BYTES, CORES}:
                 mine = np.arange(len(origin))
                 if draft.cause != CORES:
                     mine = np.flatnonzero(np.isin(origin, draft.origins))
@@ -547,5 +556,7 @@ class _RowsOfDrafts:
         return label
 
 
+_STEPS = frozenset({SYNC, SMALL})
+"""Causes that are about the number of supersteps."""
 _PARTS = {COMP: "imbalance", SUB_GROUPS: "imbalance", COMM: "transfer_imbalance", WAIT: "blocked"}
 """Causes for which processes wait for one another, and the parts of the account."""

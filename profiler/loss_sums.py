@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from bsplib.profiler._sums import RunSums
     from bsplib.profiler.account import Account, Ints
     from bsplib.recording.records import Run
+    from bsplib.sync_kinds import Kind
 
 COMP, COMM, SUB_GROUPS, WAIT = "comp", "comm", "groups", "wait"
 """Causes: the greatest w, the greatest h, a sub-group; a process that is blocked."""
-SYNC, BYTES, CORES = "sync", "bytes", "core"
-"""Causes: supersteps; all bytes of a place, also even ones; processes that share cores."""
+SYNC, SMALL, BYTES, CORES = "sync", "small", "bytes", "core"
+"""Causes: supersteps; small messages; all bytes of a place, also even ones; processes that share
+cores."""
 
 WAITS = {
     COMP: parts.COMP,
@@ -208,8 +210,15 @@ class LossSums:
         """How much of the time of each process is in its records, and between them."""
         self.passed: Ints = np.zeros((origins, run.nprocs), np.int64)
         """How often each process passed each call stack."""
+        self.sent_bytes: Ints = np.zeros(origins, np.int64)
+        """How many bytes leave the processes there, in a program of mpi4py."""
         self.lost = {cause: CauseSums(run.nprocs) for cause in WAITS}
         """By cause."""
+
+    @property
+    def origins(self) -> list[tuple[int, Kind]]:
+        """Stack and kind of sync of each call stack."""
+        return self._run_sums.origins
 
     def add(self, account: Account) -> None:
         """Take in the records of a window."""
@@ -218,6 +227,9 @@ class LossSums:
         _add_by(self.by_process, pid, account.booked.parts)
         _add_by(self.by_origin, origin, account.booked.parts)
         self.covered += account.covered()
+        if account.run.is_interleaved:
+            sent = account.h_out_and_in[0][account.halo :]
+            self.sent_bytes += np.bincount(origin, sent, len(self.sent_bytes)).astype(np.int64)
         keys = origin * self.passed.shape[1] + pid
         self.passed += np.bincount(keys, minlength=self.passed.size).reshape(self.passed.shape)
         for cause, lost in lost_by_cause(account).items():

@@ -16,12 +16,8 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
     from bsplib.recording.tables import Columns
 
-LATE_SENDER, LATE_RECEIVER, SMALL_MESSAGES = (
-    *("late sender", "late receiver"),
-    "too many small messages",
-)
-_SMALL_BYTES = 4096
-"""Messages that have fewer bytes on average are small: most of their time is no transfer."""
+LATE_SENDER, LATE_RECEIVER = "late sender", "late receiver"
+SMALL_MESSAGES = "too many small messages"
 _SENDS = frozenset({"Send", "Ssend", "Bsend", "Rsend"})
 _OF_MESSAGES = _SENDS | {
     *("Recv", "Mrecv", "Sendrecv", "Sendrecv_replace"),
@@ -35,8 +31,6 @@ class WaitsOfMpi:
     def __init__(self) -> None:
         self._idle = self._for_messages = self._in_sends = 0
         """For how long others waited for the records: in all, at messages, and in sends."""
-        self._steps = self._messages = self._bytes = 0
-        """The records themselves: all, those that end with a message, and what they move."""
 
     def add_late(self, run: Run, rows: Ints) -> None:
         """Take in who waited for some records, by their positions in a window."""
@@ -61,19 +55,10 @@ class WaitsOfMpi:
             return ""
         return LATE_RECEIVER if 2 * self._in_sends > self._for_messages else LATE_SENDER
 
-    def add_steps(self, run: Run, rows: Ints) -> None:
-        """Take in some records that end supersteps, by their positions in a window."""
-        if not any(stack[-1].file == MPI_CALL for stack in run.stacks):
-            return
-        steps = run.records[rows]
-        messages = (steps["kind"] == Kind.OBLSYNC) & _end_with(run, _OF_MESSAGES, steps)
-        self._steps += len(rows)
-        self._messages += int(np.count_nonzero(messages))
-        self._bytes += int(run.traffic["bytes"][np.isin(run.traffic["record"], rows)].sum())
 
-    def are_small_messages(self) -> bool:
-        """Tell whether most of the records end with messages, which are small on average."""
-        return 2 * self._messages > self._steps and self._bytes <= _SMALL_BYTES * self._steps
+def ends_with_message(run: Run, stack: int) -> bool:
+    """Tell whether a stack ends with a call of MPI that waits for messages."""
+    return _called(run, stack) in _OF_MESSAGES
 
 
 def _called(run: Run, stack: int) -> str:

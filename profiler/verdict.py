@@ -25,7 +25,7 @@ from bsplib.profiler.kinds import (
     ROTATING,
     STEPS,
 )
-from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SUB_GROUPS, SYNC, WAIT
+from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
 from bsplib.profiler.mpi_words import SMALL_MESSAGES
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def judge(ledger: Ledger) -> Verdict:
     sentences = [each for each, _ in told] or [_about_the_run(ledger)]
     spent = Counter(ledger.account.whole())
     for _, finding in told:
-        spent[finding.part] -= finding.ns
+        shares = dict(zip(PARTS, finding.shares, strict=True)) if finding.shares else {}
+        spent.subtract(shares or {finding.part: finding.ns})
     rest = _rest(spent, whole, ledger.elapsed_s, bool(told))
     return Verdict(sentences[0].kind == BALANCED, tuple(sentences), rest)
 
@@ -215,7 +216,7 @@ def _mended(finding: Finding, without_s: float, elapsed_s: float) -> str:
     """Return what the run would take without a loss; other losses may hide it."""
     if elapsed_s - without_s < _LEAST_SAVED * elapsed_s:
         return "to mend this alone would save little, since other processes take as long"
-    remedy = _fewer(finding) if finding.cause == SYNC else _REMEDIES[finding.cause]
+    remedy = _REMEDIES.get(finding.cause) or _fewer(finding)
     return f"{remedy} the run would take {fmt.seconds(without_s)}"
 
 
@@ -301,7 +302,7 @@ _NEEDLESS = {
 
 def _of_supersteps(finding: Finding, ledger: Ledger) -> str:
     most = ", most of them" if finding.places > 1 else ""
-    kind = SMALL_MESSAGES if finding.are_messages else finding.kind
+    kind = SMALL_MESSAGES if finding.cause == SMALL else finding.kind
     none = f", {finding.needless} of which {_NEEDLESS[kind]}" if finding.needless else ""
     where = _where(finding, ledger.callgraph)
     count = fmt.counted(finding.count, "superstep")
@@ -336,6 +337,7 @@ _ABOUT: dict[str, Callable[[Finding, Ledger], str]] = {
     COMM: _of_bytes,
     WAIT: _of_blocked,
     SYNC: _of_supersteps,
+    SMALL: _of_supersteps,
     BYTES: _of_transfers,
     CORES: _of_cores,
 }

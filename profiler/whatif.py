@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler.costs import group_sizes
-from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SUB_GROUPS, SYNC, WAIT
+from bsplib.profiler.costs import communication_ns, group_sizes, without_core_ns
+from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
+from bsplib.profiler.small_messages import CALL_NS
 from bsplib.profiler.survey import survey
 from bsplib.sync_kinds import Kind
 
@@ -85,8 +86,10 @@ class Replay:
                 self._note_ends(account, after_ns)
                 continue
             by_group = _totals(account, np.asarray(rows), every)
-            gained = by_group[0] - by_group[1:]
-            np.add.at(saved.T, owners[1], gained[:, owners[0]].T)
+            gained = (by_group[0] - by_group[1:])[:, owners[0]]
+            if account.run.is_interleaved:  # a process may have been in the group for less time
+                gained = np.minimum(gained, records["sub"][owners[1]])
+            np.add.at(saved.T, owners[1], gained.T)
 
     def saved_ns(self) -> Floats:
         """Return by mend how much less the run takes, when all windows have been added."""
@@ -216,7 +219,9 @@ def _step_by_step(account: Account, rows: Ints, lasts: Floats, released: Floats)
     """Let the processes of a group with oblivious supersteps go on, each from its own release.
 
     A record may have waited for one of an earlier superstep, too, where the trace says so. One of
-    another group, or of a later superstep, is not waited for here.
+    another group, or of a later superstep, is not waited for here. Where the other one went on
+    after the release, to a Wait for example, what it did until then has the same share in the time
+    until its arrival as it was recorded.
 
     Args:
         account: the account of the records.
@@ -230,12 +235,24 @@ def _step_by_step(account: Account, rows: Ints, lasts: Floats, released: Floats)
     place = np.full(len(account.step), len(order), np.int64)
     place[order] = np.arange(len(order))
     behind, lasts = place[account.behind[order]], lasts[:, by_step].clip(min=0)
+    left = np.append(lasts, np.zeros((len(lasts), 1)), axis=1)[:, behind] * _after(account, order)
     arrived = np.zeros((len(lasts), len(order) + 1))
     bounds = np.append(np.flatnonzero(np.diff(account.step[order], prepend=-1)), len(order))
     for begin, end in pairwise(bounds.tolist()):
         mine = pids[begin:end]
         arrived[:, begin:end] = released[:, mine] + lasts[:, begin:end]
-        released[:, mine] = np.maximum(arrived[:, begin:end], arrived[:, behind[begin:end]])
+        released[:, mine] = np.maximum(
+            arrived[:, begin:end], arrived[:, behind[begin:end]] - left[:, begin:end]
+        )
+
+
+def _after(account: Account, rows: Ints) -> Floats:
+    """Return which part of the record that each waited for comes after the release."""
+    records, behind = account.run.records, account.behind[rows]
+    arrive, released = records["arrive"][behind], records["released"][rows]
+    after = (arrive - released).clip(min=0)
+    part: Floats = after / np.maximum(arrive - records["start"][behind], 1)
+    return part.clip(max=1.0)
 
 
 # -- what the records of a run would take less if one of its losses were mended -------------------
@@ -303,9 +320,18 @@ def _sub_groups(mended: MendedRows) -> Saved:
 
 
 def _transfers(mended: MendedRows) -> Saved:
-    """Even out the bytes: each process takes what they take on average."""
-    own, uneven, *_ = mended.account.communication
-    return mended.after(mended.above_mean((own + uneven).astype(np.float64), own))
+    """Even out the bytes: each process takes what they take on average.
+
+    With mpi4py that is what they took, where this is more: in a Gather the root alone takes long,
+    and no price of a byte holds for both sides.
+    """
+    account = mended.account
+    own, uneven, latency, _ = account.communication
+    priced = own + uneven
+    if account.run.is_interleaved:
+        took = communication_ns(mended.records) - without_core_ns(mended.records)[1] - latency
+        priced, own = np.maximum(priced, took), np.maximum(own, took)
+    return mended.after(mended.above_mean(priced.astype(np.float64), own))
 
 
 def _half_the_bytes(mended: MendedRows) -> Saved:
@@ -319,6 +345,15 @@ def _fewer_supersteps(mended: MendedRows) -> Saved:
     still = account.h_max[account.step] > 0
     latency = account.communication.latency * np.where(still, HALF, 1.0)
     return mended.after(mended.only(latency))
+
+
+def _fewer_messages(mended: MendedRows) -> Saved:
+    """Leave out waits after which nothing was sent; of the others half, with what a call costs."""
+    account, records = mended.account, mended.records
+    part = np.where(account.h_max[account.step] > 0, HALF, 1.0)
+    moved = (communication_ns(records) - without_core_ns(records)[0]) * part
+    before, after = mended.after(mended.only(moved))
+    return before + mended.only(np.minimum(account.computing.core, CALL_NS) * part), after
 
 
 def _blocked(mended: MendedRows) -> Saved:
@@ -337,6 +372,7 @@ _MENDED: dict[str, Callable[[MendedRows], Saved]] = {
     COMM: _transfers,
     WAIT: _blocked,
     SYNC: _fewer_supersteps,
+    SMALL: _fewer_messages,
     BYTES: _half_the_bytes,
     CORES: _cores,
 }

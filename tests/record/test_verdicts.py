@@ -1,0 +1,108 @@
+"""What the verdict says of calls of MPI that were made by hand, each with one fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.kinds import BLOCKED, FAN_IN, FIXED, STEPS
+from bsplib.profiler.losses import book
+from bsplib.record import events as ev
+from bsplib.record.join import join
+from tests.record.made_ranks import US, RankMaker, written
+
+ROUNDS = 20
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """Return what joins ranks and books the run."""
+    return lambda makers: book(build(join(written(tmp_path / "out.ranks", makers)).runs[0]))
+
+
+def makers_of(nprocs):
+    return [RankMaker(rank, nprocs) for rank in range(nprocs)]
+
+
+def exchanged(makers, now, before_us, took_us):
+    """Let two processes exchange a message of 8 bytes."""
+    for maker in makers:
+        other = 1 - maker.rank
+        done, parts = [(0, other, 0, 8)], [(other, 8, 8)]
+        begin = now + before_us + 0.3 * maker.rank  # they are never quite alike
+        end = now + before_us + 0.3 + took_us
+        more = {"partner": other, "out": 8, "into": 8, "done": done, "parts": parts}
+        maker.call("Sendrecv", begin, end, line=6, **more)
+    return now + before_us + 0.3 + took_us
+
+
+def test_messages_are_too_many_where_only_the_calls_take_time(ledger):
+    makers, now = makers_of(2), 0
+    for _ in range(50):
+        now = exchanged(makers, now, before_us=2, took_us=1)  # 2 us in Python for 1 us in MPI
+    found = ledger(makers)
+    first = found.verdict().sentences[0]
+    assert (first.kind, "too many small messages" in first.text) == (STEPS, True)
+    assert first.seconds == pytest.approx(50 * 3.3e-6, rel=0.01)
+    assert first.without_s == pytest.approx(25 * 3.3e-6, rel=0.1)
+    sentences = (*found.verdict().sentences, found.verdict().rest)
+    assert sum(each.seconds for each in sentences) == pytest.approx(found.elapsed_s)
+
+
+def test_messages_are_not_too_many_between_which_much_is_computed(ledger):
+    makers, now = makers_of(2), 0
+    for _ in range(50):
+        now = exchanged(makers, now, before_us=40, took_us=1)
+    assert [each.kind for each in ledger(makers).verdict().sentences] == ["balanced"]
+
+
+def test_waiting_for_a_straggler_at_messages_is_no_cost_of_the_messages(ledger):
+    makers, now = makers_of(2), 0
+    for _ in range(50):
+        for maker in makers:
+            other = 1 - maker.rank
+            done, parts = [(0, other, 0, 8)], [(other, 8, 8)]
+            more = {"partner": other, "out": 8, "into": 8, "done": done, "parts": parts}
+            maker.call("Sendrecv", now + (200 if maker.rank else 2), now + 201, line=6, **more)
+        now += 201
+    first = ledger(makers).verdict().sentences[0]
+    assert (first.kind, first.who) == (FIXED, (1,))
+    assert first.seconds == pytest.approx(50 * 198e-6 / 2, rel=0.01)
+
+
+@pytest.mark.parametrize("nprocs", [2, 4, 8])
+def test_a_root_that_takes_long_to_gather_is_a_fan_in_at_any_price_of_a_byte(ledger, nprocs):
+    makers, now = makers_of(nprocs), 0
+    for _ in range(ROUNDS):
+        for maker in makers:
+            maker.call("Barrier", now + 10, now + 11, line=5)
+            lasts = 2000 if maker.rank == 0 else 20  # those that send have put it into buffers
+            into = 8_000_000 * nprocs if maker.rank == 0 else 0
+            more = {"partner": 0, "out": 8_000_000, "into": into}
+            maker.call("Gather", now + 20, now + 20 + lasts, line=6, **more)
+            maker.call("Barrier", now + 22 + lasts, now + 2030, line=7)
+        now += 2030
+    first = ledger(makers).verdict().sentences[0]
+    assert (first.kind, first.who, "line 6" in first.text) == (FAN_IN, (0,), True)
+    lost_s = ROUNDS * (2000 - 20) * (nprocs - 1) / nprocs * 1e-6
+    assert first.seconds == pytest.approx(lost_s, rel=0.05)
+    assert first.without_s == pytest.approx(ROUNDS * 2030e-6 - lost_s, rel=0.05)
+
+
+@pytest.mark.parametrize("messages", [0, 9])
+def test_to_wake_up_a_process_saves_nothing_where_the_other_one_takes_as_long(ledger, messages):
+    """Process 0 sends to process 1 at once, and sleeps before it asks whether all was sent."""
+    makers = makers_of(3)
+    request = makers[0].start("Isend", 1, 2, partner=1, line=3, out=8)
+    asleep = (0, 10 * US, 0, 0)
+    done = [(request, ev.NOBODY, 0, 0)]
+    makers[0].call("Wait", 9000, 9001, line=4, comm=-1, cpu=asleep, done=done)
+    makers[1].call("Recv", 0, 3, partner=0, line=5, into=8)
+    for number in range(1, messages + 1):
+        makers[1].call("Send", 999 * number, 999 * number + 1, partner=2, line=6, out=8)
+        makers[2].call("Recv", 999 * number - 1, 999 * number + 1, partner=1, line=7, into=8)
+    for maker in makers:
+        maker.call("Barrier", 9002, 9003, line=9)
+    sentences = ledger(makers).verdict().sentences
+    (blocked,) = (each for each in sentences if (each.kind, each.who) == (BLOCKED, (0,)))
+    assert blocked.without_s > 8.9e-3
