@@ -57,7 +57,14 @@ class Explorer:
         self.schedules += 1
         program = Program(case, self.entered, machine.begin_to_choose, machine.take_kinds)
         try:
-            found = machine.run(program.main, case.runs, order, conflicts, whole=whole)
+            found = machine.run(
+                program.main,
+                case.runs,
+                order,
+                conflicts,
+                whole=whole,
+                parcel_bytes=case.parcel_bytes,
+            )
             right = [
                 [program.expected(pid, run) for pid in range(machine.NPROCS)]
                 for run in range(case.runs)
