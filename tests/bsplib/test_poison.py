@@ -5,6 +5,7 @@ Each defect is made on purpose, in the class that owns the memory; forked proces
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 
 import numpy as np
@@ -14,7 +15,6 @@ import bsplib
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.membership import Membership
-from bsplib.backends.shm.parcels import Parcels
 from bsplib.backends.shm.poison import (
     PATTERN,
     Generations,
@@ -224,19 +224,15 @@ def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ShmPort, "close", close_and_free)
 
 
-def end_parcels_a_meeting_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Leases, "end_superstep", Leases.end_superstep)  # is restored at the end
-    defects.end_parcels_a_meeting_early()
-
-
-def free_parcels_with_their_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Parcels, "end_lease", Parcels.end_lease)
-    defects.free_parcels_with_their_lease()
-
-
-def free_parcels_after_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Parcels, "begin_anew", Parcels.begin_anew)
-    defects.free_parcels_after_a_run()
+end_parcels_a_meeting_early = functools.partial(
+    defects.put_back_of_parcels, "end-parcels-a-meeting-early"
+)
+free_parcels_with_their_lease = functools.partial(
+    defects.put_back_of_parcels, "free-parcels-with-their-lease"
+)
+free_parcels_after_a_run = functools.partial(
+    defects.put_back_of_parcels, "free-parcels-after-a-run"
+)
 
 
 @pytest.mark.parametrize(

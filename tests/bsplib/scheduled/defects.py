@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from bsplib.backends.shm import leases, membership, parcels
 from bsplib.core import box, delivering, meeting
 from bsplib.primitives import superstep
@@ -136,3 +138,18 @@ ALL: dict[str, Callable[[], None]] = {
         free_parcels_after_a_run,
     )
 }
+
+
+_PARCELS = (
+    (leases.Leases, "end_superstep"),
+    (parcels.Parcels, "end_lease"),
+    (parcels.Parcels, "begin_anew"),
+)
+"""What the defects of parcels replace."""
+
+
+def put_back_of_parcels(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put back a defect of parcels for one test."""
+    for owner, name in _PARCELS:
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # is restored at its end
+    ALL[defect]()
