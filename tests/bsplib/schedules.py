@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,14 @@ os.environ["BSPLIB_CORE"] = "python"
 import click
 from scheduled import defects, machine
 from scheduled.orders import ByPriority, Search
-from scheduled.programs import ALL, CELLS, Case, Program, cases
+from scheduled.programs import ALL, CELLS, EVENTS, Case, Program, cases
 from scheduled.scheduler import Choose, Conflicts, PrunedError
 
 RESULTS = Path(__file__).with_suffix(".json")
 ROOT = RESULTS.parents[2]
 _MOST_SHOWN = 3
+_TURN_S = 0.2
+"""Processor time after which the search for orders of another program goes on."""
 _STEPS = 400
 """About as many choices as there are in a run."""
 
@@ -57,7 +60,14 @@ class Explorer:
         self.schedules += 1
         program = Program(case, self.entered, machine.begin_to_choose, machine.take_kinds)
         try:
-            found = machine.run(program.main, case.runs, order, conflicts, whole=whole)
+            found = machine.run(
+                program.main,
+                case.runs,
+                order,
+                conflicts,
+                whole=whole,
+                parcel_bytes=case.parcel_bytes,
+            )
             right = [
                 [program.expected(pid, run) for pid in range(machine.NPROCS)]
                 for run in range(case.runs)
@@ -74,24 +84,46 @@ class Explorer:
         self.wrong.append((self.schedules, f"{tuple(case.cell)} {case[1:]} {name}: {what}"))
         self.by_case[case.name] += 1
 
-    def all_orders(self, case: Case, most: int, seconds: float) -> None:
-        """Run a program in all orders with few pre-emptions, but no longer than so many seconds.
+    def search(self, case: Case, most: int) -> Iterator[None]:
+        """Run a program in all orders with few pre-emptions; yield after each of them.
 
         Begin again whenever a conflict is found that was not known at the beginning.
         """
-        conflicts, stop = Conflicts(everywhere=False), time.process_time() + seconds
-        self.bounds[case.name] = -1
+        conflicts = Conflicts(everywhere=False)
         bound = 0  # most conflicts are found without a pre-emption
-        while bound <= most and time.process_time() < stop:
+        while bound <= most:
             search, conflicts.has_grown = Search(bound), False
             for order in search.orders():
                 name = f"order {bytes(order.begin).hex()}"
                 self.run(case, order, name, conflicts, whole=case.cell.duty == "nothing")
-                if conflicts.has_grown or time.process_time() > stop:
+                if not conflicts.has_grown:
+                    self.bounds[case.name] = search.complete()
+                yield
+                if conflicts.has_grown:
                     break
             if not conflicts.has_grown:
-                self.bounds[case.name] = search.complete()
                 bound = most if bound < most else most + 1
+
+    def all_orders(self, chosen: list[Case], most: int, each_s: float, all_s: float) -> None:
+        """Run programs in all orders with few pre-emptions, in turns.
+
+        Args:
+            chosen: the programs.
+            most: pre-emptions of an order.
+            each_s: processor time for one program.
+            all_s: processor time for all of them.
+        """
+        self.bounds = {case.name: -1 for case in chosen}
+        left = [(self.search(case, most), each_s) for case in chosen]
+        while left and all_s > 0:
+            turns, left = left, []
+            for search, seconds in turns:
+                began = time.process_time()
+                has_ended = _take_turn(search, min(_TURN_S, seconds, all_s))
+                spent = time.process_time() - began
+                all_s -= spent
+                if not has_ended and spent < seconds:
+                    left.append((search, seconds - spent))
 
     def random_orders(self, chosen: list[Case], count: int, seed: int, seconds: float) -> None:
         """Run programs in random orders, in turn, but no longer than so many seconds."""
@@ -103,16 +135,24 @@ class Explorer:
             self.run(case, ByPriority(number, machine.NPROCS, _STEPS), f"seed {number}")
 
 
+def _take_turn(search: Iterator[None], seconds: float) -> bool:
+    """Go on with a search for some processor time; tell whether it has come to its end."""
+    stop = time.process_time() + seconds
+    return all(time.process_time() < stop for _ in search)
+
+
 @click.command()
 @click.option("--preemptions", default=-1, help="Run all orders with so many at most.")
 @click.option("--seconds", default=3600.0, help="Processor time for all orders of one program.")
+@click.option(
+    "--all-seconds", default=3600.0, help="Processor time for all orders of all programs."
+)
 @click.option("--random", "count", default=0, help="Number of random orders.")
 @click.option("--random-seconds", default=3600.0, help="Longest time for all random orders.")
 @click.option("--seed", default=0, help="Of the first random order.")
 @click.option("--every", default=1, help="Take only one program of so many.")
 @click.option("--defect", type=click.Choice(sorted(defects.ALL)), help="Put a defect back.")
 @click.option("--event", help="Take only programs with this next event.")
-@click.option("--log", help="Write a line to this file for each program.")
 @click.option("--out", is_flag=True, help="Add the outcome to schedules.json.")
 def command(**options: Any) -> None:
     """Run programs in many orders; print what was found as JSON."""
@@ -122,11 +162,9 @@ def command(**options: Any) -> None:
     explorer, began, where = Explorer(), time.perf_counter(), provenance()
     chosen = [case for case in cases() if options["event"] in (None, case.cell.event)]
     chosen = chosen[:: options["every"]]
-    for case in chosen if options["preemptions"] >= 0 else ():
-        explorer.all_orders(case, options["preemptions"], options["seconds"])
-        if options["log"]:
-            with Path(options["log"]).open("a", encoding="utf-8") as log:
-                print(case.name, explorer.bounds[case.name], explorer.schedules, file=log)
+    if options["preemptions"] >= 0:
+        limits = options["seconds"], options["all_seconds"]
+        explorer.all_orders(chosen, options["preemptions"], *limits)
     explorer.random_orders(chosen, options["count"], options["seed"], options["random_seconds"])
     result = outcome(explorer, options, time.perf_counter() - began)
     click.echo(json.dumps(result))
@@ -139,7 +177,7 @@ def outcome(explorer: Explorer, options: dict[str, Any], seconds: float) -> dict
     """Return what was found."""
     reached = sorted(set(explorer.bounds.values()))
     return {
-        "options": {name: value for name, value in options.items() if name not in ("log", "out")},
+        "options": {name: value for name, value in options.items() if name != "out"},
         "programs": len(explorer.bounds),
         "complete": {
             bound: sum(found == bound for found in explorer.bounds.values()) for bound in reached
@@ -147,6 +185,7 @@ def outcome(explorer: Explorer, options: dict[str, Any], seconds: float) -> dict
         "not_complete": {
             name: bound for name, bound in explorer.bounds.items() if bound < options["preemptions"]
         },
+        "complete_by_event": complete_by_event(explorer.bounds, options["preemptions"]),
         "schedules": explorer.schedules,
         "pruned": explorer.pruned,
         "seconds": round(seconds, 1),
@@ -157,6 +196,19 @@ def outcome(explorer: Explorer, options: dict[str, Any], seconds: float) -> dict
         "entered": {" ".join(cell): explorer.entered[cell] for cell in CELLS},
         "impossible": {" ".join(cell): cell.why_impossible() for cell in ALL if cell not in CELLS},
     }
+
+
+def complete_by_event(bounds: dict[str, int], most: int) -> dict[str, str]:
+    """Return of how many programs all orders were run, by their next event."""
+    found = {}
+    for event in EVENTS:
+        reached = [
+            bounds[case.name]
+            for case in cases()
+            if case.cell.event == event and case.name in bounds
+        ]
+        found[event] = f"{sum(each >= most for each in reached)} of {len(reached)}"
+    return found
 
 
 def provenance() -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bsplib
+from bsplib.backends.shm.poison import PoisonError
 
 from .random_programs.cells import CELLS, Cell
 from .random_programs.checks import check_in_pool, fail_in_pool
@@ -14,6 +15,7 @@ from .random_programs.found import CELL_SEEDS
 from .random_programs.interpreter import Interpreter
 from .random_programs.seeded import program_of
 from .random_programs.steps import Program
+from .scheduled import defects
 
 FAILING = range(4)
 """Seeds of programs that fail; a right one follows each in the same pool."""
@@ -50,20 +52,37 @@ def described(cells: set[Cell]) -> str:
     return "\n".join(" ".join(cell) for cell in sorted(cells))
 
 
+def enter_cells(pools: _Pools) -> set[Cell]:
+    """Run some programs; return the cells that they enter."""
+    programs = map(program_of, CELL_SEEDS)
+    return set[Cell]().union(*(check_in_pool(pools.of(program), program) for program in programs))
+
+
 def test_the_table_has_all_ways_duties_events_and_kinds_that_can_be():
-    assert len(CELLS) == 96
+    assert len(CELLS) == 120
     assert ("plain", "serves", "leave", "sync") in CELLS
+    assert ("described", "parcel", "next run", "oblsync") in CELLS
 
 
 @pytest.mark.lengthy
 @pytest.mark.core
 def test_random_programs_enter_every_cell_of_the_table(pools):
-    entered = set[Cell]()
-    for seed in CELL_SEEDS:
-        program = program_of(seed)
-        entered |= check_in_pool(pools.of(program), program)
-    missing = set(CELLS) - entered
+    missing = set(CELLS) - enter_cells(pools)
     assert not missing, f"no program enters\n{described(missing)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "defect",
+    ["end-parcels-a-meeting-early", "free-parcels-with-their-lease", "free-parcels-after-a-run"],
+)
+def test_these_programs_find_a_parcel_whose_memory_is_used_again_too_early(
+    monkeypatch, pools, defect
+):
+    monkeypatch.setenv("BSP_POISON", "1")
+    defects.put_back_of_parcels(defect, monkeypatch)
+    with pytest.raises(PoisonError, match="a payload"):
+        enter_cells(pools)
 
 
 @pytest.mark.lengthy

@@ -23,6 +23,9 @@ DEFECTS = {
     "free-before-others-have-left": "next group",
     "take-others-for-settled": "root",
     "use-one-box": "root",
+    "end-parcels-a-meeting-early": "leaving",
+    "free-parcels-with-their-lease": "root",
+    "free-parcels-after-a-run": "Pool",
 }
 """Each with the next event of programs that find it."""
 
@@ -42,10 +45,10 @@ def explore(*options):
 
 def test_programs_of_every_cell_are_right_in_random_orders():
     """A cell is a way, a duty, a next event and an end; what is not entered is impossible."""
-    found = explore("--random", 445)
+    found = explore("--random", 595)
     assert found["examples"] == []
     assert [cell for cell, times in found["entered"].items() if not times] == []
-    assert len(found["entered"]) + len(found["impossible"]) == 2 * 5 * 5 * 2
+    assert len(found["entered"]) + len(found["impossible"]) == 2 * 6 * 5 * 2
     assert all(found["impossible"].values())
 
 

@@ -18,7 +18,6 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
-from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.core.box import Block
 from bsplib.core.meeting import LARGE
 
@@ -75,7 +74,7 @@ class Leases:
             for_one: one other process receives it, and may keep it.
         """
         outbox = self._outbox()
-        if nbytes < LEAST_BYTES:
+        if nbytes < self._context.parcels.least_bytes:
             start = outbox.room(nbytes)
         else:
             start = outbox.room_for_parcel(nbytes, for_one=for_one)

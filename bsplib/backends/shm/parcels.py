@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bsplib.backends.shm.context import ProcessContext
 
 LEAST_BYTES = 1 << 18
-"""Payloads from this size on are parcels: to copy a smaller one takes less time."""
+"""Payloads from this size on are usually parcels: to copy a smaller one takes less time."""
 _SHARE_LEFT = 4
 """The parcels that others keep may have one part in so many of the shared memory that is free."""
 LENT, OFFERED, KEPT, RETURNED = range(4)
@@ -77,9 +77,11 @@ class Parcels:
 
     Args:
         context: of this process.
+        least_bytes: payloads from this size on are parcels; the same in all processes.
     """
 
-    def __init__(self, context: ProcessContext) -> None:
+    def __init__(self, context: ProcessContext, least_bytes: int = LEAST_BYTES) -> None:
+        self.least_bytes = least_bytes
         self._context = context
         self._staged: dict[int, int] = {}
         """Bytes of all parcels that are not free, by the first byte of the payload."""
@@ -146,7 +148,7 @@ class Parcels:
 
     def keep(self, start: int, nbytes: int) -> NDArray[np.uint8] | None:
         """Return the payload of a parcel for this process to keep; None if it has to be copied."""
-        if nbytes < LEAST_BYTES:
+        if nbytes < self.least_bytes:
             return None
         state = self._state(start)
         if state[0] != OFFERED:

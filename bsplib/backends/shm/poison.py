@@ -12,7 +12,8 @@ every run. What is verified in which way:
 ============================ =====================================================================
 boxes, staged values         noted when they are read, verified before DELIVERED is stored
 payloads of messages         noted when they are fetched, verified before the next post
-what was kept of them        noted when it is kept, verified before each post while it lives
+what was kept of them        noted when it is kept, verified before each post in any group while
+                             it lives
 oblivious records            noted when they are read, verified before CONSUMED is stored
 sources of gets              verified when they have been read
 slots (cards)                verified before the next post: the word of a slot is its generation
@@ -229,6 +230,9 @@ class PoisonedContext(ProcessContext):
         super().__init__(segment, pid, doorbells, wait_by, outside)
         self.generations = Generations(segment, self.nprocs)
         self.heap: PoisonedHeap = PoisonedHeap(segment, segment.area(pid), self.generations)
+        self.kept: list[tuple[weakref.ref[Any], int, int]] = []
+        """Objects whose memory is that of others, its first byte, and its generation: they may
+        outlive the group in which they came, and the run."""
 
     def begin(self) -> None:
         """See :meth:`ProcessContext.begin`."""
@@ -290,7 +294,6 @@ class Watch:
         self._met = 0, 0
         """The slot of the last meeting that this process has passed, and its generation."""
         self._failure: PoisonError | None = None
-        self._kept: list[tuple[weakref.ref[Any], int, int]] = []
         self._boxes: list[_BoxBlocks] = []
         self._posted: list[Block] = []
         """The blocks that this process has posted since the superstep before."""
@@ -314,11 +317,11 @@ class Watch:
 
     def note_kept(self, base: Any, byte: int) -> None:
         """Note the generation of memory that this process uses as long as an object lives."""
-        self._kept.append((weakref.ref(base), byte, self._generations.of(byte)))
+        self._context.kept.append((weakref.ref(base), byte, self._generations.of(byte)))
 
     def _check_kept(self) -> None:
-        self._kept = [each for each in self._kept if each[0]() is not None]
-        for base, byte, generation in self._kept:
+        kept = self._context.kept = [each for each in self._context.kept if each[0]() is not None]
+        for base, byte, generation in kept:
             now = self._generations.of(byte)
             if now != generation and base() is not None:
                 when = f"while an array uses it; it had generation {generation}"

@@ -13,15 +13,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import bsplib
+from bsplib.backends.shm.parcels import LEAST_BYTES
 
 from .program import Actor
-from .steps import Allocate, Get, GetAt, Oblsync, Partition, Program, Put, PutAt, Send, Split, Sync
+from .steps import (
+    Allocate,
+    Get,
+    GetAt,
+    Oblsync,
+    Partition,
+    Program,
+    Put,
+    PutAt,
+    Send,
+    Split,
+    Sync,
+    is_large,
+    plain,
+)
 
 WAYS = ("plain", "described")
 """``described``: the process has a put_at, asks for the values of a get, which their owner sends in
 a second meeting, or announces registrations to all."""
-DUTIES = ("put", "get", "get_at", "message", "nothing", "serves")
-"""``serves``: it only answers a ``get_at`` of another process, and sends nothing."""
+DUTIES = ("put", "get", "get_at", "message", "parcel", "nothing", "serves")
+"""``parcel``: it sends an array to another process, which may keep the memory. ``serves``: it only
+answers a ``get_at`` of another process, and sends nothing."""
 EVENTS = ("same group", "leave", "next sub-group", "root and allocate", "split", "next run")
 KINDS = ("sync", "oblsync")
 
@@ -36,7 +52,7 @@ class Cell(NamedTuple):
 def _can_be(cell: Cell) -> bool:
     if cell.kind == "oblsync":  # no gets are pending, and nothing is announced
         nothing = cell.way == "described" and cell.duty == "nothing"
-        return cell.duty in ("put", "message", "nothing") and not nothing
+        return cell.duty in ("put", "message", "parcel", "nothing") and not nothing
     return (cell.way, cell.duty) != ("plain", "get_at")  # a get_at asks
 
 
@@ -44,10 +60,18 @@ CELLS = tuple(filter(_can_be, map(Cell._make, itertools.product(WAYS, DUTIES, EV
 """All that a program can enter."""
 
 
+_LEFT: list[tuple[Any, Any]] = []
+"""Large arrays of messages that the last run in this process of a pool has left, and what they
+had: their memory is this process's own for as long as they live."""
+
+
 def tracing_main(bsp: bsplib.Group, program: Program) -> tuple[list[Any], set[Cell]]:
     """Run a program; return the log of this process, and the cells that it has entered."""
     tracer = _Tracer()
     log = tracer.run(bsp, program)
+    for array, before in _LEFT:
+        assert plain(array) == before, "an array that a run has left is not as it was"
+    _LEFT[:] = [(each, plain(each)) for each in tracer.kept if is_large(each)]
     return log, tracer.cells()
 
 
@@ -134,7 +158,9 @@ class _Tracer(Actor):
             self._duties.add("put")
             self._has_put_at |= isinstance(step, PutAt)
         elif isinstance(step, Send):
-            self._duties.add("message")
+            array = step.to != bsp.pid and self._value(step.payload)
+            is_parcel = isinstance(array, np.ndarray) and array.nbytes >= LEAST_BYTES
+            self._duties.add("parcel" if is_parcel else "message")
         elif isinstance(step, Allocate) and not self._depth and self._events[-1:] == ["leave"]:
             self._events.append("root and allocate")
         super()._do(bsp, step)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from .interpreter import Group, Interpreter, Registration, WrongError
 from .steps import (
+    PARCEL,
     Allocate,
     Array,
     Blob,
@@ -52,7 +53,10 @@ TAGS = (None, 0, 7, "tag", b"\x00b", 2.5, (1, "t"), ["list"])
 READS = ("qsize", "get_tag", "move", "hpmove", "hold", "first", "rest", "rest")
 OPERATIONS = ("add", "maximum", "minimum")
 MEBIBYTE = 1 << 20
-DUTIES = ("put", "put at", "get", "get at", "get_at", "put_at", "message", "object", "nothing")
+DUTIES = (
+    *("put", "put at", "get", "get at", "get_at", "put_at"),
+    *("message", "parcel", "object", "nothing"),
+)
 SHAPES: tuple[Shape, ...] = ((1,), (2,), (3,), (5,), (8,), (0,), (2, 3), (3, 2), (4, 4), (2, 2, 3))
 
 
@@ -216,15 +220,21 @@ class Builder:
                     self.emit(group, block, self.duty(group, pid, server, duty, kind))
             return
         for pid in range(group.size):
-            other = self.number(0, group.size - 1)
-            self.emit(group, block, self.duty(group, pid, other, self.choose(*DUTIES), kind))
+            other, duty = self.number(0, group.size - 1), self.choose(*DUTIES, "parcel")
+            self.emit(group, block, self.duty(group, pid, other, duty, kind))
+            if duty == "parcel" and self.chance(60):
+                self.emit(group, block, self.duty(group, pid, other, "put_at", kind))
 
     def duty(self, group: Group, pid: int, other: int, duty: str, kind: type) -> Any:
         """Draw a step for a process, plain or with a description."""
-        if duty in ("message", "object"):
+        if duty in ("message", "parcel", "object"):
             tag = b"\0" * group.tag_size if group.tag_size is not None else None
-            payload = Thing(pid, 5) if duty == "object" else Literal((3,), "f8", pid)
-            return Send(pid, other, payload, tag)
+            payloads: dict[str, Payload] = {
+                "message": Literal((3,), "f8", pid),
+                "parcel": Literal((PARCEL + pid,), "f8", pid),
+                "object": Thing(pid, 5),
+            }
+            return Send(pid, other, payloads[duty], tag)
         chosen = self.choose(*group.registrations) if group.registrations else None
         there = chosen and chosen.refs[other]
         if there is None or duty == "nothing" or (kind is Oblsync and duty.startswith("get")):

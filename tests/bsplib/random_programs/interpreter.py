@@ -40,6 +40,7 @@ from .steps import (
     Split,
     Sync,
     TagSize,
+    drop_oldest,
     plain,
     values,
 )
@@ -489,7 +490,10 @@ class Interpreter:
 
     def _keep(self, group: Group, pid: int, payload: Any) -> None:
         self._log(group, pid, plain(payload))
-        self.kept[group.members[pid]].append(payload)
+        kept = self.kept[group.members[pid]]
+        kept.append(payload)
+        for dropped in drop_oldest(kept):
+            self._log(group, pid, dropped)
 
     # -- the end of a superstep ---------------------------------------------------------------
 

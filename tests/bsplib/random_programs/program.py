@@ -36,6 +36,7 @@ from .steps import (
     Split,
     Sync,
     TagSize,
+    drop_oldest,
     plain,
     values,
 )
@@ -279,6 +280,7 @@ class Actor:
         assert not isinstance(payload, np.ndarray) or payload.flags.writeable
         self.log.append(plain(payload))
         self.kept.append(payload)
+        self.log += drop_oldest(self.kept)
 
     def _misuse(self, bsp: bsplib.Group, step: Misuse) -> None:
         place = None if step.place is None else self._place(step.place)

@@ -15,9 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.backends.shm.parcels import LEAST_BYTES
+
 Index = tuple[Any, ...]
 Shape = tuple[int, ...]
 Array = NDArray[Any]
+
+
+PARCEL = LEAST_BYTES // 8
+"""From so many numbers on, a receiver may keep the memory of a message."""
+_MOST_LISTED = 1 << 12
+"""A larger array is compared by a digest: lists of a million numbers take too long."""
 
 
 def values(shape: Shape, dtype: str, seed: int) -> Array:
@@ -323,14 +331,21 @@ def _lines(block: Sequence[Any], depth: int) -> list[str]:
     return lines
 
 
-_MOST_LISTED = 1 << 12
-"""A larger array is compared by a digest: lists of a million numbers take too long."""
+def drop_oldest(kept: list[Any]) -> list[Any]:
+    """Drop the oldest of several large arrays that a process keeps; return what it has."""
+    large = [number for number, each in enumerate(kept) if is_large(each)]
+    return [plain(kept.pop(large[0]))] if len(large) > 1 else []
+
+
+def is_large(value: Any) -> bool:
+    """Tell whether a value is a large array."""
+    return isinstance(value, np.ndarray) and value.size > _MOST_LISTED
 
 
 def plain(value: Any) -> Any:
     """Return a value as what can be compared: arrays with shape and dtype."""
     if isinstance(value, np.ndarray):
-        if value.size > _MOST_LISTED:
+        if is_large(value):
             digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
             return "large array", value.dtype.str, value.shape, digest
         return "array", value.dtype.str, value.shape, value.tolist()

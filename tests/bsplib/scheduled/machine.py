@@ -23,6 +23,7 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CONTROL_BYTES, PAGE, REPORTED, SLOTS, WORD
 from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.heap import Heap
+from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Waiting
 from bsplib.core import BUILD, atomics, box, meeting, waiting
@@ -30,6 +31,7 @@ from bsplib.running.seeds import Seeds
 from bsplib.running.task import Conditions, Task, run_task
 
 from .history import owner_of, word_of
+from .kept import ScheduledParcels
 from .scheduler import Choose, Conflicts, Scheduler
 
 PATTERN = 0xDB
@@ -79,6 +81,8 @@ class SharedMemory:
             self.segment.reserve(self.segment.control_start(pid), CONTROL_BYTES)
         self.scheduler = Scheduler(lambda point, _: point.pid, NPROCS)
         self.segment.control = Words(self.segment.control, self)  # type: ignore[assignment]
+        self.plain_view = self.segment.view
+        """Returns memory of a process without a right to read it."""
         for name in ("view", "view_array"):
             setattr(self.segment, name, self._held(getattr(self.segment, name)))
         self.floors = [0] * NPROCS
@@ -155,10 +159,11 @@ class FilledHeap(Heap):
 class ScheduledContext(ProcessContext):
     """A process whose memory is filled when it is given back."""
 
-    def __init__(self, here: SharedMemory, pid: int) -> None:
+    def __init__(self, here: SharedMemory, pid: int, parcel_bytes: int) -> None:
         super().__init__(here.segment, pid, doorbells(here.segment, NPROCS))
         self._here = here
         self.heap = FilledHeap(here, pid)
+        self.parcels = ScheduledParcels(here, self, parcel_bytes)
 
     def give_outbox(self, outbox: Any) -> None:
         """See :meth:`ProcessContext.give_outbox`."""
@@ -333,6 +338,7 @@ def run(
     conflicts: Conflicts | None = None,
     *,
     whole: bool = True,
+    parcel_bytes: int = LEAST_BYTES,
 ) -> list[list[Any]]:
     """Run a program on 3 processes in the order that is chosen; return results by run and pid.
 
@@ -342,6 +348,7 @@ def run(
         choose: who goes on.
         conflicts: see :class:`Scheduler`.
         whole: see :class:`Scheduler`.
+        parcel_bytes: messages from this size on are parcels.
 
     Raises:
         Exception: a process has failed, or the processes wait for each other.
@@ -354,7 +361,7 @@ def run(
     words = [HERE.segment.control_start(pid) // WORD + REPORTED for pid in range(NPROCS)]
 
     def process(pid: int) -> None:
-        root = KeptPort(ScheduledContext(HERE, pid))
+        root = KeptPort(ScheduledContext(HERE, pid, parcel_bytes))
         for number in range(runs):
             task = Task(main, (number,), {}, Seeds(), _CONDITIONS)
             results[number][pid] = run_task(task, root.open()).value

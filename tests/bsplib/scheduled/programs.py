@@ -14,25 +14,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.core.kinds import ASK, GRID, NOTICE, PLACED, STAGED_ASK, STAGED_PLACED
 
 WAYS = ("plain", "described")
 """How the transfers of a process travel: as records of values alone, and gets that are read in
 place; or as records that have a description too, such as puts with gaps, gets that their owner
 answers in a second meeting, and what a process announces to all."""
-DUTIES = ("put", "get", "get_at", "message", "nothing")
+DUTIES = ("put", "get", "get_at", "message", "parcel", "nothing")
+"""A *parcel* is a message that is so large that its reader may keep its memory."""
 EVENTS = ("root", "sub-group", "leaving", "next group", "Pool")
 """What follows the superstep: another superstep of the root group, a superstep of a sub-group, the
 end of the sub-group, the next sub-group of other members, the end of the run of a pool."""
 ENDS = ("sync", "oblsync")
 SIZES = ("card", "box", "staged")
 """Where the values lie: in the slot itself, in the box, or in memory that the record names."""
+LIVES = ("unread", "dropped", "kept")
+"""What the reader of a parcel does: it never takes it; its array dies in the superstep; or it
+lives until the one after it has come, or the end of the last run."""
 PARTNERS = ("same", "gets", "nothing")
 
 _DESCRIBED = frozenset((GRID, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
 
 ARRAYS = {"x": 4, "y": 4, "large": 2000, "gaps": 8}
 """Elements of the registered arrays; every second element of ``gaps`` is written."""
+PARCEL_BYTES = 8 * ARRAYS["large"]
+"""Messages from this size on are parcels, where a process has to send some."""
 WORDS = {"x": [1, 2], "y": [0, 2], "large": [*range(500, 1000)]}
 """Which words a ``get_at`` reads."""
 
@@ -65,6 +72,7 @@ class Case(NamedTuple):
 
     cell: Cell
     size: str
+    """One of SIZES, or of LIVES."""
     partner: str
 
     @property
@@ -73,22 +81,29 @@ class Case(NamedTuple):
         return 1 + (self.cell.event == "Pool")
 
     @property
+    def parcel_bytes(self) -> int:
+        """Least size of a message that is a parcel."""
+        return PARCEL_BYTES if self.cell.duty == "parcel" else LEAST_BYTES
+
+    @property
     def name(self) -> str:
         """All that tells it from others."""
         return " ".join((*self.cell, self.size, self.partner))
 
     def arrays(self) -> list[str]:
         """Return the names of the arrays that it needs; ``x`` is the first."""
-        more = {"card": [], "box": ["y"], "staged": ["large"]}[self.size]
-        sends = self.cell.duty in ("put", "message")
+        more = {"box": ["y"], "staged": ["large"]}.get(self.size, [])
+        sends = self.cell.duty in ("put", "message", "parcel")
         return ["x", *more, *(["gaps"] if sends and self.cell.way == "described" else [])]
 
 
 def cases() -> list[Case]:
     """Return all programs that differ."""
     found = []
-    for cell, size, partner in product(CELLS, SIZES, PARTNERS):
-        if size != "card" and (cell.duty == "nothing" or cell[:2] == ("plain", "get")):
+    for cell, size, partner in product(CELLS, SIZES + LIVES, PARTNERS):
+        if (size in LIVES) != (cell.duty == "parcel"):
+            continue
+        if size in ("box", "staged") and (cell.duty == "nothing" or cell[:2] == ("plain", "get")):
             continue  # there are no values, or they are read where they lie
         if cell.end == "oblsync" and partner == "gets":
             continue
@@ -122,9 +137,11 @@ def transfers(case: Case, pid: int, nprocs: int, turn: int) -> list[Transfer]:
     way, duty = role(case, pid)
     to = (pid + 1) % nprocs
     found = []
-    where = ["large"] if case.size == "staged" else ["x", "y"][: 1 + (case.size == "box")]
-    if duty in ("put", "message"):
-        kind = "put_at" if (way, duty) == ("described", "put") else duty
+    is_large = case.size == "staged" or duty == "parcel"
+    where = ["large"] if is_large else ["x", "y"][: 1 + (case.size == "box")]
+    if duty in ("put", "message", "parcel"):
+        kinds = {("described", "put"): "put_at", (way, "parcel"): "message"}
+        kind = kinds.get((way, duty), duty)
         for nth, name in enumerate(where):
             found.append(Transfer(kind, to, name, values_of(pid, turn, nth, ARRAYS[name])))
         if way == "described":
@@ -155,26 +172,62 @@ def begin(case: Case, arrays: dict[str, Any], pid: int, turn: int) -> None:
             array[:] = values_of(pid, turn, 4, ARRAYS[name])
 
 
+class Scene(NamedTuple):
+    """What a process does in one group."""
+
+    pid: int
+    nprocs: int
+    turn: int
+
+
+def scenes(case: Case, pid: int, run: int) -> list[Scene]:
+    """Return what a process of the root group does in a run."""
+    event, turn = case.cell.event, 3 * run
+    found = [Scene(pid, 3, turn)]
+    if event == "sub-group":
+        found.append(Scene(pid, 3, turn + 1))
+    if event == "next group":
+        found.append(Scene(max(pid - 1, 0), 2 if pid else 1, turn + 1))
+    return found + [Scene(pid, 3, turn + 2)] * (event != "Pool")
+
+
+def coming(case: Case, pid: int, nprocs: int, turn: int) -> list[tuple[int, Transfer]]:
+    """Return what others transfer to a process in the superstep of a scene, and their pids."""
+    return [
+        (source, each)
+        for source in range(nprocs)
+        for each in transfers(case, source, nprocs, turn)
+        if each.to == pid
+    ]
+
+
+def messages(case: Case, pid: int, nprocs: int, turn: int) -> list[tuple[int, Any]]:
+    """Return the messages that a process reads after the superstep of a scene."""
+    if case.size == "unread":
+        return []
+    found = coming(case, pid, nprocs, turn)
+    return [(source, each.values) for source, each in found if each.kind == "message"]
+
+
 def expected(case: Case, pid: int, nprocs: int, turn: int) -> list[Any]:
     """Return what a process must have read after a scene, as the program returns it."""
     arrays = {name: np.zeros(ARRAYS[name], int) for name in case.arrays()}
     begin(case, arrays, pid, turn)
     seen = []
     for each_round in rounds(case, turn):
-        messages, got = [], []
-        for source in range(nprocs):
-            for each in transfers(case, source, nprocs, each_round):
-                if each.to == pid and each.kind.startswith("put"):
-                    shared_array(arrays, each.where)[:] = each.values
-                if each.to == pid and each.kind == "message":
-                    messages.append((source, each.values.tolist()))
+        got = []
+        for _, each in coming(case, pid, nprocs, each_round):
+            if each.kind.startswith("put"):
+                shared_array(arrays, each.where)[:] = each.values
+        came = messages(case, pid, nprocs, each_round)
         for each in transfers(case, pid, nprocs, each_round):
             if each.kind.startswith("get"):  # nobody puts into an array that others get
                 values = values_of(each.to, turn, 4, ARRAYS[each.where])
                 got.append(
                     (values[WORDS[each.where]] if each.kind == "get_at" else values).tolist()
                 )
-        seen.append([[each.tolist() for each in arrays.values()], got, messages])
+        read = [(source, payload.tolist()) for source, payload in came]
+        seen.append([[each.tolist() for each in arrays.values()], got, read])
     return seen
 
 
@@ -218,36 +271,47 @@ class Program:
         self._kinds = kinds
         self._case = case
         self._entered = entered
+        self._kept: dict[int, list[Any]] = {}
+        """By process of the root group: the arrays of its messages that live."""
+        self._looked_at: dict[int, list[Any]] = {}
+        """What each of them had when it died."""
 
     def main(self, bsp: Any, run: int) -> list[Any]:
         """Come to the cell, go on, and use memory again; return what was read."""
-        event = self._case.cell.event
+        event, root = self._case.cell.event, bsp.pid
         if event in ("leaving", "next group"):
             with bsp.partition([bsp.nprocs]) as sub:
-                seen = self._scene(sub, 3 * run)
+                seen = self._scene(sub, 3 * run, root)
         else:
-            seen = self._scene(bsp, 3 * run)
+            seen = self._scene(bsp, 3 * run, root)
         if event in ("sub-group", "next group"):
             ends = [1, bsp.nprocs] if event == "next group" else [bsp.nprocs]
             with bsp.partition(ends) as sub:
-                seen += self._scene(sub, 3 * run + 1)
+                seen += self._scene(sub, 3 * run + 1, root)
         if event != "Pool":
-            seen += self._scene(bsp, 3 * run + 2)
+            seen += self._scene(bsp, 3 * run + 2, root)
+        if run == self._case.runs - 1 and root in self._kept:
+            self._let_die(root, 0)
+            seen.append(self._looked_at[root])
         return seen
 
     def expected(self, pid: int, run: int) -> list[Any]:
         """Return what :meth:`main` must return."""
-        case, event = self._case, self._case.cell.event
-        found = expected(case, pid, 3, 3 * run)
-        if event == "sub-group":
-            found += expected(case, pid, 3, 3 * run + 1)
-        if event == "next group":
-            found += expected(case, max(pid - 1, 0), 2 if pid else 1, 3 * run + 1)
-        if event != "Pool":
-            found += expected(case, pid, 3, 3 * run + 2)
+        case, found = self._case, []
+        for scene in scenes(case, pid, run):
+            found += expected(case, *scene)
+        if run == case.runs - 1 and case.size == "kept":
+            every = [scene for each in range(case.runs) for scene in scenes(case, pid, each)]
+            kept = [
+                (payload + 1).tolist()
+                for scene in every
+                for turn in rounds(case, scene.turn)
+                for _, payload in messages(case, scene.pid, scene.nprocs, turn)
+            ]
+            found += [kept] if kept else []
         return found
 
-    def _scene(self, group: Any, turn: int) -> list[Any]:
+    def _scene(self, group: Any, turn: int, root: int) -> list[Any]:
         """Make arrays, do the duty of this process, and return what it finds afterwards."""
         arrays = {name: group.zeros(ARRAYS[name], int) for name in self._case.arrays()}
         begin(self._case, arrays, group.pid, turn)
@@ -258,9 +322,27 @@ class Program:
             gets = self._transfer(group, each_round, arrays)
             self._end(group, each_round)
             values = [each.tolist() for each in arrays.values()]
-            messages = [(source, payload.tolist()) for source, _, payload in group.messages()]
-            seen.append([values, [each.tolist() for each in gets], messages])
+            read = self._read(group, root)
+            seen.append([values, [each.tolist() for each in gets], read])
         return seen
+
+    def _read(self, group: Any, root: int) -> list[tuple[int, Any]]:
+        """Read the messages of this process, and keep their arrays if it has to."""
+        read = []
+        for source, _, payload in group.messages() if self._case.size != "unread" else ():
+            read.append((source, payload.tolist()))
+            if self._case.size == "kept":
+                payload[:] += 1  # it is this process's own
+                self._let_die(root, 1)
+                self._kept.setdefault(root, []).append(payload)
+            del payload
+        return read
+
+    def _let_die(self, root: int, left: int) -> None:
+        """Look at the arrays that this process keeps, and drop all but the latest of them."""
+        kept, looked_at = self._kept.get(root, []), self._looked_at.setdefault(root, [])
+        while len(kept) > left:
+            looked_at.append(kept.pop(0).tolist())
 
     def _transfer(self, group: Any, turn: int, arrays: dict[str, Any]) -> list[Any]:
         """Make the transfers of this process; return the arrays into which it gets."""
@@ -278,13 +360,7 @@ class Program:
         if case.cell.end == "sync":
             group.sync()
         else:
-            coming = [
-                each
-                for source in range(group.nprocs)
-                for each in transfers(case, source, group.nprocs, turn)
-                if each.to == group.pid
-            ]
-            group.oblsync(len(coming))
+            group.oblsync(len(coming(case, group.pid, group.nprocs, turn)))
         way = WAYS[not _DESCRIBED.isdisjoint(self._kinds())]
         if turn % 3 == 0:  # what follows is the event
             _, duty = role(case, group.pid)
