@@ -16,13 +16,14 @@ cdef class Fold:
     cdef readonly object ufunc
     cdef readonly bint elementwise
     cdef readonly bint in_tree
+    cdef readonly bint keeps_dtype
     cdef int _code
     @cython.locals(count=Py_ssize_t, width=Py_ssize_t, first=Py_ssize_t, number=Py_ssize_t)
-    cpdef object whole(self, list operands)
+    cpdef object whole(self, list operands, object out)
     @cython.locals(count=Py_ssize_t, size=Py_ssize_t, first=Py_ssize_t)
-    cpdef object prefix(self, list operands, object own)
+    cpdef object prefix(self, list operands, object own, object out)
     @cython.locals(code=int)
-    cdef object _two(self, object left, object right, bint ours)
+    cdef object _two(self, object left, object right, bint ours, object out)
 
 cdef class Recipe:
     cdef readonly str operation
@@ -45,6 +46,7 @@ cdef class Values:
     cdef object _last_tag
     cdef object _last_head
     cdef word _sent_at
+    cdef bint _is_read_again
     cdef object _known_head
     cdef object _known_operation
     cdef object _known_header
@@ -53,7 +55,10 @@ cdef class Values:
     cdef object _known_shape
     @cython.locals(recipes=dict)
     cpdef object recipe_of(self, str operation, object op, object x)
-    cpdef object combined(self, object bsp, Recipe recipe, object stage, object value)
+    cpdef object combined(self, object bsp, Recipe recipe, object stage, object value, object out)
+    cpdef object total(self, Recipe recipe, list operands, object out)
+    cpdef object prefix(self, Recipe recipe, list operands, object own, object out)
+    cdef bint _fits(self, Recipe recipe, list operands, object out) except -1
     @cython.locals(place=Py_ssize_t, is_copy=bint)
     cpdef list exchanged(self, object bsp, Recipe recipe, object stage, object value)
     cpdef list operands(
@@ -61,17 +66,22 @@ cdef class Values:
     )
     @cython.locals(number=Py_ssize_t)
     cpdef object root_of(self, object bsp, str operation, object root)
-    cpdef object give(self, object bsp, str operation, object receivers, object x)
+    cpdef object give(
+        self, object bsp, str operation, object receivers, object x, bint again
+    )
     cpdef object owned(self, object given)
     cdef object _as_sent(self, object array)
     @cython.locals(number=int, to=int, pid=int, nprocs=int)
-    cpdef object give_parts(self, object bsp, str operation, list parts)
+    cpdef object give_parts(self, object bsp, str operation, list parts, bint copies)
     @cython.locals(began=cython.longlong)
     cpdef object send_all(self, object bsp, object receivers, object value, object tag)
     cpdef object send_value(self, object bsp, int to, object value, object tag)
     @cython.locals(kind=int, to=int, heads=dict)
     cdef bint _send_all_quickly(self, object receivers, object value, object tag) except -1
-    @cython.locals(nbytes=word, staged=Py_ssize_t, to=int, address=word, may_be_kept=bint)
+    @cython.locals(
+        nbytes=word, staged=Py_ssize_t, to=int, address=word, for_one=bint,
+        may_be_kept=bint,
+    )
     cdef bint _send_array(self, object receivers, object value, object tag) except -1
     cdef bint _is_copied_there(self, object receivers, word nbytes, object tag) except -1
     @cython.locals(length=word)

@@ -80,31 +80,42 @@ class Fold:
         self.ufunc = ufunc
         self.elementwise = elementwise
         self.in_tree = ufunc is not None and ufunc in _IN_A_TREE
+        self.keeps_dtype = self.in_tree and elementwise and ufunc not in _LOGICAL
+        """The combination of arrays of one dtype has this dtype, too."""
         self._code = 0 if elementwise or ufunc is None else _CODES.get(ufunc, 0)
 
-    def whole(self, operands: list[Any]) -> Any:
-        """Combine all values, of which there is one at least. The list is used up."""
+    def whole(self, operands: list[Any], out: Any) -> Any:
+        """Combine all values, of which there is one at least. The list is used up.
+
+        Args:
+            operands: the values.
+            out: array that takes the combination where there is more than one value; None for a
+                new one. It has the form of the values, and the operation keeps their dtype.
+        """
         count = len(operands)
         if not self.in_tree:
             total = operands[0]
             for number in range(1, count):
-                total = self._two(total, operands[number], number > 1)
+                total = self._two(total, operands[number], number > 1, None)
             return total
         width = 1
         while width < count:
             first = 0
             while first + width < count:
-                operands[first] = self._two(operands[first], operands[first + width], width > 1)
+                into = out if 2 * width >= count else None  # it is the last combination
+                right = operands[first + width]
+                operands[first] = self._two(operands[first], right, width > 1, into)
                 first += 2 * width
             width *= 2
         return operands[0]
 
-    def prefix(self, operands: list[Any], own: Any) -> Any:
+    def prefix(self, operands: list[Any], own: Any, out: Any) -> Any:
         """Combine the values of all blocks before a block with what that block has so far.
 
         Args:
             operands: the values of the blocks before; the list is not changed.
             own: what the block has; None if it has nothing.
+            out: as for :meth:`whole`.
 
         Returns:
             The combination, an array in memory of its own; None if there is nothing at all.
@@ -114,30 +125,35 @@ class Fold:
             return operands[0].copy()  # it may be memory of its sender
         if not self.in_tree:
             values = [*operands] if own is None else [*operands, own]
-            return self.whole(values) if values else None
+            return self.whole(values, None) if values else None
         size, first = 1, 0
         parts = []
         while 2 * size <= count:
             size *= 2
         while size:
             if first + size <= count:
-                parts.append(self.whole(operands[first : first + size]))
+                into = out if own is None and size == count else None
+                parts.append(self.whole(operands[first : first + size], into))
                 first += size
             size //= 2
         total = own
         while parts:
             part = parts.pop()
-            total = part if total is None else self._two(part, total, False)
+            into = None if parts else out
+            total = part if total is None else self._two(part, total, False, into)
         return total
 
-    def _two(self, left: Any, right: Any, ours: bool) -> Any:
+    def _two(self, left: Any, right: Any, ours: bool, out: Any) -> Any:
         """Combine two values.
 
         Args:
             left: the value of lower pids.
             right: the other one.
             ours: ``left`` was made here, and may be changed.
+            out: array that takes the combination; None for a new one, or for ``left``.
         """
+        if out is not None:
+            return self.op(left, right, out=out)
         code = self._code
         if (
             code
@@ -228,6 +244,7 @@ class Values:
         self._last_head: Any = None
         # Where the large array lies that was sent last, in memory that stays until the next sync.
         self._sent_at = 0
+        self._is_read_again = False
         # The head of a message that was taken last, and what is known of it.
         self._known_head: Any = None
         self._known_operation = self._known_header = ""
@@ -251,12 +268,38 @@ class Values:
             return None
         return None if recipes is None else recipes.get(op)
 
-    def combined(self, bsp: Any, recipe: Recipe, stage: Any, value: Any) -> Any:
-        """Return the combination of the values of all blocks of a stage."""
-        operands = self.exchanged(bsp, recipe, stage, value)
+    def combined(self, bsp: Any, recipe: Recipe, stage: Any, value: Any, out: Any) -> Any:
+        """Return the combination of the values of all blocks of a stage; see :meth:`total`."""
+        return self.total(recipe, self.exchanged(bsp, recipe, stage, value), out)
+
+    def total(self, recipe: Recipe, operands: list[Any], out: Any) -> Any:
+        """Return the combination of values, in ``out`` where this has their form.
+
+        Args:
+            recipe: how they are combined.
+            operands: the values; the list is used up.
+            out: array of the program for the combination; None for a new one.
+        """
+        into = out if out is not None and self._fits(recipe, operands, out) else None
         if self._clock is None:
-            return recipe.fold.whole(operands)
-        return self.combine(recipe.fold.whole, operands)
+            return recipe.fold.whole(operands, into)
+        return self.combine(recipe.fold.whole, operands, into)
+
+    def prefix(self, recipe: Recipe, operands: list[Any], own: Any, out: Any) -> Any:
+        """Return a prefix as :meth:`Fold.prefix`, in ``out`` where this has the form of it."""
+        fits = out is not None and self._fits(recipe, [own, *operands], out)
+        return self.combine(recipe.fold.prefix, operands, own, out if fits else None)
+
+    def _fits(self, recipe: Recipe, operands: list[Any], out: Any) -> bool:
+        """Tell whether an array has the form that a combination of arrays will have."""
+        if not recipe.fold.keeps_dtype:
+            return False
+        for each in operands:
+            if each is not None and not (
+                is_array(each) and each.dtype == out.dtype and each.shape == out.shape
+            ):
+                return False
+        return True
 
     def combine(self, function: Any, *operands: Any) -> Any:
         """Combine operands by a function; virtual time counts this as computation."""
@@ -306,8 +349,15 @@ class Values:
 
     # -- sending ------------------------------------------------------------------------------
 
-    def give(self, bsp: Any, operation: str, receivers: Any, x: Any) -> Any:
+    def give(self, bsp: Any, operation: str, receivers: Any, x: Any, again: bool) -> Any:
         """Send a number or an array to several processes; return it as it is at the call.
+
+        Args:
+            bsp: the group.
+            operation: the collective.
+            receivers: these processes.
+            x: the value.
+            again: this process reads it once more after the sync, and copies nothing now.
 
         Returns:
             The value, which may be memory that is valid for one superstep more: after the sync
@@ -321,7 +371,9 @@ class Values:
             return x
         if is_array(x) and not x.dtype.hasobject:
             own = x if is_packed(x) else x.copy()
+            self._is_read_again = again
             self.send_all(bsp, receivers, own, _PLAIN[operation])
+            self._is_read_again = False
             return self._as_sent(own) if own is x else own
         return None
 
@@ -338,8 +390,15 @@ class Values:
             return array.copy()
         return array_at(array.shape, array.dtype, self._sent_at, nbytes_of(array))
 
-    def give_parts(self, bsp: Any, operation: str, parts: list[Any]) -> Any:
+    def give_parts(self, bsp: Any, operation: str, parts: list[Any], copies: bool) -> Any:
         """Send each other process its part, but None; return this process's own part.
+
+        Args:
+            bsp: the group.
+            operation: the collective.
+            parts: by pid.
+            copies: an array of this process is copied; if not, it must not change before the
+                collective has used it.
 
         Returns:
             None where a part has to be checked; then nothing was sent.
@@ -360,7 +419,7 @@ class Values:
             tag = _PLAIN[operation] if is_array(part) else _NUMBERS[operation]
             self.send_all(bsp, (to,), part, tag)
         own = parts[pid]
-        return own.copy() if is_array(own) else own
+        return own.copy() if copies and is_array(own) else own
 
     def send_all(self, bsp: Any, receivers: Any, value: Any, tag: Any) -> None:
         """Send one value to several processes."""
@@ -414,7 +473,8 @@ class Values:
         if not self._engine.meeting.shares_memory:
             return False
         # What has a header is combined or copied by its receivers, which keep nothing of it.
-        may_be_kept = len(receivers) == 1 and tag.header is None
+        for_one = len(receivers) == 1 and tag.header is None
+        may_be_kept = for_one and not self._is_read_again
         staged = self._engine.rare.stage_room(nbytes, receivers[0] if may_be_kept else -1, True)
         if staged < 0:
             return False

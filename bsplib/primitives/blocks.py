@@ -64,6 +64,24 @@ def cut(operation: str, x: Any, nprocs: int, axis: Any) -> list[Array]:
     return np.array_split(block(operation, x, axis), nprocs, axis=axis)
 
 
+def joined_form(
+    operation: str, blocks: Sequence[Array], axis: int
+) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the dtype of the array that blocks make along an axis.
+
+    Raises:
+        Exception: what :func:`join` raises.
+    """
+    arrays = [np.asarray(each) for each in blocks]
+    if len({each.ndim for each in arrays}) > 1:
+        join(operation, arrays, axis)  # raises
+    along = axis % arrays[0].ndim
+    # Without elements along the axis the result has the same dtype, and the shape but for it.
+    none = join(operation, [each[(slice(None),) * along + (slice(0),)] for each in arrays], axis)
+    length = sum(each.shape[along] for each in arrays)
+    return (*none.shape[:along], length, *none.shape[along + 1 :]), none.dtype
+
+
 def join(operation: str, blocks: Sequence[Array], axis: int) -> Array:
     """Return the array that blocks make along an axis.
 

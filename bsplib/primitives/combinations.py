@@ -25,9 +25,11 @@ from bsplib.primitives.collective_mail import (
     unwrap,
 )
 from bsplib.primitives.contracts import shares
+from bsplib.primitives.outs import Out, check_form, fill, room_for, target_of
 from bsplib.primitives.stages import ONE_STAGE_MOST, Stage, choose, stages_of
 from bsplib.primitives.state import GroupState
 from bsplib.transfers import operations
+from bsplib.transfers.place import Array
 
 _WORD = 8
 """Bytes that an element counts where all processes have to choose alike."""
@@ -43,13 +45,34 @@ _Listed = list[Any] | tuple[Any, ...]
 
 @overload
 def reduce(
-    bsp: GroupState, x: _Listed, op: np.ufunc | str = ..., root: SupportsIndex = 0
+    bsp: GroupState,
+    x: _Listed,
+    op: np.ufunc | str = ...,
+    root: SupportsIndex = 0,
+    *,
+    out: None = None,
 ) -> NDArray[Any] | None: ...
 @overload
 def reduce(
-    bsp: GroupState, x: _Value, op: _Op[_Value] = ..., root: SupportsIndex = 0
+    bsp: GroupState,
+    x: _Value,
+    op: _Op[_Value] = ...,
+    root: SupportsIndex = 0,
+    *,
+    out: None = None,
 ) -> _Value | None: ...
-def reduce(bsp: GroupState, x: Any, op: Any = np.add, root: SupportsIndex = 0) -> Any:
+@overload
+def reduce(
+    bsp: GroupState, x: Any, op: _Op[Any] = ..., root: SupportsIndex = 0, *, out: Out
+) -> Out | None: ...
+def reduce(
+    bsp: GroupState,
+    x: Any,
+    op: Any = np.add,
+    root: SupportsIndex = 0,
+    *,
+    out: Array | None = None,
+) -> Any:
     """Return ``x_0 op x_1 op ... op x_(p-1)`` on process ``root``.
 
     The values are combined in the order of the pids, element by element, so that the
@@ -75,14 +98,18 @@ def reduce(bsp: GroupState, x: Any, op: Any = np.add, root: SupportsIndex = 0) -
             two values. Python's ``sum``, ``all`` and ``any``, ``numpy.sum`` and the
             like mean the operation of their name.
         root: process that receives the result.
+        out: array for the result, with its shape and dtype, in place of a new one; it may
+            be ``x``. Ignored on processes other than the root.
 
     Returns:
-        The result on the root; None on the others.
+        The result on the root, or ``out`` with it; None on the others.
 
     Raises:
         ProcessRangeError: ``root`` is no process of this group.
         UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
-        ShapeError: with a ufunc, the shapes differ.
+        PlaceError: ``out`` is no writable array.
+        ShapeError: with a ufunc, the shapes differ; or ``out`` has another one.
+        DtypeError: ``out`` has another dtype than the result.
         MessageError: ``x`` cannot be pickled.
         SyncMismatchError: a process is in no reduce, or in one to elsewhere.
         OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -97,14 +124,19 @@ def reduce(bsp: GroupState, x: Any, op: Any = np.add, root: SupportsIndex = 0) -
     recipe = bsp._values.recipe_of("reduce", op, x)
     if recipe is None:
         recipe, x = _new_recipe(bsp, "reduce", op, x)
+    target = target_of(bsp, "reduce", out if bsp._pid == receiver else None)
     if recipe.cut:
-        return _reduce_pieces(bsp, recipe, x, receiver)
-    stage = _to_root(bsp._pid, bsp._nprocs, receiver)
-    values = bsp._values.exchanged(bsp, recipe, stage, x)
-    return bsp._values.combine(recipe.fold.whole, values) if values else None
+        total = _reduce_pieces(bsp, recipe, x, receiver, target)
+    else:
+        stage = _to_root(bsp._pid, bsp._nprocs, receiver)
+        values = bsp._values.exchanged(bsp, recipe, stage, x)
+        total = bsp._values.total(recipe, values, target) if values else None
+    return total if target is None else _given(bsp, recipe, target, total, out)
 
 
-def _reduce_pieces(bsp: GroupState, recipe: Recipe, x: Any, receiver: int) -> Any:
+def _reduce_pieces(
+    bsp: GroupState, recipe: Recipe, x: Any, receiver: int, target: Array | None
+) -> Any:
     total = _combined_piece(bsp, recipe, x)
     if bsp._pid != receiver:
         bsp._values.send_value(bsp, receiver, total, recipe.tag_of_piece)
@@ -112,14 +144,18 @@ def _reduce_pieces(bsp: GroupState, recipe: Recipe, x: Any, receiver: int) -> An
     bsp.sync()
     sources = range(bsp._nprocs) if bsp._pid == receiver else []
     arrived = take_arrived(bsp, "reduce", sources, kept)
-    return _joined(bsp, x, arrived, total) if bsp._pid == receiver else None
+    return _joined(bsp, recipe, x, arrived, total, target) if bsp._pid == receiver else None
 
 
 @overload
-def allreduce(bsp: GroupState, x: _Listed, op: np.ufunc | str = ...) -> NDArray[Any]: ...
+def allreduce(
+    bsp: GroupState, x: _Listed, op: np.ufunc | str = ..., *, out: None = None
+) -> NDArray[Any]: ...
 @overload
-def allreduce(bsp: GroupState, x: _Value, op: _Op[_Value] = ...) -> _Value: ...
-def allreduce(bsp: GroupState, x: Any, op: Any = np.add) -> Any:
+def allreduce(bsp: GroupState, x: _Value, op: _Op[_Value] = ..., *, out: None = None) -> _Value: ...
+@overload
+def allreduce(bsp: GroupState, x: Any, op: _Op[Any] = ..., *, out: Out) -> Out: ...
+def allreduce(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None) -> Any:
     """Return ``x_0 op x_1 op ... op x_(p-1)`` on every process.
 
     Order and arguments are those of :meth:`reduce`. Everybody sends its whole value
@@ -135,13 +171,17 @@ def allreduce(bsp: GroupState, x: Any, op: Any = np.add) -> Any:
             ``"and"``, ``"or"``, ``"xor"``, ``"all"``, ``"any"``), or a function of
             two values. Python's ``sum``, ``all`` and ``any``, ``numpy.sum`` and the
             like mean the operation of their name.
+        out: array for the result, with its shape and dtype, in place of a new one; it may
+            be ``x``. Each process may give one or not.
 
     Returns:
-        The result, the same on all processes, bit by bit.
+        The result, the same on all processes, bit by bit, or ``out`` with it.
 
     Raises:
         UsageError: ``op`` cannot be called, or is a ufunc of other than two values.
-        ShapeError: with a ufunc, the shapes differ.
+        PlaceError: ``out`` is no writable array.
+        ShapeError: with a ufunc, the shapes differ; or ``out`` has another one.
+        DtypeError: ``out`` has another dtype than the result.
         MessageError: ``x`` cannot be pickled.
         SyncMismatchError: a process calls another collective, or none.
         OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -157,32 +197,47 @@ def allreduce(bsp: GroupState, x: Any, op: Any = np.add) -> Any:
     recipe = bsp._values.recipe_of("allreduce", op, x)
     if recipe is None:
         recipe, x = _new_recipe(bsp, "allreduce", op, x)
+    if out is not None:
+        target = target_of(bsp, "allreduce", out)
+        return _given(bsp, recipe, target, _allreduce(bsp, recipe, x, target), out)
+    return _allreduce(bsp, recipe, x, None)
+
+
+def _allreduce(bsp: GroupState, recipe: Recipe, x: Any, target: Array | None) -> Any:
+    """Return the combination of the values of all, in the array of the program where it can be."""
     if recipe.cut:
-        return _allreduce_pieces(bsp, recipe, x)
+        return _allreduce_pieces(bsp, recipe, x, target)
     stages = recipe.stages
-    total = bsp._values.combined(bsp, recipe, stages[0], x)
-    if len(stages) > 1:
-        kept = bsp._engine.queue.take_left(bsp._port.fetch)
-        for stage in stages[1:]:
-            total = bsp._values.combined(bsp, recipe, stage, total)
-        bsp._engine.queue.fill(kept)
+    if len(stages) == 1:
+        return bsp._values.combined(bsp, recipe, stages[0], x, target)
+    total = bsp._values.combined(bsp, recipe, stages[0], x, None)
+    kept = bsp._engine.queue.take_left(bsp._port.fetch)
+    for stage in stages[1:]:
+        into = target if stage is stages[-1] else None
+        total = bsp._values.combined(bsp, recipe, stage, total, into)
+    bsp._engine.queue.fill(kept)
     return total
 
 
-def _allreduce_pieces(bsp: GroupState, recipe: Recipe, x: Any) -> Any:
+def _allreduce_pieces(bsp: GroupState, recipe: Recipe, x: Any, target: Array | None) -> Any:
     total = _combined_piece(bsp, recipe, x)
     bsp._values.send_all(bsp, all_others(bsp), total, recipe.tag_of_piece)
     kept = bsp._engine.queue.take_left(bsp._port.fetch)
     bsp.sync()
-    return _joined(bsp, x, take_arrived(bsp, "allreduce", range(bsp._nprocs), kept), total)
+    arrived = take_arrived(bsp, "allreduce", range(bsp._nprocs), kept)
+    return _joined(bsp, recipe, x, arrived, total, target)
 
 
 @overload
-def scan(bsp: GroupState, x: _Listed, op: np.ufunc | str = ...) -> NDArray[Any]: ...
+def scan(
+    bsp: GroupState, x: _Listed, op: np.ufunc | str = ..., *, out: None = None
+) -> NDArray[Any]: ...
 @overload
-def scan(bsp: GroupState, x: _Value, op: _Op[_Value] = ...) -> _Value: ...
+def scan(bsp: GroupState, x: _Value, op: _Op[_Value] = ..., *, out: None = None) -> _Value: ...
+@overload
+def scan(bsp: GroupState, x: Any, op: _Op[Any] = ..., *, out: Out) -> Out: ...
 @shares("Args", "Raises", "Supersteps", "Cost", of=allreduce)
-def scan(bsp: GroupState, x: Any, op: Any = np.add) -> Any:
+def scan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None) -> Any:
     """Return ``x_0 op ... op x_pid`` on each process: the inclusive prefix.
 
     Order, arguments and choice are those of :meth:`allreduce`: either each process
@@ -190,27 +245,35 @@ def scan(bsp: GroupState, x: Any, op: Any = np.add) -> Any:
     arrays, and sends each process its prefix; or blocks exchange their results in stages.
 
     Returns:
-        The combination of the values of this process and of those before it.
+        The combination of the values of this process and of those before it, or ``out``
+        with it.
     """
     recipe = bsp._values.recipe_of("scan", op, x)
     if recipe is None:
         recipe, x = _new_recipe(bsp, "scan", op, x)
+    target = target_of(bsp, "scan", out)
     if recipe.cut:
-        return _scan_pieces(bsp, recipe, x, range(bsp._nprocs))
-    if bsp._nprocs > ONE_STAGE_MOST and recipe.fold.in_tree:
-        return _scan_in_stages(bsp, recipe, x, x)
-    values = bsp._values.exchanged(bsp, recipe, _to_later(bsp._pid, bsp._nprocs, bsp._pid), x)
-    own = values.pop()
-    return bsp._values.combine(recipe.fold.prefix, values, own)
+        result = _scan_pieces(bsp, recipe, x, range(bsp._nprocs), target)
+    elif bsp._nprocs > ONE_STAGE_MOST and recipe.fold.in_tree:
+        result = _scan_in_stages(bsp, recipe, x, x, target)
+    else:
+        stage = _to_later(bsp._pid, bsp._nprocs, bsp._pid)
+        values = bsp._values.exchanged(bsp, recipe, stage, x)
+        own = values.pop()
+        result = bsp._values.prefix(recipe, values, own, target)
+    return result if target is None else _given(bsp, recipe, target, result, out)
 
 
-def _scan_in_stages(bsp: GroupState, recipe: Recipe, x: Any, prefix: Any) -> Any:
+def _scan_in_stages(
+    bsp: GroupState, recipe: Recipe, x: Any, prefix: Any, target: Array | None
+) -> Any:
     """Return the prefix of this process: in each stage its block becomes a larger one.
 
     Args:
         recipe: of a scan or exscan.
         x: the value of this process.
         prefix: of this process in a block of its own; None if it has none.
+        target: array of the program for the prefix; None if there is none.
     """
     unread: list[Message] = []
     total = x
@@ -218,19 +281,27 @@ def _scan_in_stages(bsp: GroupState, recipe: Recipe, x: Any, prefix: Any) -> Any
     for stage in recipe.stages:
         blocks = bsp._values.exchanged(bsp, recipe, stage, total)
         unread += bsp._engine.queue.take_left(bsp._port.fetch)
-        prefix = bsp._values.combine(recipe.fold.prefix, blocks[: stage.place], prefix)
-        if stage is not recipe.stages[-1]:
-            total = bsp._values.combine(recipe.fold.whole, blocks)
+        is_last = stage is recipe.stages[-1]
+        into = target if is_last else None
+        prefix = bsp._values.prefix(recipe, blocks[: stage.place], prefix, into)
+        if not is_last:
+            total = bsp._values.total(recipe, blocks, None)
     bsp._engine.queue.fill(unread)
     return prefix
 
 
 @overload
-def exscan(bsp: GroupState, x: _Listed, op: np.ufunc | str = ...) -> NDArray[Any] | None: ...
+def exscan(
+    bsp: GroupState, x: _Listed, op: np.ufunc | str = ..., *, out: None = None
+) -> NDArray[Any] | None: ...
 @overload
-def exscan(bsp: GroupState, x: _Value, op: _Op[_Value] = ...) -> _Value | None: ...
+def exscan(
+    bsp: GroupState, x: _Value, op: _Op[_Value] = ..., *, out: None = None
+) -> _Value | None: ...
+@overload
+def exscan(bsp: GroupState, x: Any, op: _Op[Any] = ..., *, out: Out) -> Out | None: ...
 @shares("Args", "Raises", "Supersteps", of=allreduce)
-def exscan(bsp: GroupState, x: Any, op: Any = np.add) -> Any:
+def exscan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None) -> Any:
     """Return ``x_0 op ... op x_(pid-1)`` on each process: the exclusive prefix.
 
     Order, arguments and choice are those of :meth:`scan`. With the
@@ -238,10 +309,10 @@ def exscan(bsp: GroupState, x: Any, op: Any = np.add) -> Any:
     first element of this process among all.
 
     Returns:
-        The combination of the values of the processes before this one. On process 0
-        the identity of ``op`` in the form of ``x`` (zeros for a sum, ones for a
+        The combination of the values of the processes before this one, or ``out`` with
+        it. On process 0 the identity of ``op`` in the form of ``x`` (zeros for a sum, ones for a
         product, an empty string for a sum of strings); None where ``op`` has no
-        identity, as a minimum or a function.
+        identity, as a minimum or a function; then ``out`` stays as it is.
 
     Cost: (p - 1) n g + l and (p - 2) n of computation in one;
     2 (p - 1)/p n g + 2 l and (p - 1)/p n of computation in two;
@@ -250,25 +321,33 @@ def exscan(bsp: GroupState, x: Any, op: Any = np.add) -> Any:
     recipe = bsp._values.recipe_of("exscan", op, x)
     if recipe is None:
         recipe, x = _new_recipe(bsp, "exscan", op, x)
+    target = target_of(bsp, "exscan", out)
+    if bsp._pid == 0:  # x may be the array for the result
+        identity = operations.identity(recipe.fold.ufunc, x) if recipe.fold.ufunc else None
     if recipe.cut:
-        result = _scan_pieces(bsp, recipe, x, range(1, bsp._nprocs))
+        result = _scan_pieces(bsp, recipe, x, range(1, bsp._nprocs), target)
     elif bsp._nprocs > ONE_STAGE_MOST and recipe.fold.in_tree:
-        result = _scan_in_stages(bsp, recipe, x, None)
+        result = _scan_in_stages(bsp, recipe, x, None, target)
     else:
         before = bsp._values.exchanged(bsp, recipe, _to_later(bsp._pid, bsp._nprocs, -1), x)
-        result = bsp._values.combine(recipe.fold.prefix, before, None)
+        result = bsp._values.prefix(recipe, before, None, target)
     if bsp._pid == 0:
-        return operations.identity(recipe.fold.ufunc, x) if recipe.fold.ufunc else None
-    return result
+        result = identity
+    if target is None or result is None:
+        return result
+    return _given(bsp, recipe, target, result, out)
 
 
-def _scan_pieces(bsp: GroupState, recipe: Recipe, x: Any, receivers: range) -> Any:
+def _scan_pieces(
+    bsp: GroupState, recipe: Recipe, x: Any, receivers: range, target: Array | None
+) -> Any:
     """Combine one piece of all values; send others the pieces of their prefixes.
 
     Args:
         recipe: of a scan, or of an exscan, of which process 0 receives nothing.
         x: the value of this process.
         receivers: the processes that have a prefix; on others None is returned.
+        target: array of the program for the prefix; None if there is none.
     """
     operands = _pieces(bsp, recipe, x)
     prefixes = [None] * receivers.start + bsp._values.combine(_prefixes, recipe.fold, operands)
@@ -282,7 +361,7 @@ def _scan_pieces(bsp: GroupState, recipe: Recipe, x: Any, receivers: range) -> A
     bsp.sync()
     receives = bsp._pid in receivers
     arrived = take_arrived(bsp, recipe.operation, range(bsp._nprocs) if receives else [], kept)
-    return _joined(bsp, x, arrived, own) if receives else None
+    return _joined(bsp, recipe, x, arrived, own, target) if receives else None
 
 
 # -- what these have in common ----------------------------------------------------------------
@@ -383,7 +462,7 @@ def take_values(
 
 def _combined_piece(bsp: GroupState, recipe: Recipe, values: Any) -> Any:
     """Return the combination of one piece of the values of all."""
-    return bsp._values.combine(recipe.fold.whole, _pieces(bsp, recipe, values))
+    return bsp._values.total(recipe, _pieces(bsp, recipe, values), None)
 
 
 def _pieces(bsp: GroupState, recipe: Recipe, values: Any) -> list[Any]:
@@ -413,12 +492,38 @@ def _check_shapes(bsp: GroupState, recipe: Recipe, arrived: dict[int, Message]) 
         raise bsp._error(ShapeError, f"{recipe.operation}: the shapes of x differ: {words}")
 
 
-def _joined(bsp: GroupState, values: Any, arrived: dict[int, Message], own: Any) -> Any:
-    """Put the pieces of a result together, which has the form of values."""
-    whole = np.empty(values.size, own.dtype)
+def _given(bsp: GroupState, recipe: Recipe, target: Any, result: Any, out: Any) -> Any:
+    """Return the array of the program with a result, which may stand in it already."""
+    fill(bsp, recipe.operation, target, result)
+    return out
+
+
+def _joined(
+    bsp: GroupState,
+    recipe: Recipe,
+    values: Any,
+    arrived: dict[int, Message],
+    own: Any,
+    target: Array | None,
+) -> Any:
+    """Put the pieces of a result together, which has the form of values.
+
+    Args:
+        bsp: the group.
+        recipe: of the collective.
+        values: what this process contributes.
+        arrived: the other pieces.
+        own: the piece of this process.
+        target: array of the program for the result; None if there is none.
+    """
+    if target is not None:
+        check_form(bsp, recipe.operation, target, values.shape, own.dtype)
+    whole = room_for(target, values.shape, own.dtype)
     whole[piece_of(bsp, bsp.pid, whole.size)] = own
     for pid, message in arrived.items():
         whole[piece_of(bsp, pid, whole.size)] = unwrap(bsp, message, copy=False)
+    if target is not None and np.may_share_memory(whole, target):
+        return target
     return whole.reshape(values.shape)[()]
 
 
@@ -430,7 +535,7 @@ def _prefixes(fold: Fold, operands: list[Any]) -> list[Any]:
         return operands
     before = _prefixes(fold, operands[:half])
     after = _prefixes(fold, operands[half:])
-    return before + [fold.whole([before[-1], each]) for each in after]
+    return before + [fold.whole([before[-1], each], None) for each in after]
 
 
 def _are_alike(shape: str, arrived: dict[int, Message]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from math import prod
 from typing import Any, NamedTuple, SupportsIndex, TypeVar, overload
 
 import numpy as np
@@ -28,7 +27,19 @@ from bsplib.primitives.collective_mail import (
     unpack,
     unwrap,
 )
+from bsplib.primitives.outs import (
+    Out,
+    Outs,
+    check_form,
+    fill,
+    fill_all,
+    is_untouched,
+    room_for,
+    target_of,
+    targets_of,
+)
 from bsplib.primitives.state import GroupState
+from bsplib.transfers.place import Array
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 _PIECE = "piece"
@@ -41,9 +52,32 @@ _Value = TypeVar("_Value")
 # -- one value to all, or from all ----------------------------------------------------
 
 
+@overload
 def broadcast(
-    bsp: GroupState, x: _Value | None, root: SupportsIndex = 0, stages: int | None = None
-) -> _Value:
+    bsp: GroupState,
+    x: _Value | None,
+    root: SupportsIndex = 0,
+    stages: int | None = None,
+    *,
+    out: None = None,
+) -> _Value: ...
+@overload
+def broadcast(
+    bsp: GroupState,
+    x: Any,
+    root: SupportsIndex = 0,
+    stages: int | None = None,
+    *,
+    out: Out,
+) -> Out: ...
+def broadcast(
+    bsp: GroupState,
+    x: Any,
+    root: SupportsIndex = 0,
+    stages: int | None = None,
+    *,
+    out: Array | None = None,
+) -> Any:
     """Return process ``root``'s ``x`` on every process.
 
     In one stage the root sends the whole to everybody. In two it sends each
@@ -58,13 +92,18 @@ def broadcast(
         stages: 1 or 2; None leaves it to the Machine: two stages from
             ``n > l / (p g - 2 g)`` on, and never with one or two processes. What
             the root says counts.
+        out: array for the result, with its shape and dtype, in place of a new one; it
+            may be ``x``. Each process may give one or not.
 
     Returns:
-        The value.
+        The value, or ``out`` with it.
 
     Raises:
         ProcessRangeError: ``root`` is no process of this group.
         UsageError: ``stages`` is not 1, 2 or None.
+        PlaceError: ``out`` is no writable array.
+        ShapeError: ``out`` has another shape than the value.
+        DtypeError: ``out`` has another dtype than the value.
         MessageError: ``x`` cannot be pickled.
         SyncMismatchError: the root is in no broadcast, or in one from elsewhere.
         OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -80,27 +119,31 @@ def broadcast(
             UsageError,
             f"broadcast: stages is {stages!r}; it is 1, 2, or None to leave it to the Machine",
         )
+    target = target_of(bsp, "broadcast", out)
     is_root = bsp._pid == source
     value: Any = None
     pieces: _Pieces | None = None
     if is_root:
-        value, pieces = _send_whole_or_pieces(bsp, x, stages)
+        stays = target is not None and target is x and is_untouched(bsp, target)
+        value, pieces = _send_whole_or_pieces(bsp, x, stages, target, stays=stays)
     bsp.sync()
-    if is_root:
+    if is_root and target is None:
         value = bsp._values.owned(value)
     sources = () if is_root else (source,)
-    arrived = bsp._values.take("broadcast", None, sources, -1, None, False)
+    arrived = bsp._values.take("broadcast", None, sources, -1, None, target is not None)
     if arrived is None:
         messages = take_arrived(bsp, "broadcast", [source])
         if not is_root:
-            value, pieces = _receive_value(bsp, messages[source])
+            value, pieces = _receive_value(bsp, messages[source], target)
     elif arrived:
         value = arrived[0]
     if pieces is not None:
         whole = _exchange_pieces(bsp, source, pieces)
         value = value if is_root else whole
-    found: _Value = value
-    return found
+    if target is None:
+        return value
+    fill(bsp, "broadcast", target, value)
+    return out
 
 
 def _exchange_pieces(bsp: GroupState, source: int, pieces: _Pieces) -> Any:
@@ -118,13 +161,24 @@ def _exchange_pieces(bsp: GroupState, source: int, pieces: _Pieces) -> Any:
 
 @overload
 def gather(
-    bsp: GroupState, x: _Value, root: SupportsIndex = 0, *, axis: None = None
+    bsp: GroupState, x: _Value, root: SupportsIndex = 0, *, axis: None = None, out: None = None
 ) -> list[_Value] | None: ...
 @overload
 def gather(
-    bsp: GroupState, x: ArrayLike, root: SupportsIndex = 0, *, axis: int
+    bsp: GroupState, x: ArrayLike, root: SupportsIndex = 0, *, axis: int, out: None = None
 ) -> NDArray[Any] | None: ...
-def gather(bsp: GroupState, x: Any, root: SupportsIndex = 0, *, axis: int | None = None) -> Any:
+@overload
+def gather(
+    bsp: GroupState, x: ArrayLike, root: SupportsIndex = 0, *, axis: int | None = None, out: Outs
+) -> Outs | None: ...
+def gather(
+    bsp: GroupState,
+    x: Any,
+    root: SupportsIndex = 0,
+    *,
+    axis: int | None = None,
+    out: Array | Sequence[Array] | None = None,
+) -> Any:
     """Return the ``x`` of all processes on process ``root``, as a list or joined.
 
     Args:
@@ -132,16 +186,22 @@ def gather(bsp: GroupState, x: Any, root: SupportsIndex = 0, *, axis: int | None
         root: process that receives them.
         axis: along which arrays are joined, in the order of the pids, as by
             ``numpy.concatenate``; None for the list of the values.
+        out: array for the joined result, with its shape and dtype; without ``axis``
+            an array whose first axis has an index for each process, or a list with an
+            array for each. Ignored on processes other than the root.
 
     Returns:
-        The values by pid on the root, or with ``axis`` one array; None on the others.
+        The values by pid on the root, or with ``axis`` one array, or ``out`` with them;
+        None on the others.
 
     Raises:
         ProcessRangeError: ``root`` is no process of this group.
-        UsageError: ``axis`` is no integer.
-        ShapeError: an array has no such axis, or they differ along another one.
+        UsageError: ``axis`` is no integer, or ``out`` is not for as many processes.
+        PlaceError: ``out`` is no writable array, nor a list of such.
+        ShapeError: an array has no such axis, or they differ along another one, or
+            from ``out``.
         DtypeError: with ``axis``, there is no dtype for all of them, or one holds
-            Python objects.
+            Python objects; or ``out`` has another one.
         MessageError: ``x`` cannot be pickled.
         SyncMismatchError: a process is in no gather, or in one to elsewhere.
         OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -153,41 +213,58 @@ def gather(bsp: GroupState, x: Any, root: SupportsIndex = 0, *, axis: int | None
     """
     receiver = bsp._values.root_of(bsp, "gather", root)
     is_root = bsp._pid == receiver
+    targets = targets_of(bsp, "gather", out, axis) if is_root else None
     block = x if axis is None else _block(bsp, "gather", x, axis)
-    own = bsp._values.give(bsp, "gather", () if is_root else (receiver,), block)
+    own = bsp._values.give(bsp, "gather", () if is_root else (receiver,), block, False)
     if own is None and is_root:
         own = own_copy(bsp, "gather", block)
     elif own is None:
         send_one(bsp, "gather", receiver, block)
     bsp.sync()
     if is_root:
-        own = bsp._values.owned(own)
-        return _listed_or_joined(bsp, "gather", _values(bsp, "gather", own), axis)
+        own = own if targets is not None else bsp._values.owned(own)
+        values = _values(bsp, "gather", own, views=targets is not None)
+        return _result(bsp, "gather", values, axis, out, targets)
     if bsp._values.take("gather", None, (), -1, None, False) is None:
         take_arrived(bsp, "gather", [])
     return None
 
 
 @overload
-def allgather(bsp: GroupState, x: _Value, *, axis: None = None) -> list[_Value]: ...
+def allgather(
+    bsp: GroupState, x: _Value, *, axis: None = None, out: None = None
+) -> list[_Value]: ...
 @overload
-def allgather(bsp: GroupState, x: ArrayLike, *, axis: int) -> NDArray[Any]: ...
-def allgather(bsp: GroupState, x: Any, *, axis: int | None = None) -> Any:
+def allgather(bsp: GroupState, x: ArrayLike, *, axis: int, out: None = None) -> NDArray[Any]: ...
+@overload
+def allgather(bsp: GroupState, x: ArrayLike, *, axis: int | None = None, out: Outs) -> Outs: ...
+def allgather(
+    bsp: GroupState,
+    x: Any,
+    *,
+    axis: int | None = None,
+    out: Array | Sequence[Array] | None = None,
+) -> Any:
     """Return the ``x`` of all processes on every process, as a list or joined.
 
     Args:
         x: an array, a number, bytes or any picklable object; of any size.
         axis: along which arrays are joined, in the order of the pids, as by
             ``numpy.concatenate``; None for the list of the values.
+        out: array for the joined result, with its shape and dtype; without ``axis``
+            an array whose first axis has an index for each process, or a list with an
+            array for each.
 
     Returns:
-        The values by pid, or with ``axis`` one array.
+        The values by pid, or with ``axis`` one array, or ``out`` with them.
 
     Raises:
-        UsageError: ``axis`` is no integer.
-        ShapeError: an array has no such axis, or they differ along another one.
+        UsageError: ``axis`` is no integer, or ``out`` is not for as many processes.
+        PlaceError: ``out`` is no writable array, nor a list of such.
+        ShapeError: an array has no such axis, or they differ along another one, or
+            from ``out``.
         DtypeError: with ``axis``, there is no dtype for all of them, or one holds
-            Python objects.
+            Python objects; or ``out`` has another one.
         MessageError: ``x`` cannot be pickled.
         SyncMismatchError: a process is in no allgather.
         OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -200,7 +277,7 @@ def allgather(bsp: GroupState, x: Any, *, axis: int | None = None) -> Any:
     if axis is not None:
         bsp._check_usable()
         x = _block(bsp, "allgather", x, axis)
-    return exchange_all(bsp, "allgather", x, axis)
+    return exchange_all(bsp, "allgather", x, axis, out)
 
 
 # -- parts ----------------------------------------------------------------------------
@@ -208,18 +285,42 @@ def allgather(bsp: GroupState, x: Any, *, axis: int | None = None) -> Any:
 
 @overload
 def scatter(
-    bsp: GroupState, parts: NDArray[Any] | None, root: SupportsIndex = 0, *, axis: None = None
+    bsp: GroupState,
+    parts: NDArray[Any] | None,
+    root: SupportsIndex = 0,
+    *,
+    axis: None = None,
+    out: None = None,
 ) -> Any: ...
 @overload
 def scatter(
-    bsp: GroupState, parts: Sequence[_Value] | None, root: SupportsIndex = 0, *, axis: None = None
+    bsp: GroupState,
+    parts: Sequence[_Value] | None,
+    root: SupportsIndex = 0,
+    *,
+    axis: None = None,
+    out: None = None,
 ) -> _Value: ...
 @overload
 def scatter(
-    bsp: GroupState, parts: ArrayLike | None, root: SupportsIndex = 0, *, axis: int
+    bsp: GroupState,
+    parts: ArrayLike | None,
+    root: SupportsIndex = 0,
+    *,
+    axis: int,
+    out: None = None,
 ) -> NDArray[Any]: ...
+@overload
 def scatter(
-    bsp: GroupState, parts: Any, root: SupportsIndex = 0, *, axis: int | None = None
+    bsp: GroupState, parts: Any, root: SupportsIndex = 0, *, axis: int | None = None, out: Out
+) -> Out: ...
+def scatter(
+    bsp: GroupState,
+    parts: Any,
+    root: SupportsIndex = 0,
+    *,
+    axis: int | None = None,
+    out: Array | None = None,
 ) -> Any:
     """Return part ``pid`` of process ``root``'s parts on each process.
 
@@ -231,16 +332,20 @@ def scatter(
         axis: along which the array is cut into a block for each process, as by
             ``numpy.array_split``: the first blocks are longer by one element where
             they cannot be equal. What the root says counts.
+        out: array for the result, with its shape and dtype, in place of a new one; it
+            may be a part of ``parts``. Each process may give one or not.
 
     Returns:
-        The part, or the block.
+        The part, or the block, or ``out`` with it.
 
     Raises:
         ProcessRangeError: ``root`` is no process of this group.
         UsageError: there are more or fewer parts than processes, or ``axis`` is no
             integer.
-        ShapeError: the array has no such axis.
-        DtypeError: with ``axis``, the array holds Python objects.
+        PlaceError: ``out`` is no writable array.
+        ShapeError: the array has no such axis, or ``out`` has another shape.
+        DtypeError: with ``axis``, the array holds Python objects; or ``out`` has another
+            dtype.
         MessageError: a part cannot be pickled.
         SyncMismatchError: the root is in no scatter, or in one from elsewhere.
         OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -251,27 +356,52 @@ def scatter(
     (p - 1) n.
     """
     source = bsp._values.root_of(bsp, "scatter", root)
-    is_root, own = bsp._pid == source, None
+    target = target_of(bsp, "scatter", out)
+    is_root, part = bsp._pid == source, None
     if is_root:
+        written = None if target is None else ()
         if axis is None and type(parts) is list:
-            own = bsp._values.give_parts(bsp, "scatter", parts)
-        if own is None:
-            own = _send_parts(bsp, "scatter", _blocks(bsp, "scatter", parts, axis))
+            part = _give_parts(bsp, "scatter", parts, written)
+        if part is None:
+            part = _send_parts(bsp, "scatter", _blocks(bsp, "scatter", parts, axis), written)
     bsp.sync()
-    arrived = bsp._values.take("scatter", None, () if is_root else (source,), -1, None, False)
+    sources, views = () if is_root else (source,), target is not None
+    arrived = bsp._values.take("scatter", None, sources, -1, None, views)
     if arrived is None:
         messages = take_arrived(bsp, "scatter", [source])
-        return own if is_root else unwrap(bsp, messages[source])
-    return own if is_root else arrived[0]
+        if not is_root:
+            part = unwrap(bsp, messages[source], copy=not views)
+    elif not is_root:
+        part = arrived[0]
+    if target is None:
+        return part
+    fill(bsp, "scatter", target, part)
+    return out
 
 
 @overload
-def alltoall(bsp: GroupState, parts: NDArray[Any], *, axis: None = None) -> list[Any]: ...
+def alltoall(
+    bsp: GroupState, parts: NDArray[Any], *, axis: None = None, out: None = None
+) -> list[Any]: ...
 @overload
-def alltoall(bsp: GroupState, parts: Sequence[_Value], *, axis: None = None) -> list[_Value]: ...
+def alltoall(
+    bsp: GroupState, parts: Sequence[_Value], *, axis: None = None, out: None = None
+) -> list[_Value]: ...
 @overload
-def alltoall(bsp: GroupState, parts: ArrayLike, *, axis: int | tuple[int, int]) -> NDArray[Any]: ...
-def alltoall(bsp: GroupState, parts: Any, *, axis: int | tuple[int, int] | None = None) -> Any:
+def alltoall(
+    bsp: GroupState, parts: ArrayLike, *, axis: int | tuple[int, int], out: None = None
+) -> NDArray[Any]: ...
+@overload
+def alltoall(
+    bsp: GroupState, parts: Any, *, axis: int | tuple[int, int] | None = None, out: Outs
+) -> Outs: ...
+def alltoall(
+    bsp: GroupState,
+    parts: Any,
+    *,
+    axis: int | tuple[int, int] | None = None,
+    out: Array | Sequence[Array] | None = None,
+) -> Any:
     """Send part i to process i, and return what the processes sent here.
 
     Args:
@@ -282,17 +412,23 @@ def alltoall(bsp: GroupState, parts: Any, *, axis: int | tuple[int, int] | None 
             ``numpy.array_split``, and the blocks that come are joined. With two
             axes it is cut along the first and joined along the second one: a matrix
             in blocks of rows becomes one in blocks of columns by ``axis=(1, 0)``.
+        out: array for the joined result, with its shape and dtype; without ``axis``
+            an array whose first axis has an index for each process, or a list with an
+            array for each. The place for the part of a process that
+            had nothing stays as it is. It may be ``parts``.
 
     Returns:
         By pid, the part that each process had for this one; None from a process
-        that had nothing. With ``axis`` one array.
+        that had nothing. With ``axis`` one array. Or ``out`` with them.
 
     Raises:
-        UsageError: there are more or fewer parts than processes, or ``axis`` is
-            neither an integer nor two.
-        ShapeError: the array has no such axis, or blocks differ along another one.
+        UsageError: there are more or fewer parts than processes, ``axis`` is
+            neither an integer nor two, or ``out`` is not for as many processes.
+        PlaceError: ``out`` is no writable array, nor a list of such.
+        ShapeError: the array has no such axis, or blocks differ along another one, or
+            from ``out``.
         DtypeError: with ``axis``, there is no dtype for all blocks, or the array
-            holds Python objects.
+            holds Python objects; or ``out`` has another one.
         MessageError: a part cannot be pickled.
         SyncMismatchError: a process is in another collective.
         OutOfSharedMemoryError: there is no room for the copy of a value.
@@ -302,44 +438,84 @@ def alltoall(bsp: GroupState, parts: Any, *, axis: int | tuple[int, int] | None 
     Cost: (p - 1) n g + l; with unequal parts h is the bytes in or out of a
     process, its part for itself apart. None is not sent and costs nothing.
     """
-    own = joined = None
+    own = None
+    along, joined = blocks.two_axes(axis)
+    targets = targets_of(bsp, "alltoall", out, joined)
+    written = [targets] if isinstance(targets, np.ndarray) else targets
     if axis is None and type(parts) is list:
-        own = bsp._values.give_parts(bsp, "alltoall", parts)
+        own = _give_parts(bsp, "alltoall", parts, written)
     if own is None:
         bsp._check_usable()
-        along, joined = blocks.two_axes(axis)
         _block(bsp, "alltoall", parts, joined)
-        own = _send_parts(bsp, "alltoall", _blocks(bsp, "alltoall", parts, along))
+        given = _blocks(bsp, "alltoall", parts, along)
+        own = _send_parts(bsp, "alltoall", given, written)
     bsp.sync()
-    others = others_of(bsp._pid, bsp._nprocs)
-    values = bsp._values.take("alltoall", None, others, bsp._pid, own, False)
+    others, views = others_of(bsp._pid, bsp._nprocs), targets is not None
+    values = bsp._values.take("alltoall", None, others, bsp._pid, own, views)
     if values is None:  # there may be less, since None is not sent
-        values = _by_pid(bsp, take_messages(bsp, "alltoall"), own)
-    return _listed_or_joined(bsp, "alltoall", values, joined)
+        values = _by_pid(bsp, take_messages(bsp, "alltoall"), own, views=views)
+    return _result(bsp, "alltoall", values, joined, out, targets)
 
 
 # -- what these have in common --------------------------------------------------------------
 
 
-def exchange_all(bsp: GroupState, operation: str, x: Any, axis: int | None = None) -> Any:
+def exchange_all(
+    bsp: GroupState, operation: str, x: Any, axis: int | None = None, out: Any = None
+) -> Any:
     """Exchange one value of each process with all: allgather, and the choices of a split."""
-    own = bsp._values.give(bsp, operation, all_others(bsp), x)
+    targets = targets_of(bsp, operation, out, axis)
+    own = bsp._values.give(bsp, operation, all_others(bsp), x, targets is not None)
     if own is None:
         data, header = pack(bsp, operation, x)
         bsp._values.send_all(bsp, all_others(bsp), data, tag_of(operation, header))
         own = unpack(copied(data), pickled=header is True)
     bsp.sync()
-    own = bsp._values.owned(own)
-    return _listed_or_joined(bsp, operation, _values(bsp, operation, own), axis)
+    own = own if targets is not None else bsp._values.owned(own)
+    values = _values(bsp, operation, own, views=targets is not None)
+    return _result(bsp, operation, values, axis, out, targets)
 
 
-def _values(bsp: GroupState, operation: str, own: Any) -> list[Any]:
-    """Return what all others have sent, and the value of this process, by pid."""
+def _values(bsp: GroupState, operation: str, own: Any, *, views: bool) -> list[Any]:
+    """Return what all others have sent, and the value of this process, by pid.
+
+    Args:
+        bsp: the group.
+        operation: the collective.
+        own: the value of this process.
+        views: arrays may be memory that is valid until the next sync.
+    """
     others = others_of(bsp._pid, bsp._nprocs)
-    values: list[Any] | None = bsp._values.take(operation, None, others, bsp._pid, own, False)
+    values: list[Any] | None = bsp._values.take(operation, None, others, bsp._pid, own, views)
     if values is None:
-        values = _by_pid(bsp, take_arrived(bsp, operation, others), own)
+        values = _by_pid(bsp, take_arrived(bsp, operation, others), own, views=views)
     return values
+
+
+def _give_parts(
+    bsp: GroupState, operation: str, parts: list[Any], targets: Sequence[Array] | None
+) -> Any:
+    """Try to send each process its part at once; return this process's own, None if that fails."""
+    if targets is None or len(parts) != bsp._nprocs:
+        return bsp._values.give_parts(bsp, operation, parts, True)
+    copies = _is_copied(bsp, parts[bsp._pid], targets)
+    return bsp._values.give_parts(bsp, operation, parts, copies)
+
+
+def _is_copied(bsp: GroupState, own: Any, targets: Sequence[Array] | None) -> bool:
+    """Tell whether this process copies its part for itself at the call.
+
+    It does not where the part is copied to the array of the program, and stays as it is until then.
+
+    Args:
+        bsp: the group.
+        own: the part.
+        targets: what is written before that, by the sync apart; None where there is no array of
+            the program.
+    """
+    if targets is None or not isinstance(own, np.ndarray) or not is_untouched(bsp, own):
+        return True
+    return any(np.may_share_memory(own, target) for target in targets)
 
 
 def _block(bsp: GroupState, operation: str, x: Any, axis: int | None) -> Any:
@@ -362,14 +538,33 @@ def _blocks(bsp: GroupState, operation: str, parts: Any, axis: int | None) -> An
         bsp._fail(error)
 
 
-def _listed_or_joined(bsp: GroupState, operation: str, values: list[Any], axis: int | None) -> Any:
-    """Return the values of all processes as a list, or joined along an axis."""
-    if axis is None:
+def _result(
+    bsp: GroupState, operation: str, values: list[Any], axis: int | None, out: Any, targets: Any
+) -> Any:
+    """Return the values of all processes as a list, or joined along an axis, or in ``out``.
+
+    Args:
+        bsp: the group.
+        operation: the collective.
+        values: by pid.
+        axis: along which they are joined; None if they are not.
+        out: as the program has given it.
+        targets: the same as plain arrays; None if there is none.
+    """
+    if axis is None and targets is None:
         return values
+    if axis is None:
+        fill_all(bsp, operation, targets, values)
+        return out
     try:
-        return blocks.join(operation, values, axis)
+        if targets is None:
+            return blocks.join(operation, values, axis)
+        form = blocks.joined_form(operation, values, axis)
     except BspError as error:
         bsp._fail(error)
+    check_form(bsp, operation, targets, *form)
+    np.concatenate(values, axis, out=targets)
+    return out
 
 
 def _check_parts(bsp: GroupState, operation: str, parts: Any) -> None:
@@ -390,39 +585,49 @@ def _check_parts(bsp: GroupState, operation: str, parts: Any) -> None:
         )
 
 
-def _by_pid(bsp: GroupState, arrived: dict[int, Message], own: Any) -> list[Any]:
+def _by_pid(bsp: GroupState, arrived: dict[int, Message], own: Any, *, views: bool) -> list[Any]:
     """Return the values that arrived, by source; None where a process sent nothing."""
     values = [None] * bsp.nprocs
     for pid, message in arrived.items():
-        values[pid] = unwrap(bsp, message)
+        values[pid] = unwrap(bsp, message, copy=not views)
     values[bsp.pid] = own
     return values
 
 
-def _send_parts(bsp: GroupState, operation: str, parts: Any) -> Any:
-    """Send each process its part; return this process's own."""
+def _send_parts(
+    bsp: GroupState, operation: str, parts: Any, targets: Sequence[Array] | None
+) -> Any:
+    """Send each process its part; return this process's own. See :func:`_is_copied`."""
     _check_parts(bsp, operation, parts)
     for pid in all_others(bsp):
         part = parts[pid]
         if part is not None or operation == "scatter":
             send_one(bsp, operation, pid, part)
-    return own_copy(bsp, operation, parts[bsp.pid])
+    own = parts[bsp.pid]
+    return own_copy(bsp, operation, own) if _is_copied(bsp, own, targets) else own
 
 
 def _send_whole_or_pieces(
-    bsp: GroupState, x: Any, stages: int | None
+    bsp: GroupState, x: Any, stages: int | None, target: Array | None, *, stays: bool
 ) -> tuple[Any, _Pieces | None]:
     """Send all others the whole value or a piece each.
+
+    Args:
+        bsp: the group.
+        x: the value.
+        stages: what the program says of them.
+        target: array for the value; None if there is none.
+        stays: this is the value itself, and nothing changes it until the end of the collective.
 
     Returns:
         The value, and its pieces where it travels in pieces.
     """
-    if bsp._nprocs < 3 and stages != 2:
-        own = bsp._values.give(bsp, "broadcast", all_others(bsp), x)
+    if bsp._nprocs < 3 and stages != 2 and not stays:
+        own = bsp._values.give(bsp, "broadcast", all_others(bsp), x, target is not None)
         if own is not None:
             return own, None
     data, header = pack(bsp, "broadcast", x)
-    data = copied(data)
+    data = data if stays else copied(data)
     if not _takes_two_stages(bsp, data, stages):
         bsp._values.send_all(bsp, all_others(bsp), data, tag_of("broadcast", header))
         return unpack(data, pickled=header is True), None
@@ -441,11 +646,13 @@ def _takes_two_stages(bsp: GroupState, data: Any, stages: int | None) -> bool:
     return bsp.machine.two_stages_pay(nbytes, bsp._nprocs)
 
 
-def _receive_value(bsp: GroupState, message: Message) -> tuple[Any, _Pieces | None]:
+def _receive_value(
+    bsp: GroupState, message: Message, target: Array | None
+) -> tuple[Any, _Pieces | None]:
     header = header_of(message)
     if type(header) is not tuple:
-        return unwrap(bsp, message), None
-    pieces = _Pieces.empty(*header)
+        return unwrap(bsp, message, copy=target is None), None
+    pieces = _Pieces.empty(bsp, target, *header)
     pieces.flat[piece_of(bsp, bsp.pid, pieces.flat.size)] = unwrap(bsp, message, copy=False)
     return None, pieces
 
@@ -469,9 +676,21 @@ class _Pieces(NamedTuple):
         return cls("pickle" if pickled else "bytes", flat.shape, flat)
 
     @classmethod
-    def empty(cls, form: str, shape: tuple[int, ...], dtype: DtypeCode) -> _Pieces:
-        """Make room for what a header announces."""
-        return cls(form, shape, np.empty(prod(shape), decode_dtype(dtype)))
+    def empty(
+        cls,
+        bsp: GroupState,
+        target: Array | None,
+        form: str,
+        shape: tuple[int, ...],
+        code: DtypeCode,
+    ) -> _Pieces:
+        """Make room for what a header announces, in the array of the program if there is one."""
+        dtype = decode_dtype(code)
+        if form != "array":
+            target = None
+        elif target is not None:
+            check_form(bsp, "broadcast", target, shape, dtype)
+        return cls(form, shape, room_for(target, shape, dtype))
 
     def header(self) -> tuple[str, tuple[int, ...], DtypeCode]:
         """Return what the receivers need to know."""

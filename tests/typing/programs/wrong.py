@@ -119,6 +119,7 @@ def main(bsp: Group) -> None:
     bsp.gather(x, axis="0")  # wrong
     bsp.allreduce(3).upper()  # wrong
     bsp.allreduce(3, 4)  # wrong
+    bsp.allreduce(x, out="text")  # wrong
     bsp.broadcast("a") + 3  # wrong
     bsp.exscan(3) + 1  # wrong
     bsp.oblsync("3")  # wrong
