@@ -1,4 +1,4 @@
-"""The collectives of numbers and arrays, beside those of mpi4py into new arrays.
+"""The collectives of numbers and arrays, beside those of mpi4py, into new and given arrays.
 
 ``python -m benchmarks.bench_collectives`` writes ``benchmarks/results/collectives.json``.
 """
@@ -31,7 +31,7 @@ _SECONDS = 0.02
 """About so long is a sample."""
 
 
-def _cases(nprocs: int, nbytes: int, stack: ExitStack) -> Sequence[Case]:
+def _cases(nprocs: int, nbytes: int, given: bool, stack: ExitStack) -> Sequence[Case]:
     goals, size = _GOALS[nprocs, nbytes], nbytes // _WORD
     pool = stack.enter_context(bsplib.Pool(nprocs))
     # A superstep of many processes takes at least some microseconds for each of them.
@@ -44,25 +44,30 @@ def _cases(nprocs: int, nbytes: int, stack: ExitStack) -> Sequence[Case]:
             print(f"without {mpi.name}: {error}")
 
     def ours(name: str) -> float:
-        return pool.run(programs.collectives, count, name, size)[0]
+        return pool.run(programs.collectives, count, name, size, given=given)[0]
 
     cases = []
     for name, most in goals.items():
         against = [f"{mpi.title}, {name}" for mpi in started]
         for title, ranks in zip(against, started.values(), strict=True):
-            sample = partial(ranks.sample, "collectives", count=count, name=name, size=size)
+            arguments = {"count": count, "name": name, "size": size, "given": given}
+            sample = partial(ranks.sample, "collectives", **arguments)
             cases.append(Case(title, sample))
         goal = Goal.times(most, f"{OPEN_MPI.title}, {name}")
         cases.append(Case(name, partial(ours, name), tuple(against), (goal,)))
     return cases
 
 
-def _section(nprocs: int, nbytes: int) -> Section:
+def _section(nprocs: int, nbytes: int, *, given: bool = False) -> Section:
     size = f"{nbytes} B" if nbytes < 2**10 else f"{nbytes // 2**10} KiB"
-    return Section(f"p = {nprocs}, {size}", "collective", partial(_cases, nprocs, nbytes), 9)
+    title = f"p = {nprocs}, {size}" + ", into given arrays" * given
+    return Section(title, "collective", partial(_cases, nprocs, nbytes, given), 9)
 
 
-SECTIONS = tuple(_section(*key) for key in _GOALS)
+SECTIONS = (
+    *(_section(*key) for key in _GOALS),
+    *(_section(2, nbytes, given=True) for nbytes in (2**16, 2**23)),
+)
 
 BENCHMARK = Benchmark("collectives", SECTIONS)
 

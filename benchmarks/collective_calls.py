@@ -42,37 +42,49 @@ def check(name: str, pid: int, nprocs: int, size: int, found: Any) -> None:
         raise AssertionError(f"{name}: process {pid} got {got}")
 
 
-def on_bsplib(bsp: bsplib.Group, name: str, size: int) -> Callable[[], Any]:
-    """Return a collective of bsplib as a function without arguments."""
+def on_bsplib(bsp: bsplib.Group, name: str, size: int, *, given: bool = False) -> Callable[[], Any]:
+    """Return a collective of bsplib as a function without arguments.
+
+    Args:
+        bsp: the group.
+        name: of the collective.
+        size: elements of an array.
+        given: the results go to the same arrays each time.
+    """
     own = values_of(bsp.pid, size)
     parts = [own.copy() for _ in range(bsp.nprocs)]
     at_root = bsp.pid == 0
-    number: Any = float(own[0]) if size == 1 else own  # one value is a number, as programs write it
+    number: Any = float(own[0]) if size == 1 and not given else own  # as programs write it
+    one, whole = (np.empty(size), np.empty((bsp.nprocs, size))) if given else (None, None)
     calls: dict[str, Callable[[], Any]] = {
-        "allreduce": lambda: bsp.allreduce(number),
-        "broadcast": lambda: bsp.broadcast(own if at_root else None),
-        "allgather": lambda: bsp.allgather(own),
-        "scatter": lambda: bsp.scatter(parts if at_root else None),
-        "alltoall": lambda: bsp.alltoall(parts),
-        "scan": lambda: bsp.scan(number),
+        "allreduce": lambda: bsp.allreduce(number, out=one),
+        "broadcast": lambda: bsp.broadcast(
+            own if at_root else None, out=own if given and at_root else one
+        ),
+        "allgather": lambda: bsp.allgather(own, out=whole),
+        "scatter": lambda: bsp.scatter(parts if at_root else None, out=one),
+        "alltoall": lambda: bsp.alltoall(parts, out=whole),
+        "scan": lambda: bsp.scan(number, out=one),
     }
     return calls[name]
 
 
-def on_mpi(ranks: MPI.Intracomm, name: str, size: int) -> Callable[[], Any]:
-    """Return a collective of mpi4py, on buffers and into new arrays, in the same form."""
+def on_mpi(ranks: MPI.Intracomm, name: str, size: int, *, given: bool = False) -> Callable[[], Any]:
+    """Return a collective of mpi4py, on buffers, in the same form."""
     own = values_of(ranks.rank, size)
     parts = np.tile(own, ranks.size)
+    reused = {length: np.empty(length) for length in (size, size * ranks.size)} if given else {}
 
-    def into(size: int, call: Callable[[Any], Any]) -> Numbers:
-        found = np.empty(size)
+    def into(length: int, call: Callable[[Any], Any]) -> Numbers:
+        found = reused[length] if given else np.empty(length)
         call(found)
         return found
 
     def broadcast() -> Numbers:
-        found = own if ranks.rank == 0 else np.empty(size)
-        ranks.Bcast(found)
-        return found
+        if ranks.rank == 0:
+            ranks.Bcast(own)
+            return own
+        return into(size, ranks.Bcast)
 
     at_root = parts if ranks.rank == 0 else None
     whole = size * ranks.size

@@ -123,9 +123,11 @@ def late_barriers(ranks: MPI.Intracomm, count: int, late_s: float, quantile: flo
     return seconds_to_the_end(count, late_s, last, ranks.Barrier, latest, quantile)
 
 
-def collectives(ranks: MPI.Intracomm, count: int, name: str, size: int) -> float:
-    """Call a collective of arrays of ``size`` numbers."""
-    call = collective_calls.on_mpi(ranks, name, size)
+def collectives(
+    ranks: MPI.Intracomm, count: int, name: str, size: int, *, given: bool = False
+) -> float:
+    """Call a collective of arrays of ``size`` numbers, into given arrays or new ones."""
+    call = collective_calls.on_mpi(ranks, name, size, given=given)
     collective_calls.check(name, ranks.rank, ranks.size, size, call())
     return seconds_each(count, call)
 

@@ -41,9 +41,11 @@ def late_syncs(bsp: bsplib.Group, count: int, late_s: float, quantile: float) ->
     return seconds_to_the_end(count, late_s, last, bsp.sync, latest, quantile)
 
 
-def collectives(bsp: bsplib.Group, count: int, name: str, size: int) -> float:
-    """Call a collective of arrays of ``size`` numbers."""
-    call = collective_calls.on_bsplib(bsp, name, size)
+def collectives(
+    bsp: bsplib.Group, count: int, name: str, size: int, *, given: bool = False
+) -> float:
+    """Call a collective of arrays of ``size`` numbers, into given arrays or new ones."""
+    call = collective_calls.on_bsplib(bsp, name, size, given=given)
     collective_calls.check(name, bsp.pid, bsp.nprocs, size, call())
     return seconds_each(count, call)
 

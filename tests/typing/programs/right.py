@@ -122,6 +122,17 @@ def transfers(bsp: Group) -> None:
         print(tag, payload, got.sum())
 
 
+def outs(bsp: Group, floats: NDArray[np.float64]) -> None:
+    x = np.arange(3.0)
+    assert_type(bsp.allreduce(x, out=floats), NDArray[np.float64])
+    assert_type(bsp.broadcast(x if bsp.pid == 0 else None, out=floats), NDArray[np.float64])
+    assert_type(bsp.reduce(x, out=floats), NDArray[np.float64] | None)
+    assert_type(bsp.exscan(x, "max", out=floats), NDArray[np.float64] | None)
+    assert_type(bsp.scatter(x, axis=0, out=floats), NDArray[np.float64])
+    assert_type(bsp.allgather(x, out=[floats, floats]), list[NDArray[np.float64]])
+    assert_type(bsp.alltoall(x, axis=0, out=floats), NDArray[np.float64])
+
+
 def collectives(bsp: Group, pair: tuple[int, str]) -> None:
     x = np.arange(3.0)
     assert_type(bsp.broadcast("text" if bsp.pid == 0 else None), str)
@@ -135,14 +146,6 @@ def collectives(bsp: Group, pair: tuple[int, str]) -> None:
     assert_type(bsp.alltoall(x, axis=(0, -1)), NDArray[Any])
     assert_type(bsp.allreduce(bsp.pid), int)
     assert_type(bsp.allreduce(1.5, "max"), float)
-    floats = np.empty(3)
-    assert_type(bsp.allreduce(x, out=floats), NDArray[np.float64])
-    assert_type(bsp.broadcast(x if bsp.pid == 0 else None, out=floats), NDArray[np.float64])
-    assert_type(bsp.reduce(x, out=floats), NDArray[np.float64] | None)
-    assert_type(bsp.exscan(x, "max", out=floats), NDArray[np.float64] | None)
-    assert_type(bsp.scatter(x, axis=0, out=floats), NDArray[np.float64])
-    assert_type(bsp.allgather(x, out=[floats, floats]), list[NDArray[np.float64]])
-    assert_type(bsp.alltoall(x, axis=0, out=floats), NDArray[np.float64])
     assert_type(bsp.allreduce([1, 2]), NDArray[Any])
     assert_type(bsp.reduce("text", max), str | None)
     assert_type(bsp.scan(bsp.pid, op=np.multiply), int)
