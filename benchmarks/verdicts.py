@@ -1,7 +1,7 @@
 """How steady verdicts are: between numbers of processes, between recordings, and when it is mended.
 
-``python -m benchmarks.verdicts`` prints three experiments, or those that are named: ``processes``,
-``recordings`` and ``mended``. It takes minutes, and needs a computer that does
+``python -m benchmarks.verdicts`` prints four experiments, or those that are named: ``processes``,
+``recordings``, ``mended`` and ``planted``. It takes minutes, and needs a computer that does
 nothing else.
 
 - ``processes``: the same work per process on as many processes as cores, and on four times as many.
@@ -12,16 +12,22 @@ nothing else.
   that hold in most repeats have to be the same in all.
 - ``mended``: what a run would take if its first sentence were mended, against the same program
   without what was planted. It has to be inside the interval over five repeats.
+- ``planted``: programs of mpi4py with one fault each (``tests/record/faults.py``), on both MPIs with
+  the numbers of processes of ``-p``, ``--repeats`` times. The first sentence has to be about the
+  fault, with its line and with the seconds that the program itself measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,7 +38,9 @@ from bsplib.profiler.profile import Profile, RunProfile
 from bsplib.profiler.repeats import Repeats, gathered
 from bsplib.recording.records import Run, Trace
 from bsplib.recording.trace import read_trace
+from tests.mpi_installations import ALL, Mpi
 from tests.profiler import causes
+from tests.record.expected_faults import FAULTS, PROGRAM, is_possible, line_of
 
 CORES = len(os.sched_getaffinity(0))
 ROUNDS = 20
@@ -188,22 +196,74 @@ def _told_s(run: RunProfile) -> float:
     return first.without_s
 
 
+# -- faults in programs of mpi4py -----------------------------------------------------------------
+
+FAULT_ROUNDS = 20
+DEADLINE_S = 300.0
+
+
+def planted(counts: Sequence[int], repeats: int) -> Iterator[str]:
+    """Compare the first sentence about programs of mpi4py with the fault that each has."""
+    for mpi in filter(Mpi.is_here, ALL):
+        for nprocs in counts:
+            for fault in FAULTS:
+                if is_possible(fault, nprocs):
+                    told = [_first_of(mpi, nprocs, fault) for _ in range(repeats)]
+                    yield f"{mpi.name}, p = {nprocs}, {fault}: {_summed_up(told)}"
+
+
+def _first_of(mpi: Mpi, nprocs: int, fault: str) -> tuple[bool, float]:
+    """Record a program; tell whether its fault is named first, and how far the seconds are off."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.bsp"
+        words = ("-m", "bsplib.record", str(out), str(PROGRAM), fault, str(FAULT_ROUNDS))
+        ran = subprocess.run(
+            mpi.start(nprocs, sys.executable, *words),
+            env=mpi.whole_environment(nprocs),
+            stdout=subprocess.PIPE,
+            timeout=DEADLINE_S,
+            check=True,
+            text=True,
+        )
+        first = Profile(read_trace(out)).runs[0].verdict().sentences[0]
+    expected, line, measured_s = FAULTS[fault], line_of(fault), float(ran.stdout.split()[0])
+    named = (first.kind, first.who) == (expected.kind, expected.who) and expected.word in first.text
+    named &= line is None or f"({PROGRAM.name} line {line} " in first.text
+    return named, first.seconds / measured_s - 1
+
+
+def _summed_up(told: Sequence[tuple[bool, float]]) -> str:
+    off = [difference for named, difference in told if named]
+    near = sum(abs(difference) <= DIFFERENCE for difference in off)
+    seconds = f", {min(off):+.1%} to {max(off):+.1%}" if off else ""
+    return (
+        f"named first {len(off)} of {len(told)}, seconds within {DIFFERENCE:.0%} "
+        f"{near} of {len(told)}{seconds} ({_said(near == len(told))})"
+    )
+
+
 def _said(holds: bool) -> str:
     return "holds" if holds else "MISSED"
 
 
-EXPERIMENTS = {each.__name__: each for each in (processes, recordings, mended)}
+EXPERIMENTS: dict[str, Callable[..., Iterator[str]]] = {
+    each.__name__: each for each in (processes, recordings, mended, planted)
+}
 
 
 def main() -> None:
     """Print the experiments that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=list(EXPERIMENTS), metavar="EXPERIMENT")
-    for name in parser.parse_args().names:
-        if name not in EXPERIMENTS:
-            parser.error(f"no experiment is called {name!r}: give {', '.join(EXPERIMENTS)}")
+    parser.add_argument("-p", dest="counts", nargs="+", type=int, default=[2, 4, 8])
+    parser.add_argument("--repeats", type=int, default=20, help="of planted")
+    given = parser.parse_args()
+    experiments = EXPERIMENTS | {"planted": partial(planted, given.counts, given.repeats)}
+    for name in given.names:
+        if name not in experiments:
+            parser.error(f"no experiment is called {name!r}: give {', '.join(experiments)}")
         print(f"{name}:", flush=True)
-        for line in EXPERIMENTS[name]():
+        for line in experiments[name]():
             print(f"  {line}", flush=True)
 
 
