@@ -12,8 +12,8 @@ nothing else.
   that hold in most repeats have to be the same in all.
 - ``mended``: what a run would take if its first sentence were mended, against the same program
   without what was planted. It has to be inside the interval over five repeats.
-- ``planted``: programs of mpi4py with one fault each (``tests/record/faults.py``), on both MPIs with
-  the numbers of processes of ``-p``, ``--repeats`` times. The first sentence has to be about the
+- ``planted``: programs of mpi4py with one fault each (``tests/record/faults.py``), on both MPIs
+  with the numbers of processes of ``-p``, ``--repeats`` times. The first sentence has to be about the
   fault, with its line and with the seconds that the program itself measured.
 """
 
