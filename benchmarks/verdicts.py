@@ -13,8 +13,8 @@ nothing else.
 - ``mended``: what a run would take if its first sentence were mended, against the same program
   without what was planted. It has to be inside the interval over five repeats.
 - ``planted``: programs of mpi4py with one fault each (``tests/record/faults.py``), on both MPIs
-  with the numbers of processes of ``-p``, ``--repeats`` times. The first sentence has to be about the
-  fault, with its line and with the seconds that the program itself measured.
+  with the numbers of processes of ``-p``, ``--repeats`` times. The first sentence has to be about
+  the fault, with its line and with the seconds that the program itself measured.
 """
 
 from __future__ import annotations

@@ -197,26 +197,20 @@ def allreduce(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = 
     recipe = bsp._values.recipe_of("allreduce", op, x)
     if recipe is None:
         recipe, x = _new_recipe(bsp, "allreduce", op, x)
-    if out is not None:
-        target = target_of(bsp, "allreduce", out)
-        return _given(bsp, recipe, target, _allreduce(bsp, recipe, x, target), out)
-    return _allreduce(bsp, recipe, x, None)
-
-
-def _allreduce(bsp: GroupState, recipe: Recipe, x: Any, target: Array | None) -> Any:
-    """Return the combination of the values of all, in the array of the program where it can be."""
-    if recipe.cut:
-        return _allreduce_pieces(bsp, recipe, x, target)
+    target = None if out is None else target_of(bsp, "allreduce", out)
     stages = recipe.stages
-    if len(stages) == 1:
-        return bsp._values.combined(bsp, recipe, stages[0], x, target)
-    total = bsp._values.combined(bsp, recipe, stages[0], x, None)
-    kept = bsp._engine.queue.take_left(bsp._port.fetch)
-    for stage in stages[1:]:
-        into = target if stage is stages[-1] else None
-        total = bsp._values.combined(bsp, recipe, stage, total, into)
-    bsp._engine.queue.fill(kept)
-    return total
+    if recipe.cut:
+        total = _allreduce_pieces(bsp, recipe, x, target)
+    elif len(stages) == 1:
+        total = bsp._values.combined(bsp, recipe, stages[0], x, target)
+    else:
+        total = bsp._values.combined(bsp, recipe, stages[0], x, None)
+        kept = bsp._engine.queue.take_left(bsp._port.fetch)
+        for stage in stages[1:]:
+            into = target if stage is stages[-1] else None
+            total = bsp._values.combined(bsp, recipe, stage, total, into)
+        bsp._engine.queue.fill(kept)
+    return total if target is None else _given(bsp, recipe, target, total, out)
 
 
 def _allreduce_pieces(bsp: GroupState, recipe: Recipe, x: Any, target: Array | None) -> Any:
