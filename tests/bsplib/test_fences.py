@@ -34,8 +34,8 @@ from bsplib.backends.shm.control import (
     WAITED,
     WORD,
 )
-from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
 from bsplib.core.box import Box
@@ -112,7 +112,7 @@ def ports(monkeypatch):
         first.reserve(first.control_start(pid), PAGE)
     made, notes = [], []
     for pid, segment in enumerate(segments):
-        process = ProcessContext(segment, pid, doorbells(segment, 2), "block")
+        process = ProcessContext(segment, pid, futexes(segment, 2), "block")
         process.begin()
         noted = process.fences.noted
         process.control = process.waiting.control = segment.control = NotedWords(segment, noted)

@@ -164,7 +164,7 @@ def waking(me, left_out=None, poster_fences=False):
         steps += [(Step("full", if_so=waited), "fence that wakes")]
         steps += plain(
             Step("look", f"ASLEEP of {it}", 1, asleep, if_so=waited),
-            Step("ring", f"doorbell of {it}", if_so=asleep),
+            Step("wake", f"futex of {it}", if_so=asleep),
             Step("look", f"word of {it}", superstep, there),
             Step("store", f"ASLEEP of {me}", 1, if_not=there),
         )
@@ -174,9 +174,7 @@ def waking(me, left_out=None, poster_fences=False):
         steps += [(Step(fence, if_not=there), "fence of the sleeper")]
         steps += plain(
             Step("look", f"word of {it}", superstep, found, if_not=there),
-            Step(
-                "sleep", f"doorbell of {me}", 2 + (left_out != "fence of the sleeper"), if_not=found
-            ),
+            Step("sleep", f"futex of {me}", 2 + (left_out != "fence of the sleeper"), if_not=found),
             Step("store", f"ASLEEP of {me}", 0),
         )
     return without(steps, left_out)

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from bsplib.backends.base import LeftGroup
 from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
-from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.futex import Futex, futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.parcels import Parcels
@@ -27,7 +27,7 @@ class ProcessContext:
     Args:
         segment: the memory that the run shares.
         pid: the process.
-        doorbells: of all processes, by pid.
+        futexes: of all processes, by pid.
         wait_by: see :class:`Waiting`.
         outside: see :class:`Waiting`.
     """
@@ -36,19 +36,19 @@ class ProcessContext:
         self,
         segment: Segment,
         pid: int,
-        doorbells: Sequence[Doorbell],
+        futexes: Sequence[Futex],
         wait_by: str = "auto",
         outside: Outside | None = None,
     ) -> None:
         self.segment = segment
         self.pid = pid
-        self.nprocs = len(doorbells)
+        self.nprocs = len(futexes)
         self.control = segment.control
         self.heap = Heap(segment, segment.area(pid))
         self.fences = Fences()
         self._starts = [segment.control_start(other) // WORD for other in range(self.nprocs)]
         self.waiting = Waiting(
-            self.control, pid, self._starts, doorbells, self.fences, wait_by, outside
+            self.control, pid, self._starts, futexes, self.fences, wait_by, outside
         )
         self.parcels = Parcels(self)
         self._outboxes: list[Outbox] = []
@@ -63,7 +63,7 @@ class ProcessContext:
     @classmethod
     def _received(cls, segment: Segment, pid: int, nprocs: int, wait_by: str) -> Self:
         """Return the context of a process that was not forked."""
-        return cls(segment, pid, doorbells(segment, nprocs), wait_by)
+        return cls(segment, pid, futexes(segment, nprocs), wait_by)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle for a process that is not forked."""

@@ -53,7 +53,7 @@ BEFORE = 68
 """Number of supersteps of the root group in earlier runs of a pool, which its block has counted."""
 WAITED = 72
 """On a cache line of its own. 1 where another process sleeps until this one posts."""
-DOORBELL = 80
+FUTEX = 80
 """On a cache line of its own. It changes to wake this process."""
 REPORTED = 96
 """On a cache line of its own. Number of the last run of a pool that this process has ended."""

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from bsplib.backends.base import Alignment, Room, Ticket
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
-from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment, populate
@@ -80,7 +80,7 @@ class Memory:
     def __init__(self, segment: Segment, pid: int, nprocs: int, outside: Outside) -> None:
         self._segment = segment
         self._context = context_class()(
-            segment, pid, doorbells(segment, nprocs), "auto", outside=outside
+            segment, pid, futexes(segment, nprocs), "auto", outside=outside
         )
         self._context.begin()
         self._is_used = False

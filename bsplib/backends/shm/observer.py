@@ -24,9 +24,9 @@ from bsplib.backends.shm.control import (
     SUPERSTEP_SHIFT,
     WORD,
 )
-from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.fences import full_fence
 from bsplib.backends.shm.forking import Forked
+from bsplib.backends.shm.futex import Futex
 from bsplib.backends.shm.idling import Idling
 from bsplib.backends.shm.locate import stacks
 from bsplib.backends.shm.reports import LOOK, Reports
@@ -42,7 +42,7 @@ class Observer:
 
     Args:
         segment: shared memory of the run.
-        doorbells: doorbells of the processes, by pid.
+        futexes: futexes of the processes, by pid.
         by_fork_server: the fork server starts the processes, and reports their exit status.
         yields: looks at reports that processes leave, with a yield after each, before it sleeps.
     """
@@ -50,18 +50,18 @@ class Observer:
     def __init__(
         self,
         segment: Segment,
-        doorbells: Sequence[Doorbell],
+        futexes: Sequence[Futex],
         *,
         by_fork_server: bool,
         yields: int,
     ) -> None:
-        self.nprocs = len(doorbells)
+        self.nprocs = len(futexes)
         self.processes: list[BaseProcess | Forked] = []
         """The processes that have been started, by pid."""
         self.pipes: list[Channel] = []
         """The pipes through which their outcomes come, by pid."""
         self._segment = segment
-        self._doorbells = doorbells
+        self._futexes = futexes
         self._by_fork_server = by_fork_server
         self._sources: dict[int, int] = {}  # by file descriptor: the pid of its process
         self._said_stopped: set[int] = set()
@@ -196,9 +196,9 @@ class Observer:
         control = self._segment.control
         control[ABORT] = 1
         full_fence()  # a process that goes to sleep from now on finds ABORT set
-        for pid, bell in enumerate(self._doorbells):
+        for pid, futex in enumerate(self._futexes):
             if control[self._segment.control_start(pid) // WORD + ASLEEP]:
-                bell.release()
+                futex.release()
 
     def report_stopped(self, ended: Collection[int]) -> None:
         """See :meth:`Observed.report_stopped`.

@@ -51,7 +51,7 @@ from bsplib.backends.shm.control import (
     STAMP,
     WORD,
 )
-from bsplib.backends.shm.doorbell import Doorbell
+from bsplib.backends.shm.futex import Futex
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
@@ -222,11 +222,11 @@ class PoisonedContext(ProcessContext):
         self,
         segment: Segment,
         pid: int,
-        doorbells: Sequence[Doorbell],
+        futexes: Sequence[Futex],
         wait_by: str = "auto",
         outside: Outside | None = None,
     ) -> None:
-        super().__init__(segment, pid, doorbells, wait_by, outside)
+        super().__init__(segment, pid, futexes, wait_by, outside)
         self.generations = Generations(segment, self.nprocs)
         self.heap: PoisonedHeap = PoisonedHeap(segment, segment.area(pid), self.generations)
 

@@ -13,8 +13,8 @@ import pytest
 from .conftest import interpreted
 
 WORDS = 128
-"""Of each process: two slots of 32 words, DELIVERED, WAITED, ASLEEP and its doorbell."""
-SLOTS, DELIVERED, WAITED, ASLEEP, DOORBELL = (0, 32), 72, 80, 88, 96
+"""Of each process: two slots of 32 words, DELIVERED, WAITED, ASLEEP and its futex."""
+SLOTS, DELIVERED, WAITED, ASLEEP, FUTEX = (0, 32), 72, 80, 88, 96
 NAMES = {0: "word", 32: "word", DELIVERED: "DELIVERED", WAITED: "WAITED", ASLEEP: "ASLEEP"}
 NAMES |= {slot + 1: "stamp" for slot in SLOTS} | {slot + 2: "head" for slot in SLOTS}
 ANNOUNCES, ANNOUNCED = ("word", "DELIVERED"), ("head", "stamp")
@@ -80,7 +80,7 @@ def waiter_of(noted, pid, *, posts_need_fence=False):
     return interpreted("waiting").Waiter(
         starts[pid] + 8 * WAITED,
         [start + 8 * ASLEEP for start in starts],
-        [start + 8 * DOORBELL for start in starts],
+        [start + 8 * FUTEX for start in starts],
         0,
         64,
         True,
@@ -167,5 +167,5 @@ def test_who_wakes_others_looks_who_is_asleep_behind_a_fence(noted):
     waiter.wake()
     events = noted.events.pop(threading.get_ident())
     assert events[:3] == [("store", 0, "WAITED"), ("full_fence", None, ""), ("peek", 0, "ASLEEP")]
-    assert noted.memory[WORDS + DOORBELL] == 1  # it has changed, so that process 1 wakes
-    assert noted.memory[DOORBELL] == 0
+    assert noted.memory[WORDS + FUTEX] == 1  # it has changed, so that process 1 wakes
+    assert noted.memory[FUTEX] == 0

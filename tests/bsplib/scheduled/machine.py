@@ -21,7 +21,7 @@ from bsplib.backends.shm import layout, port
 from bsplib.backends.shm.child import KeptPort
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CONTROL_BYTES, PAGE, REPORTED, SLOTS, WORD
-from bsplib.backends.shm.doorbell import doorbells
+from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Waiting
@@ -156,7 +156,7 @@ class ScheduledContext(ProcessContext):
     """A process whose memory is filled when it is given back."""
 
     def __init__(self, here: SharedMemory, pid: int) -> None:
-        super().__init__(here.segment, pid, doorbells(here.segment, NPROCS))
+        super().__init__(here.segment, pid, futexes(here.segment, NPROCS))
         self._here = here
         self.heap = FilledHeap(here, pid)
 
