@@ -17,11 +17,11 @@ from bsplib.transfers.casting import as_plain_array, cast_values, check_out
 from bsplib.transfers.coordinates import check_axes, elements
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.descriptions import (
+    ContiguousGet,
+    ContiguousPut,
     IndexGet,
     Put,
     Site,
-    StretchGet,
-    StretchPut,
     WordsGet,
     WordsPut,
     packed,
@@ -65,12 +65,12 @@ def put_slowly(
     if values.size == 0:
         return
     put, arranged = target.for_put(values)
-    if isinstance(put, StretchPut) and bsp._watch is None and bsp._engine.takes(put.slot):
+    if isinstance(put, ContiguousPut) and bsp._watch is None and bsp._engine.takes(put.slot):
         _open_lane(bsp, dst)
         early = operation == "hpput" and at is None  # perhaps it can be written at once
         if early and bsp._engine.try_put(operation, to, src, dst, offset):
             return
-        _add_stretch(bsp, operation, to, put, arranged)
+        _add_contiguous(bsp, operation, to, put, arranged)
     else:
         if bsp._watch is None and target.resolved:
             _open_lane(bsp, dst)
@@ -91,7 +91,9 @@ def _put_again(
     return bsp._engine.try_put(operation, to, src if listed is None else listed, dst, offset)
 
 
-def _add_stretch(bsp: GroupState, operation: str, to: int, put: StretchPut, values: Array) -> None:
+def _add_contiguous(
+    bsp: GroupState, operation: str, to: int, put: ContiguousPut, values: Array
+) -> None:
     """Add a put of elements that follow each other, which has been checked."""
     first = put.first * values.itemsize
     if bsp._engine.is_small(values.nbytes):
@@ -172,7 +174,7 @@ def get_slowly(
     return destination
 
 
-def _ask(bsp: GroupState, sender: int, get: StretchGet | IndexGet, pending: PendingGet) -> None:
+def _ask(bsp: GroupState, sender: int, get: ContiguousGet | IndexGet, pending: PendingGet) -> None:
     """Ask another process for the values of a get that has been checked."""
     description = packed(get, pending.site)
     bsp._engine.describe(bsp._engine.box, sender, ASK, description, 0, _NO_DATA)
@@ -180,7 +182,7 @@ def _ask(bsp: GroupState, sender: int, get: StretchGet | IndexGet, pending: Pend
 
 
 def _read_now(
-    bsp: GroupState, pid: int, target: Target, get: StretchGet | IndexGet, destination: Array
+    bsp: GroupState, pid: int, target: Target, get: ContiguousGet | IndexGet, destination: Array
 ) -> bool:
     """Read an hpget at its call, if the memory of the other process can be read then."""
     there = target.extent()

@@ -11,7 +11,7 @@ from bsplib.core.kinds import GRID, PUT, STAGED_PUT
 from bsplib.core.records import Record
 from bsplib.errors import BoundsError
 from bsplib.transfers.delivery import parts_of
-from bsplib.transfers.descriptions import IndexPut, Put, StretchPut, WordsPut, unpacked
+from bsplib.transfers.descriptions import ContiguousPut, IndexPut, Put, WordsPut, unpacked
 from bsplib.transfers.direct_receipt import is_put
 from bsplib.transfers.place import Array, WireIndex, broadcasts, from_wire, selected_shape
 from bsplib.transfers.registry import Registry
@@ -50,14 +50,14 @@ def put_of(registry: Registry, record: Record) -> Put:
     """Return what the record of a put describes."""
     kind, slot, first, description, *_ = record
     if kind in (PUT, STAGED_PUT):
-        return StretchPut(slot, first // registry.itemsize(slot))
+        return ContiguousPut(slot, first // registry.itemsize(slot))
     put: Put = unpacked(description)[0]
     return put
 
 
 def _misfit(put: Put, array: Array, nbytes: int, where: Array | None) -> str | None:
     """Return text for what a put names outside the array; None if it stays inside."""
-    if isinstance(put, StretchPut):
+    if isinstance(put, ContiguousPut):
         count = nbytes // array.itemsize
         fits = put.first + count <= array.size
         return None if fits else f"{count} elements at offset {put.first}"

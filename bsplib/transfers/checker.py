@@ -245,7 +245,7 @@ class _Named:
 
 
 def _overlap_candidates(calls: list[_Call]) -> list[list[_Call]]:
-    """Return groups of calls whose stretches of memory overlap.
+    """Return groups of calls whose ranges of memory overlap.
 
     Calls stay in order; a call that overlaps no other is left out.
     """
@@ -263,7 +263,7 @@ def _overlap_candidates(calls: list[_Call]) -> list[list[_Call]]:
 
 
 class _Marks:
-    """One mark for each unit of bytes of a stretch of memory that several arrays share."""
+    """One mark for each unit of bytes of a range of memory that several arrays share."""
 
     def __init__(self, parts: Iterable[Array]) -> None:
         parts = list(parts)

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from bsplib.core.records import index_bytes
 from bsplib.transfers.casting import check_survival
 from bsplib.transfers.descriptions import (
+    ContiguousGet,
+    ContiguousPut,
     Get,
     IndexGet,
     IndexPut,
     Site,
-    StretchGet,
-    StretchPut,
     unpacked,
 )
 from bsplib.transfers.irregular import combine, read_at, write_at
@@ -87,7 +87,7 @@ def read_source(registry: Registry, get: Get, indices: Any, room: NDArray[np.uin
     """
     array = _array(registry.at(get.slot))
     values = room.view(array.dtype)
-    if isinstance(get, StretchGet):
+    if isinstance(get, ContiguousGet):
         flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
         values[:] = flat[get.first : get.first + len(values)]
     elif isinstance(get, IndexGet):
@@ -108,7 +108,7 @@ def write_placed(registry: Registry, description: bytes, indices: int, data: Any
     """
     put, _ = unpacked(description)
     registration = registry.at(put.slot)
-    if isinstance(put, StretchPut):
+    if isinstance(put, ContiguousPut):
         write_gaps(registration, put.first, data)
         return
     array = _array(registration)

@@ -1,4 +1,4 @@
-"""What the records of puts and gets describe, where they are more than a stretch of elements.
+"""What the records of puts and gets describe, where they are more than contiguous elements.
 
 A description is one of the types below, with the place of the call under ``check=True``, and is
 sent as bytes. It consists of None, numbers, strings, bytes and tuples of them, so that
@@ -18,7 +18,7 @@ Site = tuple[str, str]
 """Name of a primitive, and file and line of its call: known under ``check=True`` only."""
 
 
-class StretchPut(NamedTuple):
+class ContiguousPut(NamedTuple):
     """Write elements that follow each other in C order."""
 
     slot: int
@@ -43,7 +43,7 @@ class WordsPut(NamedTuple):
     """Pickled ufunc that combines each value into what is there; None to write."""
 
 
-class StretchGet(NamedTuple):
+class ContiguousGet(NamedTuple):
     """Read elements that follow each other in C order."""
 
     slot: int
@@ -66,10 +66,17 @@ class WordsGet(NamedTuple):
     nbytes: int
 
 
-Put = StretchPut | IndexPut | WordsPut
-Get = StretchGet | IndexGet | WordsGet
+Put = ContiguousPut | IndexPut | WordsPut
+Get = ContiguousGet | IndexGet | WordsGet
 
-_KINDS: tuple[type[Any], ...] = (StretchPut, IndexPut, WordsPut, StretchGet, IndexGet, WordsGet)
+_KINDS: tuple[type[Any], ...] = (
+    ContiguousPut,
+    IndexPut,
+    WordsPut,
+    ContiguousGet,
+    IndexGet,
+    WordsGet,
+)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 
 

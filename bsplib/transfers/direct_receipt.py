@@ -25,7 +25,7 @@ class Landing(NamedTuple):
 
 _MESSAGES = (MESSAGE, STAGED_MESSAGE)
 
-Stretch = tuple[int, int]
+ByteRange = tuple[int, int]
 """The first byte of some memory, and the first byte behind it."""
 
 
@@ -34,14 +34,14 @@ def landings_of_puts(
 ) -> list[Landing]:
     """Return the staged values of all puts if no two puts overlap; else none.
 
-    Where puts of other kinds than stretches have come, too, there are none.
+    Where other puts than of contiguous elements have come, too, there are none.
 
     Args:
         registry: of the group.
         incoming: sources, and the records of each for this process.
     """
     landings: list[Landing] = []
-    written: list[Stretch] = []
+    written: list[ByteRange] = []
     for source, records in incoming:
         for kind, slot, first, _, _, where, nbytes in records:
             if kind not in (PUT, STAGED_PUT):
@@ -86,11 +86,11 @@ def is_put(kind: int) -> bool:
     return kind < ASK and kind not in _MESSAGES
 
 
-def are_apart(stretches: list[Stretch]) -> bool:
-    """Tell whether no two stretches of memory overlap."""
-    stretches.sort()
+def are_apart(ranges: list[ByteRange]) -> bool:
+    """Tell whether no two ranges of memory overlap."""
+    ranges.sort()
     end = 0
-    for low, high in stretches:
+    for low, high in ranges:
         if low < end:
             return False
         end = high

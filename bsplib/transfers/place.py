@@ -65,7 +65,7 @@ class Region(NamedTuple):
         return prod(self.count) - inside
 
     def flat(self, shape: tuple[int, ...]) -> int | None:
-        """Return its first element in C order, if it is one stretch of an array of a shape."""
+        """Return its first element in C order, if it is contiguous in an array of a shape."""
         broken = False
         position, weight = 0, 1
         for axis in range(len(shape) - 1, -1, -1):

@@ -114,10 +114,10 @@ class Registration:
         """Tell whether an array or a stand-in names all elements of this registration."""
         return handle is self.handle or _key(handle) == self.key
 
-    def stretch_of(self, view: Array) -> int | None:
-        """Return the first element of a stretch of the array, of which a view is another shape.
+    def contiguous_start(self, view: Array) -> int | None:
+        """Return the first of the contiguous elements that a view of another shape has.
 
-        None if the view is not such a stretch in C order.
+        None if the elements of the view are not contiguous in C order.
         """
         array = self.array
         if self.bytes is None or array is None or not view.flags.c_contiguous:

@@ -45,10 +45,10 @@ from bsplib.transfers.delivery import (
     write_placed,
 )
 from bsplib.transfers.descriptions import (
+    ContiguousGet,
+    ContiguousPut,
     IndexGet,
     IndexPut,
-    StretchGet,
-    StretchPut,
     WordsGet,
     WordsPut,
     packed,
@@ -88,7 +88,7 @@ def words(indices, *values):
 
 
 @WITH_STRIDES
-def test_a_stretch_is_in_c_order_whatever_the_strides(registry, make):
+def test_a_contiguous_part_is_in_c_order_whatever_the_strides(registry, make):
     x = make()
     registration = registry.allocate(x, memoryview(b""))
     write_gaps(registration, 2, data_of(7, 8))
@@ -96,10 +96,10 @@ def test_a_stretch_is_in_c_order_whatever_the_strides(registry, make):
 
 
 @WITH_STRIDES
-def test_a_described_stretch_is_written_as_any_other(registry, make):
+def test_a_described_contiguous_part_is_written_as_any_other(registry, make):
     x = make()
     slot = registry.allocate(x, memoryview(b"")).slot
-    write_placed(registry, packed(StretchPut(slot, 2)), 0, data_of(7, 8))
+    write_placed(registry, packed(ContiguousPut(slot, 2)), 0, data_of(7, 8))
     assert x.tolist() == [[0, 0, 7], [8, 0, 0]]
 
 
@@ -151,11 +151,11 @@ def test_sources_are_copied_in_c_order_when_they_are_read(registry, make):
     x = make()
     x[...] = np.arange(6).reshape(2, 3)
     slot = registry.allocate(x, memoryview(b"")).slot
-    stretch = read(registry, StretchGet(slot, 2, 16))
+    contiguous = read(registry, ContiguousGet(slot, 2, 16))
     column = read(registry, IndexGet(slot, ((None, None, None), 1), 16))
     single = read(registry, WordsGet(slot, 24), data_of(5, 0, 5))
     x[...] = -1
-    assert [each.view(int).tolist() for each in (stretch, column, single)] == [
+    assert [each.view(int).tolist() for each in (contiguous, column, single)] == [
         [2, 3],
         [1, 4],
         [5, 0, 5],
@@ -196,10 +196,10 @@ SELECTION = ((None, 2, None), -1)
 @pytest.mark.parametrize(
     "what",
     [
-        StretchPut(0, 3),
+        ContiguousPut(0, 3),
         IndexPut(0, SELECTION, (2,)),
         WordsPut(0, b"op"),
-        StretchGet(0, 3, 8),
+        ContiguousGet(0, 3, 8),
         IndexGet(0, SELECTION, 16),
         WordsGet(0, 3),
     ],
@@ -212,8 +212,8 @@ def test_a_description_comes_back_as_it_was(what, site):
 
 
 def test_descriptions_that_are_equal_as_tuples_are_not_taken_for_each_other():
-    assert StretchPut(0, 3) == WordsGet(0, 3)
-    assert type(unpacked(packed(StretchPut(0, 3)))[0]) is StretchPut
+    assert ContiguousPut(0, 3) == WordsGet(0, 3)
+    assert type(unpacked(packed(ContiguousPut(0, 3)))[0]) is ContiguousPut
     assert type(unpacked(packed(WordsGet(0, 3)))[0]) is WordsGet
 
 
@@ -230,14 +230,14 @@ def add(box, to, kind, description, indices, data):
 
 def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
     box = Box(0, 2, PrivateMemory().allocate)
-    stretch, message = packed(StretchPut(0, 0)), np.frombuffer(b"123", np.uint8)
-    add(box, 1, PLACED, stretch, 0, data_of(1))
+    contiguous, message = packed(ContiguousPut(0, 0)), np.frombuffer(b"123", np.uint8)
+    add(box, 1, PLACED, contiguous, 0, data_of(1))
     add(box, 1, PLACED, packed(WordsPut(0, None)), 3, words([1, 2, 3], 4, 5, 6))
     add(box, 1, ASK, packed(WordsGet(0, 16)), 2, words([1, 2]))
     add(box, 1, REPLY, b"", 0, data_of(1))
     add(box, 1, NOTICE, b"", 0, data_of(1))
     add(box, 1, MESSAGE, b"a head of any length", 0, message)
-    add(box, 1, STAGED_PLACED, stretch, 0, 4000)
+    add(box, 1, STAGED_PLACED, contiguous, 0, 4000)
     add(box, 1, STAGED_MESSAGE, b"head", 0, 5000)
     add(box, 0, MESSAGE, b"head", 0, message)
     box.unfold()
@@ -307,7 +307,7 @@ def test_nothing_is_received_in_place_under_a_small_put(registry, x):
 
 @pytest.mark.parametrize("kind", [GRID, PLACED, STAGED_PLACED])
 def test_nothing_is_received_in_place_beside_puts_of_other_kinds(registry, x, kind):
-    other = kind, x.slot, 40, packed(StretchPut(x.slot, 5)), 0, 0, 8
+    other = kind, x.slot, 40, packed(ContiguousPut(x.slot, 5)), 0, 0, 8
     assert landed(registry, [put(x.slot, 0, 2)], [other]) == []
 
 
@@ -354,11 +354,11 @@ def data_in_records(values):
 @pytest.mark.parametrize(
     ("what", "indices", "values", "misfit"),
     [
-        (StretchPut(0, 3), [], (1, 2), "2 elements at offset 3"),
+        (ContiguousPut(0, 3), [], (1, 2), "2 elements at offset 3"),
         (IndexPut(0, (5,), ()), [], (1,), r"values of shape \(\) at \(5,\)"),
         (WordsPut(0, None), [0, 4], (1, 2), "index 4"),
     ],
-    ids=["stretch", "index", "words"],
+    ids=["contiguous", "index", "words"],
 )
 def test_a_put_that_would_leave_an_array_made_here_is_refused(
     registry, what, indices, values, misfit

@@ -97,7 +97,7 @@ def test_gather_undoes_spread(pair):
 
 @examples(100)
 @given(views(), st.data())
-def test_a_region_is_one_stretch_only_where_its_elements_follow_one_another(pair, data):
+def test_a_region_is_contiguous_only_where_its_elements_follow_one_another(pair, data):
     array, view = pair
     if view.size == 0:
         return
