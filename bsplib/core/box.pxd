@@ -49,7 +49,7 @@ cdef class Box:
     @cython.locals(blocks=list, block=tuple)
     cdef void _next_block(self, word nbytes) except *
     @cython.locals(number=word, to=word)
-    cpdef word complete(self, word slot) noexcept
+    cpdef word complete(self, word cell) noexcept
     cpdef void unfold(self) except *
     cdef void turn(self) noexcept
     @cython.locals(number=word, to=word)

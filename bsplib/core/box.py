@@ -20,7 +20,7 @@ before::
 
 A box begins with a table of the first chunk of each receiver, by pid; behind the last one is
 that of the records for all. If a superstep has only one record, and that one is small, it is
-kept apart: it is the **card**, and is copied into the slot of the post.
+kept apart: it is the **card**, and is copied into the cell of the post.
 
 Processes name memory to each other by a **byte**: the number of the byte in the memory that all
 of them share. Where they share no memory, the byte is an address.
@@ -228,14 +228,14 @@ class Box:
         self._used_blocks += 1
         self._enter(block)
 
-    def complete(self, slot: int) -> int:
+    def complete(self, cell: int) -> int:
         """Complete the records; return the head word of a post with them, 0 if there are none.
 
         Args:
-            slot: address behind the head word in the slot of the post, for the card.
+            cell: address behind the head word in the cell of the post, for the card.
         """
         if self.holds_card:
-            copy(slot, self._card, self._card_bytes)
+            copy(cell, self._card, self._card_bytes)
             return ON_CARD << KIND_SHIFT | self._card_to << RECEIVER_SHIFT | self._card_bytes
         if not self.holds_more:
             return 0

@@ -127,7 +127,7 @@ class Delivering(Collecting):
     def _keep_cards(self) -> None:
         """Copy the cards for this process.
 
-        They lie in slots, which the others may write again as soon as they have passed the next
+        They lie in cells, which the others may write again as soon as they have passed the next
         meeting of this superstep.
         """
         if self._cards is None:

@@ -22,7 +22,7 @@ KIND_SHIFT = 60
 INDICES_SHIFT = 32
 """Where the number of indices begins in word 1 of a record."""
 CARD_BYTES = 216
-"""Most bytes of the card: what a slot has room for."""
+"""Most bytes of the card: what a cell has room for."""
 
 ON_CARD, IN_BOX = 1, 2
 """The places that the head word of a post names: they say where its records are. A greater number

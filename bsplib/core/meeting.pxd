@@ -36,7 +36,7 @@ cdef class SharedMeeting(Meeting):
     cdef bint _knows_others
     cdef int _parity
     cdef word _floor
-    cdef int _slots
+    cdef int _cells
     cdef word[::1] _places
     cdef word[::1] _bases
     @cython.locals(area=word, number=word, base=word, found=word)
@@ -50,11 +50,11 @@ cdef class SharedMeeting(Meeting):
         seen=word,
     )
     cpdef bint meet(self, word note, word head, word stamp) except -1
-    cdef word _await(self, int pid, word slot, word floor) except? 0
+    cdef word _await(self, int pid, word cell, word floor) except? 0
     @cython.locals(pid=int, other=word)
     cdef word _latest(self, word stamp) noexcept
     cpdef word room_for_card(self) except? 0
-    @cython.locals(slot=word)
+    @cython.locals(cell=word)
     cpdef word head_of(self, int pid) noexcept
     cpdef word card_of(self, int pid) noexcept
     cpdef word note_of(self, int pid) noexcept

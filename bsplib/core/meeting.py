@@ -22,7 +22,7 @@ if not cython.compiled:
     from bsplib.core.atomics import bit_length, load, now_ns, peek, poke, store, wrapped
 
 _STAMP, _HEAD, _BEHIND_HEAD = 8, 16, 24
-"""Where the stamp, the head word, and what follows them begin in a slot, in bytes. The word that
+"""Where the stamp, the head word, and what follows them begin in a cell, in bytes. The word that
 announces them comes first. See shm/control.py."""
 _SUPERSTEP_SHIFT = 24
 _MEETING_SHIFT = 16
@@ -50,7 +50,7 @@ class Hooks(Protocol):
     def find_others(self) -> None:
         """Wait until all others have entered the group, and call ``know``."""
 
-    def wait_for(self, pid: int, slot: int, floor: int) -> None:
+    def wait_for(self, pid: int, cell: int, floor: int) -> None:
         """Wait until another process has posted; raise if it never will."""
 
     def apart(self, pid: int) -> Exception:
@@ -104,7 +104,7 @@ class Meeting:
         return False
 
     def room_for_card(self) -> int:
-        """Return the address behind the head word of the slot of the next post."""
+        """Return the address behind the head word of the cell of the next post."""
         return 0
 
     def head_of(self, pid: int) -> int:  # noqa: ARG002
@@ -153,22 +153,22 @@ class SharedMeeting(Meeting):
         self._knows_others = False
         self._parity = 0
         self._floor = self.superstep << _SUPERSTEP_SHIFT
-        self._slots = 0
-        # For each parity: the slot of each process, by pid. Then the words DELIVERED.
+        self._cells = 0
+        # For each parity: the cell of each process, by pid. Then the words DELIVERED.
         self._places = numbers("Q", bytes(8 * 3 * nprocs))
         self._bases = numbers("Q", bytes(8 * _WINDOWS * (nareas + 1)))
 
-    def enter(self, slots: Sequence[int], delivered: int) -> None:
-        """Take the addresses of the two slots and of the word DELIVERED of this process."""
-        self._set(self._pid, slots, delivered)
+    def enter(self, cells: Sequence[int], delivered: int) -> None:
+        """Take the addresses of the two cells and of the word DELIVERED of this process."""
+        self._set(self._pid, cells, delivered)
 
-    def know(self, pid: int, slots: Sequence[int], delivered: int) -> None:
+    def know(self, pid: int, cells: Sequence[int], delivered: int) -> None:
         """Take these addresses of another process."""
-        self._set(pid, slots, delivered)
+        self._set(pid, cells, delivered)
         self._knows_others = True
 
-    def _set(self, pid: int, slots: Sequence[int], delivered: int) -> None:
-        for place, address in enumerate((*slots, delivered)):
+    def _set(self, pid: int, cells: Sequence[int], delivered: int) -> None:
+        for place, address in enumerate((*cells, delivered)):
             self._places[place * self._nprocs + pid] = address
 
     def address_of(self, byte: int) -> int:
@@ -235,7 +235,7 @@ class SharedMeeting(Meeting):
                     nothing_new = False
                     if seen >> _MEETING_SHIFT != floor >> _MEETING_SHIFT:
                         raise self._hooks.apart(pid)
-        self._slots = first
+        self._cells = first
         self._parity = 1 - self._parity
         self._floor = floor + _NEXT_MEETING
         if stamp:
@@ -244,16 +244,16 @@ class SharedMeeting(Meeting):
             self._hooks.after_posts()
         return nothing_new
 
-    def _await(self, pid: int, slot: int, floor: int) -> int:
+    def _await(self, pid: int, cell: int, floor: int) -> int:
         """Wait for a post; return its word."""
-        if not self._waiter.arrives(slot, floor):
-            self._hooks.wait_for(pid, slot, floor)
-        return load(slot)
+        if not self._waiter.arrives(cell, floor):
+            self._hooks.wait_for(pid, cell, floor)
+        return load(cell)
 
     def _latest(self, stamp: int) -> int:
-        """Return the latest of this process's own stamp and those in the slots of others."""
+        """Return the latest of this process's own stamp and those in the cells of others."""
         for pid in range(self._nprocs):
-            other = peek(self._places[self._slots + pid] + _STAMP)
+            other = peek(self._places[self._cells + pid] + _STAMP)
             if other > stamp:  # noqa: PLR1730  # faster than a call of max
                 stamp = other
         return stamp
@@ -266,16 +266,16 @@ class SharedMeeting(Meeting):
 
     def head_of(self, pid: int) -> int:
         """See :meth:`Meeting.head_of`."""
-        slot = self._places[self._slots + pid]
-        return peek(slot + _HEAD) if peek(slot) & 1 else 0
+        cell = self._places[self._cells + pid]
+        return peek(cell + _HEAD) if peek(cell) & 1 else 0
 
     def card_of(self, pid: int) -> int:
         """See :meth:`Meeting.card_of`."""
-        return self._places[self._slots + pid] + _BEHIND_HEAD
+        return self._places[self._cells + pid] + _BEHIND_HEAD
 
     def note_of(self, pid: int) -> int:
         """See :meth:`Meeting.note_of`."""
-        return peek(self._places[self._slots + pid]) >> 1 & 0x7F
+        return peek(self._places[self._cells + pid]) >> 1 & 0x7F
 
     def end_superstep(self) -> None:
         """See :meth:`Meeting.end_superstep`."""

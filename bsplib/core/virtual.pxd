@@ -43,7 +43,7 @@ cdef class VirtualMeeting(Meeting):
     cdef object _hooks
     cdef str _place
     cdef int _parity
-    cdef int _slots
+    cdef int _cells
     cdef bint _is_first
     @cython.locals(gathering=Gathering, process=Process, ends=bint)
     cpdef bint meet(self, word note, word head, word stamp) except -1

@@ -134,7 +134,7 @@ class VirtualMeeting(Meeting):
         self._hooks = hooks
         self._place = place
         self._parity = 0
-        self._slots = 0  # of the last meeting
+        self._cells = 0  # of the last meeting
         self._is_first = True  # of this superstep; only this one has a price
 
     def meet(self, note: int, head: int, stamp: int) -> bool:  # noqa: ARG002  # the clock stands still
@@ -153,7 +153,7 @@ class VirtualMeeting(Meeting):
             self._rounds.wait(process, "at the end of main" if ends else self._place)
         else:
             self._complete(gathering)
-        self._slots = self._parity * gathering.nprocs
+        self._cells = self._parity * gathering.nprocs
         self._parity = 1 - self._parity
         if process.left:
             self._hooks.after_posts()
@@ -190,7 +190,7 @@ class VirtualMeeting(Meeting):
 
     def _complete(self, gathering: Gathering) -> None:
         """End the meeting: this process is the last one to come."""
-        self._slots = self._parity * gathering.nprocs
+        self._cells = self._parity * gathering.nprocs
         gathering._nothing_new = gathering._alike
         gathering._was_together = gathering._together
         gathering._released_ns = gathering._end_ns = gathering._latest_ns
@@ -231,19 +231,19 @@ class VirtualMeeting(Meeting):
 
     def head_of(self, pid: int) -> int:
         """See :meth:`Meeting.head_of`."""
-        return self._gathering._heads[self._slots + pid]
+        return self._gathering._heads[self._cells + pid]
 
     def card_of(self, pid: int) -> int:
         """See :meth:`Meeting.card_of`."""
-        return self._gathering._cards + CARD_ROOM * (self._slots + pid)
+        return self._gathering._cards + CARD_ROOM * (self._cells + pid)
 
     def note_of(self, pid: int) -> int:
         """See :meth:`Meeting.note_of`."""
-        return self._gathering._marks[self._slots + pid] & _NOTE
+        return self._gathering._marks[self._cells + pid] & _NOTE
 
     def superstep_of(self, pid: int) -> int:
         """Return in which superstep a process was at the last meeting."""
-        return self._gathering._marks[self._slots + pid] >> _NOTE_BITS
+        return self._gathering._marks[self._cells + pid] >> _NOTE_BITS
 
     def end_superstep(self) -> None:
         """See :meth:`Meeting.end_superstep`."""

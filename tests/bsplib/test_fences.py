@@ -21,6 +21,7 @@ from bsplib.backends.shm.control import (
     ASLEEP,
     BLOCK_WORDS,
     BLOCKS,
+    CELLS,
     CLOSED,
     CONSUMED,
     DELIVERED,
@@ -29,7 +30,6 @@ from bsplib.backends.shm.control import (
     PAGE,
     POSTED,
     RING_START,
-    SLOTS,
     STAMP,
     WAITED,
     WORD,
@@ -93,9 +93,9 @@ class NotedWords:
             return {ASLEEP: "ASLEEP", WAITED: "WAITED"}.get(word, "")
         word = (word - FIRST_BLOCK) % BLOCK_WORDS
         names = {POSTED: "POSTED", CONSUMED: "CONSUMED", CLOSED: "CLOSED", LATEST: "LATEST"}
-        names |= dict.fromkeys(SLOTS, "word") | {DELIVERED: "DELIVERED"}
-        names |= {slot + STAMP: "stamp" for slot in SLOTS}
-        names |= {slot + STAMP + 1: "head" for slot in SLOTS}
+        names |= dict.fromkeys(CELLS, "word") | {DELIVERED: "DELIVERED"}
+        names |= {cell + STAMP: "stamp" for cell in CELLS}
+        names |= {cell + STAMP + 1: "head" for cell in CELLS}
         return "ring" if word >= RING_START else names.get(word, "")
 
 

@@ -201,14 +201,14 @@ def test_a_right_program_does_the_same_as_without_the_mode(program, count, right
     [
         (free_replies_at_close, serve_much_and_leave, 3, "a payload of process 0"),
         (free_last_outbox, send_and_put, 2, "(index of a post|payload) of process 0"),
-        (free_all_at_once, serve_and_leave, 3, "(staged value,|slot|block) of process"),
+        (free_all_at_once, serve_and_leave, 3, "(staged value,|cell|block) of process"),
         (
             free_all_at_once,
             put_and_leave,
             3,
-            "(staged value,|slot|block) of process",
+            "(staged value,|cell|block) of process",
         ),
-        (free_all_at_once, meet_and_leave, 3, "(slot|block) of process"),
+        (free_all_at_once, meet_and_leave, 3, "(cell|block) of process"),
     ],
 )
 def test_memory_that_is_used_again_too_early_is_found_in_every_run(

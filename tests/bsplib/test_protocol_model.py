@@ -27,23 +27,23 @@ def order(name):
     return [(Step("order"), name)]
 
 
-def meetings(me, left_out=None, slots=2, outboxes=2):
-    """Exchange something in a slot and something in an outbox, or a box, at each sync."""
+def meetings(me, left_out=None, cells=2, outboxes=2):
+    """Exchange something in a cell and something in an outbox, or a box, at each sync."""
     it, steps = 1 - me, []
     for superstep in SUPERSTEPS:
-        slot, outbox = superstep % slots, superstep % outboxes
+        cell, outbox = superstep % cells, superstep % outboxes
         steps += plain(
             Step("store", f"outbox {outbox} of {me}", superstep),
-            Step("store", f"card in slot {slot} of {me}", superstep),
+            Step("store", f"card in cell {cell} of {me}", superstep),
         )
         steps += order("release")
         steps += plain(
-            Step("store", f"word of slot {slot} of {me}", superstep),
-            Step("await", f"word of slot {slot} of {it}", superstep),
+            Step("store", f"word of cell {cell} of {me}", superstep),
+            Step("await", f"word of cell {cell} of {it}", superstep),
         )
         steps += order("acquire")
         steps += plain(
-            Step("read", f"card in slot {slot} of {it}", superstep),
+            Step("read", f"card in cell {cell} of {it}", superstep),
             Step("read", f"outbox {outbox} of {it}", superstep),
         )
     return without(steps, left_out)
@@ -52,29 +52,29 @@ def meetings(me, left_out=None, slots=2, outboxes=2):
 def replies(me, left_out=None, copies=True, box="replies"):
     """Post a card, copy that of the other one, and reply to its get in a second meeting.
 
-    The word of a slot is the number of the meeting. After the second one replies are read, and
+    The word of a cell is the number of the meeting. After the second one replies are read, and
     cards that were not copied.
     """
     it, steps = 1 - me, []
     for superstep in SUPERSTEPS:
-        slots = [(number % 2, number) for number in (2 * superstep - 1, 2 * superstep)]
+        cells = [(number % 2, number) for number in (2 * superstep - 1, 2 * superstep)]
         if box == "records":
             steps += plain(Step("store", f"records of {me}", superstep))
-        for slot, number in slots:
+        for cell, number in cells:
             is_first = number % 2
             if is_first:
-                steps += plain(Step("store", f"card in slot {slot} of {me}", superstep))
+                steps += plain(Step("store", f"card in cell {cell} of {me}", superstep))
             else:
                 steps += plain(Step("store", f"{box} of {me}", -superstep))
             name = "cards" if is_first else "replies"
             steps += order(f"release of {name}")
             steps += plain(
-                Step("store", f"word of slot {slot} of {me}", number),
-                Step("await", f"word of slot {slot} of {it}", number),
+                Step("store", f"word of cell {cell} of {me}", number),
+                Step("await", f"word of cell {cell} of {it}", number),
             )
             steps += order(f"acquire of {name}")
             if is_first == copies:
-                steps += plain(Step("read", f"card in slot 1 of {it}", superstep))
+                steps += plain(Step("read", f"card in cell 1 of {it}", superstep))
         steps += plain(Step("read", f"{box} of {it}", -superstep))
     return without(steps, left_out)
 
@@ -221,7 +221,7 @@ RIGHT = [
 ]
 
 WRONG_EVERYWHERE = [
-    (meetings, {"slots": 1}),
+    (meetings, {"cells": 1}),
     (meetings, {"outboxes": 1}),  # it is written again before the other one has come
     (replies, {"copies": False}),
     (replies, {"box": "records"}),  # those of the next superstep are written there at once

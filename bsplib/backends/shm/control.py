@@ -5,8 +5,8 @@ PROTOCOL.md says who writes each word and when, and why each look at it is right
 A process keeps one **block** for each group that it is in; block 0 is the root's.
 A block holds, all counted in words of eight bytes::
 
-    0   slot 0: word, stamp, head, card      the two latest meetings of the whole
-    32  slot 1: word, stamp, head, card      group, alternating
+    0   cell 0: word, stamp, head, card      the two latest meetings of the whole
+    32  cell 1: word, stamp, head, card      group, alternating
     64  POSTED                        oblivious supersteps that this process ended
     65  CONSUMED                      those whose posts it will not read again
     66  CLOSED                        first partition of this group with a sub-group that
@@ -15,8 +15,8 @@ A block holds, all counted in words of eight bytes::
     72  DELIVERED                     last superstep that it has delivered
     80  ring: (index, stamp) x RING   its latest oblivious supersteps
 
-A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has a head word``. The head
-word says where the records are, see :mod:`bsplib.core.box`: in a box, or on the card in the slot
+A cell's word is ``superstep << 24 | meeting << 16 | note << 1 | has a head word``. The head
+word says where the records are, see :mod:`bsplib.core.box`: in a box, or on the card in the cell
 itself. The index in the ring is the byte in the segment at which the records of an oblivious
 superstep are listed, see :mod:`bsplib.backends.shm.layout`.
 
@@ -64,15 +64,15 @@ FIRST_BLOCK = 128
 REPORT_BYTES = (FIRST_BLOCK - REPORT) * WORD
 """Most bytes of a report that can be left in the control words."""
 
-SLOTS = (0, 32)
+CELLS = (0, 32)
 STAMP = 1
-"""Within a slot; the head word and the card follow it."""
+"""Within a cell; the head word and the card follow it."""
 POSTED = 64
 CONSUMED = 65
 CLOSED = 66
 LATEST = 67
 DELIVERED = 72
-"""On a cache line of its own, like each slot's beginning."""
+"""On a cache line of its own, like each cell's beginning."""
 RING_START = 80
 RING = 64
 """Number of oblivious supersteps by which a process may be ahead of the slowest of its group."""

@@ -11,11 +11,11 @@ from bsplib.backends.shm.control import (
     BEFORE,
     BLOCK_WORDS,
     BLOCKS,
+    CELLS,
     CLOSED,
     FIRST_BLOCK,
     LATEST,
     ROOT_KEY,
-    SLOTS,
     SUPERSTEP_SHIFT,
     WORD,
 )
@@ -81,7 +81,7 @@ class Membership:
 
     @property
     def superstep(self) -> int:
-        """The superstep, counted from 1: a slot's word of 0 has never been posted."""
+        """The superstep, counted from 1: a cell's word of 0 has never been posted."""
         return self.meeting.superstep
 
     def enter(self) -> None:
@@ -235,5 +235,5 @@ class Membership:
         block = self.find(pid)
         if not block:
             return 0
-        slots = max(self._control[block + slot] for slot in SLOTS)
-        return max(slots >> SUPERSTEP_SHIFT, self._control[block + LATEST])
+        cells = max(self._control[block + cell] for cell in CELLS)
+        return max(cells >> SUPERSTEP_SHIFT, self._control[block + LATEST])

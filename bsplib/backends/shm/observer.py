@@ -17,10 +17,10 @@ from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
     BEFORE,
+    CELLS,
     DELIVERED,
     FIRST_BLOCK,
     LATEST,
-    SLOTS,
     SUPERSTEP_SHIFT,
     WORD,
 )
@@ -265,7 +265,7 @@ class Observer:
         start = self._segment.control_start(pid) // WORD
         block = start + FIRST_BLOCK
         control = self._segment.control
-        ended = max(control[block + slot] >> SUPERSTEP_SHIFT for slot in SLOTS)
+        ended = max(control[block + cell] >> SUPERSTEP_SHIFT for cell in CELLS)
         # The barrier before main is 1 there, the program's superstep 0 is 2.
         return max(max(ended, control[block + LATEST]) - control[start + BEFORE], 1) - 1
 

@@ -15,7 +15,7 @@ payloads of messages         noted when they are fetched, verified before the ne
 what was kept of them        noted when it is kept, verified before each post while it lives
 oblivious records            noted when they are read, verified before CONSUMED is stored
 sources of gets              verified when they have been read
-slots (cards)                verified before the next post: the word of a slot is its generation
+cells (cards)                verified before the next post: the word of a cell is its generation
 blocks of control words      verified before each post: the label of a block is its generation
 all memory of a heap         verified to hold the pattern still when it is used again
 ============================ =====================================================================
@@ -42,12 +42,12 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
     ASLEEP,
     BLOCK_WORDS,
+    CELLS,
     DELIVERED,
     MEETING_SHIFT,
     PAGE,
     POSTED,
     RING,
-    SLOTS,
     STAMP,
     WORD,
 )
@@ -75,7 +75,7 @@ _KIND_SHIFT, _IN_BOX = 60, 2
 _BYTE_MASK = (1 << _KIND_SHIFT) - 1
 _AREA_SHIFT = 44
 _AREA_MASK = (1 << _AREA_SHIFT) - 1
-_SLOT_WORDS = SLOTS[1] - SLOTS[0]
+_CELL_WORDS = CELLS[1] - CELLS[0]
 _T = TypeVar("_T")
 
 
@@ -288,7 +288,7 @@ class Watch:
         """Notes are of a sync that this process has not delivered yet."""
         self._follows_sync = False
         self._met = 0, 0
-        """The slot of the last meeting that this process has passed, and its generation."""
+        """The cell of the last meeting that this process has passed, and its generation."""
         self._failure: PoisonError | None = None
         self._kept: list[tuple[weakref.ref[Any], int, int]] = []
         self._boxes: list[_BoxBlocks] = []
@@ -384,14 +384,14 @@ class Watch:
         self.before_post(())
 
     def _check_blocks(self) -> None:
-        """Verify that the blocks of the others, and the slots of the last meeting, are theirs."""
+        """Verify that the blocks of the others, and the cells of the last meeting, are theirs."""
         members, control = self._members, self._context.control
-        slot, last = self._met
+        cell, last = self._met
         for pid in members.others if last else ():
             block = members.find(pid)
-            found = control[block + slot] >> MEETING_SHIFT
+            found = control[block + cell] >> MEETING_SHIFT
             is_theirs = members.is_block_of(pid)
-            what = "the slot" if is_theirs else "the block"
+            what = "the cell" if is_theirs else "the block"
             if not is_theirs or found != last:
                 message = (
                     f"{what} of process {members.root(pid)} was used again while it may be read "
@@ -438,7 +438,7 @@ class Watch:
 
     def after_posts(self, head: int) -> None:
         """Note what all have posted, and use memory anew that nobody reads from now on."""
-        self._poison_other_slot()
+        self._poison_other_cell()
         if not self._has_met:
             for byte, _, nbytes in self._posted:
                 self._context.heap.use_anew(byte, nbytes)
@@ -448,14 +448,14 @@ class Watch:
                 self._posted += box.posted(head & _BYTE_MASK)
         self._has_met = True
 
-    def _poison_other_slot(self) -> None:
-        """Fill the slot of the meeting before this one: all others have posted since."""
+    def _poison_other_cell(self) -> None:
+        """Fill the cell of the meeting before this one: all others have posted since."""
         control, block = self._context.control, self._members.block
-        older, latest = sorted(SLOTS, key=lambda each: control[block + each])
+        older, latest = sorted(CELLS, key=lambda each: control[block + each])
         self._met = latest, control[block + latest] >> MEETING_SHIFT
-        slot = block + older
-        nbytes = (_SLOT_WORDS - STAMP) * WORD
-        control[slot + STAMP : slot + _SLOT_WORDS] = memoryview(bytes([PATTERN]) * nbytes).cast("Q")
+        cell = block + older
+        nbytes = (_CELL_WORDS - STAMP) * WORD
+        control[cell + STAMP : cell + _CELL_WORDS] = memoryview(bytes([PATTERN]) * nbytes).cast("Q")
 
     def give_block(self, give: Callable[[], None]) -> None:
         """Fill the block of this process, and give it back."""

@@ -2,7 +2,7 @@
 
 A meeting is one post and one look at all others: a process has its records in a box of its own,
 stores where they are and then a word in its block, and waits until the words of all others belong
-to this meeting. Two slots and two boxes are used in turn, so that what a process reads after a
+to this meeting. Two cells and two boxes are used in turn, so that what a process reads after a
 meeting stays as it is until it comes to the next one; no second barrier is needed. PROTOCOL.md
 argues why this is right.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bsplib.backends.base import Arrived, Port, Room, Sent, Ticket
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.control import DELIVERED, SLOTS, WORD
+from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
 from bsplib.backends.shm.layout import lay_out
 from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.leaving import Leaving
@@ -148,9 +148,9 @@ class ShmPort(Port):
         for pid in self._members.others:
             self._meeting.know(pid, *self._addresses(self._members.find(pid)))
 
-    def wait_for(self, pid: int, slot: int, floor: int) -> None:
+    def wait_for(self, pid: int, cell: int, floor: int) -> None:
         """Wait until another process has posted; raise if it never will."""
-        self._others.wait_for(pid, (slot - self._segment.address) // WORD, floor)
+        self._others.wait_for(pid, (cell - self._segment.address) // WORD, floor)
 
     def apart(self, pid: int) -> Exception:
         """Return the error for a process whose post is of a later meeting."""
@@ -171,10 +171,10 @@ class ShmPort(Port):
         return self._segment.address_of(byte)
 
     def _addresses(self, block: int) -> tuple[tuple[int, ...], int]:
-        """Return the addresses of the slots and of DELIVERED of a block."""
+        """Return the addresses of the cells and of DELIVERED of a block."""
         base = self._segment.address
-        slots = tuple(base + WORD * (block + slot) for slot in SLOTS)
-        return slots, base + WORD * (block + DELIVERED)
+        cells = tuple(base + WORD * (block + cell) for cell in CELLS)
+        return cells, base + WORD * (block + DELIVERED)
 
     # -- oblivious meetings -----------------------------------------------------------
 

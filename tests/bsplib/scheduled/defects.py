@@ -54,7 +54,7 @@ def answer_in_the_next_box() -> None:
 
 
 def read_cards_late() -> None:
-    """Leave cards in their slots until they are delivered, behind a further meeting."""
+    """Leave cards in their cells until they are delivered, behind a further meeting."""
     delivering.Delivering._keep_cards = lambda _: None  # type: ignore[method-assign]
 
 

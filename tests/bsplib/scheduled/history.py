@@ -21,6 +21,7 @@ from typing import NamedTuple
 from bsplib.backends.shm.control import (
     BLOCK_WORDS,
     BLOCKS,
+    CELLS,
     CLOSED,
     CONTROL_BYTES,
     DELIVERED,
@@ -28,13 +29,12 @@ from bsplib.backends.shm.control import (
     PAGE,
     POSTED,
     REPORTED,
-    SLOTS,
     WORD,
 )
 
 _CONTROL_WORDS = CONTROL_BYTES // WORD
 _PAGE_WORDS = PAGE // WORD
-_POSTS = frozenset((*SLOTS, POSTED))
+_POSTS = frozenset((*CELLS, POSTED))
 _AREA_SHIFT = 44
 FIRST_AREA = 1 << _AREA_SHIFT
 """First byte of the first area; the control words lie before it."""

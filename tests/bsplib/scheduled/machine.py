@@ -20,7 +20,7 @@ import numpy as np
 from bsplib.backends.shm import layout, port
 from bsplib.backends.shm.child import KeptPort
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.control import CONTROL_BYTES, PAGE, REPORTED, SLOTS, WORD
+from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, REPORTED, WORD
 from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
@@ -202,7 +202,7 @@ def _install_accesses() -> None:
 
     def scheduled_load(address: int) -> int:
         number = number_of(address)
-        if word_of(number).role not in SLOTS:
+        if word_of(number).role not in CELLS:
             HERE.scheduler.look(number)
             return load(address)
         value = load(address)

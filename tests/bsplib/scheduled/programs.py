@@ -26,7 +26,7 @@ EVENTS = ("root", "sub-group", "leaving", "next group", "Pool")
 end of the sub-group, the next sub-group of other members, the end of the run of a pool."""
 ENDS = ("sync", "oblsync")
 SIZES = ("card", "box", "staged")
-"""Where the values lie: in the slot itself, in the box, or in memory that the record names."""
+"""Where the values lie: in the cell itself, in the box, or in memory that the record names."""
 PARTNERS = ("same", "gets", "nothing")
 
 _DESCRIBED = frozenset((GRID, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
