@@ -9,7 +9,7 @@ backends and stand above them. A backend provides
   (:mod:`bsplib.core.box`).
 
 A small payload is part of its record. A large one is **staged** for its receiver:
-:meth:`Port.stage` returns memory for it (its **room**) and a ticket, and the receiver exchanges
+:meth:`Port.stage` returns memory for it and a ticket, and the receiver exchanges
 the ticket for the payload with :meth:`Port.fetch` or :meth:`Port.land`. A backend without shared
 memory sends the payload in between.
 """
@@ -29,7 +29,7 @@ from bsplib.core.box import Block, PrivateMemory
 from bsplib.core.clock import Clock
 from bsplib.core.meeting import Meeting
 
-Room = NDArray[np.uint8]
+Buffer = NDArray[np.uint8]
 """Memory for a payload, as bytes."""
 
 Ticket = tuple[int, int, int]
@@ -167,7 +167,7 @@ class Port(ABC):
         return False
 
     @abstractmethod
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:
         """Return memory for a payload of this superstep, to be filled before it ends.
 
         Args:
@@ -175,7 +175,7 @@ class Port(ABC):
             to: pid of the only process that will fetch it, which may be this one.
         """
 
-    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:
         """Do as :meth:`stage`, for a payload fetched after the end of the superstep, too.
 
         Args:
@@ -202,7 +202,7 @@ class Port(ABC):
     def fetch(self, ticket: Ticket) -> memoryview:
         """Return a staged payload; valid until this process's next sync."""
 
-    def keep(self, ticket: Ticket) -> Room | None:  # noqa: ARG002  # without shared memory there is none
+    def keep(self, ticket: Ticket) -> Buffer | None:  # noqa: ARG002  # without shared memory there is none
         """Return the payload of a message as memory that belongs to this process from now on.
 
         It is called at most once for a payload, in the superstep in which it can be fetched.
@@ -213,16 +213,16 @@ class Port(ABC):
         """
         return None
 
-    def land(self, ticket: Ticket, room: memoryview) -> None:
+    def land(self, ticket: Ticket, memory: memoryview) -> None:
         """Write a staged payload into contiguous memory of this process.
 
         A backend without shared memory can receive the payload there, which saves a copy.
 
         Args:
             ticket: of the payload.
-            room: bytes, as many as the payload has.
+            memory: bytes, as many as the payload has.
         """
-        room[:] = self.fetch(ticket)
+        memory[:] = self.fetch(ticket)
 
     @property
     def receives_in_place(self) -> bool:

@@ -38,7 +38,7 @@ cdef class Box:
     cdef word _delta
 
     @cython.locals(size=word, record=word)
-    cpdef word room(self, word to, word head, word first, word nbytes) except 0
+    cpdef word reserve(self, word to, word head, word first, word nbytes) except 0
     cdef bint takes(self, word nbytes) noexcept
     @cython.locals(pid=word, record=word, blocks=list)
     cdef void _open(self) except *

@@ -120,7 +120,7 @@ class Box:
         self._end = 0
         self._delta = 0
 
-    def room(self, to: int, head: int, first: int, nbytes: int) -> int:
+    def reserve(self, to: int, head: int, first: int, nbytes: int) -> int:
         """Begin a record; return the address at which its data are to be written.
 
         Args:

@@ -50,8 +50,8 @@ cdef class Collecting(EngineState):
     cdef bint _put_bytes(self, word first, object values) except -1
     cdef bint box_takes(self, word nbytes) except -1
     @cython.locals(head=word)
-    cdef word _grid_room(self, int to, word slot, word size, word nbytes) except 0
-    cdef word _room(self, int to, word slot, word first, word nbytes) except 0
+    cdef word _reserve_grid(self, int to, word slot, word size, word nbytes) except 0
+    cdef word _reserve(self, int to, word slot, word first, word nbytes) except 0
     @cython.locals(head=word)
     cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(nbytes=word)

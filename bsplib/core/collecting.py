@@ -182,7 +182,7 @@ class Collecting(EngineState):
         if first < 0:
             return self._put_grid(pid, src, dst, offset)
         if not is_array(src):
-            write_number(self._room(self._to, self._lane.slot, first, 8), self._lane.number, src)
+            write_number(self._reserve(self._to, self._lane.slot, first, 8), self._lane.number, src)
             return True
         return self._put_bytes(first, src if is_packed(src) else packed(src))
 
@@ -205,7 +205,7 @@ class Collecting(EngineState):
         """Copy contiguous values into the box, or stage them where they are large."""
         nbytes, slot, to = nbytes_of(values), self._lane.slot, self._to
         if nbytes <= self.most_in_box or self.box_takes(nbytes):
-            copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
+            copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
             return True
         if self.meeting.shares_memory:
             staged = self.rare.stage_room(nbytes, to, False)
@@ -225,19 +225,19 @@ class Collecting(EngineState):
         """
         return self.meeting.shares_memory and self.box.takes(nbytes)
 
-    def _room(self, to: int, slot: int, first: int, nbytes: int) -> int:
+    def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """Begin a record of a put; return the address of its values."""
-        return self.box.room(to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes)
+        return self.box.reserve(to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes)
 
     def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
         """Add a put of staged values."""
         head = STAGED_PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
-        poke(self.box.room(to, head, first, 8), staged)
+        poke(self.box.reserve(to, head, first, 8), staged)
 
     def add_put(self, to: int, slot: int, first: int, values: Any) -> None:
         """Add a put of contiguous values that are small."""
         nbytes = nbytes_of(values)
-        copy(self._room(to, slot, first, nbytes), address_of(values), nbytes)
+        copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
 
     def _put_list(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
         """Try to add a put of a list of numbers, all of the type of the elements there."""
@@ -253,7 +253,7 @@ class Collecting(EngineState):
         for value in src:
             if not fits(lane.number, value):
                 return False
-        at = self._room(to, lane.slot, first, nbytes)
+        at = self._reserve(to, lane.slot, first, nbytes)
         for value in src:
             write_number(at, lane.number, value)
             at += 8
@@ -285,15 +285,15 @@ class Collecting(EngineState):
         if nbytes > self.most_in_box and not self.box_takes(nbytes):
             return False
         values = src if is_packed(src) else packed(src)
-        at = self._grid_room(to, lane.slot, size, nbytes)
+        at = self._reserve_grid(to, lane.slot, size, nbytes)
         copy(at, lane.grid, size)
         copy(at + size, address_of(values), nbytes)
         return True
 
-    def _grid_room(self, to: int, slot: int, size: int, nbytes: int) -> int:
+    def _reserve_grid(self, to: int, slot: int, size: int, nbytes: int) -> int:
         """Begin a record of a put to a grid; return the address of the grid and the values."""
         head = GRID << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
-        return self.box.room(to, head, size, size + nbytes)
+        return self.box.reserve(to, head, size, size + nbytes)
 
     def _grid_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
         """Describe a view of a registered array as a grid; return the bytes of the description.
@@ -488,7 +488,7 @@ class Collecting(EngineState):
         size = len(description)
         padded = size + 7 & ~7
         first = indices << INDICES_SHIFT | size
-        at = box.room(to, kind << KIND_SHIFT | nbytes, first, padded + behind)
+        at = box.reserve(to, kind << KIND_SHIFT | nbytes, first, padded + behind)
         write_bytes(at, description)
         return at + padded
 

@@ -103,8 +103,8 @@ def _add_contiguous(
     if operation == "hpput" and values.flags.c_contiguous:
         ticket = bsp._port.lend(values, to)
     if ticket is None:
-        ticket, room = bsp._port.stage(values.nbytes, to)
-        np.copyto(room.view(values.dtype).reshape(values.shape), values)
+        ticket, memory = bsp._port.stage(values.nbytes, to)
+        np.copyto(memory.view(values.dtype).reshape(values.shape), values)
     bsp._engine.add_staged(to, put.slot, first, ticket[1], values.nbytes)
 
 
@@ -114,8 +114,8 @@ def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: Site | 
     if bsp._engine.is_small(nbytes):
         bsp._engine.describe(box, to, PLACED, description, 0, np.ascontiguousarray(values))
     else:
-        (_, where, _), room = bsp._port.stage(nbytes, to)
-        np.copyto(room.view(values.dtype).reshape(values.shape), values)
+        (_, where, _), memory = bsp._port.stage(nbytes, to)
+        np.copyto(memory.view(values.dtype).reshape(values.shape), values)
         bsp._engine.describe_staged(box, to, STAGED_PLACED, description, 0, where, nbytes)
     bsp._engine.note_put(to, nbytes)
 
@@ -257,17 +257,17 @@ def put_at(
     to, at, what = broadcast("put_at", *named[:2], what)
     words = _words(bsp, "put_at", registration, to, at, named.inner)
     put = packed(WordsPut(registration.slot, code), _site(bsp, "put_at"))
-    rooms = _rooms(
+    buffers = _buffers(
         bsp,
         {
             pid: (index_bytes(number) + number * dtype.itemsize)
             for pid, number in words.numbers.items()
         },
     )
-    words.deal(what.reshape(-1), {pid: room for pid, (_, room) in rooms.items()})
-    for pid, (where, room) in rooms.items():
+    words.deal(what.reshape(-1), {pid: memory for pid, (_, memory) in buffers.items()})
+    for pid, (where, memory) in buffers.items():
         number = words.numbers[pid]
-        _add_words(bsp, pid, (PLACED, STAGED_PLACED), put, number, where, room)
+        _add_words(bsp, pid, (PLACED, STAGED_PLACED), put, number, where, memory)
         bsp._engine.note_put(pid, number * dtype.itemsize)
 
 
@@ -276,7 +276,7 @@ def _site(bsp: GroupState, operation: str) -> Site | None:
     return None if bsp._watch is None else here(operation)
 
 
-def _rooms(bsp: GroupState, sizes: dict[int, int]) -> dict[int, tuple[int | None, Array]]:
+def _buffers(bsp: GroupState, sizes: dict[int, int]) -> dict[int, tuple[int | None, Array]]:
     """Return memory for the data of a record for each process.
 
     Args:
@@ -285,14 +285,14 @@ def _rooms(bsp: GroupState, sizes: dict[int, int]) -> dict[int, tuple[int | None
     Returns:
         By process: where the memory is staged, or None, and the memory.
     """
-    rooms: dict[int, tuple[int | None, Array]] = {}
+    buffers: dict[int, tuple[int | None, Array]] = {}
     for pid, nbytes in sizes.items():
         if bsp._engine.is_small(nbytes):
-            rooms[pid] = None, np.empty(nbytes, np.uint8)
+            buffers[pid] = None, np.empty(nbytes, np.uint8)
         else:
-            (_, where, _), room = bsp._port.stage(nbytes, pid)
-            rooms[pid] = where, room
-    return rooms
+            (_, where, _), memory = bsp._port.stage(nbytes, pid)
+            buffers[pid] = where, memory
+    return buffers
 
 
 def _add_words(
@@ -302,14 +302,14 @@ def _add_words(
     description: bytes,
     number: int,
     where: int | None,
-    room: Array,
+    memory: Array,
 ) -> None:
     """Add a record of single words; its kind depends on where its data are."""
     if where is None:
-        bsp._engine.describe(bsp._engine.box, to, kinds[0], description, number, room)
+        bsp._engine.describe(bsp._engine.box, to, kinds[0], description, number, memory)
     else:
         bsp._engine.describe_staged(
-            bsp._engine.box, to, kinds[1], description, number, where, len(room)
+            bsp._engine.box, to, kinds[1], description, number, where, len(memory)
         )
 
 
@@ -330,12 +330,12 @@ def get_at(
         bsp._engine.fill_destination(destination)
     words = _words(bsp, "get_at", registration, of, at, named.inner)
     site = _site(bsp, "get_at")
-    rooms = _rooms(bsp, {pid: 8 * number for pid, number in words.numbers.items()})
-    positions = words.deal_positions({pid: room for pid, (_, room) in rooms.items()})
-    for pid, (where, room) in rooms.items():
+    buffers = _buffers(bsp, {pid: 8 * number for pid, number in words.numbers.items()})
+    positions = words.deal_positions({pid: memory for pid, (_, memory) in buffers.items()})
+    for pid, (where, memory) in buffers.items():
         number = words.numbers[pid]
         get = WordsGet(registration.slot, number * dtype.itemsize)
-        _add_words(bsp, pid, (ASK, STAGED_ASK), packed(get, site), number, where, room)
+        _add_words(bsp, pid, (ASK, STAGED_ASK), packed(get, site), number, where, memory)
         pending = PendingGet(pid, plain(destination), None, dtype, positions[pid], site)
         bsp._engine.add_ask(pid, get.nbytes, pending)
     if bsp._watch is not None and destination.size:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from bsplib.backends.base import Port, Room, Ticket
+from bsplib.backends.base import Buffer, Port, Ticket
 from bsplib.core.atomics import array_at
 from bsplib.core.box import Box
 from bsplib.core.engine import Engine
@@ -138,12 +138,12 @@ class Supersteps:
     def _reply(self, engine: Engine, source: int, get: Get, indices: Any) -> None:
         """Add the values that a process gets from here to the answers."""
         if engine.is_small(get.nbytes):
-            room = np.empty(get.nbytes, np.uint8)
-            read_source(self._registry, get, indices, room)
-            engine.describe(engine.replies, source, REPLY, b"", 0, room)
+            memory = np.empty(get.nbytes, np.uint8)
+            read_source(self._registry, get, indices, memory)
+            engine.describe(engine.replies, source, REPLY, b"", 0, memory)
             return
-        (_, where, _), room = self._port.stage(get.nbytes, source)
-        read_source(self._registry, get, indices, room)
+        (_, where, _), memory = self._port.stage(get.nbytes, source)
+        read_source(self._registry, get, indices, memory)
         engine.describe_staged(engine.replies, source, STAGED_REPLY, b"", 0, where, get.nbytes)
 
     def take_answers(self, engine: Engine) -> None:
@@ -240,17 +240,17 @@ class Supersteps:
     def stage(self, values: Any, nbytes: int, to: int) -> int:
         """Stage the values of a put; return where they are, -1 where there is no memory."""
         try:
-            (_, where, _), room = self._port.stage(nbytes, to)
+            (_, where, _), memory = self._port.stage(nbytes, to)
         except BspError:  # as above
             return -1
-        np.copyto(room.view(values.dtype).reshape(values.shape), values)
+        np.copyto(memory.view(values.dtype).reshape(values.shape), values)
         return where
 
     def fetch(self, source: int, where: int, nbytes: int) -> memoryview:
         """Return what a process has staged."""
         return self._port.fetch((source, where, nbytes))
 
-    def keep(self, ticket: Ticket) -> Room | None:
+    def keep(self, ticket: Ticket) -> Buffer | None:
         """Return a staged payload as memory of this process; see :meth:`Port.keep`."""
         return self._port.keep(ticket)
 
@@ -259,9 +259,9 @@ class Supersteps:
         there = self._registry.at(lane.slot).extent_on(pid)
         found = 1
         if there is not None and there.shared_address is not None:
-            room = self._port.reach(pid, there.shared_address, lane.sizes[pid])
-            if room is not None:
-                found = address(np.frombuffer(room, np.uint8))
+            memory = self._port.reach(pid, there.shared_address, lane.sizes[pid])
+            if memory is not None:
+                found = address(np.frombuffer(memory, np.uint8))
         lane.addresses[pid] = found
         return found
 

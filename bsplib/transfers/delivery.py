@@ -76,17 +76,17 @@ class PendingGet(NamedTuple):
         destination[...] = values if destination.ndim == 1 else values.reshape(destination.shape)
 
 
-def read_source(registry: Registry, get: Get, indices: Any, room: NDArray[np.uint8]) -> None:
+def read_source(registry: Registry, get: Get, indices: Any, memory: NDArray[np.uint8]) -> None:
     """Copy what another process gets from this one, before anything here is written.
 
     Args:
         registry: of the group.
         get: of the other process.
         indices: the data of its record.
-        room: memory for the values, ``get.nbytes`` bytes.
+        memory: memory for the values, ``get.nbytes`` bytes.
     """
     array = _array(registry.at(get.slot))
-    values = room.view(array.dtype)
+    values = memory.view(array.dtype)
     if isinstance(get, ContiguousGet):
         flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
         values[:] = flat[get.first : get.first + len(values)]

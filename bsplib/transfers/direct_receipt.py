@@ -20,7 +20,7 @@ class Landing(NamedTuple):
     """A staged payload, and the memory of this process that it is written to."""
 
     ticket: Ticket
-    room: memoryview
+    memory: memoryview
 
 
 _MESSAGES = (MESSAGE, STAGED_MESSAGE)
@@ -49,14 +49,14 @@ def landings_of_puts(
                     return []
                 continue
             registration = registry.at(slot)
-            room = registration.bytes
-            if room is None:  # it has gaps
+            memory = registration.bytes
+            if memory is None:  # it has gaps
                 written.append(registration.extent)
                 continue
             low = registration.address + first
             written.append((low, low + nbytes))
             if kind == STAGED_PUT:
-                landings.append(Landing((source, where, nbytes), room[first : first + nbytes]))
+                landings.append(Landing((source, where, nbytes), memory[first : first + nbytes]))
     return landings if are_apart(written) else []
 
 

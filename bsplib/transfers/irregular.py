@@ -59,16 +59,17 @@ class Words:
         pids = None if self._pids is None else self._pids.copy()
         return Words(self.numbers, pids, self._indices.copy(), self.highest)
 
-    def deal(self, values: Array, rooms: dict[int, NDArray[np.uint8]]) -> None:
+    def deal(self, values: Array, buffers: dict[int, NDArray[np.uint8]]) -> None:
         """Write the indices and the values of each process, as the data of its record.
 
         Args:
             values: a value for each word, in one dimension.
-            rooms: memory for the data, by process;.
+            buffers: memory for the data, by process;.
         """
-        where = {pid: rooms[pid][: 8 * n].view(np.int64) for pid, n in self.numbers.items()}
+        where = {pid: buffers[pid][: 8 * n].view(np.int64) for pid, n in self.numbers.items()}
         what = {
-            pid: rooms[pid][index_bytes(n) :].view(values.dtype) for pid, n in self.numbers.items()
+            pid: buffers[pid][index_bytes(n) :].view(values.dtype)
+            for pid, n in self.numbers.items()
         }
         if self._pids is None:
             for pid in self.numbers:
@@ -77,16 +78,16 @@ class Words:
             return
         self._deal(_packed(values), where, what)
 
-    def deal_positions(self, rooms: dict[int, NDArray[np.uint8]]) -> dict[int, Indices | None]:
+    def deal_positions(self, buffers: dict[int, NDArray[np.uint8]]) -> dict[int, Indices | None]:
         """Write the indices of each process; return the positions of its words in the call.
 
         Args:
-            rooms: memory for the indices, by process.
+            buffers: memory for the indices, by process.
 
         Returns:
             None for a process that has all words.
         """
-        where = {pid: rooms[pid].view(np.int64) for pid in self.numbers}
+        where = {pid: buffers[pid].view(np.int64) for pid in self.numbers}
         if self._pids is None:
             for pid in self.numbers:
                 where[pid][:] = self._indices

@@ -22,9 +22,9 @@ import numpy as np
 from bsplib.backends.base import (
     Arrivals,
     Arrived,
+    Buffer,
     LeftGroup,
     Port,
-    Room,
     Sent,
     Stopped,
     Ticket,
@@ -50,7 +50,7 @@ KINDS = ("sync", "oblsync")
 
 Key = tuple[tuple[int, int], ...]
 """Number and sub-group of each partition that led to a group; empty for the root group."""
-Payloads = dict[int, Room]
+Payloads = dict[int, Buffer]
 """Staged payloads, by the number in their tickets."""
 
 
@@ -155,8 +155,8 @@ class PipesPort(Port):
         self._collector = Collector(members, pid, self)
         self._serials = itertools.count()
         self._staged: dict[int, Payloads] = defaultdict(dict)
-        self._here: dict[tuple[int, int], Room] = {}  # payloads, by sender and number
-        self._here_before: dict[tuple[int, int], Room] = {}  # those of the last superstep
+        self._here: dict[tuple[int, int], Buffer] = {}  # payloads, by sender and number
+        self._here_before: dict[tuple[int, int], Buffer] = {}  # those of the last superstep
 
     # -- memory and payloads ----------------------------------------------------------------
 
@@ -168,20 +168,20 @@ class PipesPort(Port):
     def release(self, memory: memoryview) -> None:
         pass
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
-        room = np.empty(nbytes, np.uint8)
-        return self._ticket(room, to), room
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:
+        memory = np.empty(nbytes, np.uint8)
+        return self._ticket(memory, to), memory
 
     def lend(self, values: np.ndarray[Any, Any], to: int) -> Ticket:
         return self._ticket(values.reshape(-1).view(np.uint8), to)  # copied when it is sent
 
-    def _ticket(self, room: Room, to: int) -> Ticket:
+    def _ticket(self, memory: Buffer, to: int) -> Ticket:
         number = next(self._serials)
         if to == self.pid:
-            self._here[to, number] = room
+            self._here[to, number] = memory
         else:
-            self._staged[to][number] = room
-        return self.pid, number, len(room)
+            self._staged[to][number] = memory
+        return self.pid, number, len(memory)
 
     def fetch(self, ticket: Ticket) -> memoryview:
         key = ticket[:2]
@@ -189,7 +189,7 @@ class PipesPort(Port):
 
     def _open(self, source: int, letter: Letter) -> Any:
         """Keep the payloads of a letter, and return the rest."""
-        self._here |= {(source, number): room for number, room in letter.payloads.items()}
+        self._here |= {(source, number): memory for number, memory in letter.payloads.items()}
         return letter.content
 
     # -- supersteps -------------------------------------------------------------------------

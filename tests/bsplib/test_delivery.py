@@ -78,10 +78,10 @@ def data_of(*values):
 
 def words(indices, *values):
     """Return the data of a record that begins with indices, as a sender lays them out."""
-    room = np.zeros(index_bytes(len(indices)) + 8 * len(values), np.uint8)
-    room[: 8 * len(indices)] = data_of(*indices)
-    room[index_bytes(len(indices)) :] = data_of(*values)
-    return room
+    memory = np.zeros(index_bytes(len(indices)) + 8 * len(values), np.uint8)
+    memory[: 8 * len(indices)] = data_of(*indices)
+    memory[index_bytes(len(indices)) :] = data_of(*values)
+    return memory
 
 
 # -- puts -----------------------------------------------------------------------------------------
@@ -141,9 +141,9 @@ def test_values_are_found_behind_any_number_of_indices(number):
 
 
 def read(registry, get, indices=b""):
-    room = np.zeros(get.nbytes, np.uint8)
-    read_source(registry, get, indices, room)
-    return room
+    memory = np.zeros(get.nbytes, np.uint8)
+    read_source(registry, get, indices, memory)
+    return memory
 
 
 @WITH_STRIDES
@@ -223,7 +223,7 @@ def add(box, to, kind, description, indices, data):
     inside = np.zeros(1, int).view(np.uint8) if isinstance(data, int) else data
     padded = len(description) + 7 & ~7
     first = indices << INDICES_SHIFT | len(description)
-    at = box.room(to, kind << KIND_SHIFT | nbytes, first, padded + len(inside))
+    at = box.reserve(to, kind << KIND_SHIFT | nbytes, first, padded + len(inside))
     write_bytes(at, description)
     copy(at + padded, address_of(inside), len(inside))
 
@@ -277,7 +277,7 @@ def put(slot, first, count, *, staged=True):
 def landed(registry, *incoming):
     """Return the tickets of the values that may be received in place, and the places."""
     landings = landings_of_puts(registry, [*enumerate(incoming, 1)])
-    return [(each.ticket, np.frombuffer(each.room, np.uint8)) for each in landings]
+    return [(each.ticket, np.frombuffer(each.memory, np.uint8)) for each in landings]
 
 
 @pytest.fixture
@@ -295,9 +295,9 @@ def test_staged_puts_are_received_in_place_where_they_are_apart(registry, x, fir
     found = landed(registry, puts[:1], puts[1:])
     tickets = [(source, each[5], 16) for source, each in enumerate(puts, 1)]
     assert [ticket for ticket, _ in found] == (tickets if is_in_place else [])
-    for (_, room), begin in zip(found, (0, first), strict=False):
-        assert address_of(room) == x.address + 8 * begin
-        assert len(room) == 16
+    for (_, memory), begin in zip(found, (0, first), strict=False):
+        assert address_of(memory) == x.address + 8 * begin
+        assert len(memory) == 16
 
 
 def test_nothing_is_received_in_place_under_a_small_put(registry, x):

@@ -207,7 +207,7 @@ def by_oblivious_exchanges(port, other):
 def in_a_sub_group(port, other):
     sub = port.split(0, 0, [0, 1])
     box, meeting = Box(port.pid, 2, sub.box_memory()), sub.meeting()
-    box.room(other, 0, 0, CARD_BYTES)  # too large for a card
+    box.reserve(other, 0, 0, CARD_BYTES)  # too large for a card
     sub.stage(400, other)
     meeting.meet(NOTE, box.complete(meeting.room_for_card()), 7)
     assert meeting.head_of(other) >> KIND_SHIFT == IN_BOX

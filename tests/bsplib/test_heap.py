@@ -228,7 +228,7 @@ def test_rooms_of_one_superstep_do_not_overlap(heap):
     stop = 0
     rooms = []
     for size in [1, 64, 65, 70_000, 3, 1 << 20, 10, 0, 5]:
-        start = outbox.room(size)
+        start = outbox.reserve(size)
         assert start % ALIGNMENT == 0
         assert all(start >= end or start + size <= begin for begin, end in rooms)
         rooms.append((start, start + size))
@@ -239,27 +239,27 @@ def test_rooms_of_one_superstep_do_not_overlap(heap):
 def test_a_cleared_outbox_gives_the_same_memory_again(memory, heap):
     outbox = outbox_of(heap)
     sizes = (50_000, 50_000, 200_000, 1 << 21, 8)
-    before = [outbox.room(size) for size in sizes]
+    before = [outbox.reserve(size) for size in sizes]
     settled = memory.reserved_up_to
     for _ in range(3):
         outbox.clear()
-        assert [outbox.room(size) for size in sizes] == before
+        assert [outbox.reserve(size) for size in sizes] == before
     assert memory.reserved_up_to == settled
 
 
 def test_little_behind_a_large_payload_takes_little_memory(memory, heap):
     outbox = outbox_of(heap)
-    outbox.room(1 << 22)
+    outbox.reserve(1 << 22)
     before = memory.reserved_up_to
-    outbox.room(100)
+    outbox.reserve(100)
     assert memory.reserved_up_to - before <= 1 << 20
 
 
 def test_a_cleared_outbox_gives_back_what_was_not_used(heap):
     outbox = outbox_of(heap)
-    first = outbox.room(1 << 22)
+    first = outbox.reserve(1 << 22)
     outbox.clear()
-    outbox.room(100)
+    outbox.reserve(100)
     outbox.clear()
     assert heap.allocate(1 << 22) == (first, False)
 
@@ -267,32 +267,32 @@ def test_a_cleared_outbox_gives_back_what_was_not_used(heap):
 def test_an_outbox_that_cannot_grow_stays_as_it_was():
     heap = Heap(Memory(limit=1 << 20), [(START, STOP)])
     outbox = outbox_of(heap)
-    first = outbox.room(100)
+    first = outbox.reserve(100)
     with pytest.raises(OutOfSharedMemoryError):
-        outbox.room(1 << 21)
-    assert outbox.room(100) == first + 128
+        outbox.reserve(1 << 21)
+    assert outbox.reserve(100) == first + 128
     outbox.clear()
-    assert outbox.room(100) == first
+    assert outbox.reserve(100) == first
 
 
 def test_a_cleared_outbox_begins_at_its_front(heap):
     outbox = outbox_of(heap)
-    first = outbox.room(100)
-    outbox.room(100)
+    first = outbox.reserve(100)
+    outbox.reserve(100)
     outbox.clear()
-    assert outbox.room(100) == first
+    assert outbox.reserve(100) == first
 
 
 def test_an_outbox_does_not_grow_from_superstep_to_superstep(memory, heap):
     outbox = outbox_of(heap)
     for _ in range(3):
         for size in (100_000, 7, 300_000):
-            outbox.room(size)
+            outbox.reserve(size)
         outbox.clear()
     settled = memory.reserved_up_to
     for _ in range(50):
         for size in (100_000, 7, 300_000):
-            outbox.room(size)
+            outbox.reserve(size)
         outbox.clear()
     assert memory.reserved_up_to == settled
 
@@ -300,10 +300,10 @@ def test_an_outbox_does_not_grow_from_superstep_to_superstep(memory, heap):
 def test_a_discarded_outbox_gives_everything_back(memory, heap):
     outbox = outbox_of(heap)
     for size in (100, 100_000, 300_000):
-        outbox.room(size)
+        outbox.reserve(size)
     outbox.discard()
     assert heap.allocate(400_000)[0] == START
-    assert outbox.room(10) > START
+    assert outbox.reserve(10) > START
 
 
 @examples(50)
@@ -317,7 +317,7 @@ def test_two_outboxes_in_turn_never_overlap(supersteps):
         boxes[mine].clear()
         kept[mine] = []
         for size in sizes:
-            start = boxes[mine].room(size)
+            start = boxes[mine].reserve(size)
             for begin, end in kept[0] + kept[1]:
                 assert start >= end or start + size <= begin
             kept[mine].append((start, start + size))
@@ -330,7 +330,7 @@ def test_a_cleared_outbox_keeps_at_most_a_few_times_what_was_used(supersteps):
     outbox = outbox_of(Heap(memory, [(START, START + (1 << 34))]))
     for sizes in supersteps:
         for size in sizes:
-            outbox.room(size)
+            outbox.reserve(size)
         used = sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
         outbox.clear()
         assert outbox.kept_bytes() <= 4 * used + (1 << 16)

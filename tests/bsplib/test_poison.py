@@ -140,10 +140,10 @@ def answer_beside_an_unposted_box(bsp):
 
 def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tell the meeting of no outbox, and free the last one when its group ends."""
-    room = Leases.room
+    reserve = Leases.reserve
 
     def unknown_to_the_meeting(self, nbytes):
-        start = room(self, nbytes)
+        start = reserve(self, nbytes)
         self._members.meeting.has_outbox = False
         return start
 
@@ -152,21 +152,21 @@ def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
             self._context.give_outbox(self._open)
             self._open = None
 
-    monkeypatch.setattr(Leases, "room", unknown_to_the_meeting)
+    monkeypatch.setattr(Leases, "reserve", unknown_to_the_meeting)
     monkeypatch.setattr(Leases, "close", close)
 
 
 def free_last_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the last outbox again at once, whether it has messages and has been delivered or not."""
-    room = Leases.room_for_message
+    reserve = Leases.reserve_for_message
 
-    def room_without_messages(self, nbytes, *, for_one):
-        start = room(self, nbytes, for_one=for_one)
+    def reserve_without_messages(self, nbytes, *, for_one):
+        start = reserve(self, nbytes, for_one=for_one)
         self._open.has_messages = False
         return start
 
     monkeypatch.setattr(WatchedMeeting, "settles", lambda *_: True, raising=False)
-    monkeypatch.setattr(Leases, "room_for_message", room_without_messages)
+    monkeypatch.setattr(Leases, "reserve_for_message", reserve_without_messages)
 
 
 def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

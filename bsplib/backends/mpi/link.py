@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from mpi4py import MPI
 
-from bsplib.backends.base import Alignment, LeftGroup, Port, Room, Stopped
+from bsplib.backends.base import Alignment, Buffer, LeftGroup, Port, Stopped
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.clocks import Clocks
 from bsplib.backends.mpi.control import BROKEN, INTERRUPTED, SOUND
@@ -440,7 +440,7 @@ class Link:
         for post in posts:
             post.read()
 
-    def start_payloads(self, posts: Iterable[Post], places: Mapping[Payload, Room]) -> None:
+    def start_payloads(self, posts: Iterable[Post], places: Mapping[Payload, Buffer]) -> None:
         """Start to receive the payloads of posts that are open.
 
         Args:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Alignment, Arrivals, Arrived, Port, Room, Sent, Ticket
+from bsplib.backends.base import Alignment, Arrivals, Arrived, Buffer, Port, Sent, Ticket
 from bsplib.backends.members import as_members
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.direct_writes import Settling
@@ -115,11 +115,11 @@ class MpiPort(Port):
         """See :meth:`Port.is_settled`: it is only known of neighbours."""
         return self._meeting.is_settled(pid)
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:
         """See :meth:`Port.stage`."""
         return self._payloads.stage(nbytes, to)
 
-    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:
         """See :meth:`Port.stage_message`."""
         return self._payloads.stage(nbytes, to, is_message=True)
 
@@ -145,9 +145,9 @@ class MpiPort(Port):
         self._payloads.receive(landings)
 
     @noticing_deaths
-    def land(self, ticket: Ticket, room: memoryview) -> None:
+    def land(self, ticket: Ticket, memory: memoryview) -> None:
         """See :meth:`Port.land`."""
-        self._payloads.land(ticket, room)
+        self._payloads.land(ticket, memory)
 
     # -- supersteps -------------------------------------------------------------------------
 

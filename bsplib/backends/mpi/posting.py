@@ -75,7 +75,7 @@ class Posting:
                 start(body, rank, BODIES)
         for rank, _, payloads in behind:
             for each in payloads:
-                start(each.room, rank, PAYLOADS, each.buffer)
+                start(each.memory, rank, PAYLOADS, each.buffer)
 
     def _announce(self, staged: Sequence[Staged]) -> None:
         neighbours = self._membership.neighbours

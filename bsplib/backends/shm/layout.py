@@ -21,7 +21,7 @@ _read_row = Struct("QQQ").unpack_from
 
 def lay_out(
     segment: Segment,
-    room: Callable[[int], int],
+    reserve: Callable[[int], int],
     nprocs: int,
     posted: Iterable[tuple[int, int, Sent]],
 ) -> int:
@@ -29,7 +29,7 @@ def lay_out(
 
     Args:
         segment: shared memory of the run.
-        room: called with a number of bytes; returns the byte at which they may be written.
+        reserve: called with a number of bytes; returns the byte at which they may be written.
         nprocs: number of processes of the group.
         posted: (receiver, messages, records); records have a multiple of eight bytes.
 
@@ -42,7 +42,7 @@ def lay_out(
         index[_ROW * receiver : _ROW * (receiver + 1)] = array("Q", (end, len(records), messages))
         parts.append(records)
         end += len(records)
-    start = room(end)
+    start = reserve(end)
     segment.view(start, end)[:] = b"".join([index.tobytes(), *parts])
     return start
 

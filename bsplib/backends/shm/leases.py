@@ -1,6 +1,6 @@
 """The memory of one process in one group that others may read, and how long they may.
 
-:class:`Leases` is the only owner of this memory. Whoever needs some asks it for room; whoever
+:class:`Leases` is the only owner of this memory. Whoever needs some asks it for a part; whoever
 ends a superstep tells it so. What was written in a superstep then becomes a :class:`Lease`, which
 ends when all processes have passed the next meeting of the group, or have left the group. No
 other code gives such memory back. So a lease that is forgotten keeps memory for too long, and
@@ -61,14 +61,14 @@ class Leases:
 
     # -- memory for others ------------------------------------------------------------------
 
-    def room(self, nbytes: int) -> int:
+    def reserve(self, nbytes: int) -> int:
         """Return the byte at which ``nbytes`` of this superstep may be written."""
         if self._open is None and nbytes >= LARGE:
             self._end_delivered(nbytes)
-        return self._outbox().room(nbytes)
+        return self._outbox().reserve(nbytes)
 
-    def room_for_message(self, nbytes: int, *, for_one: bool) -> int:
-        """Do as :meth:`room` for the payload of a message, which is read after the superstep.
+    def reserve_for_message(self, nbytes: int, *, for_one: bool) -> int:
+        """Do as :meth:`reserve` for the payload of a message, which is read after the superstep.
 
         Args:
             nbytes: of the payload.
@@ -76,9 +76,9 @@ class Leases:
         """
         outbox = self._outbox()
         if nbytes < LEAST_BYTES:
-            start = outbox.room(nbytes)
+            start = outbox.reserve(nbytes)
         else:
-            start = outbox.room_for_parcel(nbytes, for_one=for_one)
+            start = outbox.reserve_for_parcel(nbytes, for_one=for_one)
         outbox.has_messages = True
         return start
 

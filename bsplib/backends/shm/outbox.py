@@ -36,7 +36,7 @@ class Outbox:
         self.has_messages = False
         """It has messages, which are read after the end of the superstep, too."""
 
-    def room(self, nbytes: int) -> int:
+    def reserve(self, nbytes: int) -> int:
         """Return the byte at which ``nbytes`` may be written."""
         start = self._next
         if start + nbytes > self._stop:
@@ -44,9 +44,9 @@ class Outbox:
         self._next = start + -(-nbytes // ALIGNMENT) * ALIGNMENT
         return start
 
-    def room_for_parcel(self, nbytes: int, *, for_one: bool) -> int:
+    def reserve_for_parcel(self, nbytes: int, *, for_one: bool) -> int:
         """Return the byte at which the large payload of a message may be written."""
-        start = self._parcels.room(nbytes, for_one=for_one)
+        start = self._parcels.reserve(nbytes, for_one=for_one)
         self._apart.append(start)
         return start
 

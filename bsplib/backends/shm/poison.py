@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bsplib.backends.base import Arrived, Room, Sent, Ticket
+from bsplib.backends.base import Arrived, Buffer, Sent, Ticket
 from bsplib.backends.oblivious import Post
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
@@ -537,7 +537,7 @@ class WatchedPort(ShmPort):
         self.watch.note(ticket[1], "a payload")
         return super().fetch(ticket)
 
-    def keep(self, ticket: Ticket) -> Room | None:
+    def keep(self, ticket: Ticket) -> Buffer | None:
         """See :meth:`Port.keep`."""
         self.watch.check_alive(ticket[1], "a payload")
         kept = super().keep(ticket)

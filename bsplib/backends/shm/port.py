@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrived, Port, Room, Sent, Ticket
+from bsplib.backends.base import Arrived, Buffer, Port, Sent, Ticket
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
@@ -102,18 +102,18 @@ class ShmPort(Port):
         self._meeting.oblivious = self._oblivious.latest
         return self._meeting.is_settled(pid)
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
-        start = self._leases.room(nbytes)
+        start = self._leases.reserve(nbytes)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
-    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:
         """See :meth:`Port.stage_message`."""
         for_one = 0 <= to != self.pid
-        start = self._leases.room_for_message(nbytes, for_one=for_one)
+        start = self._leases.reserve_for_message(nbytes, for_one=for_one)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
-    def keep(self, ticket: Ticket) -> Room | None:
+    def keep(self, ticket: Ticket) -> Buffer | None:
         """See :meth:`Port.keep`."""
         _, start, nbytes = ticket
         return self._context.parcels.keep(start, nbytes)
@@ -187,7 +187,7 @@ class ShmPort(Port):
             if not records:
                 return 0
             posted = [(pid, count, sent) for pid, (count, sent) in records.items()]
-            return lay_out(self._segment, self._leases.room, self.nprocs, posted)
+            return lay_out(self._segment, self._leases.reserve, self.nprocs, posted)
 
         self.prepare()
         self._meeting.has_to_prepare = True  # from now on: late posts have to be looked at

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.backends.base import Arrived, Port, Room, Sent, Ticket
+from bsplib.backends.base import Arrived, Buffer, Port, Sent, Ticket
 from bsplib.backends.launching import Before, Moved, Prices
 from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.mismatch import are_apart
@@ -92,7 +92,7 @@ class _Group:
     """What the processes of one group share: their meetings and their oblivious supersteps."""
 
     gathering: Gathering
-    staged: list[tuple[dict[int, Room], dict[int, Room]]]
+    staged: list[tuple[dict[int, Buffer], dict[int, Buffer]]]
     """By pid: payloads that records name by their addresses, of this superstep and the last."""
     memory: PrivateMemory = field(default_factory=PrivateMemory)
     """Of all boxes: a process may leave the group before others have read its records."""
@@ -187,13 +187,13 @@ class SimPort(Port):
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
+    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
-        room = np.empty(nbytes, np.uint8)
-        where = address_of(room)
-        self._staged[0][where] = room
+        memory = np.empty(nbytes, np.uint8)
+        where = address_of(memory)
+        self._staged[0][where] = memory
         self._meeting.has_outbox = True
-        return (self.pid, where, nbytes), room
+        return (self.pid, where, nbytes), memory
 
     def fetch(self, ticket: Ticket) -> memoryview:
         """See :meth:`Port.fetch`."""

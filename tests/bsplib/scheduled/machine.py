@@ -295,13 +295,13 @@ def _install_waiting() -> None:
 def _install_memory() -> None:
     """Fill boxes that are used again, and note the records, and which memory belongs to arrays."""
     box._MOST_LARGE = _LARGE  # larger values are staged
-    open_box, room = box.Box._open, box.Box.room
+    open_box, reserve = box.Box._open, box.Box.reserve
 
-    def noted_room(self: box.Box, to: int, head: int, first: int, nbytes: int) -> int:
+    def noted_reserve(self: box.Box, to: int, head: int, first: int, nbytes: int) -> int:
         HERE.kinds[HERE.scheduler.pid].add(head >> box.KIND_SHIFT)
-        return room(self, to, head, first, nbytes)
+        return reserve(self, to, head, first, nbytes)
 
-    box.Box.room = noted_room  # type: ignore[method-assign]
+    box.Box.reserve = noted_reserve  # type: ignore[method-assign]
 
     def open_filled(self: box.Box) -> None:
         for byte, _, nbytes in self._blocks[self._turn]:
