@@ -6,7 +6,7 @@ backends and stand above them. A backend provides
 * a function that runs some work in ``nprocs`` processes and reports how each of them
   ended (:mod:`bsplib.backends.launching`), and
 * a :class:`Port` for each process in each group, by which records travel
-  (:mod:`bsplib.core.box`).
+  (:mod:`bsplib.core.send_buffer`).
 
 A small payload is part of its record. A large one is **staged** for its receiver:
 :meth:`Port.stage` returns memory for it and a ticket, and the receiver exchanges
@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
-from bsplib.core.box import Block, PrivateMemory
 from bsplib.core.clock import Clock
 from bsplib.core.meeting import Meeting
+from bsplib.core.send_buffer import Block, PrivateMemory
 
 Buffer = NDArray[np.uint8]
 """Memory for a payload, as bytes."""
@@ -128,8 +128,8 @@ class Port(ABC):
     def meeting(self) -> Meeting:
         """Return the meetings of the group, by which supersteps end; always the same object."""
 
-    def box_memory(self) -> Callable[[int], Block]:
-        """Return the function that allocates memory for boxes of this process.
+    def send_buffer_memory(self) -> Callable[[int], Block]:
+        """Return the function that allocates memory for send buffers of this process.
 
         Where the processes of the group share memory, all can read it.
         """

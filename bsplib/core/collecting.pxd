@@ -4,8 +4,8 @@ from bsplib.core.atomics cimport (
     nbytes_of, ndim_of, new_like, owns_memory, packed, poke, prepare, same_shape, small_integer, this_thread, word,
     write_bytes, write_number,
 )
-from bsplib.core.box cimport (
-    Box, KIND_SHIFT, MOST_SLOTS, SLOT_SHIFT,
+from bsplib.core.send_buffer cimport (
+    SendBuffer, KIND_SHIFT, MOST_SLOTS, SLOT_SHIFT,
 )
 from bsplib.core.grids cimport GridWords
 from bsplib.core.lanes cimport Lane
@@ -71,13 +71,13 @@ cdef class Collecting(EngineState):
     cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
     @cython.locals(nbytes=word, at=word)
     cpdef void describe(
-        self, Box box, int to, word kind, bytes description, word indices, object data
+        self, SendBuffer send_buffer, int to, word kind, bytes description, word indices, object data
     ) except *
     cpdef void describe_staged(
-        self, Box box, int to, word kind, bytes description, word indices, word where, word nbytes
+        self, SendBuffer send_buffer, int to, word kind, bytes description, word indices, word where, word nbytes
     ) except *
     @cython.locals(size=word, padded=word, first=word, at=word)
-    cdef word _describe_room(
-        self, Box box, int to, word kind, bytes description, word indices, word nbytes, word behind
+    cdef word _reserve_described(
+        self, SendBuffer send_buffer, int to, word kind, bytes description, word indices, word nbytes, word behind
     ) except 0
     cpdef void add_ask(self, int sender, word nbytes, object pending) except *

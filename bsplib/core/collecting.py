@@ -1,4 +1,4 @@
-"""From the call of a transfer to its record in the box.
+"""From the call of a transfer to its record in the send buffer.
 
 The methods named ``_..._quickly`` return whether they have taken a transfer. They do so where what
 is known of the array says that nothing can be wrong with it. If not, they have collected nothing:
@@ -13,12 +13,12 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.box import Box
 from bsplib.core.engine_state import EngineState
 from bsplib.core.grids import GridWords
 from bsplib.core.kinds import GRID, INDICES_SHIFT, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
 from bsplib.core.lanes import Lane
 from bsplib.core.queue import CollectiveTag
+from bsplib.core.send_buffer import SendBuffer
 
 if not cython.compiled:
     from bsplib.core.atomics import (
@@ -46,11 +46,11 @@ if not cython.compiled:
         write_bytes,
         write_number,
     )
-    from bsplib.core.box import (
+    from bsplib.core.kinds import KIND_SHIFT
+    from bsplib.core.send_buffer import (
         MOST_SLOTS,
         SLOT_SHIFT,
     )
-    from bsplib.core.kinds import KIND_SHIFT
 prepare()
 
 _MANY_PAGES = 1 << 16
@@ -202,7 +202,7 @@ class Collecting(EngineState):
         return True
 
     def _put_bytes(self, first: int, values: Any) -> bool:
-        """Copy contiguous values into the box, or stage them where they are large."""
+        """Copy contiguous values into the send buffer, or stage them where they are large."""
         nbytes, slot, to = nbytes_of(values), self._lane.slot, self._to
         if nbytes <= self.most_in_box or self.box_takes(nbytes):
             copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
@@ -219,20 +219,22 @@ class Collecting(EngineState):
         return True
 
     def box_takes(self, nbytes: int) -> bool:
-        """Tell whether the box takes a value that is not small, and count it if it does.
+        """Tell whether the send buffer takes a value that is not small, and count it if it does.
 
         It does not where the records are sent, and would be copied once more.
         """
-        return self.meeting.shares_memory and self.box.takes(nbytes)
+        return self.meeting.shares_memory and self.send_buffer.takes(nbytes)
 
     def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """Begin a record of a put; return the address of its values."""
-        return self.box.reserve(to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes)
+        return self.send_buffer.reserve(
+            to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes
+        )
 
     def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
         """Add a put of staged values."""
         head = STAGED_PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
-        poke(self.box.reserve(to, head, first, 8), staged)
+        poke(self.send_buffer.reserve(to, head, first, 8), staged)
 
     def add_put(self, to: int, slot: int, first: int, values: Any) -> None:
         """Add a put of contiguous values that are small."""
@@ -293,7 +295,7 @@ class Collecting(EngineState):
     def _reserve_grid(self, to: int, slot: int, size: int, nbytes: int) -> int:
         """Begin a record of a put to a grid; return the address of the grid and the values."""
         head = GRID << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
-        return self.box.reserve(to, head, size, size + nbytes)
+        return self.send_buffer.reserve(to, head, size, size + nbytes)
 
     def _grid_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
         """Describe a view of a registered array as a grid; return the bytes of the description.
@@ -396,7 +398,7 @@ class Collecting(EngineState):
         return True
 
     def _takes_payload(self, nbytes: int, tag: Any) -> bool:
-        """Tell whether a payload goes into the box; if not, it is staged.
+        """Tell whether a payload goes into the send buffer; if not, it is staged.
 
         A large one of a collective is staged: the collective reads it there.
         """
@@ -406,7 +408,7 @@ class Collecting(EngineState):
 
     def message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """Begin a record of a message; return the address of its payload."""
-        return self._describe_room(self.box, to, MESSAGE, head, 0, nbytes, nbytes)
+        return self._reserve_described(self.send_buffer, to, MESSAGE, head, 0, nbytes, nbytes)
 
     def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
         """Add a message that the mailbox has encoded.
@@ -420,17 +422,23 @@ class Collecting(EngineState):
         if type(content) is bytes:
             write_bytes(self.message_room(to, head, nbytes), content)
             return
-        self.describe_staged(self.box, to, STAGED_MESSAGE, head, 0, content, nbytes)
+        self.describe_staged(self.send_buffer, to, STAGED_MESSAGE, head, 0, content, nbytes)
 
     # -- records with a description -----------------------------------------------------------
 
     def describe(
-        self, box: Box, to: int, kind: int, description: bytes, indices: int, data: Any
+        self,
+        send_buffer: SendBuffer,
+        to: int,
+        kind: int,
+        description: bytes,
+        indices: int,
+        data: Any,
     ) -> None:
         """Add a record with a description; its data are those of a contiguous array.
 
         Args:
-            box: takes the record.
+            send_buffer: takes the record.
             to: the receiver.
             kind: of the record, an odd number.
             description: says what it is.
@@ -438,12 +446,12 @@ class Collecting(EngineState):
             data: the array.
         """
         nbytes = nbytes_of(data)
-        at = self._describe_room(box, to, kind, description, indices, nbytes, nbytes)
+        at = self._reserve_described(send_buffer, to, kind, description, indices, nbytes, nbytes)
         copy(at, address_of(data), nbytes)
 
     def describe_staged(
         self,
-        box: Box,
+        send_buffer: SendBuffer,
         to: int,
         kind: int,
         description: bytes,
@@ -454,7 +462,7 @@ class Collecting(EngineState):
         """Do as :meth:`describe` for staged data.
 
         Args:
-            box: takes the record.
+            send_buffer: takes the record.
             to: the receiver.
             kind: of the record, an even number.
             description: says what it is.
@@ -462,11 +470,11 @@ class Collecting(EngineState):
             where: the number that says where the data are.
             nbytes: of the data.
         """
-        poke(self._describe_room(box, to, kind, description, indices, nbytes, 8), where)
+        poke(self._reserve_described(send_buffer, to, kind, description, indices, nbytes, 8), where)
 
-    def _describe_room(
+    def _reserve_described(
         self,
-        box: Box,
+        send_buffer: SendBuffer,
         to: int,
         kind: int,
         description: bytes,
@@ -477,7 +485,7 @@ class Collecting(EngineState):
         """Begin a record with a description; return the address at which its data are written.
 
         Args:
-            box: takes the record.
+            send_buffer: takes the record.
             to: the receiver.
             kind: of the record.
             description: says what it is.
@@ -488,7 +496,7 @@ class Collecting(EngineState):
         size = len(description)
         padded = size + 7 & ~7
         first = indices << INDICES_SHIFT | size
-        at = box.reserve(to, kind << KIND_SHIFT | nbytes, first, padded + behind)
+        at = send_buffer.reserve(to, kind << KIND_SHIFT | nbytes, first, padded + behind)
         write_bytes(at, description)
         return at + padded
 
@@ -552,5 +560,5 @@ class Collecting(EngineState):
         return slot < MOST_SLOTS
 
     def is_small(self, nbytes: int) -> bool:
-        """Tell whether values are copied into the box, and not staged."""
+        """Tell whether values are copied into the send buffer, and not staged."""
         return nbytes <= self.most_in_box

@@ -1,7 +1,7 @@
 cimport cython
 from bsplib.core.atomics cimport address_of, array_at, bytearray_at, bytes_at, copy, peek, prepare, word
-from bsplib.core.box cimport (
-    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, MOST_SLOTS, ON_CARD, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
+from bsplib.core.send_buffer cimport (
+    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, MOST_SLOTS, ON_CARD, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
 )
 from bsplib.core.collecting cimport Collecting
 from bsplib.core.grids cimport GridWords, gather, scatter

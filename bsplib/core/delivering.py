@@ -40,7 +40,9 @@ if not cython.compiled:
         peek,
         prepare,
     )
-    from bsplib.core.box import (
+    from bsplib.core.grids import gather, scatter
+    from bsplib.core.kinds import IN_BUFFER, KIND_SHIFT, ON_CARD
+    from bsplib.core.send_buffer import (
         BYTE_MASK,
         CARD_ROOM,
         CARD_SIZE_MASK,
@@ -51,8 +53,6 @@ if not cython.compiled:
         SIZE_MASK,
         SLOT_SHIFT,
     )
-    from bsplib.core.grids import gather, scatter
-    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 prepare()
 
 _MOST_HEADS = 4096
@@ -117,7 +117,7 @@ class Delivering(Collecting):
                 self._first[source] = meeting.card_of(source)
                 self._stop[source] = self._first[source] + (head & CARD_SIZE_MASK)
                 return True
-        elif kind == IN_BOX:
+        elif kind == IN_BUFFER:
             self._first[source] = peek(meeting.address_of(head & BYTE_MASK) + 8 * self.pid)
         else:
             self._first[source] = meeting.card_of(source)
@@ -317,7 +317,7 @@ class Delivering(Collecting):
         meeting = self.meeting
         head = meeting.head_of(source)
         kind = head >> KIND_SHIFT
-        if kind == IN_BOX:
+        if kind == IN_BUFFER:
             table = meeting.address_of(head & BYTE_MASK)
             return records_at(meeting, peek(table + 8 * receiver))
         if kind == 0 or (kind == ON_CARD and (head & BYTE_MASK) >> RECEIVER_SHIFT != receiver):
@@ -328,10 +328,10 @@ class Delivering(Collecting):
 
     def own_records(self, to: int) -> list[Record]:
         """Return the records of this process for another one, before the end of the superstep."""
-        if not (self.box.holds_card or self.box.holds_more):
+        if not (self.send_buffer.holds_card or self.send_buffer.holds_more):
             return []
-        self.box.unfold()
-        return records_at(self.meeting, self.box.first_byte(to))
+        self.send_buffer.unfold()
+        return records_at(self.meeting, self.send_buffer.first_byte(to))
 
     def apply_sent(self, source: int, at: int, stop: int) -> None:
         """Do as :meth:`_apply` for what an oblivious superstep has brought."""

@@ -9,7 +9,7 @@ Delivering     delivers at the end of a superstep
 Engine         takes the calls that :mod:`bsplib.core.calls` passes on, and ends a superstep
 ============== ==================================================================================
 
-Every transfer becomes a record in a :class:`~bsplib.core.box.Box`. Where it is simple, such as
+Every transfer becomes a record in a :class:`~bsplib.core.send_buffer.SendBuffer`. Where it is simple, such as
 contiguous values of the right dtype for an array that has been named before, the engine makes the
 record. It declines everything else: then :mod:`bsplib.primitives` checks the call, raises all
 errors, and makes the record.
@@ -162,18 +162,18 @@ class Engine(Delivering):
             kind: the way in which it ends.
             stamp: time of arrival in ns; 0 where nobody asks for it.
         """
-        meeting, box = self.meeting, self.box
+        meeting, send_buffer = self.meeting, self.send_buffer
         try:
             note, head = kind, 0
             if self.changes or self.unresolved:
                 note |= self.rare.announce(self)
             if self.gets:
                 note |= HAS_GET | HAS_ASKS if self.asks else HAS_GET
-            if box.holds_card or box.holds_more:
-                head = box.complete(meeting.room_for_card())
+            if send_buffer.holds_card or send_buffer.holds_more:
+                head = send_buffer.complete(meeting.room_for_card())
             nothing_new = meeting.meet(note, head, stamp)
             if head:
-                box.turn()
+                send_buffer.turn()
             if self.queue.messages:
                 self.queue.clear()
             if not nothing_new or note & HAS_GET:

@@ -1,6 +1,6 @@
 cimport cython
 from bsplib.core.atomics cimport this_thread, word
-from bsplib.core.box cimport Box
+from bsplib.core.send_buffer cimport SendBuffer
 from bsplib.core.lanes cimport Lane
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
@@ -14,7 +14,7 @@ cdef class EngineState:
     cdef readonly word quick
     cdef word _quick_if_usable
     cdef readonly Meeting meeting
-    cdef readonly Box box
+    cdef readonly SendBuffer send_buffer
     cdef object rare
     cdef object checks
     cdef word most_in_box
@@ -28,7 +28,7 @@ cdef class EngineState:
     cdef int _to
     cdef readonly list gets
     cdef readonly bint asks
-    cdef public Box replies
+    cdef public SendBuffer replies
     cdef readonly bint gets_are_direct
     cdef readonly dict early_gets
     cdef object _read

@@ -11,18 +11,18 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.box import Box
 from bsplib.core.lanes import Lane
 from bsplib.core.meeting import Meeting
 from bsplib.core.queue import Queue
+from bsplib.core.send_buffer import SendBuffer
 from bsplib.errors import BspError
 
 if not cython.compiled:
     from bsplib.core.atomics import this_thread
 
 _MOST_SHARED, _MOST_PRIVATE = 8192, 1024
-"""Bytes up to which values are copied into the box, where processes share memory and where
-they do not. Larger ones are staged, but for a few that the box takes, see ``Box.takes``."""
+"""Bytes up to which values are copied into the send buffer, where processes share memory and where
+they do not. Larger ones are staged, but for a few that the send buffer takes, see ``SendBuffer.takes``."""
 
 
 class Checks(Protocol):
@@ -164,7 +164,7 @@ class EngineState:
         pid: this process.
         nprocs: number of processes of the group.
         meeting: the meetings of the group.
-        box: for the records of this process.
+        send_buffer: for the records of this process.
         rare: what the primitives do in a superstep.
         checks: the calls that are declined.
         checks_all: every transfer is declined, to be checked.
@@ -175,7 +175,7 @@ class EngineState:
         pid: int,
         nprocs: int,
         meeting: Meeting,
-        box: Box,
+        send_buffer: SendBuffer,
         rare: Rare,
         checks: Checks,
         checks_all: bool,
@@ -183,7 +183,7 @@ class EngineState:
         self.pid = pid
         self.nprocs = nprocs
         self.meeting = meeting
-        self.box = box
+        self.send_buffer = send_buffer
         self.rare = rare
         self.checks = checks
         self.most_in_box = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
@@ -221,7 +221,7 @@ class EngineState:
         self.asks = False
         """Another process has to answer one of these gets."""
         self.replies: Any = None
-        """A box for the answers to the gets of others; None until this process gives one."""
+        """A send buffer for the answers to the gets of others; None until this process gives one."""
         self.gets_are_direct = True
         """The gets may be written as soon as they are read: none is answered, and no other process
         reads their destinations in this superstep, which own their memory or are of hpgets."""

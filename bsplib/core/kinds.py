@@ -1,4 +1,4 @@
-"""The kinds of records, and how their words are divided; :mod:`bsplib.core.box` has their form.
+"""The kinds of records, and how their words are divided; :mod:`bsplib.core.send_buffer` has their form.
 
 An odd number is that of a kind whose data are in the record itself.
 """
@@ -24,7 +24,7 @@ INDICES_SHIFT = 32
 CARD_BYTES = 216
 """Most bytes of the card: what a cell has room for."""
 
-ON_CARD, IN_BOX = 1, 2
+ON_CARD, IN_BUFFER = 1, 2
 """The places that the head word of a post names: they say where its records are. A greater number
 stands for records that were sent, and lie one after the other in memory of the receiver."""
 SENT_HEAD = 3 << KIND_SHIFT

@@ -79,7 +79,7 @@ class Meeting:
         """The gets of this process in this superstep; the core changes the list."""
 
     def address_of(self, byte: int) -> int:
-        """Return the address of a byte of a box."""
+        """Return the address of a byte of a send buffer."""
         return byte
 
     def is_settled(self, pid: int) -> bool:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Records that have come, one by one; see :mod:`bsplib.core.box` for their form."""
+"""Records that have come, one by one; see :mod:`bsplib.core.send_buffer` for their form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bsplib.core.meeting import Meeting
 
 if not cython.compiled:
     from bsplib.core.atomics import bytes_at, peek
-    from bsplib.core.box import (
+    from bsplib.core.kinds import IN_BUFFER, KIND_SHIFT, ON_CARD
+    from bsplib.core.send_buffer import (
         BYTE_MASK,
         CARD_SIZE_MASK,
         DESCRIPTION_MASK,
@@ -23,7 +24,6 @@ if not cython.compiled:
         SIZE_MASK,
         SLOT_SHIFT,
     )
-    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 
 Record = tuple[int, int, int, bytes, int, int, int]
 """A record that was read: its kind; the slot and the first byte of a plain put; the description;
@@ -91,7 +91,7 @@ def by_receiver(meeting: Meeting, head: int, nprocs: int) -> dict[int, bytes]:
     if kind == ON_CARD:
         card = bytes_at(meeting.room_for_card(), head & CARD_SIZE_MASK)
         found[(head & BYTE_MASK) >> RECEIVER_SHIFT] = card
-    elif kind == IN_BOX:
+    elif kind == IN_BUFFER:
         table = meeting.address_of(head & BYTE_MASK)
         for to in range(nprocs + 1):
             first = peek(table + 8 * to)

@@ -427,7 +427,7 @@ class Values:
         return True
 
     def _is_copied_there(self, receivers: Any, nbytes: int, tag: Any) -> bool:
-        """Tell whether a large array goes into the box, which takes less time than to stage it.
+        """Tell whether a large array goes into the send buffer, which takes less time than to stage it.
 
         It does where its only receiver would copy it anyway.
         """

@@ -3,8 +3,8 @@
 cimport cython
 
 from bsplib.core.atomics cimport address_of, peek, prepare, word
-from bsplib.core.box cimport (
-    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, ON_CARD, RECEIVER_SHIFT,
+from bsplib.core.send_buffer cimport (
+    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, ON_CARD, RECEIVER_SHIFT,
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.meeting cimport Meeting

@@ -24,14 +24,14 @@ from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
 
 if not cython.compiled:
     from bsplib.core.atomics import address_of, peek, prepare
-    from bsplib.core.box import (
+    from bsplib.core.kinds import IN_BUFFER, KIND_SHIFT, ON_CARD
+    from bsplib.core.send_buffer import (
         BYTE_MASK,
         CARD_ROOM,
         CARD_SIZE_MASK,
         HEAD_BYTES,
         RECEIVER_SHIFT,
     )
-    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 prepare()
 
 _NOTE_BITS = 8
@@ -307,12 +307,12 @@ class VirtualMeeting(Meeting):
                 count = calls_between(card, stop)
                 if count:
                     amounts.append((source, to, payload_between(card, stop), count))
-            elif kind == IN_BOX:
+            elif kind == IN_BUFFER:
                 self._add_box(amounts, source, head & BYTE_MASK)
         return amounts
 
     def _add_box(self, amounts: list[tuple[int, int, int, int]], source: int, table: int) -> None:
-        """Add what the box of a process has for others."""
+        """Add what the send buffer of a process has for others."""
         for to in range(self._gathering.nprocs):
             chunk = peek(table + 8 * to)
             if chunk and to != source:

@@ -55,9 +55,9 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
         code: that made the transfers, to name their lines.
     """
     engine = bsp._engine
-    box = engine.box
+    send_buffer = engine.send_buffer
     done_at_once = engine.has_early or engine.early_gets
-    if not (box.holds_card or box.holds_more or engine.gets or done_at_once):
+    if not (send_buffer.holds_card or send_buffer.holds_more or engine.gets or done_at_once):
         return
     pending, sites = _pending(bsp)
     text = pending_transfers(pending, sites, bsp._port.members, code)

@@ -56,12 +56,12 @@ def _counted_records(bsp: GroupState) -> dict[int, tuple[int, Sent]]:
     An hpput that has been written already counts too, though it has no record.
     """
     engine = bsp._engine
-    box, early = engine.box, {}
+    send_buffer, early = engine.send_buffer, {}
     if engine.has_early:
         early = {pid: count for pid, count in enumerate(engine.early_puts) if count}
-    box.unfold()
-    sent = by_receiver(engine.meeting, box.complete(0), engine.nprocs)
-    box.clear()
+    send_buffer.unfold()
+    sent = by_receiver(engine.meeting, send_buffer.complete(0), engine.nprocs)
+    send_buffer.clear()
     return {
         pid: (_calls(sent.get(pid, b"")) + early.get(pid, 0), sent.get(pid, b""))
         for pid in {**sent, **early}

@@ -110,13 +110,13 @@ def _add_contiguous(
 
 def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: Site | None) -> None:
     """Add a put that has been checked, with a description of its place."""
-    nbytes, box, description = values.nbytes, bsp._engine.box, packed(put, site)
+    nbytes, send_buffer, description = values.nbytes, bsp._engine.send_buffer, packed(put, site)
     if bsp._engine.is_small(nbytes):
-        bsp._engine.describe(box, to, PLACED, description, 0, np.ascontiguousarray(values))
+        bsp._engine.describe(send_buffer, to, PLACED, description, 0, np.ascontiguousarray(values))
     else:
         (_, where, _), memory = bsp._port.stage(nbytes, to)
         np.copyto(memory.view(values.dtype).reshape(values.shape), values)
-        bsp._engine.describe_staged(box, to, STAGED_PLACED, description, 0, where, nbytes)
+        bsp._engine.describe_staged(send_buffer, to, STAGED_PLACED, description, 0, where, nbytes)
     bsp._engine.note_put(to, nbytes)
 
 
@@ -177,7 +177,7 @@ def get_slowly(
 def _ask(bsp: GroupState, sender: int, get: ContiguousGet | IndexGet, pending: PendingGet) -> None:
     """Ask another process for the values of a get that has been checked."""
     description = packed(get, pending.site)
-    bsp._engine.describe(bsp._engine.box, sender, ASK, description, 0, _NO_DATA)
+    bsp._engine.describe(bsp._engine.send_buffer, sender, ASK, description, 0, _NO_DATA)
     bsp._engine.add_ask(sender, get.nbytes, pending)
 
 
@@ -306,10 +306,10 @@ def _add_words(
 ) -> None:
     """Add a record of single words; its kind depends on where its data are."""
     if where is None:
-        bsp._engine.describe(bsp._engine.box, to, kinds[0], description, number, memory)
+        bsp._engine.describe(bsp._engine.send_buffer, to, kinds[0], description, number, memory)
     else:
         bsp._engine.describe_staged(
-            bsp._engine.box, to, kinds[1], description, number, where, len(memory)
+            bsp._engine.send_buffer, to, kinds[1], description, number, where, len(memory)
         )
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 from bsplib import call_site
 from bsplib.backends.base import Port
-from bsplib.core.box import Box
 from bsplib.core.calls import Calls
 from bsplib.core.engine import Engine
 from bsplib.core.engine_state import Checks
 from bsplib.core.observed import ObservedEngine
 from bsplib.core.recorded import RecordingObserver
+from bsplib.core.send_buffer import SendBuffer
 from bsplib.core.values import SlowValues, Values
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
 from bsplib.primitives.checking import Checking
@@ -152,7 +152,7 @@ class GroupState(Calls):
             port.pid,
             port.nprocs,
             port.meeting(),
-            Box(port.pid, port.nprocs, port.box_memory()),
+            SendBuffer(port.pid, port.nprocs, port.send_buffer_memory()),
             self._supersteps,
             checks,
             self._terms.check,

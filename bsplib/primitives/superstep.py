@@ -10,11 +10,11 @@ import numpy as np
 
 from bsplib.backends.base import Buffer, Port, Ticket
 from bsplib.core.atomics import array_at
-from bsplib.core.box import Box
 from bsplib.core.engine import Engine
 from bsplib.core.kinds import ASK, NOTICE, REPLY, STAGED_ASK, STAGED_REPLY
 from bsplib.core.lanes import Lane
 from bsplib.core.records import Record
+from bsplib.core.send_buffer import SendBuffer
 from bsplib.errors import BspError, SyncMismatchError
 from bsplib.sync_kinds import HAS_NOTICE, KIND_BITS, UNRESOLVED, Kind
 from bsplib.transfers.delivery import (
@@ -69,8 +69,10 @@ class Supersteps:
         note = UNRESOLVED if engine.unresolved else 0
         if self.changes:
             announced = marshal.dumps(self._registry.announcement())
-            box = engine.box
-            engine.describe(box, box.all, NOTICE, b"", 0, np.frombuffer(announced, np.uint8))
+            send_buffer = engine.send_buffer
+            engine.describe(
+                send_buffer, send_buffer.all, NOTICE, b"", 0, np.frombuffer(announced, np.uint8)
+            )
             note |= HAS_NOTICE
         return note
 
@@ -125,7 +127,7 @@ class Supersteps:
     def answer(self, engine: Engine) -> int:
         """Make records of what others get from here; return the head word of a post with them."""
         if engine.replies is None:
-            engine.replies = Box(engine.pid, engine.nprocs, self._port.box_memory())
+            engine.replies = SendBuffer(engine.pid, engine.nprocs, self._port.send_buffer_memory())
         for source in range(engine.nprocs):
             for record in engine.records_of(source):
                 if record[0] in (ASK, STAGED_ASK):

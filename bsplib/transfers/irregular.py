@@ -64,7 +64,7 @@ class Words:
 
         Args:
             values: a value for each word, in one dimension.
-            buffers: memory for the data, by process;.
+            buffers: memory for the data, by process.
         """
         where = {pid: buffers[pid][: 8 * n].view(np.int64) for pid, n in self.numbers.items()}
         what = {

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from bsplib.core.atomics import address_of, copy, write_bytes
-from bsplib.core.box import Box, PrivateMemory
 from bsplib.core.kinds import (
     ASK,
     GRID,
@@ -34,6 +33,7 @@ from bsplib.core.records import (
     payload_between,
     records_between,
 )
+from bsplib.core.send_buffer import PrivateMemory, SendBuffer
 from bsplib.errors import BoundsError
 from bsplib.transfers.arrival_checks import check_arrivals
 from bsplib.transfers.delivery import (
@@ -217,31 +217,31 @@ def test_descriptions_that_are_equal_as_tuples_are_not_taken_for_each_other():
     assert type(unpacked(packed(WordsGet(0, 3)))[0]) is WordsGet
 
 
-def add(box, to, kind, description, indices, data):
+def add(send_buffer, to, kind, description, indices, data):
     """Add a record with a description; data are an array, or the bytes of staged values."""
     nbytes = data if isinstance(data, int) else len(data)
     inside = np.zeros(1, int).view(np.uint8) if isinstance(data, int) else data
     padded = len(description) + 7 & ~7
     first = indices << INDICES_SHIFT | len(description)
-    at = box.reserve(to, kind << KIND_SHIFT | nbytes, first, padded + len(inside))
+    at = send_buffer.reserve(to, kind << KIND_SHIFT | nbytes, first, padded + len(inside))
     write_bytes(at, description)
     copy(at + padded, address_of(inside), len(inside))
 
 
 def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
-    box = Box(0, 2, PrivateMemory().allocate)
+    send_buffer = SendBuffer(0, 2, PrivateMemory().allocate)
     contiguous, message = packed(ContiguousPut(0, 0)), np.frombuffer(b"123", np.uint8)
-    add(box, 1, PLACED, contiguous, 0, data_of(1))
-    add(box, 1, PLACED, packed(WordsPut(0, None)), 3, words([1, 2, 3], 4, 5, 6))
-    add(box, 1, ASK, packed(WordsGet(0, 16)), 2, words([1, 2]))
-    add(box, 1, REPLY, b"", 0, data_of(1))
-    add(box, 1, NOTICE, b"", 0, data_of(1))
-    add(box, 1, MESSAGE, b"a head of any length", 0, message)
-    add(box, 1, STAGED_PLACED, contiguous, 0, 4000)
-    add(box, 1, STAGED_MESSAGE, b"head", 0, 5000)
-    add(box, 0, MESSAGE, b"head", 0, message)
-    box.unfold()
-    sent = np.frombuffer(by_receiver(Meeting(), box.complete(0), 2)[1], np.uint8)
+    add(send_buffer, 1, PLACED, contiguous, 0, data_of(1))
+    add(send_buffer, 1, PLACED, packed(WordsPut(0, None)), 3, words([1, 2, 3], 4, 5, 6))
+    add(send_buffer, 1, ASK, packed(WordsGet(0, 16)), 2, words([1, 2]))
+    add(send_buffer, 1, REPLY, b"", 0, data_of(1))
+    add(send_buffer, 1, NOTICE, b"", 0, data_of(1))
+    add(send_buffer, 1, MESSAGE, b"a head of any length", 0, message)
+    add(send_buffer, 1, STAGED_PLACED, contiguous, 0, 4000)
+    add(send_buffer, 1, STAGED_MESSAGE, b"head", 0, 5000)
+    add(send_buffer, 0, MESSAGE, b"head", 0, message)
+    send_buffer.unfold()
+    sent = np.frombuffer(by_receiver(Meeting(), send_buffer.complete(0), 2)[1], np.uint8)
     ends = address_of(sent), address_of(sent) + len(sent)
     assert calls_between(*ends) == 5
     assert payload_between(*ends) == 8 + 3 * 8 + 3 + 4000 + 5000

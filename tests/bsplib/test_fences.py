@@ -38,8 +38,8 @@ from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
-from bsplib.core.box import Box
-from bsplib.core.kinds import CARD_BYTES, IN_BOX, KIND_SHIFT
+from bsplib.core.kinds import CARD_BYTES, IN_BUFFER, KIND_SHIFT
+from bsplib.core.send_buffer import SendBuffer
 
 from .phases import eventually
 
@@ -206,11 +206,11 @@ def by_oblivious_exchanges(port, other):
 
 def in_a_sub_group(port, other):
     sub = port.split(0, 0, [0, 1])
-    box, meeting = Box(port.pid, 2, sub.box_memory()), sub.meeting()
-    box.reserve(other, 0, 0, CARD_BYTES)  # too large for a card
+    send_buffer, meeting = SendBuffer(port.pid, 2, sub.send_buffer_memory()), sub.meeting()
+    send_buffer.reserve(other, 0, 0, CARD_BYTES)  # too large for a card
     sub.stage(400, other)
-    meeting.meet(NOTE, box.complete(meeting.room_for_card()), 7)
-    assert meeting.head_of(other) >> KIND_SHIFT == IN_BOX
+    meeting.meet(NOTE, send_buffer.complete(meeting.room_for_card()), 7)
+    assert meeting.head_of(other) >> KIND_SHIFT == IN_BUFFER
     sub.end_superstep()
     sub.close()
     for _ in range(3):  # it sees here that the other one has left, too

@@ -34,7 +34,7 @@ def too_long(bsp, x, to, mark):
 
 
 def staged(bsp, x, to, mark):
-    bsp.put(to, np.full(SIZE, mark, np.uint8), x[:SIZE])  # more than the box takes
+    bsp.put(to, np.full(SIZE, mark, np.uint8), x[:SIZE])  # more than the send buffer takes
 
 
 def at_index(bsp, x, to, mark):

@@ -32,7 +32,7 @@ WORDS = 4000
 FEW = 50
 """Numbers whose answer is a record, but no card."""
 IN_OUTBOX = 20_000
-"""Numbers of a message that lies in an outbox: too many for a box, too few for a parcel."""
+"""Numbers of a message that lies in an outbox: too many for a send buffer, too few for a parcel."""
 LARGE = 1 << 17
 """Numbers of a payload for which a process waits until it can use the last outbox again."""
 
@@ -92,7 +92,7 @@ def send_and_put(bsp):
 
 
 def put_and_leave(bsp):
-    """Each process puts a number into all, by its box."""
+    """Each process puts a number into all, by its send buffer."""
     with bsp.partition([bsp.nprocs]) as sub:
         x = sub.zeros(sub.nprocs)
         sub.sync()
@@ -121,8 +121,8 @@ def fail_in_a_group(bsp):
         sub.sync()
 
 
-def answer_beside_an_unposted_box(bsp):
-    """Process 1 collects records in a box that no meeting posts, answers a get, and then puts."""
+def answer_beside_an_unposted_buffer(bsp):
+    """Process 1 collects records in a send buffer that no meeting posts, answers a get, and then puts."""
     x = bsp.zeros(FEW)
     bsp.sync()
     if bsp.pid == 1:
@@ -170,7 +170,7 @@ def free_last_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for nobody: boxes, outboxes and blocks are free as soon as this process leaves."""
+    """Wait for nobody: send buffers, outboxes and blocks are free as soon as this process leaves."""
     close = ShmPort.close
 
     def close_and_free(self):
@@ -188,7 +188,7 @@ def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (serve_much_and_leave, 3, [None, [WORDS - 1, WORDS - 2], [WORDS - 1, WORDS - 2]]),
         (send_and_put, 2, [(0, 0), (2 * IN_OUTBOX, 3 * LARGE)]),
         (put_and_leave, 3, [None] * 3),
-        (answer_beside_an_unposted_box, 2, [(1.0, 0.0), (2.0, None)]),
+        (answer_beside_an_unposted_buffer, 2, [(1.0, 0.0), (2.0, None)]),
     ],
 )
 def test_a_right_program_does_the_same_as_without_the_mode(program, count, right):

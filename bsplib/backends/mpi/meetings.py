@@ -41,7 +41,7 @@ class Meetings:
         """See :attr:`bsplib.core.meeting.Meeting.released`."""
         self._membership = membership
         self._link = membership.link
-        self._box = membership.box
+        self._inbox = membership.box
         self._payloads = payloads
         self._posting = posting
         self._oblivious = oblivious
@@ -53,7 +53,7 @@ class Meetings:
         """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
         self._post_to_all(number, records, note, stamp)
-        posts = self._box.meetings[number]
+        posts = self._inbox.meetings[number]
         if len(posts) < len(self._membership.others):
             self._await(posts)
         self._end(number)
@@ -61,7 +61,7 @@ class Meetings:
 
     def _end(self, number: int) -> None:
         """Forget a meeting, and look at what else has come."""
-        del self._box.meetings[number]
+        del self._inbox.meetings[number]
         if self._oblivious.collector.ended or self._link.left_over:
             self._oblivious.look_at_late()
 

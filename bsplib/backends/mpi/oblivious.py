@@ -36,7 +36,7 @@ class Oblivious:
     def __init__(self, membership: Membership, payloads: Payloads, posting: Posting) -> None:
         self._membership = membership
         self._link = membership.link
-        self._box = membership.box
+        self._inbox = membership.box
         self._payloads = payloads
         self._posting = posting
         self.collector = Collector(membership.members, membership.pid, self)
@@ -53,9 +53,9 @@ class Oblivious:
         self._post(records, stamp)
         self.collector.end_superstep(stamp)
         arrived = self.collector.collect(expected)
-        self._box.passed = self.collector.ended
-        if not self._box.oblivious[number]:
-            del self._box.oblivious[number]
+        self._inbox.passed = self.collector.ended
+        if not self._inbox.oblivious[number]:
+            del self._inbox.oblivious[number]
         self._posting.hand_over()
         return arrived
 
@@ -93,12 +93,12 @@ class Oblivious:
         """See :meth:`bsplib.backends.oblivious.Posts.look`."""
         link = self._link
         link.pump()
-        came, members = self._box.oblivious[number], self._membership.members
+        came, members = self._inbox.oblivious[number], self._membership.members
         posts = {pid: came.pop(members[pid]) for pid in pids if members[pid] in came}
-        if number < self._box.passed and not came:
-            del self._box.oblivious[number]
+        if number < self._inbox.passed and not came:
+            del self._inbox.oblivious[number]
         full = [post for post in posts.values() if post.head.messages]
-        if number >= self._box.passed:  # else they are an error, and never opened
+        if number >= self._inbox.passed:  # else they are an error, and never opened
             self._payloads.open(full)
         for post in posts.values():
             link.credit(post)
@@ -113,7 +113,7 @@ class Oblivious:
     def wait(self, number: int, pids: Sequence[int]) -> None:
         """See :meth:`bsplib.backends.oblivious.Posts.wait`."""
         ranks = {self._membership.members[pid] for pid in pids}
-        came = self._box.oblivious[number]
+        came = self._inbox.oblivious[number]
         sends = self._posting.sends
         has_sent = not (sends and sends.forget_sent())  # then it may take longer naps
         self._link.wait(
@@ -130,4 +130,4 @@ class Oblivious:
 
     def leave(self) -> None:
         """Let all that still comes be late."""
-        self._box.passed = _FOREVER
+        self._inbox.passed = _FOREVER

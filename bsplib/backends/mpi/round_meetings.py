@@ -40,7 +40,7 @@ class MeetingsOfMany(Meetings):
             self._pass_on(gathering, number, turn)
             came = self._await_round(number, turn)
             gathering.take(turn, came.body or b"", came.head.stamp)
-        posts, count = self._box.meetings[number], gathering.count()
+        posts, count = self._inbox.meetings[number], gathering.count()
         link.wait(lambda: len(posts) == count, for_heads=True)
         self._end(number)
         if stamp:
@@ -63,7 +63,7 @@ class MeetingsOfMany(Meetings):
         """Wait for the head of a round, and return it."""
         membership = self._membership
         pid = (membership.pid - (1 << turn)) % membership.nprocs
-        rank, came = membership.members[pid], self._box.rounds
+        rank, came = membership.members[pid], self._inbox.rounds
 
         def suspect() -> None:
             self._oblivious.collector.read_late()

@@ -19,8 +19,8 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.parcels import LEAST_BYTES
-from bsplib.core.box import Block
 from bsplib.core.meeting import LARGE
+from bsplib.core.send_buffer import Block
 
 _NOT_YET = 1 << 62
 
@@ -54,7 +54,7 @@ class Leases:
         """The leases of earlier supersteps. The meeting has the list, too: it calls back while
         there are any."""
         self._open: Outbox | None = None
-        self._boxes: list[int] = []
+        self._send_buffers: list[int] = []
         self._context = context
         self._members = members
         self._oblivious = oblivious
@@ -90,10 +90,10 @@ class Leases:
             self._members.meeting.has_outbox = True
         return self._open
 
-    def block_of_box(self, nbytes: int) -> Block:
-        """Return memory for the box of the group: its lease ends when all have left the group."""
+    def block_of_send_buffer(self, nbytes: int) -> Block:
+        """Return memory for the send buffer of the group: its lease ends when all have left the group."""
         byte, _ = self._context.heap.allocate(nbytes)
-        self._boxes.append(byte)
+        self._send_buffers.append(byte)
         return byte, self._context.segment.address_of(byte), nbytes
 
     # -- how long others may read it --------------------------------------------------------
@@ -147,14 +147,14 @@ class Leases:
         """End all leases: no process reads any memory of the group."""
         if self.held:
             self._end(lambda _: True)
-        for byte in self._boxes:
+        for byte in self._send_buffers:
             self._context.heap.release(byte)
-        self._boxes.clear()
+        self._send_buffers.clear()
 
     def begin_anew(self) -> None:
         """Forget all leases: a run has ended in all processes, and the heap has been cleared."""
         self.held.clear()
-        self._boxes.clear()
+        self._send_buffers.clear()
         self._close_outbox()
 
     def _close_outbox(self) -> None:

@@ -10,7 +10,7 @@ them has then done all that it can do without this process, and an error of the 
 every run. What is verified in which way:
 
 ============================ =====================================================================
-boxes, staged values         noted when they are read, verified before DELIVERED is stored
+send buffers, staged values         noted when they are read, verified before DELIVERED is stored
 payloads of messages         noted when they are fetched, verified before the next post
 what was kept of them        noted when it is kept, verified before each post while it lives
 oblivious records            noted when they are read, verified before CONSUMED is stored
@@ -59,8 +59,8 @@ from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
 from bsplib.backends.shm.waiting import Outside
-from bsplib.core.box import Block
 from bsplib.core.meeting import SharedMeeting
+from bsplib.core.send_buffer import Block
 
 PATTERN = 0xDB
 """Each byte of memory that was given back; 0xDBDBDBDBDBDBDBDB is no byte of the segment."""
@@ -70,8 +70,8 @@ _MOST_KEPT = 1 << 21
 _LINGER_NS = 500_000_000
 """The longest time for which a process lingers: one that it reads from may compute."""
 _PAUSE_S = 0.0001
-_KIND_SHIFT, _IN_BOX = 60, 2
-"""Of the head word of a post with a box; :mod:`bsplib.core.box` has the others."""
+_KIND_SHIFT, _IN_BUFFER = 60, 2
+"""Of the head word of a post with a send buffer; :mod:`bsplib.core.send_buffer` has the others."""
 _BYTE_MASK = (1 << _KIND_SHIFT) - 1
 _AREA_SHIFT = 44
 _AREA_MASK = (1 << _AREA_SHIFT) - 1
@@ -245,8 +245,8 @@ class PoisonedContext(ProcessContext):
         return _watched(kind)
 
 
-class _BoxBlocks:
-    """The blocks of one box of this process, in two halves that are posted in turn.
+class _SendBufferBlocks:
+    """The blocks of one send buffer of this process, in two halves that are posted in turn.
 
     Args:
         allocate: returns a new block.
@@ -264,7 +264,7 @@ class _BoxBlocks:
         return block
 
     def posted(self, byte: int) -> list[Block]:
-        """Return the blocks of the half that begins at a byte; none if it is of another box."""
+        """Return the blocks of the half that begins at a byte; none if it is of another send buffer."""
         if byte in self._halves or any(start == byte for start, *_ in self._new):
             self._halves.setdefault(byte, []).extend(self._new)
             self._new.clear()
@@ -291,14 +291,14 @@ class Watch:
         """The cell of the last meeting that this process has passed, and its generation."""
         self._failure: PoisonError | None = None
         self._kept: list[tuple[weakref.ref[Any], int, int]] = []
-        self._boxes: list[_BoxBlocks] = []
+        self._send_buffers: list[_SendBufferBlocks] = []
         self._posted: list[Block] = []
         """The blocks that this process has posted since the superstep before."""
 
     def forget(self) -> None:
         """Begin another run: all memory has been given back."""
         self._noted.clear()
-        self._boxes.clear()
+        self._send_buffers.clear()
         self._posted.clear()
 
     # -- what this process reads ------------------------------------------------------------
@@ -430,11 +430,11 @@ class Watch:
 
     # -- what others may read of this process -----------------------------------------------------
 
-    def box_memory(self, allocate: Callable[[int], Block]) -> Callable[[int], Block]:
-        """Return what allocates for one more box of this process, whose blocks are watched."""
-        box = _BoxBlocks(allocate)
-        self._boxes.append(box)
-        return box.allocate
+    def send_buffer_memory(self, allocate: Callable[[int], Block]) -> Callable[[int], Block]:
+        """Return what allocates for one more send buffer of this process, whose blocks are watched."""
+        send_buffer = _SendBufferBlocks(allocate)
+        self._send_buffers.append(send_buffer)
+        return send_buffer.allocate
 
     def after_posts(self, head: int) -> None:
         """Note what all have posted, and use memory anew that nobody reads from now on."""
@@ -443,9 +443,9 @@ class Watch:
             for byte, _, nbytes in self._posted:
                 self._context.heap.use_anew(byte, nbytes)
             self._posted.clear()
-        if head >> _KIND_SHIFT == _IN_BOX:
-            for box in self._boxes:
-                self._posted += box.posted(head & _BYTE_MASK)
+        if head >> _KIND_SHIFT == _IN_BUFFER:
+            for send_buffer in self._send_buffers:
+                self._posted += send_buffer.posted(head & _BYTE_MASK)
         self._has_met = True
 
     def _poison_other_cell(self) -> None:
@@ -474,7 +474,7 @@ class WatchedMeeting(SharedMeeting):
 
     def address_of(self, byte: int) -> int:
         """See :meth:`Meeting.address_of`."""
-        self._watch.note(byte, "a box, or a staged value,")
+        self._watch.note(byte, "a send buffer, or a staged value,")
         return super().address_of(byte)
 
     def meet(self, note: int, head: int, stamp: int) -> bool:
@@ -550,9 +550,9 @@ class WatchedPort(ShmPort):
         self.watch.check_alive(shared_address, "an array")
         return super().reach(pid, shared_address, nbytes)
 
-    def box_memory(self) -> Callable[[int], Block]:
-        """See :meth:`Port.box_memory`."""
-        return self.watch.box_memory(super().box_memory())
+    def send_buffer_memory(self) -> Callable[[int], Block]:
+        """See :meth:`Port.send_buffer_memory`."""
+        return self.watch.send_buffer_memory(super().send_buffer_memory())
 
     def exchange_oblivious(
         self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0

@@ -1,8 +1,8 @@
 """The port of shared memory: the meetings of a group, and its memory.
 
-A meeting is one post and one look at all others: a process has its records in a box of its own,
+A meeting is one post and one look at all others: a process has its records in a send buffer of its own,
 stores where they are and then a word in its block, and waits until the words of all others belong
-to this meeting. Two cells and two boxes are used in turn, so that what a process reads after a
+to this meeting. Two cells and two send buffers are used in turn, so that what a process reads after a
 meeting stays as it is until it comes to the next one; no second barrier is needed. PROTOCOL.md
 argues why this is right.
 """
@@ -27,8 +27,8 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.others import Others
 from bsplib.backends.shm.segment import area_of, populate
-from bsplib.core.box import Block
 from bsplib.core.meeting import SharedMeeting
+from bsplib.core.send_buffer import Block
 
 _MOST_SUPERSTEPS = 1 << 31
 """Supersteps after which the runs of a pool begin to count anew: no word becomes too large."""
@@ -129,9 +129,9 @@ class ShmPort(Port):
         """See :meth:`Port.meeting`."""
         return self._meeting
 
-    def box_memory(self) -> Callable[[int], Block]:
-        """See :meth:`Port.box_memory`."""
-        return self._leases.block_of_box
+    def send_buffer_memory(self) -> Callable[[int], Block]:
+        """See :meth:`Port.send_buffer_memory`."""
+        return self._leases.block_of_send_buffer
 
     # -- what a meeting leaves to the port: see Hooks -----------------------------------
 

@@ -19,9 +19,9 @@ from bsplib.backends.mismatch import are_apart
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.sim.world import Process, World
 from bsplib.core.atomics import address_of
-from bsplib.core.box import Block, PrivateMemory
 from bsplib.core.clock import Clock
 from bsplib.core.records import payload_between
+from bsplib.core.send_buffer import Block, PrivateMemory
 from bsplib.core.virtual import Gathering, VirtualMeeting
 from bsplib.errors import UsageError
 
@@ -95,7 +95,7 @@ class _Group:
     staged: list[tuple[dict[int, Buffer], dict[int, Buffer]]]
     """By pid: payloads that records name by their addresses, of this superstep and the last."""
     memory: PrivateMemory = field(default_factory=PrivateMemory)
-    """Of all boxes: a process may leave the group before others have read its records."""
+    """Of all send buffers: a process may leave the group before others have read its records."""
     oblivious: dict[int, _Oblivious] = field(default_factory=dict)
     """By number of the oblivious superstep."""
     done_with: dict[int, int] = field(default_factory=dict)
@@ -224,8 +224,8 @@ class SimPort(Port):
         """See :meth:`Port.meeting`."""
         return self._meeting
 
-    def box_memory(self) -> Callable[[int], Block]:
-        """See :meth:`Port.box_memory`."""
+    def send_buffer_memory(self) -> Callable[[int], Block]:
+        """See :meth:`Port.send_buffer_memory`."""
         return self._group.memory.allocate
 
     # -- what is rare at a meeting; see Hooks ---------------------------------------------

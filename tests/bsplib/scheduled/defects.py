@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bsplib.backends.shm import leases, membership
-from bsplib.core import box, delivering, meeting
+from bsplib.core import delivering, meeting, send_buffer
 from bsplib.primitives import superstep
 
 
@@ -29,25 +29,25 @@ def free_replies_at_close() -> None:
     leases.Leases.close = close  # type: ignore[method-assign]
 
 
-def free_boxes_at_close() -> None:
-    """Free the boxes of a group, that of replies too, as soon as this process has left it."""
+def free_send_buffers_at_close() -> None:
+    """Free the send buffers of a group, that of replies too, as soon as this process has left it."""
     close = leases.Leases.close
 
     def close_and_free(self: Any) -> None:
         close(self)
-        for byte in self._boxes:
+        for byte in self._send_buffers:
             self._context.heap.release(byte)
-        self._boxes.clear()
+        self._send_buffers.clear()
 
     leases.Leases.close = close_and_free  # type: ignore[method-assign]
 
 
-def answer_in_the_next_box() -> None:
-    """Put replies into the box of the next superstep, which is written before others have read."""
+def answer_in_the_next_buffer() -> None:
+    """Put replies into the send buffer of the next superstep, which is written before others have read."""
     answer = superstep.Supersteps.answer
 
     def answer_there(self: Any, engine: Any) -> int:
-        engine.replies = engine.box
+        engine.replies = engine.send_buffer
         return answer(self, engine)
 
     superstep.Supersteps.answer = answer_there  # type: ignore[method-assign]
@@ -74,9 +74,9 @@ def free_before_others_have_left() -> None:
     membership.Membership.all_have_left = lambda _: True  # type: ignore[method-assign]
 
 
-def use_one_box() -> None:
-    """Write the records of each superstep into the box of the one before."""
-    box.Box.turn = box.Box.clear  # type: ignore[method-assign]
+def use_one_buffer() -> None:
+    """Write the records of each superstep into the send buffer of the one before."""
+    send_buffer.SendBuffer.turn = send_buffer.SendBuffer.clear  # type: ignore[method-assign]
 
 
 def take_others_for_settled() -> None:
@@ -88,12 +88,12 @@ ALL: dict[str, Callable[[], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
         free_replies_at_close,
-        free_boxes_at_close,
-        answer_in_the_next_box,
+        free_send_buffers_at_close,
+        answer_in_the_next_buffer,
         read_cards_late,
         free_at_the_end_of_a_superstep,
         free_before_others_have_left,
-        use_one_box,
+        use_one_buffer,
         take_others_for_settled,
     )
 }

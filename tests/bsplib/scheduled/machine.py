@@ -25,7 +25,7 @@ from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Waiting
-from bsplib.core import BUILD, atomics, box, meeting, waiting
+from bsplib.core import BUILD, atomics, meeting, send_buffer, waiting
 from bsplib.running.seeds import Seeds
 from bsplib.running.task import Conditions, Task, run_task
 
@@ -293,22 +293,24 @@ def _install_waiting() -> None:
 
 
 def _install_memory() -> None:
-    """Fill boxes that are used again, and note the records, and which memory belongs to arrays."""
-    box._MOST_LARGE = _LARGE  # larger values are staged
-    open_box, reserve = box.Box._open, box.Box.reserve
+    """Fill send buffers that are used again, and note the records, and which memory belongs to arrays."""
+    send_buffer._MOST_LARGE = _LARGE  # larger values are staged
+    open_buffer, reserve = send_buffer.SendBuffer._open, send_buffer.SendBuffer.reserve
 
-    def noted_reserve(self: box.Box, to: int, head: int, first: int, nbytes: int) -> int:
-        HERE.kinds[HERE.scheduler.pid].add(head >> box.KIND_SHIFT)
+    def noted_reserve(
+        self: send_buffer.SendBuffer, to: int, head: int, first: int, nbytes: int
+    ) -> int:
+        HERE.kinds[HERE.scheduler.pid].add(head >> send_buffer.KIND_SHIFT)
         return reserve(self, to, head, first, nbytes)
 
-    box.Box.reserve = noted_reserve  # type: ignore[method-assign]
+    send_buffer.SendBuffer.reserve = noted_reserve  # type: ignore[method-assign]
 
-    def open_filled(self: box.Box) -> None:
+    def open_filled(self: send_buffer.SendBuffer) -> None:
         for byte, _, nbytes in self._blocks[self._turn]:
             HERE.fill(byte, nbytes)
-        open_box(self)
+        open_buffer(self)
 
-    box.Box._open = open_filled  # type: ignore[method-assign]
+    send_buffer.SendBuffer._open = open_filled  # type: ignore[method-assign]
     allocate = port.ShmPort.allocate
 
     def noted_allocate(self: Any, nbytes: int, *, zero: bool) -> memoryview:

@@ -3,7 +3,7 @@ from bsplib.core.atomics cimport address_of, copy, peek, poke, prepare, word, wr
 
 cdef word DESCRIPTION_MASK
 cdef word KIND_SHIFT, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, CARD_BYTES, BYTE_MASK
-cdef word ON_CARD, IN_BOX, RECEIVER_SHIFT, CARD_ROOM, CARD_SIZE_MASK
+cdef word ON_CARD, IN_BUFFER, RECEIVER_SHIFT, CARD_ROOM, CARD_SIZE_MASK
 cdef word _MOST_LARGE, _MOST_OF_LARGE, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
 
 cdef class PrivateMemory:
@@ -11,7 +11,7 @@ cdef class PrivateMemory:
     cpdef tuple allocate(self, word nbytes)
 
 @cython.final
-cdef class Box:
+cdef class SendBuffer:
     cdef readonly word pid
     cdef readonly word nprocs
     cdef readonly word all

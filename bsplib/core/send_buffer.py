@@ -1,4 +1,4 @@
-"""The box: memory in which a process collects its transfers of a superstep.
+"""The send buffer: memory in which a process collects its transfers of a superstep.
 
 A **record** describes one transfer, with its data behind it::
 
@@ -18,14 +18,14 @@ before::
     word 0    the byte at which the next chunk begins; 0 in the last one
     word 1    bytes of this chunk that are used, these two words included
 
-A box begins with a table of the first chunk of each receiver, by pid; behind the last one is
+A send buffer begins with a table of the first chunk of each receiver, by pid; behind the last one is
 that of the records for all. If a superstep has only one record, and that one is small, it is
 kept apart: it is the **card**, and is copied into the cell of the post.
 
 Processes name memory to each other by a **byte**: the number of the byte in the memory that all
 of them share. Where they share no memory, the byte is an address.
 
-Two boxes are used in turn. PROTOCOL.md argues when a box is free again.
+Two send buffers are used in turn. PROTOCOL.md argues when a send buffer is free again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.kinds import CARD_BYTES, IN_BOX, KIND_SHIFT, ON_CARD
+from bsplib.core.kinds import CARD_BYTES, IN_BUFFER, KIND_SHIFT, ON_CARD
 
 if not cython.compiled:
     from bsplib.core.atomics import address_of, copy, peek, poke, prepare, wrapped
@@ -61,19 +61,19 @@ CARD_SIZE_MASK = (1 << 32) - 1
 """The bits of the head word that have the size of a card. The receiver is in the bits above."""
 
 _MOST_LARGE = 1 << 17
-"""Most bytes of a value that is large, and is in the box all the same."""
+"""Most bytes of a value that is large, and is in the send buffer all the same."""
 _MOST_OF_LARGE = 1 << 18
-"""Most bytes of all such values of a superstep: a box keeps its memory."""
+"""Most bytes of all such values of a superstep: a send buffer keeps its memory."""
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
 _LEAST_BLOCK = 1 << 13
 
 Block = tuple[int, int, int]
-"""Memory of a box: its byte, its address, its size."""
+"""Memory of a send buffer: its byte, its address, its size."""
 
 
 class PrivateMemory:
-    """Memory of this process alone, for the boxes of a group without shared memory."""
+    """Memory of this process alone, for the send buffers of a group without shared memory."""
 
     def __init__(self) -> None:
         self._arrays: list[Any] = []
@@ -86,7 +86,7 @@ class PrivateMemory:
         return address, address, nbytes
 
 
-class Box:
+class SendBuffer:
     """The records of one process in one group.
 
     Args:
@@ -103,7 +103,7 @@ class Box:
         self.holds_card = False
         self.holds_more = False
         self._allocate = allocate
-        # By receiver; made when the first box is opened.
+        # By receiver; made when the first send buffer is opened.
         self._next = self._stop = self._chunk = self._touched = numbers("Q", [0])
         self._count = 0
         self._large_bytes = 0
@@ -151,7 +151,7 @@ class Box:
         return record + HEAD_BYTES
 
     def takes(self, nbytes: int) -> bool:
-        """Tell whether the box takes a large value of this superstep, and count it if it does.
+        """Tell whether the send buffer takes a large value of this superstep, and count it if it does.
 
         It takes a few. What it does not take is staged, which costs more at each superstep, but
         gives memory back that is used no longer.
@@ -162,7 +162,7 @@ class Box:
         return True
 
     def _open(self) -> None:
-        """Begin to use the box of this superstep; the card becomes its first record."""
+        """Begin to use the send buffer of this superstep; the card becomes its first record."""
         blocks = self._blocks[self._turn]
         if not blocks:
             blocks.append(self._allocate(max(_LEAST_BLOCK, 16 * (self.nprocs + 1))))
@@ -242,7 +242,7 @@ class Box:
         for number in range(self._count):
             to = self._touched[number]
             poke(self._chunk[to] + 8, self._next[to] - self._chunk[to])
-        return IN_BOX << KIND_SHIFT | self._table_byte
+        return IN_BUFFER << KIND_SHIFT | self._table_byte
 
     def unfold(self) -> None:
         """Make the card a record like any other, and complete all records."""
@@ -251,7 +251,7 @@ class Box:
         self.complete(0)
 
     def turn(self) -> None:
-        """Begin the next superstep after a post: with the other box, which is free by now."""
+        """Begin the next superstep after a post: with the other send buffer, which is free by now."""
         if self.holds_more:
             self._turn = 1 - self._turn
         self.clear()
