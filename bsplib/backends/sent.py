@@ -14,7 +14,7 @@ from bsplib.core.kinds import SENT_HEAD
 from bsplib.core.meeting import Meeting
 from bsplib.core.records import by_receiver
 
-_CARD_BYTES = 256
+_INLINE_BYTES = 256
 
 
 class Exchanger(Protocol):
@@ -52,7 +52,7 @@ class SentMeeting(Meeting):
         self.has_outbox = True
         self._exchanges = exchanges
         self._pid, self._nprocs = exchanges.pid, exchanges.nprocs
-        self._card = np.zeros(_CARD_BYTES, np.uint8)
+        self._inline = np.zeros(_INLINE_BYTES, np.uint8)
         self._notes = [0] * self._nprocs
         self._came: dict[int, NDArray[np.uint8]] = {}
         self._kept: list[dict[int, NDArray[np.uint8]]] = []
@@ -77,16 +77,16 @@ class SentMeeting(Meeting):
             self._came[source] = np.frombuffer(records, np.uint8)
         return False
 
-    def room_for_card(self) -> int:
-        """See :meth:`Meeting.room_for_card`."""
-        return address_of(self._card)
+    def inline_address(self) -> int:
+        """See :meth:`Meeting.inline_address`."""
+        return address_of(self._inline)
 
     def head_of(self, pid: int) -> int:
         """See :meth:`Meeting.head_of`."""
         return SENT_HEAD if pid in self._came else 0
 
-    def card_of(self, pid: int) -> int:
-        """See :meth:`Meeting.card_of`."""
+    def inline_of(self, pid: int) -> int:
+        """See :meth:`Meeting.inline_of`."""
         return address_of(self._came[pid])
 
     def size_of(self, pid: int) -> int:

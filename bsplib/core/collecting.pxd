@@ -48,7 +48,7 @@ cdef class Collecting(EngineState):
     cdef bint _hpput_quickly(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t)
     cdef bint _put_bytes(self, word first, object values) except -1
-    cdef bint box_takes(self, word nbytes) except -1
+    cdef bint buffer_takes(self, word nbytes) except -1
     @cython.locals(head=word)
     cdef word _reserve_grid(self, int to, word slot, word size, word nbytes) except 0
     cdef word _reserve(self, int to, word slot, word first, word nbytes) except 0

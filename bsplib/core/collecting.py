@@ -204,7 +204,7 @@ class Collecting(EngineState):
     def _put_bytes(self, first: int, values: Any) -> bool:
         """Copy contiguous values into the send buffer, or stage them where they are large."""
         nbytes, slot, to = nbytes_of(values), self._lane.slot, self._to
-        if nbytes <= self.most_in_box or self.box_takes(nbytes):
+        if nbytes <= self.most_in_box or self.buffer_takes(nbytes):
             copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
             return True
         if self.meeting.shares_memory:
@@ -218,7 +218,7 @@ class Collecting(EngineState):
         self.add_staged(to, slot, first, staged, nbytes)
         return True
 
-    def box_takes(self, nbytes: int) -> bool:
+    def buffer_takes(self, nbytes: int) -> bool:
         """Tell whether the send buffer takes a value that is not small, and count it if it does.
 
         It does not where the records are sent, and would be copied once more.
@@ -284,7 +284,7 @@ class Collecting(EngineState):
         if size == 0:
             return False
         lane, to, nbytes = self._lane, self._to, nbytes_of(src)
-        if nbytes > self.most_in_box and not self.box_takes(nbytes):
+        if nbytes > self.most_in_box and not self.buffer_takes(nbytes):
             return False
         values = src if is_packed(src) else packed(src)
         at = self._reserve_grid(to, lane.slot, size, nbytes)
@@ -404,7 +404,7 @@ class Collecting(EngineState):
         """
         if nbytes <= self.most_in_box:
             return True
-        return type(tag) is not CollectiveTag and self.box_takes(nbytes)
+        return type(tag) is not CollectiveTag and self.buffer_takes(nbytes)
 
     def message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """Begin a record of a message; return the address of its payload."""

@@ -1,7 +1,7 @@
 cimport cython
 from bsplib.core.atomics cimport address_of, array_at, bytearray_at, bytes_at, copy, peek, prepare, word
 from bsplib.core.send_buffer cimport (
-    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, MOST_SLOTS, ON_CARD, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
+    BYTE_MASK, INLINE_COPY_BYTES, INLINE_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, MOST_SLOTS, INLINE, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
 )
 from bsplib.core.collecting cimport Collecting
 from bsplib.core.grids cimport GridWords, gather, scatter
@@ -14,7 +14,7 @@ cdef object _BYTE
 
 cdef class Delivering(Collecting):
     @cython.locals(
-        meeting=Meeting, held=word, differ=bint, any_card=bint, source=int, theirs=word, head=word,
+        meeting=Meeting, held=word, differ=bint, any_inline=bint, source=int, theirs=word, head=word,
     )
     cdef int _deliver(self, word note) except -1
     @cython.locals(source=int)
@@ -22,7 +22,7 @@ cdef class Delivering(Collecting):
     @cython.locals(meeting=Meeting, kind=word)
     cdef bint _find(self, int source, word head) except -1
     @cython.locals(at=word, source=int, nbytes=word)
-    cdef void _keep_cards(self) except *
+    cdef void _keep_inline(self) except *
     @cython.locals(head=word)
     cdef int _exchange_gets(self, word held) except -1
     @cython.locals(there=word, nbytes=word, size=word, at=word)

@@ -41,13 +41,13 @@ if not cython.compiled:
         prepare,
     )
     from bsplib.core.grids import gather, scatter
-    from bsplib.core.kinds import IN_BUFFER, KIND_SHIFT, ON_CARD
+    from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
     from bsplib.core.send_buffer import (
         BYTE_MASK,
-        CARD_ROOM,
-        CARD_SIZE_MASK,
         DESCRIPTION_MASK,
         HEAD_BYTES,
+        INLINE_COPY_BYTES,
+        INLINE_SIZE_MASK,
         MOST_SLOTS,
         RECEIVER_SHIFT,
         SIZE_MASK,
@@ -74,7 +74,7 @@ class Delivering(Collecting):
             none = bytes(8 * self.nprocs)
             self._first, self._stop = numbers("Q", none), numbers("Q", none)
         meeting = self.meeting
-        held, differ, any_card = note, False, False
+        held, differ, any_inline = note, False, False
         for source in range(self.nprocs):
             theirs = meeting.note_of(source)
             held |= theirs
@@ -83,11 +83,11 @@ class Delivering(Collecting):
             self._first[source] = self._stop[source] = 0
             head = meeting.head_of(source)
             if head:
-                any_card |= self._find(source, head)
+                any_inline |= self._find(source, head)
         if differ:
             self.rare.check_kinds(self, note)
-        if any_card and held & (HAS_GET | UNRESOLVED):
-            self._keep_cards()
+        if any_inline and held & (HAS_GET | UNRESOLVED):
+            self._keep_inline()
         if held & (HAS_NOTICE | UNRESOLVED):
             self.rare.prepare(self, held)
         return self._distribute(held)
@@ -110,36 +110,36 @@ class Delivering(Collecting):
         return 0
 
     def _find(self, source: int, head: int) -> bool:
-        """Find the records of a process for this one; return whether they are on a card."""
+        """Find the records of a process for this one; return whether they are one inline record."""
         meeting, kind = self.meeting, head >> KIND_SHIFT
-        if kind == ON_CARD:
+        if kind == INLINE:
             if (head & BYTE_MASK) >> RECEIVER_SHIFT == self.pid:
-                self._first[source] = meeting.card_of(source)
-                self._stop[source] = self._first[source] + (head & CARD_SIZE_MASK)
+                self._first[source] = meeting.inline_of(source)
+                self._stop[source] = self._first[source] + (head & INLINE_SIZE_MASK)
                 return True
         elif kind == IN_BUFFER:
             self._first[source] = peek(meeting.address_of(head & BYTE_MASK) + 8 * self.pid)
         else:
-            self._first[source] = meeting.card_of(source)
+            self._first[source] = meeting.inline_of(source)
             self._stop[source] = self._first[source] + meeting.size_of(source)
         return False
 
-    def _keep_cards(self) -> None:
-        """Copy the cards for this process.
+    def _keep_inline(self) -> None:
+        """Copy the inline records for this process.
 
         They lie in cells, which the others may write again as soon as they have passed the next
         meeting of this superstep.
         """
-        if self._cards is None:
-            self._cards = np.empty(CARD_ROOM * self.nprocs, np.uint8)
-        at = address_of(self._cards)
+        if self._inline is None:
+            self._inline = np.empty(INLINE_COPY_BYTES * self.nprocs, np.uint8)
+        at = address_of(self._inline)
         for source in range(self.nprocs):
             nbytes = self._stop[source] - self._first[source]
-            if self._stop[source] and nbytes <= CARD_ROOM:
+            if self._stop[source] and nbytes <= INLINE_COPY_BYTES:
                 copy(at, self._first[source], nbytes)
                 self._first[source] = at
                 self._stop[source] = at + nbytes
-                at += CARD_ROOM
+                at += INLINE_COPY_BYTES
 
     # -- gets ---------------------------------------------------------------------------------
 
@@ -320,15 +320,15 @@ class Delivering(Collecting):
         if kind == IN_BUFFER:
             table = meeting.address_of(head & BYTE_MASK)
             return records_at(meeting, peek(table + 8 * receiver))
-        if kind == 0 or (kind == ON_CARD and (head & BYTE_MASK) >> RECEIVER_SHIFT != receiver):
+        if kind == 0 or (kind == INLINE and (head & BYTE_MASK) >> RECEIVER_SHIFT != receiver):
             return []
-        at = meeting.card_of(source)
-        size = head & CARD_SIZE_MASK if kind == ON_CARD else meeting.size_of(source)
+        at = meeting.inline_of(source)
+        size = head & INLINE_SIZE_MASK if kind == INLINE else meeting.size_of(source)
         return records_between(at, at + size)
 
     def own_records(self, to: int) -> list[Record]:
         """Return the records of this process for another one, before the end of the superstep."""
-        if not (self.send_buffer.holds_card or self.send_buffer.holds_more):
+        if not (self.send_buffer.holds_inline or self.send_buffer.holds_more):
             return []
         self.send_buffer.unfold()
         return records_at(self.meeting, self.send_buffer.first_byte(to))

@@ -9,10 +9,10 @@ Delivering     delivers at the end of a superstep
 Engine         takes the calls that :mod:`bsplib.core.calls` passes on, and ends a superstep
 ============== ==================================================================================
 
-Every transfer becomes a record in a :class:`~bsplib.core.send_buffer.SendBuffer`. Where it is simple, such as
-contiguous values of the right dtype for an array that has been named before, the engine makes the
-record. It declines everything else: then :mod:`bsplib.primitives` checks the call, raises all
-errors, and makes the record.
+Every transfer becomes a record in a :class:`~bsplib.core.send_buffer.SendBuffer`. Where it is
+simple, such as contiguous values of the right dtype for an array that has been named before, the
+engine makes the record. It declines everything else: then :mod:`bsplib.primitives` checks the
+call, raises all errors, and makes the record.
 
 A superstep ends by a :class:`~bsplib.core.meeting.Meeting`, after which each process reads the
 records that others have for it, and delivers them in one order: gets, then puts and messages by
@@ -169,8 +169,8 @@ class Engine(Delivering):
                 note |= self.rare.announce(self)
             if self.gets:
                 note |= HAS_GET | HAS_ASKS if self.asks else HAS_GET
-            if send_buffer.holds_card or send_buffer.holds_more:
-                head = send_buffer.complete(meeting.room_for_card())
+            if send_buffer.holds_inline or send_buffer.holds_more:
+                head = send_buffer.complete(meeting.inline_address())
             nothing_new = meeting.meet(note, head, stamp)
             if head:
                 send_buffer.turn()

@@ -42,7 +42,7 @@ cdef class EngineState:
     cdef bint _delivers
     cdef word[::1] _first
     cdef word[::1] _stop
-    cdef object _cards
+    cdef object _inline
 
     cdef void _declare_transfers(self) except *
     cdef void _declare_arrivals(self) except *

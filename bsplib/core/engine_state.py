@@ -22,7 +22,8 @@ if not cython.compiled:
 
 _MOST_SHARED, _MOST_PRIVATE = 8192, 1024
 """Bytes up to which values are copied into the send buffer, where processes share memory and where
-they do not. Larger ones are staged, but for a few that the send buffer takes, see ``SendBuffer.takes``."""
+they do not. Larger ones are staged, but for a few that the buffer takes, see
+``SendBuffer.takes``."""
 
 
 class Checks(Protocol):
@@ -221,7 +222,7 @@ class EngineState:
         self.asks = False
         """Another process has to answer one of these gets."""
         self.replies: Any = None
-        """A send buffer for the answers to the gets of others; None until this process gives one."""
+        """A buffer for the answers to the gets of others; None until this process gives one."""
         self.gets_are_direct = True
         """The gets may be written as soon as they are read: none is answered, and no other process
         reads their destinations in this superstep, which own their memory or are of hpgets."""
@@ -252,9 +253,10 @@ class EngineState:
         self._delivers = False
         """The next two arrays have the right size."""
         self._first = self._stop = numbers("Q", [0])
-        """By source: where its records for this process begin, and where those on a card end."""
-        self._cards: Any = None
-        """Memory for copies of cards."""
+        """By source: where its records for this process begin, and where those of an inline record
+        end."""
+        self._inline: Any = None
+        """Memory for copies of inline records."""
 
     # -- whether the group can be used --------------------------------------------------------
 

@@ -1,4 +1,5 @@
-"""The kinds of records, and how their words are divided; :mod:`bsplib.core.send_buffer` has their form.
+"""The kinds of records, and how their words are divided; :mod:`bsplib.core.send_buffer` has their
+form.
 
 An odd number is that of a kind whose data are in the record itself.
 """
@@ -21,10 +22,10 @@ KIND_SHIFT = 60
 """Where the kind begins in word 0 of a record, and the place in the head word of a post."""
 INDICES_SHIFT = 32
 """Where the number of indices begins in word 1 of a record."""
-CARD_BYTES = 216
-"""Most bytes of the card: what a cell has room for."""
+INLINE_BYTES = 216
+"""Most bytes of the inline record: what a cell has room for."""
 
-ON_CARD, IN_BUFFER = 1, 2
+INLINE, IN_BUFFER = 1, 2
 """The places that the head word of a post names: they say where its records are. A greater number
 stands for records that were sent, and lie one after the other in memory of the receiver."""
 SENT_HEAD = 3 << KIND_SHIFT

@@ -17,9 +17,9 @@ cdef class Meeting:
     cpdef bint is_settled(self, int pid) except -1
     cpdef bint settles(self, int pid, word nbytes) except -1
     cpdef bint meet(self, word note, word head, word stamp) except -1
-    cpdef word room_for_card(self) except? 0
+    cpdef word inline_address(self) except? 0
     cpdef word head_of(self, int pid) noexcept
-    cpdef word card_of(self, int pid) noexcept
+    cpdef word inline_of(self, int pid) noexcept
     cpdef word size_of(self, int pid) noexcept
     cpdef word note_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
@@ -53,9 +53,9 @@ cdef class SharedMeeting(Meeting):
     cdef word _await(self, int pid, word cell, word floor) except? 0
     @cython.locals(pid=int, other=word)
     cdef word _latest(self, word stamp) noexcept
-    cpdef word room_for_card(self) except? 0
+    cpdef word inline_address(self) except? 0
     @cython.locals(cell=word)
     cpdef word head_of(self, int pid) noexcept
-    cpdef word card_of(self, int pid) noexcept
+    cpdef word inline_of(self, int pid) noexcept
     cpdef word note_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept

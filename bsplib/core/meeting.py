@@ -103,7 +103,7 @@ class Meeting:
         """
         return False
 
-    def room_for_card(self) -> int:
+    def inline_address(self) -> int:
         """Return the address behind the head word of the cell of the next post."""
         return 0
 
@@ -111,8 +111,10 @@ class Meeting:
         """Return the head word of the post of a process at the last meeting; 0 for none."""
         return 0
 
-    def card_of(self, pid: int) -> int:  # noqa: ARG002
-        """Return the address of the card of a process, or of the records that it has sent here."""
+    def inline_of(self, pid: int) -> int:  # noqa: ARG002
+        """Return the address of the inline record of a process, or of the records that it has sent
+        here.
+        """
         return 0
 
     def size_of(self, pid: int) -> int:  # noqa: ARG002
@@ -258,8 +260,8 @@ class SharedMeeting(Meeting):
                 stamp = other
         return stamp
 
-    def room_for_card(self) -> int:
-        """See :meth:`Meeting.room_for_card`."""
+    def inline_address(self) -> int:
+        """See :meth:`Meeting.inline_address`."""
         if self.has_to_prepare:
             self._hooks.prepare()
         return self._places[self._parity * self._nprocs + self._pid] + _BEHIND_HEAD
@@ -269,8 +271,8 @@ class SharedMeeting(Meeting):
         cell = self._places[self._cells + pid]
         return peek(cell + _HEAD) if peek(cell) & 1 else 0
 
-    def card_of(self, pid: int) -> int:
-        """See :meth:`Meeting.card_of`."""
+    def inline_of(self, pid: int) -> int:
+        """See :meth:`Meeting.inline_of`."""
         return self._places[self._cells + pid] + _BEHIND_HEAD
 
     def note_of(self, pid: int) -> int:

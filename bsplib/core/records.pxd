@@ -1,8 +1,8 @@
 cimport cython
 from bsplib.core.atomics cimport bytes_at, peek, word
 from bsplib.core.send_buffer cimport (
-    BYTE_MASK, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT,
-    MOST_SLOTS, ON_CARD, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
+    BYTE_MASK, INLINE_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT,
+    MOST_SLOTS, INLINE, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
 )
 from bsplib.core.meeting cimport Meeting
 

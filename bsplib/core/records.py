@@ -13,12 +13,12 @@ from bsplib.core.meeting import Meeting
 
 if not cython.compiled:
     from bsplib.core.atomics import bytes_at, peek
-    from bsplib.core.kinds import IN_BUFFER, KIND_SHIFT, ON_CARD
+    from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
     from bsplib.core.send_buffer import (
         BYTE_MASK,
-        CARD_SIZE_MASK,
         DESCRIPTION_MASK,
         HEAD_BYTES,
+        INLINE_SIZE_MASK,
         MOST_SLOTS,
         RECEIVER_SHIFT,
         SIZE_MASK,
@@ -83,14 +83,14 @@ def by_receiver(meeting: Meeting, head: int, nprocs: int) -> dict[int, bytes]:
     """Return the records of a post of this process, by receiver; ``nprocs`` stands for all.
 
     Args:
-        meeting: knows where the card and the chunks are.
+        meeting: knows where the inline record and the chunks are.
         head: head word of the post; 0 if it has no records.
         nprocs: number of processes of the group.
     """
     kind, found = head >> KIND_SHIFT, {}
-    if kind == ON_CARD:
-        card = bytes_at(meeting.room_for_card(), head & CARD_SIZE_MASK)
-        found[(head & BYTE_MASK) >> RECEIVER_SHIFT] = card
+    if kind == INLINE:
+        record = bytes_at(meeting.inline_address(), head & INLINE_SIZE_MASK)
+        found[(head & BYTE_MASK) >> RECEIVER_SHIFT] = record
     elif kind == IN_BUFFER:
         table = meeting.address_of(head & BYTE_MASK)
         for to in range(nprocs + 1):

@@ -2,8 +2,8 @@ cimport cython
 from bsplib.core.atomics cimport address_of, copy, peek, poke, prepare, word, wrapped
 
 cdef word DESCRIPTION_MASK
-cdef word KIND_SHIFT, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, CARD_BYTES, BYTE_MASK
-cdef word ON_CARD, IN_BUFFER, RECEIVER_SHIFT, CARD_ROOM, CARD_SIZE_MASK
+cdef word KIND_SHIFT, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, INLINE_BYTES, BYTE_MASK
+cdef word INLINE, IN_BUFFER, RECEIVER_SHIFT, INLINE_COPY_BYTES, INLINE_SIZE_MASK
 cdef word _MOST_LARGE, _MOST_OF_LARGE, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
 
 cdef class PrivateMemory:
@@ -15,7 +15,7 @@ cdef class SendBuffer:
     cdef readonly word pid
     cdef readonly word nprocs
     cdef readonly word all
-    cdef readonly bint holds_card
+    cdef readonly bint holds_inline
     cdef readonly bint holds_more
     cdef object _allocate
     cdef word[::1] _next
@@ -24,10 +24,10 @@ cdef class SendBuffer:
     cdef word[::1] _touched
     cdef word _count
     cdef word _large_bytes
-    cdef object _card_memory
-    cdef word _card
-    cdef word _card_to
-    cdef word _card_bytes
+    cdef object _inline_memory
+    cdef word _inline
+    cdef word _inline_to
+    cdef word _inline_bytes
     cdef tuple _blocks
     cdef word _turn
     cdef word _used_blocks

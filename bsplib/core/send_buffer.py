@@ -18,9 +18,9 @@ before::
     word 0    the byte at which the next chunk begins; 0 in the last one
     word 1    bytes of this chunk that are used, these two words included
 
-A send buffer begins with a table of the first chunk of each receiver, by pid; behind the last one is
-that of the records for all. If a superstep has only one record, and that one is small, it is
-kept apart: it is the **card**, and is copied into the cell of the post.
+A send buffer begins with a table of the first chunk of each receiver, by pid; behind the last one
+is that of the records for all. If a superstep has only one record, and that one is small, it is
+kept apart: it is the **inline record**, and is copied into the cell of the post.
 
 Processes name memory to each other by a **byte**: the number of the byte in the memory that all
 of them share. Where they share no memory, the byte is an address.
@@ -40,7 +40,7 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.kinds import CARD_BYTES, IN_BUFFER, KIND_SHIFT, ON_CARD
+from bsplib.core.kinds import IN_BUFFER, INLINE, INLINE_BYTES, KIND_SHIFT
 
 if not cython.compiled:
     from bsplib.core.atomics import address_of, copy, peek, poke, prepare, wrapped
@@ -52,13 +52,14 @@ SIZE_MASK = (1 << 40) - 1
 MOST_SLOTS = 1 << 20
 HEAD_BYTES = 16
 """The two words at the beginning of a record, and of a chunk."""
-CARD_ROOM = 256
-"""Bytes that are set aside for a copy of a card."""
+INLINE_COPY_BYTES = 256
+"""Bytes that are set aside for a copy of an inline record."""
 BYTE_MASK = (1 << 60) - 1
 
 RECEIVER_SHIFT = 32
-CARD_SIZE_MASK = (1 << 32) - 1
-"""The bits of the head word that have the size of a card. The receiver is in the bits above."""
+INLINE_SIZE_MASK = (1 << 32) - 1
+"""The bits of the head word that have the size of an inline record. The receiver is in the bits
+above."""
 
 _MOST_LARGE = 1 << 17
 """Most bytes of a value that is large, and is in the send buffer all the same."""
@@ -100,17 +101,17 @@ class SendBuffer:
         self.nprocs = nprocs
         self.all = nprocs
         """Stands in place of a receiver for all processes, this one too."""
-        self.holds_card = False
+        self.holds_inline = False
         self.holds_more = False
         self._allocate = allocate
         # By receiver; made when the first send buffer is opened.
         self._next = self._stop = self._chunk = self._touched = numbers("Q", [0])
         self._count = 0
         self._large_bytes = 0
-        self._card_memory = np.zeros(32, np.uint64)
-        self._card = address_of(self._card_memory)
-        self._card_to = 0
-        self._card_bytes = 0
+        self._inline_memory = np.zeros(32, np.uint64)
+        self._inline = address_of(self._inline_memory)
+        self._inline_to = 0
+        self._inline_bytes = 0
         self._blocks: tuple[list[Block], list[Block]] = [], []
         self._turn = 0
         self._used_blocks = 0
@@ -134,13 +135,13 @@ class SendBuffer:
         """
         size = HEAD_BYTES + ((nbytes + 7) & ~7)
         if not self.holds_more:
-            if not self.holds_card and size <= CARD_BYTES and to != self.pid:
-                self.holds_card = True
-                self._card_to = to
-                self._card_bytes = size
-                poke(self._card, head)
-                poke(self._card + 8, first)
-                return self._card + HEAD_BYTES
+            if not self.holds_inline and size <= INLINE_BYTES and to != self.pid:
+                self.holds_inline = True
+                self._inline_to = to
+                self._inline_bytes = size
+                poke(self._inline, head)
+                poke(self._inline + 8, first)
+                return self._inline + HEAD_BYTES
             self._open()
         record = self._next[to]
         if record + size > self._stop[to]:
@@ -151,7 +152,7 @@ class SendBuffer:
         return record + HEAD_BYTES
 
     def takes(self, nbytes: int) -> bool:
-        """Tell whether the send buffer takes a large value of this superstep, and count it if it does.
+        """Tell whether the buffer takes a large value of this superstep, and count it if it does.
 
         It takes a few. What it does not take is staged, which costs more at each superstep, but
         gives memory back that is used no longer.
@@ -162,7 +163,7 @@ class SendBuffer:
         return True
 
     def _open(self) -> None:
-        """Begin to use the send buffer of this superstep; the card becomes its first record."""
+        """Begin to use the buffer of this superstep; the inline record becomes its first record."""
         blocks = self._blocks[self._turn]
         if not blocks:
             blocks.append(self._allocate(max(_LEAST_BLOCK, 16 * (self.nprocs + 1))))
@@ -177,11 +178,11 @@ class SendBuffer:
             poke(self._table + 8 * pid, 0)
         self._top = self._table + 8 * (self.nprocs + 1)
         self.holds_more = True
-        if self.holds_card:
-            self.holds_card = False
-            record = self._new_chunk(self._card_to, self._card_bytes)
-            copy(record, self._card, self._card_bytes)
-            self._next[self._card_to] = record + self._card_bytes
+        if self.holds_inline:
+            self.holds_inline = False
+            record = self._new_chunk(self._inline_to, self._inline_bytes)
+            copy(record, self._inline, self._inline_bytes)
+            self._next[self._inline_to] = record + self._inline_bytes
 
     def _enter(self, block: Block) -> None:
         """Take chunks from a block from now on."""
@@ -232,11 +233,11 @@ class SendBuffer:
         """Complete the records; return the head word of a post with them, 0 if there are none.
 
         Args:
-            cell: address behind the head word in the cell of the post, for the card.
+            cell: address behind the head word in the cell of the post, for the inline record.
         """
-        if self.holds_card:
-            copy(cell, self._card, self._card_bytes)
-            return ON_CARD << KIND_SHIFT | self._card_to << RECEIVER_SHIFT | self._card_bytes
+        if self.holds_inline:
+            copy(cell, self._inline, self._inline_bytes)
+            return INLINE << KIND_SHIFT | self._inline_to << RECEIVER_SHIFT | self._inline_bytes
         if not self.holds_more:
             return 0
         for number in range(self._count):
@@ -245,20 +246,20 @@ class SendBuffer:
         return IN_BUFFER << KIND_SHIFT | self._table_byte
 
     def unfold(self) -> None:
-        """Make the card a record like any other, and complete all records."""
-        if self.holds_card:
+        """Make the inline record a record like any other, and complete all records."""
+        if self.holds_inline:
             self._open()
         self.complete(0)
 
     def turn(self) -> None:
-        """Begin the next superstep after a post: with the other send buffer, which is free by now."""
+        """Begin the next superstep after a post: with the other buffer, which is free by now."""
         if self.holds_more:
             self._turn = 1 - self._turn
         self.clear()
 
     def clear(self) -> None:
         """Drop all records."""
-        self.holds_card = False
+        self.holds_inline = False
         self._large_bytes = 0
         if self.holds_more:
             self.holds_more = False

@@ -427,11 +427,11 @@ class Values:
         return True
 
     def _is_copied_there(self, receivers: Any, nbytes: int, tag: Any) -> bool:
-        """Tell whether a large array goes into the send buffer, which takes less time than to stage it.
+        """Tell whether a large array goes into the buffer, which takes less time than to stage it.
 
         It does where its only receiver would copy it anyway.
         """
-        return len(receivers) == 1 and tag.header is None and self._engine.box_takes(nbytes)
+        return len(receivers) == 1 and tag.header is None and self._engine.buffer_takes(nbytes)
 
     def _head_of(self, array: Any, tag: Any) -> Any:
         """Return the encoded head of a message with an array; None if none was sent before."""

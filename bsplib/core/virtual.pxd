@@ -4,7 +4,7 @@ cimport cython
 
 from bsplib.core.atomics cimport address_of, peek, prepare, word
 from bsplib.core.send_buffer cimport (
-    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, ON_CARD, RECEIVER_SHIFT,
+    BYTE_MASK, INLINE_COPY_BYTES, INLINE_SIZE_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, INLINE, RECEIVER_SHIFT,
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.meeting cimport Meeting
@@ -28,8 +28,8 @@ cdef class Gathering:
     cdef long long _released_ns, _end_ns
     cdef word[::1] _marks
     cdef word[::1] _heads
-    cdef object _card_memory
-    cdef word _cards
+    cdef object _inline_memory
+    cdef word _inline
 
 cdef class VirtualMeeting(Meeting):
     cdef public bint looks_back
@@ -54,16 +54,16 @@ cdef class VirtualMeeting(Meeting):
     cdef long long _price(self, Gathering gathering) except -1
     cdef void _go_on(self, Gathering gathering) noexcept
     @cython.locals(place=int)
-    cpdef word room_for_card(self) except? 0
+    cpdef word inline_address(self) except? 0
     cpdef word head_of(self, int pid) noexcept
-    cpdef word card_of(self, int pid) noexcept
+    cpdef word inline_of(self, int pid) noexcept
     cpdef word note_of(self, int pid) noexcept
     cpdef word superstep_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
     cpdef long long waited_ns(self) noexcept
     cpdef long long apart_ns(self) noexcept
     @cython.locals(
-        source=int, to=int, kind=word, head=word, card=word, stop=word, count=word,
+        source=int, to=int, kind=word, head=word, record=word, stop=word, count=word,
     )
     cdef list _sent(self)
     cdef list _amounts(self)

@@ -24,12 +24,12 @@ from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
 
 if not cython.compiled:
     from bsplib.core.atomics import address_of, peek, prepare
-    from bsplib.core.kinds import IN_BUFFER, KIND_SHIFT, ON_CARD
+    from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
     from bsplib.core.send_buffer import (
         BYTE_MASK,
-        CARD_ROOM,
-        CARD_SIZE_MASK,
         HEAD_BYTES,
+        INLINE_COPY_BYTES,
+        INLINE_SIZE_MASK,
         RECEIVER_SHIFT,
     )
 prepare()
@@ -91,8 +91,8 @@ class Gathering:
         # Posts by pid, of two meetings in turn: a process may be at the next one already.
         self._marks = numbers("Q", bytes(16 * nprocs))
         self._heads = numbers("Q", bytes(16 * nprocs))
-        self._card_memory = np.zeros(2 * nprocs * CARD_ROOM, np.uint8)
-        self._cards = address_of(self._card_memory)
+        self._inline_memory = np.zeros(2 * nprocs * INLINE_COPY_BYTES, np.uint8)
+        self._inline = address_of(self._inline_memory)
 
 
 class VirtualMeeting(Meeting):
@@ -224,18 +224,18 @@ class VirtualMeeting(Meeting):
 
     # -- what the posts had ------------------------------------------------------------------------
 
-    def room_for_card(self) -> int:
-        """See :meth:`Meeting.room_for_card`."""
+    def inline_address(self) -> int:
+        """See :meth:`Meeting.inline_address`."""
         place = self._parity * self._gathering.nprocs + self._pid
-        return self._gathering._cards + CARD_ROOM * place
+        return self._gathering._inline + INLINE_COPY_BYTES * place
 
     def head_of(self, pid: int) -> int:
         """See :meth:`Meeting.head_of`."""
         return self._gathering._heads[self._cells + pid]
 
-    def card_of(self, pid: int) -> int:
-        """See :meth:`Meeting.card_of`."""
-        return self._gathering._cards + CARD_ROOM * (self._cells + pid)
+    def inline_of(self, pid: int) -> int:
+        """See :meth:`Meeting.inline_of`."""
+        return self._gathering._inline + INLINE_COPY_BYTES * (self._cells + pid)
 
     def note_of(self, pid: int) -> int:
         """See :meth:`Meeting.note_of`."""
@@ -301,12 +301,12 @@ class VirtualMeeting(Meeting):
         for source in range(self._gathering.nprocs):
             head = self.head_of(source)
             kind = head >> KIND_SHIFT
-            if kind == ON_CARD:
-                card, to = self.card_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
-                stop = card + (head & CARD_SIZE_MASK)
-                count = calls_between(card, stop)
+            if kind == INLINE:
+                record, to = self.inline_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
+                stop = record + (head & INLINE_SIZE_MASK)
+                count = calls_between(record, stop)
                 if count:
-                    amounts.append((source, to, payload_between(card, stop), count))
+                    amounts.append((source, to, payload_between(record, stop), count))
             elif kind == IN_BUFFER:
                 self._add_box(amounts, source, head & BYTE_MASK)
         return amounts

@@ -57,7 +57,7 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
     engine = bsp._engine
     send_buffer = engine.send_buffer
     done_at_once = engine.has_early or engine.early_gets
-    if not (send_buffer.holds_card or send_buffer.holds_more or engine.gets or done_at_once):
+    if not (send_buffer.holds_inline or send_buffer.holds_more or engine.gets or done_at_once):
         return
     pending, sites = _pending(bsp)
     text = pending_transfers(pending, sites, bsp._port.members, code)

@@ -134,7 +134,7 @@ class Supersteps:
                     get, _ = unpacked(record[3])
                     indices = self.data_of(source, record) if record[4] else b""
                     self._reply(engine, source, get, indices)
-        head: int = engine.replies.complete(engine.meeting.room_for_card())
+        head: int = engine.replies.complete(engine.meeting.inline_address())
         return head
 
     def _reply(self, engine: Engine, source: int, get: Get, indices: Any) -> None:

@@ -38,7 +38,7 @@ from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
-from bsplib.core.kinds import CARD_BYTES, IN_BUFFER, KIND_SHIFT
+from bsplib.core.kinds import IN_BUFFER, INLINE_BYTES, KIND_SHIFT
 from bsplib.core.send_buffer import SendBuffer
 
 from .phases import eventually
@@ -207,9 +207,9 @@ def by_oblivious_exchanges(port, other):
 def in_a_sub_group(port, other):
     sub = port.split(0, 0, [0, 1])
     send_buffer, meeting = SendBuffer(port.pid, 2, sub.send_buffer_memory()), sub.meeting()
-    send_buffer.reserve(other, 0, 0, CARD_BYTES)  # too large for a card
+    send_buffer.reserve(other, 0, 0, INLINE_BYTES)  # too large for an inline record
     sub.stage(400, other)
-    meeting.meet(NOTE, send_buffer.complete(meeting.room_for_card()), 7)
+    meeting.meet(NOTE, send_buffer.complete(meeting.inline_address()), 7)
     assert meeting.head_of(other) >> KIND_SHIFT == IN_BUFFER
     sub.end_superstep()
     sub.close()

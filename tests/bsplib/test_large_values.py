@@ -1,4 +1,4 @@
-"""Values that are too large to be small: some are copied into the send buffer, and others are staged."""
+"""Values that are too large to be small: some are copied into the buffer, and others are staged."""
 
 from __future__ import annotations
 

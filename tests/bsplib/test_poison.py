@@ -30,7 +30,7 @@ HAS_BEGUN_ANEW = multiprocessing.Event()
 WORDS = 4000
 """Numbers that a process gets one by one, and whose answer does not fit into a record."""
 FEW = 50
-"""Numbers whose answer is a record, but no card."""
+"""Numbers whose answer is a record, but no inline record."""
 IN_OUTBOX = 20_000
 """Numbers of a message that lies in an outbox: too many for a send buffer, too few for a parcel."""
 LARGE = 1 << 17
@@ -122,7 +122,8 @@ def fail_in_a_group(bsp):
 
 
 def answer_beside_an_unposted_buffer(bsp):
-    """Process 1 collects records in a send buffer that no meeting posts, answers a get, and then puts."""
+    """Process 1 collects records in a send buffer that no meeting posts, answers a get, and then
+    puts."""
     x = bsp.zeros(FEW)
     bsp.sync()
     if bsp.pid == 1:
@@ -170,7 +171,7 @@ def free_last_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for nobody: send buffers, outboxes and blocks are free as soon as this process leaves."""
+    """Wait for nobody: buffers, outboxes and blocks are free as soon as this process leaves."""
     close = ShmPort.close
 
     def close_and_free(self):

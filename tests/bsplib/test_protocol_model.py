@@ -34,7 +34,7 @@ def meetings(me, left_out=None, cells=2, outboxes=2):
         cell, outbox = superstep % cells, superstep % outboxes
         steps += plain(
             Step("store", f"outbox {outbox} of {me}", superstep),
-            Step("store", f"card in cell {cell} of {me}", superstep),
+            Step("store", f"inline record in cell {cell} of {me}", superstep),
         )
         steps += order("release")
         steps += plain(
@@ -43,17 +43,17 @@ def meetings(me, left_out=None, cells=2, outboxes=2):
         )
         steps += order("acquire")
         steps += plain(
-            Step("read", f"card in cell {cell} of {it}", superstep),
+            Step("read", f"inline record in cell {cell} of {it}", superstep),
             Step("read", f"outbox {outbox} of {it}", superstep),
         )
     return without(steps, left_out)
 
 
 def replies(me, left_out=None, copies=True, box="replies"):
-    """Post a card, copy that of the other one, and reply to its get in a second meeting.
+    """Post an inline record, copy that of the other one, and reply to its get in a second meeting.
 
     The word of a cell is the number of the meeting. After the second one replies are read, and
-    cards that were not copied.
+    inline records that were not copied.
     """
     it, steps = 1 - me, []
     for superstep in SUPERSTEPS:
@@ -63,10 +63,10 @@ def replies(me, left_out=None, copies=True, box="replies"):
         for cell, number in cells:
             is_first = number % 2
             if is_first:
-                steps += plain(Step("store", f"card in cell {cell} of {me}", superstep))
+                steps += plain(Step("store", f"inline record in cell {cell} of {me}", superstep))
             else:
                 steps += plain(Step("store", f"{box} of {me}", -superstep))
-            name = "cards" if is_first else "replies"
+            name = "inline records" if is_first else "replies"
             steps += order(f"release of {name}")
             steps += plain(
                 Step("store", f"word of cell {cell} of {me}", number),
@@ -74,7 +74,7 @@ def replies(me, left_out=None, copies=True, box="replies"):
             )
             steps += order(f"acquire of {name}")
             if is_first == copies:
-                steps += plain(Step("read", f"card in cell 1 of {it}", superstep))
+                steps += plain(Step("read", f"inline record in cell 1 of {it}", superstep))
         steps += plain(Step("read", f"{box} of {it}", -superstep))
     return without(steps, left_out)
 
@@ -240,8 +240,8 @@ WRONG_EVERYWHERE = [
 WRONG_ON_ARM = [
     (meetings, {"left_out": "release"}),
     (meetings, {"left_out": "acquire"}),
-    (replies, {"left_out": "release of cards"}),
-    (replies, {"left_out": "acquire of cards"}),
+    (replies, {"left_out": "release of inline records"}),
+    (replies, {"left_out": "acquire of inline records"}),
     (replies, {"left_out": "release of replies"}),
     (replies, {"left_out": "acquire of replies"}),
     (sub_groups, {"left_out": "release"}),

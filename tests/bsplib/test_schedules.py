@@ -18,7 +18,7 @@ DEFECTS = {
     "free-replies-at-close": "leaving",
     "answer-in-the-next-buffer": "root",
     "free-send-buffers-at-close": "next group",
-    "read-cards-late": "root",
+    "read-inline-late": "root",
     "free-at-the-end-of-a-superstep": "root",
     "free-before-others-have-left": "next group",
     "take-others-for-settled": "root",

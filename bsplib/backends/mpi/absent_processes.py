@@ -31,7 +31,7 @@ class Absence:
     def __init__(self, membership: Membership, read_late: Callable[[], object]) -> None:
         self._membership = membership
         self._link = membership.link
-        self._inbox = membership.box
+        self._inbox = membership.inbox
         self._read_late = read_late
 
     def suspect_at_sync(self, came: Collection[int]) -> None:
@@ -78,7 +78,7 @@ class Absence:
             return has_left(membership.members)
         while membership.parent is not None:
             above = membership.parent
-            inbox = above.box
+            inbox = above.inbox
             if max(inbox.latest(MEET, rank), inbox.latest(OBLIVIOUS, rank)) >= above.superstep:
                 return is_outside(membership.members)
             membership = above

@@ -257,8 +257,8 @@ class Link:
     # -- groups -----------------------------------------------------------------------------
 
     def enter(self, label: int, inbox: Inbox) -> None:
-        """Let the posts of a group come into a inbox."""
-        self._inboxes[label] = box
+        """Let the posts of a group come into an inbox."""
+        self._inboxes[label] = inbox
         if self._unopened:
             for post in self._unopened.pop(label, ()):
                 inbox.take(post)
@@ -346,7 +346,7 @@ class Link:
         if head.payloads or body is None:
             self.inflows[source].expect(post)
         inbox = self._inboxes.get(head.label)
-        if box is not None:
+        if inbox is not None:
             if inbox.take(post):
                 self.credit(post)
         elif head.label in self._left:

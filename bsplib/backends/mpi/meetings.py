@@ -41,7 +41,7 @@ class Meetings:
         """See :attr:`bsplib.core.meeting.Meeting.released`."""
         self._membership = membership
         self._link = membership.link
-        self._inbox = membership.box
+        self._inbox = membership.inbox
         self._payloads = payloads
         self._posting = posting
         self._oblivious = oblivious

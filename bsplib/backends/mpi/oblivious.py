@@ -36,7 +36,7 @@ class Oblivious:
     def __init__(self, membership: Membership, payloads: Payloads, posting: Posting) -> None:
         self._membership = membership
         self._link = membership.link
-        self._inbox = membership.box
+        self._inbox = membership.inbox
         self._payloads = payloads
         self._posting = posting
         self.collector = Collector(membership.members, membership.pid, self)

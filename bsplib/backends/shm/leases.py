@@ -91,7 +91,7 @@ class Leases:
         return self._open
 
     def block_of_send_buffer(self, nbytes: int) -> Block:
-        """Return memory for the send buffer of the group: its lease ends when all have left the group."""
+        """Return memory for a send buffer: its lease ends when all have left the group."""
         byte, _ = self._context.heap.allocate(nbytes)
         self._send_buffers.append(byte)
         return byte, self._context.segment.address_of(byte), nbytes

@@ -10,12 +10,12 @@ them has then done all that it can do without this process, and an error of the 
 every run. What is verified in which way:
 
 ============================ =====================================================================
-send buffers, staged values         noted when they are read, verified before DELIVERED is stored
+send buffers, staged values  noted when they are read, verified before DELIVERED is stored
 payloads of messages         noted when they are fetched, verified before the next post
 what was kept of them        noted when it is kept, verified before each post while it lives
 oblivious records            noted when they are read, verified before CONSUMED is stored
 sources of gets              verified when they have been read
-cells (cards)                verified before the next post: the word of a cell is its generation
+cells (inline records)       verified before the next post: the word of a cell is its generation
 blocks of control words      verified before each post: the label of a block is its generation
 all memory of a heap         verified to hold the pattern still when it is used again
 ============================ =====================================================================
@@ -264,7 +264,7 @@ class _SendBufferBlocks:
         return block
 
     def posted(self, byte: int) -> list[Block]:
-        """Return the blocks of the half that begins at a byte; none if it is of another send buffer."""
+        """Return the blocks of the half that begins at a byte; none if it is of another buffer."""
         if byte in self._halves or any(start == byte for start, *_ in self._new):
             self._halves.setdefault(byte, []).extend(self._new)
             self._new.clear()
@@ -431,7 +431,7 @@ class Watch:
     # -- what others may read of this process -----------------------------------------------------
 
     def send_buffer_memory(self, allocate: Callable[[int], Block]) -> Callable[[int], Block]:
-        """Return what allocates for one more send buffer of this process, whose blocks are watched."""
+        """Return what allocates for one more buffer of this process, whose blocks are watched."""
         send_buffer = _SendBufferBlocks(allocate)
         self._send_buffers.append(send_buffer)
         return send_buffer.allocate

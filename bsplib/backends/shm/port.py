@@ -1,10 +1,10 @@
 """The port of shared memory: the meetings of a group, and its memory.
 
-A meeting is one post and one look at all others: a process has its records in a send buffer of its own,
-stores where they are and then a word in its block, and waits until the words of all others belong
-to this meeting. Two cells and two send buffers are used in turn, so that what a process reads after a
-meeting stays as it is until it comes to the next one; no second barrier is needed. PROTOCOL.md
-argues why this is right.
+A meeting is one post and one look at all others: a process has its records in a send buffer of its
+own, stores where they are and then a word in its block, and waits until the words of all others
+belong to this meeting. Two cells and two send buffers are used in turn, so that what a process
+reads after a meeting stays as it is until it comes to the next one; no second barrier is needed.
+PROTOCOL.md argues why this is right.
 """
 
 from __future__ import annotations

@@ -267,7 +267,7 @@ class TestWrongInput:
             machine(module.main, values, nprocs=2, backend="sim", **how)
 
 
-# -- the spare block of a block -------------------------------------------------------------------------
+# -- the spare block of a block -------------------------------------------------------------------
 
 
 @given(st.integers(0, 40), st.data())

@@ -30,7 +30,7 @@ def free_replies_at_close() -> None:
 
 
 def free_send_buffers_at_close() -> None:
-    """Free the send buffers of a group, that of replies too, as soon as this process has left it."""
+    """Free the buffers of a group, that of replies too, as soon as this process has left it."""
     close = leases.Leases.close
 
     def close_and_free(self: Any) -> None:
@@ -43,7 +43,7 @@ def free_send_buffers_at_close() -> None:
 
 
 def answer_in_the_next_buffer() -> None:
-    """Put replies into the send buffer of the next superstep, which is written before others have read."""
+    """Put replies into the buffer of the next superstep, written before others have read."""
     answer = superstep.Supersteps.answer
 
     def answer_there(self: Any, engine: Any) -> int:
@@ -53,9 +53,9 @@ def answer_in_the_next_buffer() -> None:
     superstep.Supersteps.answer = answer_there  # type: ignore[method-assign]
 
 
-def read_cards_late() -> None:
-    """Leave cards in their cells until they are delivered, behind a further meeting."""
-    delivering.Delivering._keep_cards = lambda _: None  # type: ignore[method-assign]
+def read_inline_late() -> None:
+    """Leave inline records in their cells until they are delivered, behind a further meeting."""
+    delivering.Delivering._keep_inline = lambda _: None  # type: ignore[method-assign]
 
 
 def free_at_the_end_of_a_superstep() -> None:
@@ -90,7 +90,7 @@ ALL: dict[str, Callable[[], None]] = {
         free_replies_at_close,
         free_send_buffers_at_close,
         answer_in_the_next_buffer,
-        read_cards_late,
+        read_inline_late,
         free_at_the_end_of_a_superstep,
         free_before_others_have_left,
         use_one_buffer,

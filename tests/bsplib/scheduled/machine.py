@@ -293,7 +293,8 @@ def _install_waiting() -> None:
 
 
 def _install_memory() -> None:
-    """Fill send buffers that are used again, and note the records, and which memory belongs to arrays."""
+    """Fill buffers that are used again, and note the records, and which memory belongs to
+    arrays."""
     send_buffer._MOST_LARGE = _LARGE  # larger values are staged
     open_buffer, reserve = send_buffer.SendBuffer._open, send_buffer.SendBuffer.reserve
 
