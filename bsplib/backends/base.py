@@ -46,7 +46,7 @@ Arrived = tuple[int, Sent]
 """The pid of a process, and its records for this one."""
 
 Arrivals = tuple[list[int], list[Arrived]]
-"""What an exchange brought: the note of every process, by pid, and records for this process."""
+"""What an exchange brought: the flags of every process, by pid, and records for this process."""
 
 
 class Stopped(BaseException):

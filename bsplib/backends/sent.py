@@ -25,16 +25,16 @@ class Exchanger(Protocol):
     released: int
     """See :attr:`Meeting.released`."""
 
-    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+    def exchange(self, records: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """Post records for other processes, and wait for the posts of all of them.
 
         Args:
             records: by receiving pid.
-            note: number below 128 that every process receives from every other one.
+            flags: number below 128 that every process receives from every other one.
             stamp: time of arrival in ns, 0 where the run is not recorded.
 
         Returns:
-            What came; None where all notes were the same and no process posted anything else.
+            What came; None where all flags were the same and no process posted anything else.
         """
 
 
@@ -53,26 +53,26 @@ class SentMeeting(Meeting):
         self._exchanges = exchanges
         self._pid, self._nprocs = exchanges.pid, exchanges.nprocs
         self._inline = np.zeros(_INLINE_BYTES, np.uint8)
-        self._notes = [0] * self._nprocs
+        self._all_flags = [0] * self._nprocs
         self._came: dict[int, NDArray[np.uint8]] = {}
         self._kept: list[dict[int, NDArray[np.uint8]]] = []
 
-    def meet(self, note: int, head: int, stamp: int) -> bool:
+    def meet(self, flags: int, head: int, stamp: int) -> bool:
         """See :meth:`Meeting.meet`."""
         mine = by_receiver(self, head, self._nprocs)
         for_all = mine.pop(self._nprocs, b"")
         if for_all:
             mine = {pid: mine.get(pid, b"") + for_all for pid in range(self._nprocs)}
         own = mine.pop(self._pid, b"")
-        arrivals = self._exchanges.exchange(mine, note, stamp)
+        arrivals = self._exchanges.exchange(mine, flags, stamp)
         if stamp:
             self.released = self._exchanges.released
         self._kept.append(self._came)
         self._came = {self._pid: np.frombuffer(own, np.uint8)} if own else {}
         if arrivals is None:
-            self._notes = [note] * self._nprocs
+            self._all_flags = [flags] * self._nprocs
             return not own
-        self._notes, arrived = arrivals
+        self._all_flags, arrived = arrivals
         for source, records in arrived:
             self._came[source] = np.frombuffer(records, np.uint8)
         return False
@@ -93,9 +93,9 @@ class SentMeeting(Meeting):
         """See :meth:`Meeting.size_of`."""
         return len(self._came[pid])
 
-    def note_of(self, pid: int) -> int:
-        """See :meth:`Meeting.note_of`."""
-        return self._notes[pid]
+    def flags_of(self, pid: int) -> int:
+        """See :meth:`Meeting.flags_of`."""
+        return self._all_flags[pid]
 
     def end_superstep(self) -> None:
         """See :meth:`Meeting.end_superstep`."""

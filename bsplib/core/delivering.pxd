@@ -16,7 +16,7 @@ cdef class Delivering(Collecting):
     @cython.locals(
         meeting=Meeting, held=word, differ=bint, any_inline=bint, source=int, theirs=word, head=word,
     )
-    cdef int _deliver(self, word note) except -1
+    cdef int _deliver(self, word flags) except -1
     @cython.locals(source=int)
     cdef int _distribute(self, word held) except -1
     @cython.locals(meeting=Meeting, kind=word)

@@ -63,29 +63,29 @@ _BYTE = np.dtype(np.uint8)
 class Delivering(Collecting):
     """Delivers what a meeting has brought."""
 
-    def _deliver(self, note: int) -> int:
+    def _deliver(self, flags: int) -> int:
         """Deliver what the meeting has brought: gets, then puts and messages in order of source.
 
         Args:
-            note: of this process at the meeting.
+            flags: of this process at the meeting.
         """
         if not self._delivers:
             self._delivers = True
             none = bytes(8 * self.nprocs)
             self._first, self._stop = numbers("Q", none), numbers("Q", none)
         meeting = self.meeting
-        held, differ, any_inline = note, False, False
+        held, differ, any_inline = flags, False, False
         for source in range(self.nprocs):
-            theirs = meeting.note_of(source)
+            theirs = meeting.flags_of(source)
             held |= theirs
-            if (theirs ^ note) & KIND_BITS:
+            if (theirs ^ flags) & KIND_BITS:
                 differ = True
             self._first[source] = self._stop[source] = 0
             head = meeting.head_of(source)
             if head:
                 any_inline |= self._find(source, head)
         if differ:
-            self.rare.check_kinds(self, note)
+            self.rare.check_kinds(self, flags)
         if any_inline and held & (HAS_GET | UNRESOLVED):
             self._keep_inline()
         if held & (HAS_NOTICE | UNRESOLVED):
@@ -96,7 +96,7 @@ class Delivering(Collecting):
         """Write what has been found: all that had to be checked has been.
 
         Args:
-            held: what the notes of all processes say together.
+            held: what the flags of all processes say together.
         """
         if held & HAS_GET:
             self._exchange_gets(held)

@@ -164,20 +164,20 @@ class Engine(Delivering):
         """
         meeting, send_buffer = self.meeting, self.send_buffer
         try:
-            note, head = kind, 0
+            flags, head = kind, 0
             if self.changes or self.unresolved:
-                note |= self.rare.announce(self)
+                flags |= self.rare.announce(self)
             if self.gets:
-                note |= HAS_GET | HAS_ASKS if self.asks else HAS_GET
+                flags |= HAS_GET | HAS_ASKS if self.asks else HAS_GET
             if send_buffer.holds_inline or send_buffer.holds_more:
                 head = send_buffer.complete(meeting.inline_address())
-            nothing_new = meeting.meet(note, head, stamp)
+            nothing_new = meeting.meet(flags, head, stamp)
             if head:
                 send_buffer.turn()
             if self.queue.messages:
                 self.queue.clear()
-            if not nothing_new or note & HAS_GET:
-                self._deliver(note)
+            if not nothing_new or flags & HAS_GET:
+                self._deliver(flags)
             if meeting.has_outbox:
                 self.rare.end_port()
             else:

@@ -96,9 +96,9 @@ class Rare(Protocol):
     """Registrations of this superstep, which are announced at its end."""
 
     def announce(self, engine: Any, /) -> int:
-        """Announce registrations; return what the note says beside the kind of sync."""
+        """Announce registrations; return what the flags say beside the kind of sync."""
 
-    def check_kinds(self, engine: Any, note: int, /) -> NoReturn:
+    def check_kinds(self, engine: Any, flags: int, /) -> NoReturn:
         """Raise, since the processes do not end the superstep in the same way."""
 
     def prepare(self, engine: Any, held: int, /) -> None:
@@ -106,7 +106,7 @@ class Rare(Protocol):
 
         Args:
             engine: whose superstep ends.
-            held: what the notes of all processes say together.
+            held: what the flags of all processes say together.
         """
 
     def answer(self, engine: Any, /) -> int:

@@ -1,7 +1,6 @@
-"""The kinds of records, and how their words are divided; :mod:`bsplib.core.send_buffer` has their
-form.
+"""The kinds of records, and how their words are divided.
 
-An odd number is that of a kind whose data are in the record itself.
+The form of a record is in :mod:`bsplib.core.send_buffer`. An odd number is that of a kind whose data are in the record itself.
 """
 
 PUT, STAGED_PUT = 1, 2

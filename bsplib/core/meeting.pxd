@@ -16,12 +16,12 @@ cdef class Meeting:
     cpdef word address_of(self, word byte) except? 0
     cpdef bint is_settled(self, int pid) except -1
     cpdef bint settles(self, int pid, word nbytes) except -1
-    cpdef bint meet(self, word note, word head, word stamp) except -1
+    cpdef bint meet(self, word flags, word head, word stamp) except -1
     cpdef word inline_address(self) except? 0
     cpdef word head_of(self, int pid) noexcept
     cpdef word inline_of(self, int pid) noexcept
     cpdef word size_of(self, int pid) noexcept
-    cpdef word note_of(self, int pid) noexcept
+    cpdef word flags_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
 
 cdef class SharedMeeting(Meeting):
@@ -49,7 +49,7 @@ cdef class SharedMeeting(Meeting):
         nprocs=int, first=int, mine=word, floor=word, mark=word, nothing_new=bint, pid=int,
         seen=word,
     )
-    cpdef bint meet(self, word note, word head, word stamp) except -1
+    cpdef bint meet(self, word flags, word head, word stamp) except -1
     cdef word _await(self, int pid, word cell, word floor) except? 0
     @cython.locals(pid=int, other=word)
     cdef word _latest(self, word stamp) noexcept
@@ -57,5 +57,5 @@ cdef class SharedMeeting(Meeting):
     @cython.locals(cell=word)
     cpdef word head_of(self, int pid) noexcept
     cpdef word inline_of(self, int pid) noexcept
-    cpdef word note_of(self, int pid) noexcept
+    cpdef word flags_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept

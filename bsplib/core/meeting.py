@@ -1,6 +1,6 @@
 """The meetings of a group: in each, every process posts, and looks at the posts of all others.
 
-A post has a note and, where the process has collected records, a head word that says where they
+A post has flags and, where the process has collected records, a head word that says where they
 are. :class:`Meeting` is what all meetings have in common. :class:`SharedMeeting` is for processes
 that share memory; PROTOCOL.md argues why it is correct. Where they share none, the backend sends
 the records: :mod:`bsplib.backends.sent`.
@@ -90,16 +90,16 @@ class Meeting:
         """Do as :meth:`is_settled`, but wait for it where ``nbytes`` bytes are worth the time."""
         return self.is_settled(pid)
 
-    def meet(self, note: int, head: int, stamp: int) -> bool:  # noqa: ARG002
+    def meet(self, flags: int, head: int, stamp: int) -> bool:  # noqa: ARG002
         """Post, and wait for the posts of all others.
 
         Args:
-            note: number below 128 that every process sees.
+            flags: number below 128 that every process sees.
             head: head word of the post; 0 where this process has nothing for others.
             stamp: time of arrival in ns; 0 where the run is not recorded.
 
         Returns:
-            Whether nothing is new: all notes are the same, and no process has anything.
+            Whether nothing is new: all flags are the same, and no process has anything.
         """
         return False
 
@@ -112,17 +112,15 @@ class Meeting:
         return 0
 
     def inline_of(self, pid: int) -> int:  # noqa: ARG002
-        """Return the address of the inline record of a process, or of the records that it has sent
-        here.
-        """
+        """Return the address of the inline record of a process, or of those sent here."""
         return 0
 
     def size_of(self, pid: int) -> int:  # noqa: ARG002
         """Return the bytes of the records that a process has sent here."""
         return 0
 
-    def note_of(self, pid: int) -> int:  # noqa: ARG002
-        """Return the note of a process at the last meeting."""
+    def flags_of(self, pid: int) -> int:  # noqa: ARG002
+        """Return the flags of a process at the last meeting."""
         return 0
 
     def end_superstep(self) -> None:
@@ -207,7 +205,7 @@ class SharedMeeting(Meeting):
                 return True
         return False
 
-    def meet(self, note: int, head: int, stamp: int) -> bool:
+    def meet(self, flags: int, head: int, stamp: int) -> bool:
         """See :meth:`Meeting.meet`."""
         if self.has_to_prepare:
             self._hooks.prepare()
@@ -216,7 +214,7 @@ class SharedMeeting(Meeting):
         first = self._parity * nprocs
         mine = self._places[first + self._pid]
         floor = self._floor
-        mark = floor | note << 1
+        mark = floor | flags << 1
         if stamp:
             poke(mine + _STAMP, stamp)
         if head:
@@ -275,8 +273,8 @@ class SharedMeeting(Meeting):
         """See :meth:`Meeting.inline_of`."""
         return self._places[self._cells + pid] + _BEHIND_HEAD
 
-    def note_of(self, pid: int) -> int:
-        """See :meth:`Meeting.note_of`."""
+    def flags_of(self, pid: int) -> int:
+        """See :meth:`Meeting.flags_of`."""
         return peek(self._places[self._cells + pid]) >> 1 & 0x7F
 
     def end_superstep(self) -> None:

@@ -11,8 +11,8 @@ from bsplib.core.meeting cimport Meeting
 from bsplib.core.records cimport calls_between, payload_between
 from bsplib.core.switch cimport Process, Rounds
 
-cdef word HAS_GET, KIND_BITS, _NOTE, _END
-cdef int _NOTE_BITS
+cdef word HAS_GET, KIND_BITS, _FLAGS, _END
+cdef int _FLAG_BITS
 
 @cython.final
 cdef class Gathering:
@@ -46,9 +46,9 @@ cdef class VirtualMeeting(Meeting):
     cdef int _cells
     cdef bint _is_first
     @cython.locals(gathering=Gathering, process=Process, ends=bint)
-    cpdef bint meet(self, word note, word head, word stamp) except -1
+    cpdef bint meet(self, word flags, word head, word stamp) except -1
     @cython.locals(mark=word, place=int, now_ns=cython.longlong)
-    cdef void _post(self, Gathering gathering, word note, word head) noexcept
+    cdef void _post(self, Gathering gathering, word flags, word head) noexcept
     @cython.locals(waiting=list)
     cdef void _complete(self, Gathering gathering) except *
     cdef long long _price(self, Gathering gathering) except -1
@@ -57,7 +57,7 @@ cdef class VirtualMeeting(Meeting):
     cpdef word inline_address(self) except? 0
     cpdef word head_of(self, int pid) noexcept
     cpdef word inline_of(self, int pid) noexcept
-    cpdef word note_of(self, int pid) noexcept
+    cpdef word flags_of(self, int pid) noexcept
     cpdef word superstep_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
     cpdef long long waited_ns(self) noexcept

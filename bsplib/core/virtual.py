@@ -34,8 +34,8 @@ if not cython.compiled:
     )
 prepare()
 
-_NOTE_BITS = 8
-_NOTE = (1 << _NOTE_BITS) - 1
+_FLAG_BITS = 8
+_FLAGS = (1 << _FLAG_BITS) - 1
 _END = Kind.END
 
 Get = tuple[Any, int, int, int, Any]
@@ -137,19 +137,19 @@ class VirtualMeeting(Meeting):
         self._cells = 0  # of the last meeting
         self._is_first = True  # of this superstep; only this one has a price
 
-    def meet(self, note: int, head: int, stamp: int) -> bool:  # noqa: ARG002  # the clock stands still
+    def meet(self, flags: int, head: int, stamp: int) -> bool:  # noqa: ARG002  # the clock stands still
         """See :meth:`Meeting.meet`."""
         gathering, process = self._gathering, self._process
         if not process.is_current():
             self._hooks.check_current()
         if self.looks_back:
             self._hooks.prepare()
-        self._post(gathering, note, head)
+        self._post(gathering, flags, head)
         if self._rounds.is_over:
             self._rounds.wait(process, "stopped")  # for ever: the world unwinds this process
         if gathering._came < gathering.nprocs:
             gathering._waiting.append(process)
-            ends = note & KIND_BITS == _END
+            ends = flags & KIND_BITS == _END
             self._rounds.wait(process, "at the end of main" if ends else self._place)
         else:
             self._complete(gathering)
@@ -162,8 +162,8 @@ class VirtualMeeting(Meeting):
         self._go_on(gathering)
         return gathering._nothing_new
 
-    def _post(self, gathering: Gathering, note: int, head: int) -> None:
-        mark = self.superstep << _NOTE_BITS | note
+    def _post(self, gathering: Gathering, flags: int, head: int) -> None:
+        mark = self.superstep << _FLAG_BITS | flags
         place = self._parity * gathering.nprocs + self._pid
         gathering._marks[place] = mark
         gathering._heads[place] = head
@@ -173,11 +173,11 @@ class VirtualMeeting(Meeting):
             gathering._alike = gathering._together = True
         if mark != gathering._mark:
             gathering._alike = False
-            if mark >> _NOTE_BITS != gathering._mark >> _NOTE_BITS:
+            if mark >> _FLAG_BITS != gathering._mark >> _FLAG_BITS:
                 gathering._together = False
         if head:
             gathering._alike = False
-        if note & HAS_GET:
+        if flags & HAS_GET:
             gathering._alike = False
             if self.gets:
                 gathering._gets[self._pid] = self.gets
@@ -237,13 +237,13 @@ class VirtualMeeting(Meeting):
         """See :meth:`Meeting.inline_of`."""
         return self._gathering._inline + INLINE_COPY_BYTES * (self._cells + pid)
 
-    def note_of(self, pid: int) -> int:
-        """See :meth:`Meeting.note_of`."""
-        return self._gathering._marks[self._cells + pid] & _NOTE
+    def flags_of(self, pid: int) -> int:
+        """See :meth:`Meeting.flags_of`."""
+        return self._gathering._marks[self._cells + pid] & _FLAGS
 
     def superstep_of(self, pid: int) -> int:
         """Return in which superstep a process was at the last meeting."""
-        return self._gathering._marks[self._cells + pid] >> _NOTE_BITS
+        return self._gathering._marks[self._cells + pid] >> _FLAG_BITS
 
     def end_superstep(self) -> None:
         """See :meth:`Meeting.end_superstep`."""

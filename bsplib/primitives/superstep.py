@@ -65,24 +65,24 @@ class Supersteps:
     # -- before the meeting -------------------------------------------------------------------
 
     def announce(self, engine: Engine) -> int:
-        """Announce registrations; return what the note says beside the kind of sync."""
-        note = UNRESOLVED if engine.unresolved else 0
+        """Announce registrations; return what the flags say beside the kind of sync."""
+        flags = UNRESOLVED if engine.unresolved else 0
         if self.changes:
             announced = marshal.dumps(self._registry.announcement())
             send_buffer = engine.send_buffer
             engine.describe(
                 send_buffer, send_buffer.all, NOTICE, b"", 0, np.frombuffer(announced, np.uint8)
             )
-            note |= HAS_NOTICE
-        return note
+            flags |= HAS_NOTICE
+        return flags
 
-    def check_kinds(self, engine: Engine, note: int) -> NoReturn:
+    def check_kinds(self, engine: Engine, flags: int) -> NoReturn:
         """Raise, since the processes do not end the superstep in the same way."""
-        notes = [engine.meeting.note_of(pid) for pid in range(engine.nprocs)]
-        notes[engine.pid] = note
+        all_flags = [engine.meeting.flags_of(pid) for pid in range(engine.nprocs)]
+        all_flags[engine.pid] = flags
         at = {
-            other: [pid for pid, note in enumerate(notes) if note & KIND_BITS == other]
-            for other in sorted({note & KIND_BITS for note in notes})
+            other: [pid for pid, flags in enumerate(all_flags) if flags & KIND_BITS == other]
+            for other in sorted({flags & KIND_BITS for flags in all_flags})
         }
         words = ", ".join(f"{pids} {_KIND_WORDS[Kind(other)]}" for other, pids in at.items())
         raise SyncMismatchError(

@@ -203,9 +203,9 @@ class PipesPort(Port):
     def meeting(self) -> SentMeeting:
         return self._meeting
 
-    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+    def exchange(self, records: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         number, self._exchanges = self._exchanges, self._exchanges + 1
-        own = note, stamp, bool(records)
+        own = flags, stamp, bool(records)
         self._send_all("sync", number, {pid: (*own, records.get(pid)) for pid in self._others})
         letters = self._mail.posts[self._key, "sync", number]
         self._mail.wait(lambda: len(letters) == len(self._others), lambda: self._suspect(letters))
@@ -213,14 +213,14 @@ class PipesPort(Port):
         self._look_at_late()
         came = {pid: self._checked(pid, letters[self.members[pid]]) for pid in self._others}
         came[self.pid] = *own, None
-        notes, stamps, any_posts, theirs = zip(
+        all_flags, stamps, any_posts, theirs = zip(
             *(came[pid] for pid in range(self.nprocs)), strict=True
         )
         if stamp:
             self.released = max(stamps)
-        if len(set(notes)) == 1 and not any(any_posts):
+        if len(set(all_flags)) == 1 and not any(any_posts):
             return None
-        return list(notes), [(pid, sent) for pid, sent in enumerate(theirs) if sent is not None]
+        return list(all_flags), [(pid, sent) for pid, sent in enumerate(theirs) if sent is not None]
 
     def _checked(self, pid: int, letter: Letter) -> Any:
         if letter.superstep != self._superstep:

@@ -152,10 +152,10 @@ class MpiPort(Port):
     # -- supersteps -------------------------------------------------------------------------
 
     @noticing_deaths
-    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+    def exchange(self, records: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         self._order()
-        arrivals = self._meetings.exchange(records, note, stamp)
+        arrivals = self._meetings.exchange(records, flags, stamp)
         self._ends_by_sync = True
         self.released = self._meetings.released
         return arrivals

@@ -477,10 +477,10 @@ class WatchedMeeting(SharedMeeting):
         self._watch.note(byte, "a send buffer, or a staged value,")
         return super().address_of(byte)
 
-    def meet(self, note: int, head: int, stamp: int) -> bool:
+    def meet(self, flags: int, head: int, stamp: int) -> bool:
         """See :meth:`Meeting.meet`."""
         self._watch.before_post(self.gets)
-        nothing_new = super().meet(note, head, stamp)
+        nothing_new = super().meet(flags, head, stamp)
         self._watch.after_posts(head)
         return nothing_new
 

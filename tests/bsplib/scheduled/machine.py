@@ -285,9 +285,9 @@ def _install_waiting() -> None:
     Waiting.wait = wait  # type: ignore[method-assign]
     meet = meeting.SharedMeeting.meet
 
-    def noted_meet(self: Any, note: int, head: int, stamp: int) -> bool:
+    def noted_meet(self: Any, flags: int, head: int, stamp: int) -> bool:
         HERE.floors[HERE.scheduler.pid] = self._floor
-        return meet(self, note, head, stamp)
+        return meet(self, flags, head, stamp)
 
     meeting.SharedMeeting.meet = noted_meet  # type: ignore[method-assign]
 
