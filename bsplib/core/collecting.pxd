@@ -7,11 +7,11 @@ from bsplib.core.atomics cimport (
 from bsplib.core.send_buffer cimport (
     SendBuffer, KIND_SHIFT, MOST_SLOTS, SLOT_SHIFT,
 )
-from bsplib.core.grids cimport GridWords
+from bsplib.core.strided cimport StridedView
 from bsplib.core.lanes cimport Lane
 from bsplib.core.engine_state cimport EngineState
 
-cdef word INDICES_SHIFT, GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
+cdef word INDICES_SHIFT, STRIDED, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
 
 cdef word _MANY_PAGES
 cdef Py_ssize_t _MOST_OFFSET
@@ -38,9 +38,9 @@ cdef class Collecting(EngineState):
         self, Py_ssize_t to, Py_ssize_t count, object dst, object offset
     ) except? -1
     @cython.locals(to=int, size=word, lane=Lane, nbytes=word, at=word)
-    cdef bint _put_grid(self, object pid, object src, object dst, object offset) except -1
+    cdef bint _put_strided(self, object pid, object src, object dst, object offset) except -1
     @cython.locals(to=Py_ssize_t, lane=Lane, size=word)
-    cdef word _grid_on(self, object pid, object view, object values, object offset) except? 0
+    cdef word _strided_on(self, object pid, object view, object values, object offset) except? 0
     cdef object _view_at(self, object array, object at)
     @cython.locals(first=Py_ssize_t)
     cdef bint _put_quickly(self, object pid, object src, object dst, object offset) except -1
@@ -50,7 +50,7 @@ cdef class Collecting(EngineState):
     cdef bint _put_bytes(self, word first, object values) except -1
     cdef bint buffer_takes(self, word nbytes) except -1
     @cython.locals(head=word)
-    cdef word _reserve_grid(self, int to, word slot, word size, word nbytes) except 0
+    cdef word _reserve_strided(self, int to, word slot, word size, word nbytes) except 0
     cdef word _reserve(self, int to, word slot, word first, word nbytes) except 0
     @cython.locals(head=word)
     cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *

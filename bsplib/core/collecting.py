@@ -14,11 +14,11 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.engine_state import EngineState
-from bsplib.core.grids import GridWords
-from bsplib.core.kinds import GRID, INDICES_SHIFT, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
+from bsplib.core.kinds import INDICES_SHIFT, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT, STRIDED
 from bsplib.core.lanes import Lane
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.send_buffer import SendBuffer
+from bsplib.core.strided import StridedView
 
 if not cython.compiled:
     from bsplib.core.atomics import (
@@ -180,7 +180,7 @@ class Collecting(EngineState):
             return self._put_list(pid, src, dst, offset)
         first = self._first_byte(pid, dst, src, offset)
         if first < 0:
-            return self._put_grid(pid, src, dst, offset)
+            return self._put_strided(pid, src, dst, offset)
         if not is_array(src):
             write_number(self._reserve(self._to, self._lane.slot, first, 8), self._lane.number, src)
             return True
@@ -192,7 +192,7 @@ class Collecting(EngineState):
             return False
         there = self._address_there(pid, dst, src, offset, writes=True)
         if there == 0:
-            return self._put_grid(pid, src, dst, offset)
+            return self._put_strided(pid, src, dst, offset)
         nbytes, to = nbytes_of(src), self._to
         if not self.meeting.settles(to, nbytes):
             first = there - self._lane.addresses[to]
@@ -278,27 +278,29 @@ class Collecting(EngineState):
         found: int = self._lane.first_of(dst)
         return found
 
-    def _put_grid(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+    def _put_strided(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
         """Try to add a put to a view with gaps."""
-        size = self._grid_on(pid, dst, src, offset)
+        size = self._strided_on(pid, dst, src, offset)
         if size == 0:
             return False
         lane, to, nbytes = self._lane, self._to, nbytes_of(src)
         if nbytes > self.most_in_box and not self.buffer_takes(nbytes):
             return False
         values = src if is_packed(src) else packed(src)
-        at = self._reserve_grid(to, lane.slot, size, nbytes)
-        copy(at, lane.grid, size)
+        at = self._reserve_strided(to, lane.slot, size, nbytes)
+        copy(at, lane.strided, size)
         copy(at + size, address_of(values), nbytes)
         return True
 
-    def _reserve_grid(self, to: int, slot: int, size: int, nbytes: int) -> int:
-        """Begin a record of a put to a grid; return the address of the grid and the values."""
-        head = GRID << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
+    def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
+        """Begin a record of a put to a strided view; return the address of the description and the
+        values.
+        """
+        head = STRIDED << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
         return self.send_buffer.reserve(to, head, size, size + nbytes)
 
-    def _grid_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
-        """Describe a view of a registered array as a grid; return the bytes of the description.
+    def _strided_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
+        """Describe a strided view of a registered array; return the bytes of the description.
 
         The result is 0 where the transfer has to be checked. As a side effect ``_lane`` and ``_to``
         are those of the transfer.
@@ -317,8 +319,8 @@ class Collecting(EngineState):
         lane: Lane = self._lane
         if not (same_shape(values, view) and is_of(values, lane.dtype)) or not nbytes_of(values):
             return 0
-        size = lane.grid_of(view)
-        if size == 0 or lane.grid_end > lane.sizes[to]:
+        size = lane.strided_of(view)
+        if size == 0 or lane.strided_end > lane.sizes[to]:
             return 0
         self._to = to
         return size
@@ -360,15 +362,15 @@ class Collecting(EngineState):
         if not is_array(dst) or not is_packed(dst) or not is_writable(dst):
             return False
         there = self._address_there(pid, src, dst, offset, writes=False)
-        grid = None
+        strided = None
         if there == 0:
-            size = self._grid_on(pid, src, dst, offset)
+            size = self._strided_on(pid, src, dst, offset)
             there = self._start_there(self._to) if size else 0
             if there == 0:
                 return False
-            grid = GridWords(self._lane.grid, size)
+            strided = StridedView(self._lane.strided, size)
         sender, nbytes = self._to, nbytes_of(dst)
-        self.gets.append((dst, there, nbytes, sender, grid))
+        self.gets.append((dst, there, nbytes, sender, strided))
         if not at_any_time and not owns_memory(dst):
             self.gets_are_direct = False
         return True

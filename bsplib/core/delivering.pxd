@@ -4,10 +4,10 @@ from bsplib.core.send_buffer cimport (
     BYTE_MASK, INLINE_COPY_BYTES, INLINE_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, MOST_SLOTS, INLINE, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
 )
 from bsplib.core.collecting cimport Collecting
-from bsplib.core.grids cimport GridWords, gather, scatter
+from bsplib.core.strided cimport StridedView, gather, scatter
 from bsplib.core.meeting cimport Meeting
 
-cdef word INDICES_SHIFT, GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE, STAGED_PLACED
+cdef word INDICES_SHIFT, STRIDED, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE, STAGED_PLACED
 
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
 cdef object _BYTE
@@ -50,4 +50,4 @@ cdef class Delivering(Collecting):
     cpdef list own_records(self, int to)
     cpdef void apply_sent(self, int source, word at, word stop) except *
 
-cdef void _read(word at, word there, word nbytes, GridWords grid) noexcept
+cdef void _read(word at, word there, word nbytes, StridedView strided) noexcept

@@ -17,17 +17,17 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.collecting import Collecting
-from bsplib.core.grids import GridWords
 from bsplib.core.kinds import (
-    GRID,
     INDICES_SHIFT,
     MESSAGE,
     PUT,
     STAGED_MESSAGE,
     STAGED_PLACED,
     STAGED_PUT,
+    STRIDED,
 )
 from bsplib.core.records import Record, records_at, records_between
+from bsplib.core.strided import StridedView
 from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
 
 if not cython.compiled:
@@ -40,7 +40,6 @@ if not cython.compiled:
         peek,
         prepare,
     )
-    from bsplib.core.grids import gather, scatter
     from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
     from bsplib.core.send_buffer import (
         BYTE_MASK,
@@ -53,6 +52,7 @@ if not cython.compiled:
         SIZE_MASK,
         SLOT_SHIFT,
     )
+    from bsplib.core.strided import gather, scatter
 prepare()
 
 _MOST_HEADS = 4096
@@ -163,26 +163,26 @@ class Delivering(Collecting):
         Otherwise they are kept until all processes have read.
         """
         if self.gets_are_direct:
-            for dst, there, nbytes, _pid, grid in self.gets:
-                _read(address_of(dst), there, nbytes, grid)
+            for dst, there, nbytes, _pid, strided in self.gets:
+                _read(address_of(dst), there, nbytes, strided)
             return
         size = 0
-        for _dst, there, nbytes, _pid, _grid in self.gets:
+        for _dst, there, nbytes, _pid, _strided in self.gets:
             if there:
                 size += nbytes
         if size > len(self._read):
             self._read = np.empty(size, np.uint8)
         at = address_of(self._read)
-        for _dst, there, nbytes, _pid, grid in self.gets:
+        for _dst, there, nbytes, _pid, strided in self.gets:
             if there:
-                _read(at, there, nbytes, grid)
+                _read(at, there, nbytes, strided)
                 at += nbytes
 
     def _write_gets(self) -> None:
         """Write the destinations of this process's gets, in program order."""
         if not self.gets_are_direct:
             at = address_of(self._read)
-            for dst, there, nbytes, _pid, _grid in self.gets:
+            for dst, there, nbytes, _pid, _strided in self.gets:
                 if there:
                     copy(address_of(dst), at, nbytes)
                     at += nbytes
@@ -227,12 +227,12 @@ class Delivering(Collecting):
                 at += 8
             elif kind <= STAGED_MESSAGE:
                 at = self._receive(source, kind, at, first, nbytes)
-            elif kind == GRID:
+            elif kind == STRIDED:
                 slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
                 here = self._here[slot]
                 if here == 0:
                     values = array_at((nbytes,), _BYTE, at + first, nbytes)
-                    self.rare.write_grid(slot, bytes_at(at, first), values)
+                    self.rare.write_strided(slot, bytes_at(at, first), values)
                 else:
                     scatter(at, here, at + first)
                 at += first + ((nbytes + 7) & ~7)
@@ -338,16 +338,16 @@ class Delivering(Collecting):
         self._apply(source, at, stop)
 
 
-def _read(at: int, there: int, nbytes: int, grid: GridWords | None) -> None:
+def _read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:
     """Copy the values of a get.
 
     Args:
         at: address of memory for them.
-        there: address of the values or, with a grid, of the array.
+        there: address of the values or, with a strided view, of the array.
         nbytes: of the values.
-        grid: the elements of the array; None for those that follow each other.
+        strided: the elements of the array; None for those that follow each other.
     """
-    if grid is None:
+    if strided is None:
         copy(at, there, nbytes)
     else:
-        gather(grid.words, there, at)
+        gather(strided.words, there, at)

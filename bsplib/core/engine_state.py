@@ -127,8 +127,8 @@ class Rare(Protocol):
     def write_gaps(self, slot: int, first: int, values: Any, /) -> None:
         """Write a put into an array that is not contiguous here."""
 
-    def write_grid(self, slot: int, description: bytes, values: Any, /) -> None:
-        """Write a put into a grid of an array that is not contiguous here."""
+    def write_strided(self, slot: int, description: bytes, values: Any, /) -> None:
+        """Write a put into a strided view of an array that is not contiguous here."""
 
     def write_placed(self, description: bytes, indices: int, data: Any, /) -> None:
         """Write a put whose place has a description."""
@@ -216,9 +216,9 @@ class EngineState:
         """The other process of that transfer."""
         self.gets: list[Any] = self.meeting.gets
         """The gets of this superstep, each as (destination, address on the other process, bytes,
-        other process, grid or None). With a grid the address is that of the array. Where the other
-        process has to answer, it is 0, and in place of the destination there is what says how to
-        write the values."""
+        other process, strided view or None). With a strided view the address is that of the array.
+        Where the other process has to answer, it is 0, and in place of the destination there is
+        what says how to write the values."""
         self.asks = False
         """Another process has to answer one of these gets."""
         self.replies: Any = None

@@ -1,13 +1,14 @@
 """The kinds of records, and how their words are divided.
 
-The form of a record is in :mod:`bsplib.core.send_buffer`. An odd number is that of a kind whose data are in the record itself.
+The form of a record is in :mod:`bsplib.core.send_buffer`. An odd number is that of a kind whose
+data are in the record itself.
 """
 
 PUT, STAGED_PUT = 1, 2
 """A put of elements that follow each other in a contiguous array."""
 MESSAGE, STAGED_MESSAGE = 3, 4
-GRID = 5
-"""A put of elements at regular distances; :mod:`bsplib.core.grids` describes them."""
+STRIDED = 5
+"""A put of elements at regular distances; :mod:`bsplib.core.strided` describes them."""
 PLACED, STAGED_PLACED = 7, 8
 """A put to any other place; the primitives describe it."""
 ASK, STAGED_ASK = 9, 10

@@ -199,9 +199,9 @@ class ObservedEngine(Engine):
         _count(self, to, nbytes)
         return at
 
-    def _reserve_grid(self, to: int, slot: int, size: int, nbytes: int) -> int:
-        """See :meth:`Engine._reserve_grid`."""
-        at = Engine._reserve_grid(self, to, slot, size, nbytes)
+    def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
+        """See :meth:`Engine._reserve_strided`."""
+        at = Engine._reserve_strided(self, to, slot, size, nbytes)
         _count(self, to, nbytes)
         return at
 

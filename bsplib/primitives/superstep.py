@@ -21,8 +21,8 @@ from bsplib.transfers.delivery import (
     PendingGet,
     read_source,
     write_gaps,
-    write_grid,
     write_placed,
+    write_strided,
 )
 from bsplib.transfers.descriptions import Get, unpacked
 from bsplib.transfers.direct_receipt import landings_of_gets, landings_of_puts
@@ -193,9 +193,9 @@ class Supersteps:
         registration = self._registry.at(slot)
         write_gaps(registration, first // registration.itemsize, values)
 
-    def write_grid(self, slot: int, description: bytes, values: Any) -> None:
-        """Write a put into a grid of an array that is not contiguous here."""
-        write_grid(self._registry.at(slot), description, values)
+    def write_strided(self, slot: int, description: bytes, values: Any) -> None:
+        """Write a put into a strided view of an array that is not contiguous here."""
+        write_strided(self._registry.at(slot), description, values)
 
     def write_placed(self, description: bytes, indices: int, data: Any) -> None:
         """Write a put whose place has a description."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bsplib.core.kinds import GRID, PUT, STAGED_PUT
+from bsplib.core.kinds import PUT, STAGED_PUT, STRIDED
 from bsplib.core.records import Record
 from bsplib.errors import BoundsError
 from bsplib.transfers.delivery import parts_of
@@ -30,7 +30,7 @@ def check_arrivals(registry: Registry, source: int, records: Iterable[Record], d
     """
     for record in records:
         kind, *_, nbytes = record
-        if not is_put(kind) or kind == GRID:  # a grid is of an array that all know
+        if not is_put(kind) or kind == STRIDED:  # a strided view is of an array that all know
             continue
         put = put_of(registry, record)
         registration = registry.at(put.slot)

@@ -134,12 +134,12 @@ def write_gaps(registration: Registration, first: int, data: Any) -> None:
     target[first : first + len(values)] = values
 
 
-def write_grid(registration: Registration, description: bytes, data: Any) -> None:
+def write_strided(registration: Registration, description: bytes, data: Any) -> None:
     """Write elements at regular distances into an array that has gaps.
 
     Args:
         registration: of the array.
-        description: see :mod:`bsplib.core.grids`.
+        description: see :mod:`bsplib.core.strided`.
         data: the bytes of the values.
     """
     array = _array(registration)

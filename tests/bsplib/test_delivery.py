@@ -10,7 +10,6 @@ import pytest
 from bsplib.core.atomics import address_of, copy, write_bytes
 from bsplib.core.kinds import (
     ASK,
-    GRID,
     INDICES_SHIFT,
     KIND_SHIFT,
     MESSAGE,
@@ -23,6 +22,7 @@ from bsplib.core.kinds import (
     STAGED_PLACED,
     STAGED_PUT,
     STAGED_REPLY,
+    STRIDED,
 )
 from bsplib.core.meeting import Meeting
 from bsplib.core.queue import Queue
@@ -41,8 +41,8 @@ from bsplib.transfers.delivery import (
     parts_of,
     read_source,
     write_gaps,
-    write_grid,
     write_placed,
+    write_strided,
 )
 from bsplib.transfers.descriptions import (
     ContiguousGet,
@@ -104,11 +104,11 @@ def test_a_described_contiguous_part_is_written_as_any_other(registry, make):
 
 
 @WITH_STRIDES
-def test_a_grid_is_in_c_order_whatever_the_strides(registry, make):
+def test_a_strided_view_is_in_c_order_whatever_the_strides(registry, make):
     x = make()
     registration = registry.allocate(x, memoryview(b""))
     column = np.array([8, 8, 1, 2, 24])  # blocks of 8 bytes from byte 8 on, 2 of them, 24 apart
-    write_grid(registration, column.tobytes(), data_of(7, 8))
+    write_strided(registration, column.tobytes(), data_of(7, 8))
     assert x.tolist() == [[0, 7, 0], [0, 8, 0]]
 
 
@@ -250,7 +250,7 @@ def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
 
 
 def test_puts_are_told_from_all_other_records():
-    kinds = {PUT, STAGED_PUT, GRID, PLACED, STAGED_PLACED}
+    kinds = {PUT, STAGED_PUT, STRIDED, PLACED, STAGED_PLACED}
     others = {MESSAGE, STAGED_MESSAGE, ASK, STAGED_ASK, REPLY, STAGED_REPLY, NOTICE}
     assert {kind for kind in kinds | others if is_put(kind)} == kinds
 
@@ -305,7 +305,7 @@ def test_nothing_is_received_in_place_under_a_small_put(registry, x):
     assert len(landed(registry, [put(x.slot, 0, 2), put(x.slot, 2, 1, staged=False)])) == 1
 
 
-@pytest.mark.parametrize("kind", [GRID, PLACED, STAGED_PLACED])
+@pytest.mark.parametrize("kind", [STRIDED, PLACED, STAGED_PLACED])
 def test_nothing_is_received_in_place_beside_puts_of_other_kinds(registry, x, kind):
     other = kind, x.slot, 40, packed(ContiguousPut(x.slot, 5)), 0, 0, 8
     assert landed(registry, [put(x.slot, 0, 2)], [other]) == []

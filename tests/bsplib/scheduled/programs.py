@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsplib.core.kinds import ASK, GRID, NOTICE, PLACED, STAGED_ASK, STAGED_PLACED
+from bsplib.core.kinds import ASK, NOTICE, PLACED, STAGED_ASK, STAGED_PLACED, STRIDED
 
 WAYS = ("plain", "described")
 """How the transfers of a process travel: as records of values alone, and gets that are read in
@@ -29,7 +29,7 @@ SIZES = ("card", "box", "staged")
 """Where the values lie: in the cell itself, in the box, or in memory that the record names."""
 PARTNERS = ("same", "gets", "nothing")
 
-_DESCRIBED = frozenset((GRID, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
+_DESCRIBED = frozenset((STRIDED, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
 
 ARRAYS = {"x": 4, "y": 4, "large": 2000, "gaps": 8}
 """Elements of the registered arrays; every second element of ``gaps`` is written."""
