@@ -49,7 +49,7 @@ class SentMeeting(Meeting):
 
     def __init__(self, exchanges: Exchanger) -> None:
         Meeting.__init__(self)
-        self.has_outbox = True
+        self.has_staged = True
         self._exchanges = exchanges
         self._pid, self._nprocs = exchanges.pid, exchanges.nprocs
         self._inline = np.zeros(_INLINE_BYTES, np.uint8)

@@ -8,7 +8,7 @@ from bsplib.core.send_buffer cimport (
     SendBuffer, KIND_SHIFT, MOST_SLOTS, SLOT_SHIFT,
 )
 from bsplib.core.strided cimport StridedView
-from bsplib.core.lanes cimport Lane
+from bsplib.core.known_arrays cimport KnownArray
 from bsplib.core.engine_state cimport EngineState
 
 cdef word INDICES_SHIFT, STRIDED, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE
@@ -17,29 +17,29 @@ cdef word _MANY_PAGES
 cdef Py_ssize_t _MOST_OFFSET
 
 cdef class Collecting(EngineState):
-    @cython.locals(lane=Lane)
+    @cython.locals(known=KnownArray)
     cdef bint _lane_of(self, object array) except -1
-    @cython.locals(to=Py_ssize_t, first=Py_ssize_t, lane=Lane, nbytes=word)
+    @cython.locals(to=Py_ssize_t, first=Py_ssize_t, known=KnownArray, nbytes=word)
     cdef Py_ssize_t _first_byte(self, object pid, object array, object values, object offset) except? -1
-    @cython.locals(lane=Lane)
+    @cython.locals(known=KnownArray)
     cdef Py_ssize_t _first_of_whole(self, Py_ssize_t to, object values) except? -1
-    @cython.locals(lane=Lane)
+    @cython.locals(known=KnownArray)
     cdef Py_ssize_t _first_of_view(self, object view, object values, object offset) except? -1
-    @cython.locals(first=Py_ssize_t, lane=Lane, to=int, start=word, is_known=bint)
+    @cython.locals(first=Py_ssize_t, known=KnownArray, to=int, start=word, is_known=bint)
     cdef word _address_there(
         self, object pid, object array, object values, object offset, bint writes
     ) except? 0
     @cython.locals(start=word)
     cdef word _start_there(self, int to) except? 0
-    @cython.locals(to=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, lane=Lane, nbytes=word, at=word)
+    @cython.locals(to=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, known=KnownArray, nbytes=word, at=word)
     cdef bint _put_list(self, object pid, list src, object dst, object offset) except -1
-    @cython.locals(first=Py_ssize_t, lane=Lane)
+    @cython.locals(first=Py_ssize_t, known=KnownArray)
     cdef Py_ssize_t _first_of_list(
         self, Py_ssize_t to, Py_ssize_t count, object dst, object offset
     ) except? -1
-    @cython.locals(to=int, size=word, lane=Lane, nbytes=word, at=word)
+    @cython.locals(to=int, size=word, known=KnownArray, nbytes=word, at=word)
     cdef bint _put_strided(self, object pid, object src, object dst, object offset) except -1
-    @cython.locals(to=Py_ssize_t, lane=Lane, size=word)
+    @cython.locals(to=Py_ssize_t, known=KnownArray, size=word)
     cdef word _strided_on(self, object pid, object view, object values, object offset) except? 0
     cdef object _view_at(self, object array, object at)
     @cython.locals(first=Py_ssize_t)

@@ -15,7 +15,7 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.engine_state import EngineState
 from bsplib.core.kinds import INDICES_SHIFT, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT, STRIDED
-from bsplib.core.lanes import Lane
+from bsplib.core.known_arrays import KnownArray
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.send_buffer import SendBuffer
 from bsplib.core.strided import StridedView
@@ -66,19 +66,19 @@ class Collecting(EngineState):
     # -- the place of a transfer --------------------------------------------------------------
 
     def _lane_of(self, array: Any) -> bool:
-        """Find the lane of an array; return whether it has one."""
+        """Find what is known of an array; return whether anything is."""
         if array is self._last_array and array is not None:
             return True
-        lane = self.lanes.get(id(array))
-        if lane is None:
+        known = self.known_arrays.get(id(array))
+        if known is None:
             return False
-        self._last_array, self._lane = array, lane
+        self._last_array, self._known = array, known
         return True
 
     def _first_byte(self, pid: Any, array: Any, values: Any, offset: Any) -> int:
         """Return the byte of the array at which a transfer begins; -1 if it has to be checked.
 
-        As a side effect ``_lane`` and ``_to`` are those of the transfer.
+        As a side effect ``_known`` and ``_to`` are those of the transfer.
 
         Args:
             pid: the other process.
@@ -98,35 +98,35 @@ class Collecting(EngineState):
             if first > _MOST_OFFSET:
                 return -1
             if first > 0:
-                first *= self._lane.itemsize
+                first *= self._known.itemsize
         if first < 0:
             return -1
-        lane: Lane = self._lane
+        known: KnownArray = self._known
         nbytes = 8
         if is_array(values):
             nbytes = nbytes_of(values)
-            if nbytes == 0 or not is_of(values, lane.dtype):
+            if nbytes == 0 or not is_of(values, known.dtype):
                 return -1
-        elif not fits(lane.number, values):
+        elif not fits(known.number, values):
             return -1
-        if first + nbytes > lane.sizes[to]:
+        if first + nbytes > known.sizes[to]:
             return -1
         self._to = to
         return first
 
     def _first_of_whole(self, to: int, values: Any) -> int:
         """Return 0, where a whole array begins; -1 if it may not have the shape of the values."""
-        lane: Lane = self._lane
-        if not is_array(values) or not same_shape(values, lane.array):
+        known: KnownArray = self._known
+        if not is_array(values) or not same_shape(values, known.array):
             return -1
-        if lane.alike or (ndim_of(values) == 1 and lane.sizes[to] == nbytes_of(lane.array)):
+        if known.alike or (ndim_of(values) == 1 and known.sizes[to] == nbytes_of(known.array)):
             return 0
         return -1
 
     def _first_of_view(self, view: Any, values: Any, offset: Any) -> int:
-        """Return the byte at which a view begins in its array; -1 if the array has no lane.
+        """Return the byte at which a view begins in its array; -1 if nothing is known of it.
 
-        As a side effect ``_lane`` is that of the array.
+        As a side effect ``_known`` is that of the array.
         """
         if offset is not None or not is_array(view) or not self._lane_of(base_of(view)):
             return -1
@@ -135,8 +135,8 @@ class Collecting(EngineState):
                 return -1
         elif ndim_of(view) != 1 or length_of(view, 0) != 1:
             return -1
-        lane: Lane = self._lane
-        return lane.first_of(view)
+        known: KnownArray = self._known
+        return known.first_of(view)
 
     def _address_there(
         self, pid: Any, array: Any, values: Any, offset: Any, *, writes: bool
@@ -144,7 +144,7 @@ class Collecting(EngineState):
         """Return the address at which a transfer begins in the memory of the other process.
 
         The result is 0 if this process cannot reach that memory, or if the transfer has to be
-        checked. As a side effect ``_lane`` and ``_to`` are those of the transfer.
+        checked. As a side effect ``_known`` and ``_to`` are those of the transfer.
 
         Args:
             pid: the other process.
@@ -156,8 +156,8 @@ class Collecting(EngineState):
         first = self._first_byte(pid, array, values, offset)
         if first < 0:
             return 0
-        lane, to = self._lane, self._to
-        is_known = lane.addresses[to] > 1
+        known, to = self._known, self._to
+        is_known = known.addresses[to] > 1
         start = self._start_there(to)
         if start == 0:
             return 0
@@ -167,9 +167,9 @@ class Collecting(EngineState):
 
     def _start_there(self, to: int) -> int:
         """Return the address of the array of another process; 0 if this one cannot reach it."""
-        start: int = self._lane.addresses[to]
+        start: int = self._known.addresses[to]
         if start < 2:
-            start = self.rare.find_there(self._lane, to)
+            start = self.rare.find_there(self._known, to)
         return start if start > 1 else 0
 
     # -- puts ---------------------------------------------------------------------------------
@@ -182,7 +182,9 @@ class Collecting(EngineState):
         if first < 0:
             return self._put_strided(pid, src, dst, offset)
         if not is_array(src):
-            write_number(self._reserve(self._to, self._lane.slot, first, 8), self._lane.number, src)
+            write_number(
+                self._reserve(self._to, self._known.slot, first, 8), self._known.number, src
+            )
             return True
         return self._put_bytes(first, src if is_packed(src) else packed(src))
 
@@ -195,7 +197,7 @@ class Collecting(EngineState):
             return self._put_strided(pid, src, dst, offset)
         nbytes, to = nbytes_of(src), self._to
         if not self.meeting.settles(to, nbytes):
-            first = there - self._lane.addresses[to]
+            first = there - self._known.addresses[to]
             return self.meeting.shares_memory and self._put_bytes(first, src)
         copy(there, address_of(src), nbytes)
         self.count_early(to, nbytes)
@@ -203,7 +205,7 @@ class Collecting(EngineState):
 
     def _put_bytes(self, first: int, values: Any) -> bool:
         """Copy contiguous values into the send buffer, or stage them where they are large."""
-        nbytes, slot, to = nbytes_of(values), self._lane.slot, self._to
+        nbytes, slot, to = nbytes_of(values), self._known.slot, self._to
         if nbytes <= self.most_in_box or self.buffer_takes(nbytes):
             copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
             return True
@@ -247,17 +249,17 @@ class Collecting(EngineState):
         if to < 0 or to >= self.nprocs or this_thread() != self.quick or count == 0:
             return False
         first = self._first_of_list(to, count, dst, offset)
-        lane, nbytes = self._lane, 8 * count
-        if first < 0 or lane.number == 0 or first + nbytes > lane.sizes[to]:
+        known, nbytes = self._known, 8 * count
+        if first < 0 or known.number == 0 or first + nbytes > known.sizes[to]:
             return False
         if nbytes > self.most_in_box:
             return False
         for value in src:
-            if not fits(lane.number, value):
+            if not fits(known.number, value):
                 return False
-        at = self._reserve(to, lane.slot, first, nbytes)
+        at = self._reserve(to, known.slot, first, nbytes)
         for value in src:
-            write_number(at, lane.number, value)
+            write_number(at, known.number, value)
             at += 8
         return True
 
@@ -266,16 +268,16 @@ class Collecting(EngineState):
         if self._lane_of(dst):
             if offset is not None:
                 first = small_integer(offset)
-                return first * self._lane.itemsize if 0 <= first <= _MOST_OFFSET else -1
-            lane: Lane = self._lane
+                return first * self._known.itemsize if 0 <= first <= _MOST_OFFSET else -1
+            known: KnownArray = self._known
             if not is_array(dst) or ndim_of(dst) != 1 or length_of(dst, 0) != count:
                 return -1
-            return 0 if lane.alike or lane.sizes[to] == nbytes_of(dst) else -1
+            return 0 if known.alike or known.sizes[to] == nbytes_of(dst) else -1
         if offset is not None or not is_array(dst) or not self._lane_of(base_of(dst)):
             return -1
         if ndim_of(dst) != 1 or length_of(dst, 0) != count:
             return -1
-        found: int = self._lane.first_of(dst)
+        found: int = self._known.first_of(dst)
         return found
 
     def _put_strided(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
@@ -283,27 +285,25 @@ class Collecting(EngineState):
         size = self._strided_on(pid, dst, src, offset)
         if size == 0:
             return False
-        lane, to, nbytes = self._lane, self._to, nbytes_of(src)
+        known, to, nbytes = self._known, self._to, nbytes_of(src)
         if nbytes > self.most_in_box and not self.buffer_takes(nbytes):
             return False
         values = src if is_packed(src) else packed(src)
-        at = self._reserve_strided(to, lane.slot, size, nbytes)
-        copy(at, lane.strided, size)
+        at = self._reserve_strided(to, known.slot, size, nbytes)
+        copy(at, known.strided, size)
         copy(at + size, address_of(values), nbytes)
         return True
 
     def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
-        """Begin a record of a put to a strided view; return the address of the description and the
-        values.
-        """
+        """Begin a record of a put to a strided view; return the address of what follows."""
         head = STRIDED << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
         return self.send_buffer.reserve(to, head, size, size + nbytes)
 
     def _strided_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
         """Describe a strided view of a registered array; return the bytes of the description.
 
-        The result is 0 where the transfer has to be checked. As a side effect ``_lane`` and ``_to``
-        are those of the transfer.
+        The result is 0 where the transfer has to be checked. As a side effect ``_known`` and
+        ``_to`` are those of the transfer.
 
         Args:
             pid: the other process.
@@ -316,11 +316,11 @@ class Collecting(EngineState):
             return 0
         if not (is_array(view) and is_array(values)) or not self._lane_of(base_of(view)):
             return 0
-        lane: Lane = self._lane
-        if not (same_shape(values, view) and is_of(values, lane.dtype)) or not nbytes_of(values):
+        known: KnownArray = self._known
+        if not (same_shape(values, view) and is_of(values, known.dtype)) or not nbytes_of(values):
             return 0
-        size = lane.strided_of(view)
-        if size == 0 or lane.strided_end > lane.sizes[to]:
+        size = known.strided_of(view)
+        if size == 0 or known.strided_end > known.sizes[to]:
             return 0
         self._to = to
         return size
@@ -329,7 +329,7 @@ class Collecting(EngineState):
         """Return what an index names of an array that is alike on all processes, or None."""
         if not (type(at) is slice or type(at) is tuple or type(at) is int):
             return None
-        if not self._lane_of(array) or not self._lane.alike or not ndim_of(array):
+        if not self._lane_of(array) or not self._known.alike or not ndim_of(array):
             return None
         try:
             view = array[at]
@@ -368,7 +368,7 @@ class Collecting(EngineState):
             there = self._start_there(self._to) if size else 0
             if there == 0:
                 return False
-            strided = StridedView(self._lane.strided, size)
+            strided = StridedView(self._known.strided, size)
         sender, nbytes = self._to, nbytes_of(dst)
         self.gets.append((dst, there, nbytes, sender, strided))
         if not at_any_time and not owns_memory(dst):

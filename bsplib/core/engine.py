@@ -178,7 +178,7 @@ class Engine(Delivering):
                 self.queue.clear()
             if not nothing_new or flags & HAS_GET:
                 self._deliver(flags)
-            if meeting.has_outbox:
+            if meeting.has_staged:
                 self.rare.end_port()
             else:
                 meeting.end_superstep()

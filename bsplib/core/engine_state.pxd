@@ -1,7 +1,7 @@
 cimport cython
 from bsplib.core.atomics cimport this_thread, word
 from bsplib.core.send_buffer cimport SendBuffer
-from bsplib.core.lanes cimport Lane
+from bsplib.core.known_arrays cimport KnownArray
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
 
@@ -22,9 +22,9 @@ cdef class EngineState:
     cdef readonly object unusable
     cdef readonly list changes
     cdef readonly list unresolved
-    cdef readonly dict lanes
+    cdef readonly dict known_arrays
     cdef object _last_array
-    cdef Lane _lane
+    cdef KnownArray _known
     cdef int _to
     cdef readonly list gets
     cdef readonly bint asks

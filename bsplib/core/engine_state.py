@@ -11,7 +11,7 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.lanes import Lane
+from bsplib.core.known_arrays import KnownArray
 from bsplib.core.meeting import Meeting
 from bsplib.core.queue import Queue
 from bsplib.core.send_buffer import SendBuffer
@@ -151,7 +151,7 @@ class Rare(Protocol):
     def keep(self, ticket: Any, /) -> Any:
         """Return a staged payload as memory that is this process's own; None where it is not."""
 
-    def find_there(self, lane: Lane, pid: int, /) -> int:
+    def find_there(self, known: KnownArray, pid: int, /) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
 
     def map_there(self, address: int, nbytes: int, /) -> None:
@@ -206,12 +206,12 @@ class EngineState:
 
     def _declare_transfers(self) -> None:
         """Set the attributes for the arrays and messages that this process transfers."""
-        self.lanes: dict[int, Lane] = {}
-        """The lanes that are open, by the ``id()`` of their arrays."""
+        self.known_arrays: dict[int, KnownArray] = {}
+        """What is known of arrays, by the ``id()`` of their arrays."""
         self._last_array: Any = None
-        """The array whose lane was found last."""
-        self._lane: Any = None
-        """This lane: that of the transfer which is being collected."""
+        """What is known of the array that was found last."""
+        self._known: Any = None
+        """This known: that of the transfer which is being collected."""
         self._to = 0
         """The other process of that transfer."""
         self.gets: list[Any] = self.meeting.gets
@@ -276,9 +276,9 @@ class EngineState:
         return self.unusable is None and this_thread() == self.thread
 
     def forget_lanes(self) -> None:
-        """Close all lanes: the next transfer of each array is checked in every way."""
-        self.lanes.clear()
-        self._last_array = self._lane = None
+        """Forget what is known of arrays: the next transfer of each array is checked in every way."""
+        self.known_arrays.clear()
+        self._last_array = self._known = None
 
     # -- hpputs that are executed at their calls ----------------------------------------------
 

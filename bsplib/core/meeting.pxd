@@ -9,7 +9,7 @@ cdef word _BYTES_PER_NS
 
 cdef class Meeting:
     cdef public bint shares_memory
-    cdef public bint has_outbox
+    cdef public bint has_staged
     cdef public word superstep
     cdef public word released
     cdef readonly list gets

@@ -69,7 +69,7 @@ class Meeting:
     def __init__(self) -> None:
         self.shares_memory = False
         """The processes read the records, and the staged values, of each other where they are."""
-        self.has_outbox = False
+        self.has_staged = False
         """The port has to be told when this superstep ends."""
         self.superstep = 1
         self.released = 0

@@ -39,7 +39,7 @@ _FLAGS = (1 << _FLAG_BITS) - 1
 _END = Kind.END
 
 Get = tuple[Any, int, int, int, Any]
-"""A get: its destination, an address, its bytes, the process it reads from, and its lane."""
+"""A get: its destination, an address, its bytes, the process it reads from, and its known."""
 
 
 class Hooks(Protocol):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsplib.core.kinds import ASK, PLACED, STAGED_ASK, STAGED_PLACED
-from bsplib.core.lanes import Lane
+from bsplib.core.known_arrays import KnownArray
 from bsplib.core.records import index_bytes
 from bsplib.errors import BspError
 from bsplib.primitives.remote_array import RemoteArray
@@ -53,7 +53,7 @@ _NO_DATA = np.empty(0, np.uint8)
 def put_slowly(
     bsp: GroupState, operation: str, pid: Any, src: ArrayLike, dst: Any, offset: Offset, at: Any
 ) -> None:
-    """Add a put, with every check there is, and open a lane for those that follow."""
+    """Add a put, with every check there is, and keep what is known of its array."""
     bsp._check_usable(operation)
     to = bsp._check_pid(pid, operation)
     if _put_again(bsp, operation, pid, to, src, dst, offset, at):
@@ -83,7 +83,7 @@ def _put_again(
     bsp: GroupState, operation: str, pid: Any, to: int, src: Any, dst: Any, offset: Offset, at: Any
 ) -> bool:
     """Convert the pid, or a list of numbers, and let the engine try once more."""
-    if at is not None or not bsp._engine.lanes:
+    if at is not None or not bsp._engine.known_arrays:
         return False
     listed = as_plain_array(src)
     if listed is None and pid.__class__ is int:
@@ -121,20 +121,24 @@ def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: Site | 
 
 
 def _open_lane(bsp: GroupState, dst: Any) -> None:
-    """Open a lane to an array, now that a transfer has been checked.
+    """Keep what is known of an array, now that a transfer has been checked.
 
-    A transfer of a view uses the lane of the array that it is a view of.
+    A transfer of a view uses the known array of the array that it is a view of.
     """
     registry = bsp._registry
     for handle in (dst, getattr(dst, "base", None)):
         registration = registry.named_by(handle)
-        if registration is None or registration.array is None or id(handle) in bsp._engine.lanes:
+        if (
+            registration is None
+            or registration.array is None
+            or id(handle) in bsp._engine.known_arrays
+        ):
             continue
         if registration.extents is not None and bsp._engine.takes(registration.slot):
             sizes = _sizes_there(registration, bsp._nprocs)
             alone = registry.is_alone(registration)
-            lane = Lane(handle, registration.slot, sizes, registration.alike, alone)
-            bsp._engine.lanes[id(handle)] = lane
+            known = KnownArray(handle, registration.slot, sizes, registration.alike, alone)
+            bsp._engine.known_arrays[id(handle)] = known
 
 
 def get_slowly(
@@ -147,7 +151,7 @@ def get_slowly(
     at: Any,
     count: Any,
 ) -> Array:
-    """Add a get, with every check there is, and open a lane for those that follow."""
+    """Add a get, with every check there is, and keep what is known of its array."""
     bsp._check_usable(operation)
     sender = bsp._check_pid(pid, operation)
     target = target_of(operation, bsp._registry, sender, src, offset, at, dst)

@@ -12,7 +12,7 @@ from bsplib.backends.base import Buffer, Port, Ticket
 from bsplib.core.atomics import array_at
 from bsplib.core.engine import Engine
 from bsplib.core.kinds import ASK, NOTICE, REPLY, STAGED_ASK, STAGED_REPLY
-from bsplib.core.lanes import Lane
+from bsplib.core.known_arrays import KnownArray
 from bsplib.core.records import Record
 from bsplib.core.send_buffer import SendBuffer
 from bsplib.errors import BspError, SyncMismatchError
@@ -256,15 +256,15 @@ class Supersteps:
         """Return a staged payload as memory of this process; see :meth:`Port.keep`."""
         return self._port.keep(ticket)
 
-    def find_there(self, lane: Lane, pid: int) -> int:
+    def find_there(self, known: KnownArray, pid: int) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
-        there = self._registry.at(lane.slot).extent_on(pid)
+        there = self._registry.at(known.slot).extent_on(pid)
         found = 1
         if there is not None and there.shared_address is not None:
-            memory = self._port.reach(pid, there.shared_address, lane.sizes[pid])
+            memory = self._port.reach(pid, there.shared_address, known.sizes[pid])
             if memory is not None:
                 found = address(np.frombuffer(memory, np.uint8))
-        lane.addresses[pid] = found
+        known.addresses[pid] = found
         return found
 
     def map_there(self, address: int, nbytes: int) -> None:

@@ -116,7 +116,7 @@ def ports(monkeypatch):
         process.begin()
         noted = process.fences.noted
         process.control = process.waiting.control = segment.control = NotedWords(segment, noted)
-        monkeypatch.setattr(process, "give_outbox", note_reuse(process, noted))
+        monkeypatch.setattr(process, "give_staging_buffer", note_reuse(process, noted))
         made.append(ShmPort.of_root(process))
         notes.append(noted)
     yield made, notes
@@ -125,11 +125,11 @@ def ports(monkeypatch):
 
 
 def note_reuse(process, noted):
-    give_outbox = process.give_outbox
+    give_staging_buffer = process.give_staging_buffer
 
-    def give(outbox):
-        noted.append(("store", process.pid, "outbox"))
-        give_outbox(outbox)
+    def give(staging_buffer):
+        noted.append(("store", process.pid, "staging buffer"))
+        give_staging_buffer(staging_buffer)
 
     return give
 
@@ -236,7 +236,7 @@ def test_memory_is_used_again_behind_a_fence(ports, act):
     ports, notes = ports
     together(ports, notes, act)
     for pid, noted in enumerate(notes):
-        assert ("store", pid, "outbox") in noted
+        assert ("store", pid, "staging buffer") in noted
         assert missing_acquire_before_reuse(noted, pid) == []
 
 

@@ -12,7 +12,7 @@ KIB = 1 << 10
 SIZES = [8 * KIB, 8 * KIB + 8, 64 * KIB, 128 * KIB, 128 * KIB + 8, 64 * KIB, 64 * KIB, 300 * KIB, 8]
 """Some on both sides of each bound, and more than the send buffer takes in a superstep."""
 ROUNDS = 5
-"""More than a process has send buffers and outboxes."""
+"""More than a process has send buffers and staging buffers."""
 
 
 def right(bsp):

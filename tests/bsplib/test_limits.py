@@ -224,7 +224,7 @@ def test_what_is_sent_beside_a_large_put_needs_little_memory_of_its_own(run):
             assert (x == turn).all()
         return _blocks(bsp)
 
-    # Each process: the array, two outboxes at most, and little more.
+    # Each process: the array, two staging buffers at most, and little more.
     assert max(run(main)) <= 2 * (3 * size + (4 << 20))
 
 

@@ -31,10 +31,11 @@ WORDS = 4000
 """Numbers that a process gets one by one, and whose answer does not fit into a record."""
 FEW = 50
 """Numbers whose answer is a record, but no inline record."""
-IN_OUTBOX = 20_000
-"""Numbers of a message that lies in an outbox: too many for a send buffer, too few for a parcel."""
+IN_STAGING_BUFFER = 20_000
+"""Numbers of a message that lies in a staging buffer: too many for a send buffer, too few for a
+parcel."""
 LARGE = 1 << 17
-"""Numbers of a payload for which a process waits until it can use the last outbox again."""
+"""Numbers of a payload for which a process waits until it can use the last staging buffer again."""
 
 
 @pytest.fixture(autouse=True)
@@ -78,11 +79,12 @@ def serve_much_and_leave(bsp):
 
 
 def send_and_put(bsp):
-    """Process 0 sends a message in its outbox and puts a large array; process 1 reads it."""
+    """Process 0 sends a message in its staging buffer and puts a large array; process 1 reads
+    it."""
     x = bsp.zeros(LARGE)
     bsp.sync()
     if bsp.pid == 0:
-        bsp.send(1, np.full(IN_OUTBOX, 2.0))
+        bsp.send(1, np.full(IN_STAGING_BUFFER, 2.0))
     bsp.sync()
     if bsp.pid == 0:
         bsp.put(1, np.full(LARGE, 3.0), x)
@@ -140,25 +142,26 @@ def answer_beside_an_unposted_buffer(bsp):
 
 
 def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tell the meeting of no outbox, and free the last one when its group ends."""
+    """Tell the meeting of no staging buffer, and free the last one when its group ends."""
     reserve = Leases.reserve
 
     def unknown_to_the_meeting(self, nbytes):
         start = reserve(self, nbytes)
-        self._members.meeting.has_outbox = False
+        self._members.meeting.has_staged = False
         return start
 
     def close(self):
         if self._open is not None:
-            self._context.give_outbox(self._open)
+            self._context.give_staging_buffer(self._open)
             self._open = None
 
     monkeypatch.setattr(Leases, "reserve", unknown_to_the_meeting)
     monkeypatch.setattr(Leases, "close", close)
 
 
-def free_last_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the last outbox again at once, whether it has messages and has been delivered or not."""
+def free_last_staging_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the last staging buffer again at once, whether it has messages and has been delivered or
+    not."""
     reserve = Leases.reserve_for_message
 
     def reserve_without_messages(self, nbytes, *, for_one):
@@ -171,7 +174,8 @@ def free_last_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for nobody: buffers, outboxes and blocks are free as soon as this process leaves."""
+    """Wait for nobody: buffers, staging buffers and blocks are free as soon as this process
+    leaves."""
     close = ShmPort.close
 
     def close_and_free(self):
@@ -187,7 +191,7 @@ def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (serve_and_leave, 3, [None, [2], [2]]),
         (serve_much_and_leave, 3, [None, [WORDS - 1, WORDS - 2], [WORDS - 1, WORDS - 2]]),
-        (send_and_put, 2, [(0, 0), (2 * IN_OUTBOX, 3 * LARGE)]),
+        (send_and_put, 2, [(0, 0), (2 * IN_STAGING_BUFFER, 3 * LARGE)]),
         (put_and_leave, 3, [None] * 3),
         (answer_beside_an_unposted_buffer, 2, [(1.0, 0.0), (2.0, None)]),
     ],
@@ -201,7 +205,7 @@ def test_a_right_program_does_the_same_as_without_the_mode(program, count, right
     ("defect", "program", "count", "memory"),
     [
         (free_replies_at_close, serve_much_and_leave, 3, "a payload of process 0"),
-        (free_last_outbox, send_and_put, 2, "(index of a post|payload) of process 0"),
+        (free_last_staging_buffer, send_and_put, 2, "(index of a post|payload) of process 0"),
         (free_all_at_once, serve_and_leave, 3, "(staged value,|cell|block) of process"),
         (
             free_all_at_once,

@@ -27,13 +27,13 @@ def order(name):
     return [(Step("order"), name)]
 
 
-def meetings(me, left_out=None, cells=2, outboxes=2):
-    """Exchange something in a cell and something in an outbox, or a box, at each sync."""
+def meetings(me, left_out=None, cells=2, staging_buffers=2):
+    """Exchange something in a cell and something in a staging buffer, or a box, at each sync."""
     it, steps = 1 - me, []
     for superstep in SUPERSTEPS:
-        cell, outbox = superstep % cells, superstep % outboxes
+        cell, staging_buffer = superstep % cells, superstep % staging_buffers
         steps += plain(
-            Step("store", f"outbox {outbox} of {me}", superstep),
+            Step("store", f"staging buffer {staging_buffer} of {me}", superstep),
             Step("store", f"inline record in cell {cell} of {me}", superstep),
         )
         steps += order("release")
@@ -44,7 +44,7 @@ def meetings(me, left_out=None, cells=2, outboxes=2):
         steps += order("acquire")
         steps += plain(
             Step("read", f"inline record in cell {cell} of {it}", superstep),
-            Step("read", f"outbox {outbox} of {it}", superstep),
+            Step("read", f"staging buffer {staging_buffer} of {it}", superstep),
         )
     return without(steps, left_out)
 
@@ -222,7 +222,7 @@ RIGHT = [
 
 WRONG_EVERYWHERE = [
     (meetings, {"cells": 1}),
-    (meetings, {"outboxes": 1}),  # it is written again before the other one has come
+    (meetings, {"staging_buffers": 1}),  # it is written again before the other one has come
     (replies, {"copies": False}),
     (replies, {"box": "records"}),  # those of the next superstep are written there at once
     (sub_groups, {"left_out": "CLOSED"}),

@@ -25,7 +25,7 @@ def lay_out(
     nprocs: int,
     posted: Iterable[tuple[int, int, Sent]],
 ) -> int:
-    """Write records and their index into the outbox of the superstep.
+    """Write records and their index into the staging buffer of the superstep.
 
     Args:
         segment: shared memory of the run.

@@ -55,9 +55,9 @@ from bsplib.backends.shm.futex import Futex
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
-from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
+from bsplib.backends.shm.staging_buffer import StagingBuffer
 from bsplib.backends.shm.waiting import Outside
 from bsplib.core.meeting import SharedMeeting
 from bsplib.core.send_buffer import Block
@@ -235,10 +235,10 @@ class PoisonedContext(ProcessContext):
         super().begin()
         self.generations.linger(self.pid, 0)
 
-    def give_outbox(self, outbox: Outbox) -> None:
-        """See :meth:`ProcessContext.give_outbox`: the outbox keeps none of its memory."""
-        outbox.discard()
-        super().give_outbox(outbox)
+    def give_staging_buffer(self, staging_buffer: StagingBuffer) -> None:
+        """See :meth:`ProcessContext.give_staging_buffer`: none of its memory is kept."""
+        staging_buffer.discard()
+        super().give_staging_buffer(staging_buffer)
 
     def port_class(self, kind: type[Any]) -> type[Any]:
         """See :meth:`ProcessContext.port_class`."""

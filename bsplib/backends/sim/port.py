@@ -192,7 +192,7 @@ class SimPort(Port):
         memory = np.empty(nbytes, np.uint8)
         where = address_of(memory)
         self._staged[0][where] = memory
-        self._meeting.has_outbox = True
+        self._meeting.has_staged = True
         return (self.pid, where, nbytes), memory
 
     def fetch(self, ticket: Ticket) -> memoryview:
@@ -334,11 +334,11 @@ class SimPort(Port):
         together = not self._ended_alone
         self._ended_alone = False
         # After an oblivious sync others may still read messages of the superstep before it.
-        if together and self._meeting.has_outbox:
+        if together and self._meeting.has_staged:
             this, last = self._staged
             last.clear()
             self._staged = self._group.staged[self.pid] = last, this
-            self._meeting.has_outbox = bool(this)
+            self._meeting.has_staged = bool(this)
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> SimPort:
         """See :meth:`Port.split`."""

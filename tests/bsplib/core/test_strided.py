@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from bsplib.core.atomics import address_of
-from bsplib.core.lanes import Lane
+from bsplib.core.known_arrays import KnownArray
 from bsplib.core.strided import StridedView, gather, scatter
 from bsplib.transfers.place import region_of
 
 SHAPES = [(7,), (4, 5), (1, 6), (3, 1, 4), (2, 3, 4), (2, 2, 2, 3)]
 
 
-def lane_of(array):
-    return Lane(array, 0, [array.nbytes], alike=True, alone=True)
+def known_of(array):
+    return KnownArray(array, 0, [array.nbytes], alike=True, alone=True)
 
 
 def some_part(rng, size):
@@ -43,15 +43,15 @@ def test_a_strided_view_has_the_elements_of_its_view(shape, dtype):
     for _ in range(60):
         array = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
         view = some_view(rng, array)
-        lane = lane_of(array)
-        nbytes = lane.strided_of(view)
+        known = known_of(array)
+        nbytes = known.strided_of(view)
         assert (nbytes > 0) == (view.size > 0)
         if not nbytes:
             continue
-        strided, values = StridedView(lane.strided, nbytes), np.zeros(view.shape, dtype)
+        strided, values = StridedView(known.strided, nbytes), np.zeros(view.shape, dtype)
         gather(strided.words, address_of(array), address_of(values))
         assert values.tolist() == view.tolist()
-        assert lane.strided_end <= array.nbytes
+        assert known.strided_end <= array.nbytes
         before = array.copy()
         new = np.arange(view.size)[::-1].reshape(view.shape).astype(dtype)
         scatter(strided.words, address_of(array), address_of(np.ascontiguousarray(new)))
@@ -64,7 +64,7 @@ def test_a_strided_view_has_the_elements_of_its_view(shape, dtype):
 def test_what_is_no_basic_slice_is_not_strided():
     rng = np.random.default_rng(5)
     array = np.arange(60.0).reshape(3, 4, 5)
-    lane, strided = lane_of(array), 0
+    known, strided = known_of(array), 0
     for _ in range(2000):
         shape = tuple(rng.integers(1, 4, rng.integers(1, 4)).tolist())
         steps = [int(step) * 8 for step in rng.integers(-25, 26, len(shape))]
@@ -75,7 +75,7 @@ def test_what_is_no_basic_slice_is_not_strided():
             continue
         view = np.lib.stride_tricks.as_strided(array.reshape(-1)[first:], shape, steps)
         is_region = region_of(array, view) is not None
-        assert bool(lane.strided_of(view)) == is_region, (shape, steps, first)
+        assert bool(known.strided_of(view)) == is_region, (shape, steps, first)
         strided += is_region
     assert strided > 50
 
@@ -83,7 +83,7 @@ def test_what_is_no_basic_slice_is_not_strided():
 @pytest.mark.core
 def test_a_strided_view_of_another_dtype_or_memory_is_none():
     array, other = np.zeros((4, 4)), np.zeros((4, 4))
-    lane = lane_of(array)
-    assert lane.strided_of(other[:, 1]) == 0
-    assert lane.strided_of(array.view(np.int64)[:, 1]) == 0
-    assert lane.strided_of(array.reshape(2, 8)[:, ::3]) == 0
+    known = known_of(array)
+    assert known.strided_of(other[:, 1]) == 0
+    assert known.strided_of(array.view(np.int64)[:, 1]) == 0
+    assert known.strided_of(array.reshape(2, 8)[:, ::3]) == 0

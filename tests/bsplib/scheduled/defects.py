@@ -11,18 +11,19 @@ from bsplib.primitives import superstep
 
 
 def free_replies_at_close() -> None:
-    """Let no one know of an outbox that has only replies to gets; free it when its group ends."""
+    """Let no one know of a staging buffer that has only replies to gets; free it when its group
+    ends."""
     answer = superstep.Supersteps.answer
 
     def answer_untold(self: Any, engine: Any) -> int:
-        told = engine.meeting.has_outbox
+        told = engine.meeting.has_staged
         head = answer(self, engine)
-        engine.meeting.has_outbox = told
+        engine.meeting.has_staged = told
         return head
 
     def close(self: Any) -> None:
         if self._open is not None:
-            self._context.give_outbox(self._open)
+            self._context.give_staging_buffer(self._open)
             self._open = None
 
     superstep.Supersteps.answer = answer_untold  # type: ignore[method-assign]

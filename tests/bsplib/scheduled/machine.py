@@ -1,7 +1,7 @@
 """A run of the backend shm whose processes are greenlets: port, groups and core are the real ones.
 
 Replaced are: words that processes share (each access is a point of the scheduler), waiting (a
-process waits until some word has changed), and the heap and outboxes (what they give back is
+process waits until some word has changed), and the heap and staging buffers (what they give back is
 filled with a pattern). It needs the interpreted core, whose functions can be replaced.
 """
 
@@ -160,11 +160,11 @@ class ScheduledContext(ProcessContext):
         self._here = here
         self.heap = FilledHeap(here, pid)
 
-    def give_outbox(self, outbox: Any) -> None:
-        """See :meth:`ProcessContext.give_outbox`."""
-        for start, nbytes in outbox._chunks:
+    def give_staging_buffer(self, staging_buffer: Any) -> None:
+        """See :meth:`ProcessContext.give_staging_buffer`."""
+        for start, nbytes in staging_buffer._chunks:
             self._here.fill(start, nbytes)
-        super().give_outbox(outbox)
+        super().give_staging_buffer(staging_buffer)
 
 
 HERE = SharedMemory()

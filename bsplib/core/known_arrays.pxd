@@ -6,7 +6,7 @@ from bsplib.core.atomics cimport (
 )
 from bsplib.core.strided cimport AXIS_BYTES, HEAD_BYTES
 
-cdef class Lane:
+cdef class KnownArray:
     cdef public object array
     cdef public object dtype
     cdef public Py_ssize_t slot

@@ -1,8 +1,8 @@
-"""Lanes: what the core has to know of a registered array.
+"""Known arrays: what the core has to know of a registered array.
 
 The first put or get of an array is checked in every way. The facts that hold
-until registrations change are kept as a :class:`Lane`; later transfers check only the dtype
-and the bounds of their values against it. Where a lane declines, the call is checked, which
+until registrations change are kept as a :class:`KnownArray`. Later transfers check only the dtype
+and the bounds of their values against it. Where a known array declines, the call is checked, which
 raises the error if there is one.
 """
 
@@ -39,7 +39,7 @@ if not cython.compiled:
 prepare()
 
 
-class Lane:
+class KnownArray:
     """A registered array, here and on the other processes.
 
     Args:
