@@ -196,7 +196,7 @@ class Collecting(EngineState):
         if there == 0:
             return self._put_strided(pid, src, dst, offset)
         nbytes, to = nbytes_of(src), self._to
-        if not self.meeting.settles(to, nbytes):
+        if not self.meeting.waits_for_delivery(to, nbytes):
             first = there - self._known.addresses[to]
             return self.meeting.shares_memory and self._put_bytes(first, src)
         copy(there, address_of(src), nbytes)

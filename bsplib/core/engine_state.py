@@ -53,10 +53,10 @@ class Checks(Protocol):
         """Add a get or hpget; return its destination."""
 
     def put_at(self, bsp: Any, pids: Any, indices: Any, values: Any, dst: Any, op: Any, /) -> None:
-        """Add puts of single words."""
+        """Add puts of single elements."""
 
     def get_at(self, bsp: Any, pids: Any, indices: Any, src: Any, out: Any, /) -> Any:
-        """Add gets of single words; return their destination."""
+        """Add gets of single elements; return their destination."""
 
     def send(self, bsp: Any, pid: Any, payload: Any, tag: Any, /) -> None:
         """Send a message."""
@@ -148,7 +148,7 @@ class Rare(Protocol):
     def fetch(self, source: int, where: int, nbytes: int, /) -> Any:
         """Return what a process has staged."""
 
-    def keep(self, ticket: Any, /) -> Any:
+    def keep(self, handle: Any, /) -> Any:
         """Return a staged payload as memory that is this process's own; None where it is not."""
 
     def find_there(self, known: KnownArray, pid: int, /) -> int:
@@ -276,7 +276,7 @@ class EngineState:
         return self.unusable is None and this_thread() == self.thread
 
     def forget_lanes(self) -> None:
-        """Forget what is known of arrays: the next transfer of each array is checked in every way."""
+        """Forget what is known of arrays: the next transfer of each is checked in every way."""
         self.known_arrays.clear()
         self._last_array = self._known = None
 

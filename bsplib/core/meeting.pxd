@@ -14,8 +14,8 @@ cdef class Meeting:
     cdef public word released
     cdef readonly list gets
     cpdef word address_of(self, word byte) except? 0
-    cpdef bint is_settled(self, int pid) except -1
-    cpdef bint settles(self, int pid, word nbytes) except -1
+    cpdef bint has_delivered(self, int pid) except -1
+    cpdef bint waits_for_delivery(self, int pid, word nbytes) except -1
     cpdef bint meet(self, word flags, word head, word stamp) except -1
     cpdef word inline_address(self) except? 0
     cpdef word head_of(self, int pid) noexcept
@@ -42,9 +42,9 @@ cdef class SharedMeeting(Meeting):
     @cython.locals(area=word, number=word, base=word, found=word)
     cpdef word address_of(self, word byte) except? 0
     @cython.locals(last=word, delivered=word)
-    cpdef bint is_settled(self, int pid) except -1
+    cpdef bint has_delivered(self, int pid) except -1
     @cython.locals(deadline=cython.longlong)
-    cpdef bint settles(self, int pid, word nbytes) except -1
+    cpdef bint waits_for_delivery(self, int pid, word nbytes) except -1
     @cython.locals(
         nprocs=int, first=int, mine=word, floor=word, mark=word, nothing_new=bint, pid=int,
         seen=word,

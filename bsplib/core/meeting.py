@@ -82,13 +82,13 @@ class Meeting:
         """Return the address of a byte of a send buffer."""
         return byte
 
-    def is_settled(self, pid: int) -> bool:  # noqa: ARG002
-        """Tell whether memory of a process can be written now; see ``Port.is_settled``."""
+    def has_delivered(self, pid: int) -> bool:  # noqa: ARG002
+        """Tell whether memory of a process can be written now; see ``Port.has_delivered``."""
         return False
 
-    def settles(self, pid: int, nbytes: int) -> bool:  # noqa: ARG002
-        """Do as :meth:`is_settled`, but wait for it where ``nbytes`` bytes are worth the time."""
-        return self.is_settled(pid)
+    def waits_for_delivery(self, pid: int, nbytes: int) -> bool:  # noqa: ARG002
+        """Do as :meth:`has_delivered`, but wait where ``nbytes`` bytes are worth the time."""
+        return self.has_delivered(pid)
 
     def meet(self, flags: int, head: int, stamp: int) -> bool:  # noqa: ARG002
         """Post, and wait for the posts of all others.
@@ -182,8 +182,8 @@ class SharedMeeting(Meeting):
             self._bases[area * _WINDOWS + number] = base
         return wrapped(base + byte)
 
-    def is_settled(self, pid: int) -> bool:
-        """See :meth:`Meeting.is_settled`."""
+    def has_delivered(self, pid: int) -> bool:
+        """See :meth:`Meeting.has_delivered`."""
         last = self.superstep - 1
         if self.oblivious == last or not self._knows_others:
             return False
@@ -193,15 +193,15 @@ class SharedMeeting(Meeting):
             self._waiter.arrives(delivered, last) and load(delivered) == last
         )
 
-    def settles(self, pid: int, nbytes: int) -> bool:
-        """See :meth:`Meeting.settles`."""
-        if self.is_settled(pid):
+    def waits_for_delivery(self, pid: int, nbytes: int) -> bool:
+        """See :meth:`Meeting.waits_for_delivery`."""
+        if self.has_delivered(pid):
             return True
         if nbytes < LARGE or self.oblivious == self.superstep - 1 or not self._knows_others:
             return False
         deadline = now_ns() + nbytes // _BYTES_PER_NS
         while now_ns() < deadline:
-            if self.is_settled(pid):
+            if self.has_delivered(pid):
                 return True
         return False
 

@@ -19,17 +19,17 @@ from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.descriptions import (
     ContiguousGet,
     ContiguousPut,
+    ElementsGet,
+    ElementsPut,
     IndexGet,
     Put,
     Site,
-    WordsGet,
-    WordsPut,
     packed,
 )
 from bsplib.transfers.guard import plain
 from bsplib.transfers.irregular import (
-    UncheckedWords,
-    Words,
+    Elements,
+    UncheckedElements,
     broadcast,
     check_there,
     dtype_there,
@@ -99,13 +99,13 @@ def _add_contiguous(
     if bsp._engine.is_small(values.nbytes):
         bsp._engine.add_put(to, put.slot, first, np.ascontiguousarray(values))
         return
-    ticket = None
+    handle = None
     if operation == "hpput" and values.flags.c_contiguous:
-        ticket = bsp._port.lend(values, to)
-    if ticket is None:
-        ticket, memory = bsp._port.stage(values.nbytes, to)
+        handle = bsp._port.lend(values, to)
+    if handle is None:
+        handle, memory = bsp._port.stage(values.nbytes, to)
         np.copyto(memory.view(values.dtype).reshape(values.shape), values)
-    bsp._engine.add_staged(to, put.slot, first, ticket[1], values.nbytes)
+    bsp._engine.add_staged(to, put.slot, first, handle[1], values.nbytes)
 
 
 def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: Site | None) -> None:
@@ -192,7 +192,7 @@ def _read_now(
     there = target.extent()
     if bsp._watch is not None or there is None or there.shared_address is None:
         return False
-    if not bsp._port.is_settled(pid):
+    if not bsp._port.has_delivered(pid):
         return False
     nbytes = there.size * target.dtype.itemsize
     memory = bsp._port.reach(pid, there.shared_address, nbytes)
@@ -249,7 +249,7 @@ def put_at(
     dst: Array,
     op: np.ufunc | str | None,
 ) -> None:
-    """Add puts of single words; see :meth:`bsplib.core.calls.Calls.put_at`."""
+    """Add puts of single elements; see :meth:`bsplib.core.calls.Calls.put_at`."""
     registration = whole_array("put_at", bsp._registry, dst, pids, indices, values)
     dtype = dtype_there("put_at", registration)
     code = encode_op("put_at", op, dtype)
@@ -259,19 +259,19 @@ def put_at(
     named = elements("put_at", registration, pids, indices, bsp.nprocs)
     what = cast_values("put_at", values, dtype, exact=bsp._watch is not None)
     to, at, what = broadcast("put_at", *named[:2], what)
-    words = _words(bsp, "put_at", registration, to, at, named.inner)
-    put = packed(WordsPut(registration.slot, code), _site(bsp, "put_at"))
+    chosen = _elements(bsp, "put_at", registration, to, at, named.inner)
+    put = packed(ElementsPut(registration.slot, code), _site(bsp, "put_at"))
     buffers = _buffers(
         bsp,
         {
             pid: (index_bytes(number) + number * dtype.itemsize)
-            for pid, number in words.numbers.items()
+            for pid, number in chosen.numbers.items()
         },
     )
-    words.deal(what.reshape(-1), {pid: memory for pid, (_, memory) in buffers.items()})
+    chosen.deal(what.reshape(-1), {pid: memory for pid, (_, memory) in buffers.items()})
     for pid, (where, memory) in buffers.items():
-        number = words.numbers[pid]
-        _add_words(bsp, pid, (PLACED, STAGED_PLACED), put, number, where, memory)
+        number = chosen.numbers[pid]
+        _add_elements(bsp, pid, (PLACED, STAGED_PLACED), put, number, where, memory)
         bsp._engine.note_put(pid, number * dtype.itemsize)
 
 
@@ -299,7 +299,7 @@ def _buffers(bsp: GroupState, sizes: dict[int, int]) -> dict[int, tuple[int | No
     return buffers
 
 
-def _add_words(
+def _add_elements(
     bsp: GroupState,
     to: int,
     kinds: tuple[int, int],
@@ -308,7 +308,7 @@ def _add_words(
     where: int | None,
     memory: Array,
 ) -> None:
-    """Add a record of single words; its kind depends on where its data are."""
+    """Add a record of single elements; its kind depends on where its data are."""
     if where is None:
         bsp._engine.describe(bsp._engine.send_buffer, to, kinds[0], description, number, memory)
     else:
@@ -324,7 +324,7 @@ def get_at(
     src: Array,
     out: Array | None,
 ) -> Array:
-    """Add gets of single words; see :meth:`bsplib.core.calls.Calls.get_at`."""
+    """Add gets of single elements; see :meth:`bsplib.core.calls.Calls.get_at`."""
     registration = whole_array("get_at", bsp._registry, src, pids, indices)
     dtype = dtype_there("get_at", registration)
     named = elements("get_at", registration, pids, indices, bsp.nprocs)
@@ -332,14 +332,14 @@ def get_at(
     destination = check_out("get_at", out, at.shape, dtype)
     if out is None:
         bsp._engine.fill_destination(destination)
-    words = _words(bsp, "get_at", registration, of, at, named.inner)
+    chosen = _elements(bsp, "get_at", registration, of, at, named.inner)
     site = _site(bsp, "get_at")
-    buffers = _buffers(bsp, {pid: 8 * number for pid, number in words.numbers.items()})
-    positions = words.deal_positions({pid: memory for pid, (_, memory) in buffers.items()})
+    buffers = _buffers(bsp, {pid: 8 * number for pid, number in chosen.numbers.items()})
+    positions = chosen.deal_positions({pid: memory for pid, (_, memory) in buffers.items()})
     for pid, (where, memory) in buffers.items():
-        number = words.numbers[pid]
-        get = WordsGet(registration.slot, number * dtype.itemsize)
-        _add_words(bsp, pid, (ASK, STAGED_ASK), packed(get, site), number, where, memory)
+        number = chosen.numbers[pid]
+        get = ElementsGet(registration.slot, number * dtype.itemsize)
+        _add_elements(bsp, pid, (ASK, STAGED_ASK), packed(get, site), number, where, memory)
         pending = PendingGet(pid, plain(destination), None, dtype, positions[pid], site)
         bsp._engine.add_ask(pid, get.nbytes, pending)
     if bsp._watch is not None and destination.size:
@@ -347,20 +347,20 @@ def get_at(
     return destination
 
 
-def _words(
+def _elements(
     bsp: GroupState,
     operation: str,
     registration: Registration,
     pids: Array,
     indices: Array,
     inner: tuple[int, ...] | None,
-) -> Words:
-    """Sort the words of a call by process, with every check that is possible now."""
-    words = sort_by_process(operation, pids, indices, bsp.nprocs)
-    check_there(operation, registration, words)
-    if registration.extents is None and words.numbers:
-        bsp._engine.unresolved.append(UncheckedWords(operation, registration, words, inner))
-    return words
+) -> Elements:
+    """Sort the elements of a call by process, with every check that is possible now."""
+    chosen = sort_by_process(operation, pids, indices, bsp.nprocs)
+    check_there(operation, registration, chosen)
+    if registration.extents is None and chosen.numbers:
+        bsp._engine.unresolved.append(UncheckedElements(operation, registration, chosen, inner))
+    return chosen
 
 
 def _sizes_there(registration: Registration, nprocs: int) -> list[int]:

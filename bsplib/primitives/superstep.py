@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from bsplib.backends.base import Buffer, Port, Ticket
+from bsplib.backends.base import Buffer, Handle, Port
 from bsplib.core.atomics import array_at
 from bsplib.core.engine import Engine
 from bsplib.core.kinds import ASK, NOTICE, REPLY, STAGED_ASK, STAGED_REPLY
@@ -182,11 +182,11 @@ class Supersteps:
 
     def land(self, source: int, slot: int, first: int, where: int, nbytes: int) -> None:
         """Write a put whose values come from another process through the port."""
-        ticket, registration = (source, where, nbytes), self._registry.at(slot)
+        handle, registration = (source, where, nbytes), self._registry.at(slot)
         if registration.bytes is None:
-            self.write_gaps(slot, first, self._port.fetch(ticket))
+            self.write_gaps(slot, first, self._port.fetch(handle))
         else:
-            self._port.land(ticket, registration.bytes[first : first + nbytes])
+            self._port.land(handle, registration.bytes[first : first + nbytes])
 
     def write_gaps(self, slot: int, first: int, values: Any) -> None:
         """Write a put into an array that is not contiguous here."""
@@ -252,9 +252,9 @@ class Supersteps:
         """Return what a process has staged."""
         return self._port.fetch((source, where, nbytes))
 
-    def keep(self, ticket: Ticket) -> Buffer | None:
+    def keep(self, handle: Handle) -> Buffer | None:
         """Return a staged payload as memory of this process; see :meth:`Port.keep`."""
-        return self._port.keep(ticket)
+        return self._port.keep(handle)
 
     def find_there(self, known: KnownArray, pid: int) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""

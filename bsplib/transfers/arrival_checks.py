@@ -11,7 +11,7 @@ from bsplib.core.kinds import PUT, STAGED_PUT, STRIDED
 from bsplib.core.records import Record
 from bsplib.errors import BoundsError
 from bsplib.transfers.delivery import parts_of
-from bsplib.transfers.descriptions import ContiguousPut, IndexPut, Put, WordsPut, unpacked
+from bsplib.transfers.descriptions import ContiguousPut, ElementsPut, IndexPut, Put, unpacked
 from bsplib.transfers.direct_receipt import is_put
 from bsplib.transfers.place import Array, WireIndex, broadcasts, from_wire, selected_shape
 from bsplib.transfers.registry import Registry
@@ -64,7 +64,7 @@ def _misfit(put: Put, array: Array, nbytes: int, where: Array | None) -> str | N
     if isinstance(put, IndexPut):
         fits = _fits(put.shape, array.shape, put.selection)
         return None if fits else f"values of shape {put.shape} at {from_wire(put.selection)}"
-    assert isinstance(put, WordsPut)
+    assert isinstance(put, ElementsPut)
     assert where is not None  # it has a word at least
     highest = np.max(where)
     return None if highest < array.size else f"index {highest}"

@@ -35,13 +35,13 @@ from bsplib.errors import OverlapError
 from bsplib.transfers.arrival_checks import Data, check_arrivals
 from bsplib.transfers.delivery import parts_of
 from bsplib.transfers.descriptions import (
+    ElementsGet,
+    ElementsPut,
     Get,
     IndexGet,
     IndexPut,
     Put,
     Site,
-    WordsGet,
-    WordsPut,
     unpacked,
 )
 from bsplib.transfers.direct_receipt import is_put
@@ -171,7 +171,7 @@ class _Transfer(NamedTuple):
     what: Put | Get
     nbytes: int
     indices: NDArray[np.int64] | None
-    """Indices of single words; None for the other kinds."""
+    """Indices of single elements; None for the other kinds."""
     process: int
     """The process that called it, by its pid in the root group."""
     site: Site
@@ -187,7 +187,7 @@ class _Transfer(NamedTuple):
         operation, _ = self.site
         if self.is_get:
             return _Use.HP_READ if operation == "hpget" else _Use.READ
-        if isinstance(self.what, WordsPut) and self.what.op is not None:
+        if isinstance(self.what, ElementsPut) and self.what.op is not None:
             return _Use.COMBINE
         return _Use.HP_WRITE if operation == "hpput" else _Use.PUT
 
@@ -236,7 +236,7 @@ class _Named:
             return array[index if Ellipsis in index else (*index, Ellipsis)], None
         dense = array.flags.c_contiguous
         line = array.reshape(-1) if dense else array
-        if isinstance(what, WordsPut | WordsGet):
+        if isinstance(what, ElementsPut | ElementsGet):
             return line, transfer.indices
         stop = what.first + transfer.nbytes // array.itemsize
         if dense:

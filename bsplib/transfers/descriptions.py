@@ -35,8 +35,8 @@ class IndexPut(NamedTuple):
     """Shape of the values, which broadcast to what is selected."""
 
 
-class WordsPut(NamedTuple):
-    """Write or combine single words. Its data are indices, and then the values."""
+class ElementsPut(NamedTuple):
+    """Write or combine single elements. Its data are indices, and then the values."""
 
     slot: int
     op: bytes | None
@@ -59,23 +59,23 @@ class IndexGet(NamedTuple):
     nbytes: int
 
 
-class WordsGet(NamedTuple):
-    """Read single words. Its data are indices."""
+class ElementsGet(NamedTuple):
+    """Read single elements. Its data are indices."""
 
     slot: int
     nbytes: int
 
 
-Put = ContiguousPut | IndexPut | WordsPut
-Get = ContiguousGet | IndexGet | WordsGet
+Put = ContiguousPut | IndexPut | ElementsPut
+Get = ContiguousGet | IndexGet | ElementsGet
 
 _KINDS: tuple[type[Any], ...] = (
     ContiguousPut,
     IndexPut,
-    WordsPut,
+    ElementsPut,
     ContiguousGet,
     IndexGet,
-    WordsGet,
+    ElementsGet,
 )
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from bsplib.backends.base import Ticket
+from bsplib.backends.base import Handle
 from bsplib.core.kinds import ASK, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
 from bsplib.core.records import Record
 from bsplib.transfers.delivery import PendingGet
@@ -19,7 +19,7 @@ from bsplib.transfers.registry import Registry
 class Landing(NamedTuple):
     """A staged payload, and the memory of this process that it is written to."""
 
-    ticket: Ticket
+    handle: Handle
     memory: memoryview
 
 
@@ -61,12 +61,12 @@ def landings_of_puts(
 
 
 def landings_of_gets(
-    answers: Iterable[tuple[PendingGet, Ticket | None]], others: Iterable[Array]
+    answers: Iterable[tuple[PendingGet, Handle | None]], others: Iterable[Array]
 ) -> list[Landing]:
     """Return the staged answers that may be received in their destinations.
 
     Args:
-        answers: the gets of this process, and for each the ticket of its values; None where they
+        answers: the gets of this process, and for each the handle of its values; None where they
             are part of a record.
         others: destinations of the gets that this process has read itself, and writes later.
     """
@@ -75,9 +75,9 @@ def landings_of_gets(
     if not are_apart([*map(extent, destinations)]):
         return []
     return [
-        Landing(ticket, get.bytes_of())
-        for get, ticket in answers
-        if ticket is not None and get.takes_bytes()
+        Landing(handle, get.bytes_of())
+        for get, handle in answers
+        if handle is not None and get.takes_bytes()
     ]
 
 

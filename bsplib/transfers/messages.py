@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Buffer, Payload, Ticket
+from bsplib.backends.base import Buffer, Handle, Payload
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import MessageError
 from bsplib.transfers.guard import GuardedArray, readable
@@ -28,9 +28,9 @@ INLINE = 1024
 MessageHead = tuple[Any, bool, tuple[Any, ...]]
 """Tag of a message, whether the tag is pickled, and the form of the payload."""
 
-Stage = Callable[[int, int], tuple[Ticket, Buffer]]
-Fetch = Callable[[Ticket], memoryview]
-Keep = Callable[[Ticket], Buffer | None]
+Stage = Callable[[int, int], tuple[Handle, Buffer]]
+Fetch = Callable[[Handle], memoryview]
+Keep = Callable[[Handle], Buffer | None]
 
 _PLAIN = {type(None), bool, int, float, str, bytes}
 
@@ -45,9 +45,9 @@ def pack(values: NDArray[Any], stage: Stage, to: int) -> Payload:
     """Copy an array's elements in C order into a payload for a process."""
     if values.nbytes <= INLINE:
         return values.tobytes()
-    ticket, memory = stage(values.nbytes, to)
+    handle, memory = stage(values.nbytes, to)
     np.copyto(memory.view(values.dtype).reshape(values.shape), values)
-    return ticket
+    return handle
 
 
 def unpack(payload: Payload, fetch: Fetch) -> bytes | memoryview:
@@ -95,10 +95,10 @@ def _encode_pickle(payload: Any, stage: Stage, to: int) -> tuple[tuple[Any, ...]
     form = (_PICKLE, *sizes)
     if sum(sizes) <= INLINE:
         return form, b"".join(parts)
-    ticket, memory = stage(sum(sizes), to)
+    handle, memory = stage(sum(sizes), to)
     for part, stop in zip(parts, accumulate(sizes), strict=True):
         memory[stop - len(part) : stop] = np.frombuffer(part, np.uint8)
-    return form, ticket
+    return form, handle
 
 
 def is_plain(payload: Any) -> bool:
@@ -134,9 +134,9 @@ def _pickle(
 def _pack_bytes(data: bytes, stage: Stage, to: int) -> Payload:
     if len(data) <= INLINE:
         return data
-    ticket, memory = stage(len(data), to)
+    handle, memory = stage(len(data), to)
     memory[:] = np.frombuffer(data, np.uint8)
-    return ticket
+    return handle
 
 
 def decode_tag(head: MessageHead) -> Any:

@@ -23,11 +23,11 @@ from bsplib.backends.base import (
     Arrivals,
     Arrived,
     Buffer,
+    Handle,
     LeftGroup,
     Port,
     Sent,
     Stopped,
-    Ticket,
 )
 from bsplib.backends.launching import Backend, Death, Ended, Options, Report, Work
 from bsplib.backends.members import Members, Whereabouts, as_members
@@ -51,7 +51,7 @@ KINDS = ("sync", "oblsync")
 Key = tuple[tuple[int, int], ...]
 """Number and sub-group of each partition that led to a group; empty for the root group."""
 Payloads = dict[int, Buffer]
-"""Staged payloads, by the number in their tickets."""
+"""Staged payloads, by the number in their handles."""
 
 
 class Letter(NamedTuple):
@@ -168,14 +168,14 @@ class PipesPort(Port):
     def release(self, memory: memoryview) -> None:
         pass
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:
+    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         memory = np.empty(nbytes, np.uint8)
-        return self._ticket(memory, to), memory
+        return self._handle(memory, to), memory
 
-    def lend(self, values: np.ndarray[Any, Any], to: int) -> Ticket:
-        return self._ticket(values.reshape(-1).view(np.uint8), to)  # copied when it is sent
+    def lend(self, values: np.ndarray[Any, Any], to: int) -> Handle:
+        return self._handle(values.reshape(-1).view(np.uint8), to)  # copied when it is sent
 
-    def _ticket(self, memory: Buffer, to: int) -> Ticket:
+    def _handle(self, memory: Buffer, to: int) -> Handle:
         number = next(self._serials)
         if to == self.pid:
             self._here[to, number] = memory
@@ -183,8 +183,8 @@ class PipesPort(Port):
             self._staged[to][number] = memory
         return self.pid, number, len(memory)
 
-    def fetch(self, ticket: Ticket) -> memoryview:
-        key = ticket[:2]
+    def fetch(self, handle: Handle) -> memoryview:
+        key = handle[:2]
         return (self._here[key] if key in self._here else self._here_before[key]).data
 
     def _open(self, source: int, letter: Letter) -> Any:

@@ -47,10 +47,10 @@ from bsplib.transfers.delivery import (
 from bsplib.transfers.descriptions import (
     ContiguousGet,
     ContiguousPut,
+    ElementsGet,
+    ElementsPut,
     IndexGet,
     IndexPut,
-    WordsGet,
-    WordsPut,
     packed,
     unpacked,
 )
@@ -124,7 +124,7 @@ def test_an_index_is_assigned(registry):
 def test_words_are_written_or_combined_in_their_order(registry, op, after):
     x = np.zeros(4, int)
     slot = registry.allocate(x, memoryview(b"")).slot
-    put = WordsPut(slot, encode_op("put_at", op, x.dtype))
+    put = ElementsPut(slot, encode_op("put_at", op, x.dtype))
     write_placed(registry, packed(put), 3, words([1, 3, 1], 5, 4, 6))
     assert x.tolist() == after
 
@@ -153,7 +153,7 @@ def test_sources_are_copied_in_c_order_when_they_are_read(registry, make):
     slot = registry.allocate(x, memoryview(b"")).slot
     contiguous = read(registry, ContiguousGet(slot, 2, 16))
     column = read(registry, IndexGet(slot, ((None, None, None), 1), 16))
-    single = read(registry, WordsGet(slot, 24), data_of(5, 0, 5))
+    single = read(registry, ElementsGet(slot, 24), data_of(5, 0, 5))
     x[...] = -1
     assert [each.view(int).tolist() for each in (contiguous, column, single)] == [
         [2, 3],
@@ -198,10 +198,10 @@ SELECTION = ((None, 2, None), -1)
     [
         ContiguousPut(0, 3),
         IndexPut(0, SELECTION, (2,)),
-        WordsPut(0, b"op"),
+        ElementsPut(0, b"op"),
         ContiguousGet(0, 3, 8),
         IndexGet(0, SELECTION, 16),
-        WordsGet(0, 3),
+        ElementsGet(0, 3),
     ],
     ids=lambda what: type(what).__name__,
 )
@@ -212,9 +212,9 @@ def test_a_description_comes_back_as_it_was(what, site):
 
 
 def test_descriptions_that_are_equal_as_tuples_are_not_taken_for_each_other():
-    assert ContiguousPut(0, 3) == WordsGet(0, 3)
+    assert ContiguousPut(0, 3) == ElementsGet(0, 3)
     assert type(unpacked(packed(ContiguousPut(0, 3)))[0]) is ContiguousPut
-    assert type(unpacked(packed(WordsGet(0, 3)))[0]) is WordsGet
+    assert type(unpacked(packed(ElementsGet(0, 3)))[0]) is ElementsGet
 
 
 def add(send_buffer, to, kind, description, indices, data):
@@ -232,8 +232,8 @@ def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
     send_buffer = SendBuffer(0, 2, PrivateMemory().allocate)
     contiguous, message = packed(ContiguousPut(0, 0)), np.frombuffer(b"123", np.uint8)
     add(send_buffer, 1, PLACED, contiguous, 0, data_of(1))
-    add(send_buffer, 1, PLACED, packed(WordsPut(0, None)), 3, words([1, 2, 3], 4, 5, 6))
-    add(send_buffer, 1, ASK, packed(WordsGet(0, 16)), 2, words([1, 2]))
+    add(send_buffer, 1, PLACED, packed(ElementsPut(0, None)), 3, words([1, 2, 3], 4, 5, 6))
+    add(send_buffer, 1, ASK, packed(ElementsGet(0, 16)), 2, words([1, 2]))
     add(send_buffer, 1, REPLY, b"", 0, data_of(1))
     add(send_buffer, 1, NOTICE, b"", 0, data_of(1))
     add(send_buffer, 1, MESSAGE, b"a head of any length", 0, message)
@@ -275,9 +275,9 @@ def put(slot, first, count, *, staged=True):
 
 
 def landed(registry, *incoming):
-    """Return the tickets of the values that may be received in place, and the places."""
+    """Return the handles of the values that may be received in place, and the places."""
     landings = landings_of_puts(registry, [*enumerate(incoming, 1)])
-    return [(each.ticket, np.frombuffer(each.memory, np.uint8)) for each in landings]
+    return [(each.handle, np.frombuffer(each.memory, np.uint8)) for each in landings]
 
 
 @pytest.fixture
@@ -293,8 +293,8 @@ def x(registry):
 def test_staged_puts_are_received_in_place_where_they_are_apart(registry, x, first, is_in_place):
     puts = [put(x.slot, 0, 2), put(x.slot, first, 2)]
     found = landed(registry, puts[:1], puts[1:])
-    tickets = [(source, each[5], 16) for source, each in enumerate(puts, 1)]
-    assert [ticket for ticket, _ in found] == (tickets if is_in_place else [])
+    handles = [(source, each[5], 16) for source, each in enumerate(puts, 1)]
+    assert [handle for handle, _ in found] == (handles if is_in_place else [])
     for (_, memory), begin in zip(found, (0, first), strict=False):
         assert address_of(memory) == x.address + 8 * begin
         assert len(memory) == 16
@@ -327,9 +327,9 @@ def test_nothing_lands_in_an_array_with_gaps(registry):
 def test_answers_are_received_in_place_where_destinations_are_apart(second, lands):
     mine = np.zeros(4, int)
     gets = [PendingGet(1, mine[part], None, mine.dtype) for part in (slice(2), second)]
-    tickets = [(1, 7, 16), None]
-    found = landings_of_gets(zip(gets, tickets, strict=True), [])
-    assert [each.ticket for each in found] == ([tickets[0]] if lands else [])
+    handles = [(1, 7, 16), None]
+    found = landings_of_gets(zip(gets, handles, strict=True), [])
+    assert [each.handle for each in found] == ([handles[0]] if lands else [])
 
 
 @pytest.mark.parametrize(("read", "lands"), [(slice(2, 4), True), (slice(1, 3), False)])
@@ -356,7 +356,7 @@ def data_in_records(values):
     [
         (ContiguousPut(0, 3), [], (1, 2), "2 elements at offset 3"),
         (IndexPut(0, (5,), ()), [], (1,), r"values of shape \(\) at \(5,\)"),
-        (WordsPut(0, None), [0, 4], (1, 2), "index 4"),
+        (ElementsPut(0, None), [0, 4], (1, 2), "index 4"),
     ],
     ids=["contiguous", "index", "words"],
 )

@@ -169,7 +169,7 @@ def free_last_staging_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
         self._open.has_messages = False
         return start
 
-    monkeypatch.setattr(WatchedMeeting, "settles", lambda *_: True, raising=False)
+    monkeypatch.setattr(WatchedMeeting, "waits_for_delivery", lambda *_: True, raising=False)
     monkeypatch.setattr(Leases, "reserve_for_message", reserve_without_messages)
 
 

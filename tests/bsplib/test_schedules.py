@@ -21,7 +21,7 @@ DEFECTS = {
     "read-inline-late": "root",
     "free-at-the-end-of-a-superstep": "root",
     "free-before-others-have-left": "next group",
-    "take-others-for-settled": "root",
+    "take-others-for-delivered": "root",
     "use-one-buffer": "root",
 }
 """Each with the next event of programs that find it."""

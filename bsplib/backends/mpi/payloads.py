@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from bsplib.backends.base import Buffer, Ticket
+from bsplib.backends.base import Buffer, Handle
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.neighbours import Block, Readable
 from bsplib.backends.mpi.receiving import Payload, Place, Post, Size, flat
@@ -58,7 +58,7 @@ class Payloads:
 
     # -- to others --------------------------------------------------------------------------
 
-    def stage(self, nbytes: int, to: int, *, is_message: bool = False) -> tuple[Ticket, Buffer]:
+    def stage(self, nbytes: int, to: int, *, is_message: bool = False) -> tuple[Handle, Buffer]:
         """See :meth:`bsplib.backends.base.Port.stage`."""
         if self.is_for_neighbour(to):
             assert self._neighbours is not None
@@ -76,11 +76,11 @@ class Payloads:
             return False
         return self._membership.members[to] in self._neighbours
 
-    def lend(self, values: Buffer, to: int) -> Ticket:
-        """Note values that stay as they are until the superstep has ended; return their ticket."""
+    def lend(self, values: Buffer, to: int) -> Handle:
+        """Note values that stay as they are until the superstep has ended; return their handle."""
         return self._add(Staged(values, None), to)
 
-    def _add(self, staged: Staged, to: int) -> Ticket:
+    def _add(self, staged: Staged, to: int) -> Handle:
         memory = staged.memory
         number = self._numbers[to]
         self._numbers[to] = number + 1
@@ -136,9 +136,9 @@ class Payloads:
         payload.memory = block.memory
         (self._messages if place.is_message else self._transfers).append(block)
 
-    def fetch(self, ticket: Ticket) -> memoryview:
+    def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`bsplib.backends.base.Port.fetch`."""
-        payload = self._find(ticket)
+        payload = self._find(handle)
         if payload.memory is None:
             self._start({})
         return self._arrived(payload).data
@@ -147,7 +147,7 @@ class Payloads:
         """Tell whether payloads have been announced of which no receive has started."""
         return bool(self._not_started)
 
-    def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:
+    def receive(self, landings: Iterable[tuple[Handle, memoryview]]) -> None:
         """See :meth:`bsplib.backends.base.Port.receive`.
 
         All other payloads that have been announced are received, too, so that the senders can
@@ -156,18 +156,18 @@ class Payloads:
         if not self._not_started:
             return
         places = {}
-        for ticket, memory in landings:
-            payload = self._find(ticket)
+        for handle, memory in landings:
+            payload = self._find(handle)
             if payload.memory is None:
                 places[payload] = flat(memory)
         self._start(places)
 
-    def land(self, ticket: Ticket, memory: memoryview) -> None:
+    def land(self, handle: Handle, memory: memoryview) -> None:
         """See :meth:`bsplib.backends.base.Port.land`.
 
         A payload is received there if its receive has not started yet.
         """
-        payload = self._find(ticket)
+        payload = self._find(handle)
         if payload.memory is None:
             self._start({payload: flat(memory)})
         came = self._arrived(payload)
@@ -181,8 +181,8 @@ class Payloads:
         assert payload.memory is not None
         return payload.memory
 
-    def _find(self, ticket: Ticket) -> Payload:
-        key = ticket[:2]
+    def _find(self, handle: Handle) -> Payload:
+        key = handle[:2]
         return self._here[key] if key in self._here else self._here_before[key]
 
     def _start(self, places: Mapping[Payload, Buffer]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Alignment, Buffer, Ticket
+from bsplib.backends.base import Alignment, Buffer, Handle
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.fences import Fences
@@ -239,7 +239,7 @@ class Store:
 class JoinedPort(ShmPort):
     """The connection of a process that another backend has started to others of its host."""
 
-    def keep(self, ticket: Ticket) -> Buffer | None:  # noqa: ARG002  # the program may keep what it has when the memory is gone
+    def keep(self, handle: Handle) -> Buffer | None:  # noqa: ARG002  # the program may keep what it has when the memory is gone
         """See :meth:`Port.keep`: the process goes on after the run, with what it has kept."""
         return None
 

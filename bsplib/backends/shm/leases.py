@@ -173,9 +173,9 @@ class Leases:
         def is_delivered(lease: Lease) -> bool:
             return lease.last_read == last and not lease.staging_buffer.has_messages
 
-        settles = self._members.meeting.settles
+        waits_for_delivery = self._members.meeting.waits_for_delivery
         if any(map(is_delivered, self.held)) and all(
-            settles(pid, nbytes) for pid in self._members.others
+            waits_for_delivery(pid, nbytes) for pid in self._members.others
         ):
             self._end(is_delivered)
 

@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bsplib.backends.base import Arrived, Buffer, Sent, Ticket
+from bsplib.backends.base import Arrived, Buffer, Handle, Sent
 from bsplib.backends.oblivious import Post
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
@@ -532,17 +532,17 @@ class WatchedPort(ShmPort):
         give = functools.partial(self.watch.give_block, members.give_block)
         members.give_block = give  # type: ignore[method-assign]  # the block is filled first
 
-    def fetch(self, ticket: Ticket) -> memoryview:
+    def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`Port.fetch`."""
-        self.watch.note(ticket[1], "a payload")
-        return super().fetch(ticket)
+        self.watch.note(handle[1], "a payload")
+        return super().fetch(handle)
 
-    def keep(self, ticket: Ticket) -> Buffer | None:
+    def keep(self, handle: Handle) -> Buffer | None:
         """See :meth:`Port.keep`."""
-        self.watch.check_alive(ticket[1], "a payload")
-        kept = super().keep(ticket)
+        self.watch.check_alive(handle[1], "a payload")
+        kept = super().keep(handle)
         if kept is not None:
-            self.watch.note_kept(kept.base, ticket[1])
+            self.watch.note_kept(kept.base, handle[1])
         return kept
 
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:

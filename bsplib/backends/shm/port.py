@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrived, Buffer, Port, Sent, Ticket
+from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
@@ -97,30 +97,30 @@ class ShmPort(Port):
         """See :meth:`Port.map_at_once`."""
         populate(address, nbytes)
 
-    def is_settled(self, pid: int) -> bool:
-        """See :meth:`Port.is_settled`."""
+    def has_delivered(self, pid: int) -> bool:
+        """See :meth:`Port.has_delivered`."""
         self._meeting.oblivious = self._oblivious.latest
-        return self._meeting.is_settled(pid)
+        return self._meeting.has_delivered(pid)
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:  # noqa: ARG002  # all can fetch it
+    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
         start = self._leases.reserve(nbytes)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
-    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:
+    def stage_message(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """See :meth:`Port.stage_message`."""
         for_one = 0 <= to != self.pid
         start = self._leases.reserve_for_message(nbytes, for_one=for_one)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
-    def keep(self, ticket: Ticket) -> Buffer | None:
+    def keep(self, handle: Handle) -> Buffer | None:
         """See :meth:`Port.keep`."""
-        _, start, nbytes = ticket
+        _, start, nbytes = handle
         return self._context.parcels.keep(start, nbytes)
 
-    def fetch(self, ticket: Ticket) -> memoryview:
+    def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`Port.fetch`."""
-        _, start, nbytes = ticket
+        _, start, nbytes = handle
         return self._segment.view(start, nbytes)
 
     # -- meetings of all ------------------------------------------------------------

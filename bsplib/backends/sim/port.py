@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.backends.base import Arrived, Buffer, Port, Sent, Ticket
+from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
 from bsplib.backends.launching import Before, Moved, Prices
 from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.mismatch import are_apart
@@ -187,7 +187,7 @@ class SimPort(Port):
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Buffer]:  # noqa: ARG002  # all can fetch it
+    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
         memory = np.empty(nbytes, np.uint8)
         where = address_of(memory)
@@ -195,9 +195,9 @@ class SimPort(Port):
         self._meeting.has_staged = True
         return (self.pid, where, nbytes), memory
 
-    def fetch(self, ticket: Ticket) -> memoryview:
+    def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`Port.fetch`."""
-        _, where, nbytes = ticket
+        _, where, nbytes = handle
         return memoryview((ctypes.c_char * nbytes).from_address(where)).cast("B")
 
     def shared_address_of(self, array: NDArray[Any]) -> int | None:

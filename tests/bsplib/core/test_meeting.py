@@ -117,7 +117,7 @@ def three_supersteps(meeting, pid):
         assert [meeting.head_of(each) for each in (pid, 1 - pid)] == [head, HEAD - head]
         assert meeting.released == 8
         meeting.end_superstep()
-        while not meeting.is_settled(1 - pid):
+        while not meeting.has_delivered(1 - pid):
             pass
 
 

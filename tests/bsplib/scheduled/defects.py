@@ -80,9 +80,9 @@ def use_one_buffer() -> None:
     send_buffer.SendBuffer.turn = send_buffer.SendBuffer.clear  # type: ignore[method-assign]
 
 
-def take_others_for_settled() -> None:
+def take_others_for_delivered() -> None:
     """Free large memory of the last superstep without asking who has delivered it."""
-    meeting.SharedMeeting.settles = lambda *_: True  # type: ignore[method-assign]
+    meeting.SharedMeeting.waits_for_delivery = lambda *_: True  # type: ignore[method-assign]
 
 
 ALL: dict[str, Callable[[], None]] = {
@@ -95,6 +95,6 @@ ALL: dict[str, Callable[[], None]] = {
         free_at_the_end_of_a_superstep,
         free_before_others_have_left,
         use_one_buffer,
-        take_others_for_settled,
+        take_others_for_delivered,
     )
 }

@@ -46,12 +46,12 @@ def values_of(number: int, itemsize: int, seed: int = 0) -> np.ndarray:
 def dealt(words: ModuleType, nprocs: int, pids, indices, values):
     """Count and deal words; return the greatest index, and the words of each process."""
     numbers = np.full(nprocs + 1, 7, np.uint64)
-    assert words.count_words(pids, indices, numbers)
+    assert words.count_elements(pids, indices, numbers)
     *counts, highest = numbers.tolist()
     to_indices = [np.full(number, -5) if number else None for number in counts]
     dtype = np.dtype(np.int64) if values is None else values.dtype
     to_values = [np.zeros(number, dtype) if number else None for number in counts]
-    words.deal_words(pids, indices, values, to_indices, to_values)
+    words.deal_elements(pids, indices, values, to_indices, to_values)
     parts = {
         pid: list(zip(to_indices[pid].tolist(), to_values[pid].tolist(), strict=True))
         for pid, number in enumerate(counts)
@@ -114,9 +114,9 @@ def test_in_place_of_values_each_process_is_dealt_the_positions_of_its_words(wor
 )
 def test_a_pid_that_is_no_process_is_found(words, pids, wrong, more):
     every = np.array([*pids, wrong, *more])
-    assert not words.count_words(every, np.zeros_like(every), np.zeros(4, np.uint64))
+    assert not words.count_elements(every, np.zeros_like(every), np.zeros(4, np.uint64))
     every[len(pids)] = 2
-    assert words.count_words(every, np.zeros_like(every), np.zeros(4, np.uint64))
+    assert words.count_elements(every, np.zeros_like(every), np.zeros(4, np.uint64))
 
 
 @every_build
@@ -128,7 +128,7 @@ def test_a_pid_that_is_no_process_is_found(words, pids, wrong, more):
 def test_a_negative_index_counts_as_a_great_one(words, indices, negative, more):
     every = np.array([*indices, negative, *more])
     numbers = np.zeros(2, np.uint64)
-    assert words.count_words(np.zeros_like(every), every, numbers)
+    assert words.count_elements(np.zeros_like(every), every, numbers)
     assert numbers.tolist() == [len(every), negative + 2**64]
     assert words.greatest(every) == negative + 2**64
 
@@ -147,10 +147,10 @@ def test_words_are_written_in_order_and_read_again(words, shape, itemsize, data)
     expected = array.reshape(-1).tolist()
     for index, value in zip(picked, values.tolist(), strict=True):
         expected[index] = value
-    words.write_words(array, indices, values)
+    words.write_elements(array, indices, values)
     assert array.reshape(-1).tolist() == expected
     back = np.zeros_like(values)
-    words.read_words(array, indices, back)
+    words.read_elements(array, indices, back)
     assert back.tolist() == [expected[index] for index in picked]
 
 
@@ -161,9 +161,9 @@ def test_an_index_outside_the_array_changes_nothing_around_it(words, itemsize, i
     whole = values_of(36, itemsize)
     array, before = whole[12:24], whole.tolist()
     with pytest.raises(IndexError):
-        words.write_words(array, np.array([index]), values_of(1, itemsize, seed=3))
+        words.write_elements(array, np.array([index]), values_of(1, itemsize, seed=3))
     with pytest.raises(IndexError):
-        words.read_words(array, np.array([index]), values_of(1, itemsize))
+        words.read_elements(array, np.array([index]), values_of(1, itemsize))
     assert whole.tolist() == before
 
 
@@ -172,7 +172,7 @@ def test_elements_at_odd_addresses_are_moved_too(words):
     whole = np.zeros(33, np.uint8)
     array, values = whole[1:].view(np.float64), np.zeros(17, np.uint8)[1:].view(np.float64)
     values[:] = 2.5, 3.5
-    words.write_words(array, np.array([3, 0]), values)
+    words.write_elements(array, np.array([3, 0]), values)
     assert array.tolist() == [3.5, 0, 0, 2.5]
-    words.read_words(array, np.array([0, 3]), values)
+    words.read_elements(array, np.array([0, 3]), values)
     assert values.tolist() == [3.5, 2.5]
