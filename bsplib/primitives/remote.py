@@ -134,7 +134,7 @@ def _open_lane(bsp: GroupState, dst: Any) -> None:
             or id(handle) in bsp._engine.known_arrays
         ):
             continue
-        if registration.extents is not None and bsp._engine.takes(registration.slot):
+        if registration.announced is not None and bsp._engine.takes(registration.slot):
             sizes = _sizes_there(registration, bsp._nprocs)
             alone = registry.is_alone(registration)
             known = KnownArray(handle, registration.slot, sizes, registration.alike, alone)
@@ -189,7 +189,7 @@ def _read_now(
     bsp: GroupState, pid: int, target: Target, get: ContiguousGet | IndexGet, destination: Array
 ) -> bool:
     """Read an hpget at its call, if the memory of the other process can be read then."""
-    there = target.extent()
+    there = target.announced()
     if bsp._watch is not None or there is None or there.shared_address is None:
         return False
     if not bsp._port.has_delivered(pid):
@@ -358,7 +358,7 @@ def _elements(
     """Sort the elements of a call by process, with every check that is possible now."""
     chosen = sort_by_process(operation, pids, indices, bsp.nprocs)
     check_there(operation, registration, chosen)
-    if registration.extents is None and chosen.numbers:
+    if registration.announced is None and chosen.numbers:
         bsp._engine.unresolved.append(UncheckedElements(operation, registration, chosen, inner))
     return chosen
 
@@ -369,8 +369,8 @@ def _sizes_there(registration: Registration, nprocs: int) -> list[int]:
     if registration.alike:
         return [registration.array.nbytes] * nprocs
     dtype = encode_dtype(registration.array.dtype)
-    extents = [registration.extent_on(pid) for pid in range(nprocs)]
+    announced = [registration.announced_on(pid) for pid in range(nprocs)]
     return [
         0 if there is None or there.dtype != dtype else there.size * registration.itemsize
-        for there in extents
+        for there in announced
     ]

@@ -100,7 +100,7 @@ class Supersteps:
             self._resolve(engine)
 
     def _agree(self, engine: Engine) -> None:
-        """Compare what the processes have announced, and take over the extents of their arrays."""
+        """Compare what the processes have announced, and store it."""
         commons = [self._notice_of(engine, source) for source in range(engine.nprocs)]
         for registration in self._registry.agree(commons):
             packed = registration.bytes is not None
@@ -258,7 +258,7 @@ class Supersteps:
 
     def find_there(self, known: KnownArray, pid: int) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
-        there = self._registry.at(known.slot).extent_on(pid)
+        there = self._registry.at(known.slot).announced_on(pid)
         found = 1
         if there is not None and there.shared_address is not None:
             memory = self._port.reach(pid, there.shared_address, known.sizes[pid])

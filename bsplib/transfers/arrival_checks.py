@@ -1,4 +1,4 @@
-"""Checks of puts that arrive before their sender knew the extent of the array here."""
+"""Checks of puts that arrive before their sender knew the shape of the array here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Data = Callable[[int, Record], Any]
 
 
 def check_arrivals(registry: Registry, source: int, records: Iterable[Record], data: Data) -> None:
-    """Check puts into arrays whose extents their sender did not know yet.
+    """Check puts into arrays whose shapes their sender did not know yet.
 
     Such puts arrive without a check in oblivious supersteps only.
 
@@ -35,7 +35,7 @@ def check_arrivals(registry: Registry, source: int, records: Iterable[Record], d
         put = put_of(registry, record)
         registration = registry.at(put.slot)
         array = registration.array
-        if registration.extents is not None or array is None:
+        if registration.announced is not None or array is None:
             continue
         where = parts_of(record[4], data(source, record))[0] if record[4] else None
         misfit = _misfit(put, array, nbytes, where)

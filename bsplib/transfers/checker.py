@@ -46,7 +46,7 @@ from bsplib.transfers.descriptions import (
 )
 from bsplib.transfers.direct_receipt import is_put
 from bsplib.transfers.held_arrays import refresh_variables
-from bsplib.transfers.place import Array, address, extent, from_wire
+from bsplib.transfers.place import Array, address, from_wire, memory_range
 from bsplib.transfers.registry import Registry
 from bsplib.transfers.watch import Watch
 
@@ -249,7 +249,7 @@ def _overlap_candidates(calls: list[_Call]) -> list[list[_Call]]:
 
     Calls stay in order; a call that overlaps no other is left out.
     """
-    spans = sorted((*extent(call.part), number) for number, call in enumerate(calls))
+    spans = sorted((*memory_range(call.part), number) for number, call in enumerate(calls))
     groups: list[list[int]] = []
     reach = 0
     for low, high, number in spans:
@@ -267,9 +267,9 @@ class _Marks:
 
     def __init__(self, parts: Iterable[Array]) -> None:
         parts = list(parts)
-        extents = [extent(part) for part in parts]
-        self._low = min(low for low, _ in extents)
-        high = max(high for _, high in extents)
+        ranges = [memory_range(part) for part in parts]
+        self._low = min(low for low, _ in ranges)
+        high = max(high for _, high in ranges)
         self.unit = gcd(*(size for part in parts for size in self._sizes(part)))
         self.all = np.zeros((high - self._low) // self.unit, np.uint8)
 

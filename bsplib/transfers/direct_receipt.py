@@ -12,7 +12,7 @@ from bsplib.backends.base import Handle
 from bsplib.core.kinds import ASK, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
 from bsplib.core.records import Record
 from bsplib.transfers.delivery import PendingGet
-from bsplib.transfers.place import Array, extent
+from bsplib.transfers.place import Array, memory_range
 from bsplib.transfers.registry import Registry
 
 
@@ -51,7 +51,7 @@ def landings_of_puts(
             registration = registry.at(slot)
             memory = registration.bytes
             if memory is None:  # it has gaps
-                written.append(registration.extent)
+                written.append(registration.memory_range)
                 continue
             low = registration.address + first
             written.append((low, low + nbytes))
@@ -72,7 +72,7 @@ def landings_of_gets(
     """
     answers = list(answers)
     destinations = [*(get.destination for get, _ in answers), *others]
-    if not are_apart([*map(extent, destinations)]):
+    if not are_apart([*map(memory_range, destinations)]):
         return []
     return [
         Landing(handle, get.bytes_of())

@@ -141,15 +141,15 @@ class UncheckedElements:
     def resolve(self) -> None:
         """Raise if a word lies outside the array there."""
         check_there(self._operation, self._registration, self._elements)
-        extents = self._registration.extents
-        if self._inner is None or extents is None:
+        announced = self._registration.announced
+        if self._inner is None or announced is None:
             return
         for pid in self._elements.numbers:
-            extent = extents[pid]
-            if extent is not None and extent.shape[1:] != self._inner:
+            there = announced[pid]
+            if there is not None and there.shape[1:] != self._inner:
                 raise BoundsError(
                     f"{self._operation}: the array made in this superstep has shape "
-                    f"{extent.shape} on process {pid}, and another one here; sync before you name "
+                    f"{there.shape} on process {pid}, and another one here; sync before you name "
                     f"its elements by several indices"
                 )
 
@@ -189,9 +189,9 @@ def dtype_there(operation: str, registration: Registration) -> np.dtype[Any]:
     """Return the dtype of a registered array."""
     if registration.array is not None:
         return registration.array.dtype
-    for extent in registration.extents or []:
-        if extent is not None:
-            return decode_dtype(extent.dtype)
+    for there in registration.announced or []:
+        if there is not None:
+            return decode_dtype(there.dtype)
     raise RegistrationError(f"{operation}: no process has an array in this registration")
 
 
@@ -294,14 +294,14 @@ def check_there(operation: str, registration: Registration, elements: Elements) 
         BoundsError: an index is beyond the array.
         RegistrationError: a process registered None.
     """
-    extents = registration.extents
-    if extents is None:
+    announced = registration.announced
+    if announced is None:
         return
     for pid, number in elements.numbers.items():
-        extent = extents[pid]
-        if extent is None:
+        there = announced[pid]
+        if there is None:
             raise RegistrationError(f"{operation}: process {pid} registered None there")
-        size = extent.size
+        size = there.size
         if elements.highest < size:
             continue
         indices = elements.indices_of(pid)

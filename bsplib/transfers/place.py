@@ -105,7 +105,7 @@ def address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def extent(array: Array, origin: int | None = None) -> tuple[int, int]:
+def memory_range(array: Array, origin: int | None = None) -> tuple[int, int]:
     """Return the first byte of an array in memory, and the first byte behind it.
 
     Args:
@@ -184,7 +184,7 @@ def _axis_along(array: Array, start: tuple[int, ...], where: int) -> int | None:
 
 def _index_at(array: Array, where: int) -> tuple[int, ...] | None:
     """Return the index of the element that lies at an address."""
-    rest = where - extent(array)[0]
+    rest = where - memory_range(array)[0]
     index = [0] * array.ndim
     for axis in sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])):
         if array.shape[axis] == 1:

@@ -28,7 +28,7 @@ from bsplib.transfers.place import (
     to_wire,
     whole,
 )
-from bsplib.transfers.registry import Extent, Registration, Registry, decode_dtype
+from bsplib.transfers.registry import AnnouncedArray, Registration, Registry, decode_dtype
 
 
 def target_of(
@@ -100,7 +100,7 @@ class Target:
         self._operation = operation
         self._registration = registration
         self._pid = pid
-        self._name = call_site.name_of(place) if registration.extents is None else None
+        self._name = call_site.name_of(place) if registration.announced is None else None
         self._place = place
         self._region: Region | None = None
         self._offset: int | None = None
@@ -112,7 +112,7 @@ class Target:
         self._shape: tuple[int, ...] = ()
         self.rearranged: Region | None = None
         """How to rearrange the values of a get when they come; None if that is not needed."""
-        self.resolved = registration.extents is not None
+        self.resolved = registration.announced is not None
         there = self._there() if self.resolved else registration.announcement()
         if there is None:
             raise RegistrationError(
@@ -215,8 +215,8 @@ class Target:
             return ContiguousGet(slot, start, nbytes)
         return IndexGet(slot, region.wire(), nbytes)
 
-    def extent(self) -> Extent | None:
-        """Return the extent of the array that is named; None if it is not announced yet."""
+    def announced(self) -> AnnouncedArray | None:
+        """Return what was announced of the array that is named; None if it is not announced yet."""
         return self._there() if self.resolved else None
 
     def read(self, memory: memoryview, get: ContiguousGet | IndexGet, destination: Array) -> None:
@@ -329,10 +329,10 @@ class Target:
         self.resolved = True
         self._check()
 
-    def _there(self) -> Extent:
-        extents = self._registration.extents
-        assert extents is not None
-        there = extents[self._pid]
+    def _there(self) -> AnnouncedArray:
+        announced = self._registration.announced
+        assert announced is not None
+        there = announced[self._pid]
         if there is None:
             raise RegistrationError(
                 f"{self._operation}: process {self._pid} registered None as {self._words()}"
@@ -341,7 +341,7 @@ class Target:
 
     def _check_dtype(self) -> None:
         array = self._registration.array
-        if array is None or self._registration.extents is None:
+        if array is None or self._registration.announced is None:
             return
         theirs = decode_dtype(self._there().dtype)
         if theirs != array.dtype:

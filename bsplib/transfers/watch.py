@@ -12,7 +12,7 @@ import numpy as np
 from bsplib import call_site
 from bsplib.core.atomics import filler
 from bsplib.errors import BspError, CheckWarning, OverlapError, RegistrationError
-from bsplib.transfers.guard import Permit, guarded, permit_of, plain, readable
+from bsplib.transfers.guard import AccessCheck, access_of, guarded, plain, readable
 from bsplib.transfers.held_arrays import is_held
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, Registry
@@ -82,7 +82,7 @@ class Watch:
         self._error = error
         self._watched: list[_Watched] = []
         self._verified: list[_Watched] = []
-        self._expecting: list[Permit] = []
+        self._expecting: list[AccessCheck] = []
         self._before: dict[int, Array] = {}  # by slot: copies from the beginning of the superstep
 
     # -- arrays of this process in its own transfers ----------------------------------------
@@ -116,11 +116,11 @@ class Watch:
         """
         site, array = Site(*here(operation)), plain(given)
         if new:
-            given = guarded(array, Permit(array, self._report))
-        permit = permit_of(given)
-        if permit is not None:
-            permit.expect(array, not_there_yet(*site))
-            self._expecting.append(permit)
+            given = guarded(array, AccessCheck(array, self._report))
+        access = access_of(given)
+        if access is not None:
+            access.expect(array, not_there_yet(*site))
+            self._expecting.append(access)
         content = array.copy()
         _fill(array)
         self._watched.append(_Watched(array, _checksum(array), site, content))
@@ -133,8 +133,8 @@ class Watch:
             OverlapError: it was; the text names the transfer and the sync.
         """
         self._verified, self._watched = self._watched, []
-        for permit in self._expecting:
-            permit.settle()
+        for access in self._expecting:
+            access.settle()
         self._expecting.clear()
         changed: Site | None = None
         # In reverse order: an array may overlap one that was filled later, and is compared after
@@ -160,7 +160,7 @@ class Watch:
 
     def allocated(self, array: Array) -> Array:
         """Return a newly allocated array in the form that the program is given."""
-        return guarded(array, Permit(array, self._report))
+        return guarded(array, AccessCheck(array, self._report))
 
     def warn_if_lost(self, registration: Registration, process: int, what: str) -> None:
         """Warn, once, of a transfer to an array that the program does not hold any more.
@@ -198,9 +198,9 @@ class Watch:
     def free(self, registrations: Iterable[Registration]) -> None:
         """Make every use of freed arrays an error, and put their memory into the quarantine."""
         for registration in registrations:
-            permit = permit_of(registration.handle)
-            if permit is not None and registration.memory is not None:
-                permit.free(registration.freed_by or f"the end of its group at {call_site.line()}")
+            access = access_of(registration.handle)
+            if access is not None and registration.memory is not None:
+                access.free(registration.freed_by or f"the end of its group at {call_site.line()}")
                 self.quarantine.keep(registration.memory)
 
     # -- messages -------------------------------------------------------------------------------
