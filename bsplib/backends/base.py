@@ -5,10 +5,10 @@ backends and stand above them. A backend provides
 
 * a function that runs some work in ``nprocs`` processes and reports how each of them
   ended (:mod:`bsplib.backends.launching`), and
-* a :class:`Port` for each process in each group, by which records travel
+* a :class:`Port` for each process in each group, by which entries travel
   (:mod:`bsplib.core.send_buffer`).
 
-A small payload is part of its record. A large one is **staged** for its receiver:
+A small payload is part of its entry. A large one is **staged** for its receiver:
 :meth:`Port.stage` returns memory for it and a handle, and the receiver exchanges
 the handle for the payload with :meth:`Port.fetch` or :meth:`Port.land`. A backend without shared
 memory sends the payload in between.
@@ -40,13 +40,13 @@ Payload = bytes | Handle
 """Values that are transferred: the bytes themselves, or the handle of the staged values."""
 
 Sent = bytes | memoryview
-"""The records of one process for another one, one after the other."""
+"""The entries of one process for another one, one after the other."""
 
 Arrived = tuple[int, Sent]
-"""The pid of a process, and its records for this one."""
+"""The pid of a process, and its entries for this one."""
 
 Arrivals = tuple[list[int], list[Arrived]]
-"""What an exchange brought: the flags of every process, by pid, and records for this process."""
+"""What an exchange brought: the flags of every process, by pid, and entries for this process."""
 
 
 class Stopped(BaseException):
@@ -239,12 +239,12 @@ class Port(ABC):
 
     @abstractmethod
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
-        """Post records, and wait until ``expected`` messages have come for this process.
+        """Post entries, and wait until ``expected`` messages have come for this process.
 
         Args:
-            records: by receiving pid, with the number of messages that they count for.
+            entries: by receiving pid, with the number of messages that they count for.
             expected: messages to wait for from other processes.
             stamp: time of arrival in ns, 0 where the run is not recorded.
 

@@ -1,4 +1,4 @@
-"""The meetings of a group whose processes share no memory: the backend sends the records."""
+"""The meetings of a group whose processes share no memory: the backend sends the entries."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrivals, Sent
 from bsplib.core.atomics import address_of
+from bsplib.core.entries import by_receiver
 from bsplib.core.kinds import SENT_HEAD
 from bsplib.core.meeting import Meeting
-from bsplib.core.records import by_receiver
 
 _INLINE_BYTES = 256
 
@@ -25,11 +25,11 @@ class Exchanger(Protocol):
     released: int
     """See :attr:`Meeting.released`."""
 
-    def exchange(self, records: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
-        """Post records for other processes, and wait for the posts of all of them.
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
+        """Post entries for other processes, and wait for the posts of all of them.
 
         Args:
-            records: by receiving pid.
+            entries: by receiving pid.
             flags: number below 128 that every process receives from every other one.
             stamp: time of arrival in ns, 0 where the run is not recorded.
 
@@ -73,8 +73,8 @@ class SentMeeting(Meeting):
             self._all_flags = [flags] * self._nprocs
             return not own
         self._all_flags, arrived = arrivals
-        for source, records in arrived:
-            self._came[source] = np.frombuffer(records, np.uint8)
+        for source, entries in arrived:
+            self._came[source] = np.frombuffer(entries, np.uint8)
         return False
 
     def inline_address(self) -> int:

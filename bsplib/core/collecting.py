@@ -1,8 +1,8 @@
-"""From the call of a transfer to its record in the send buffer.
+"""From the call of a transfer to its entry in the send buffer.
 
 The methods named ``_..._quickly`` return whether they have taken a transfer. They do so where what
 is known of the array says that nothing can be wrong with it. If not, they have collected nothing:
-the primitives check the call, and add the same kind of record.
+the primitives check the call, and add the same kind of entry.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class Collecting(EngineState):
     # -- puts ---------------------------------------------------------------------------------
 
     def _put_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try to add a put to the records."""
+        """Try to add a put to the entries."""
         if type(src) is list:
             return self._put_list(pid, src, dst, offset)
         first = self._first_byte(pid, dst, src, offset)
@@ -189,7 +189,7 @@ class Collecting(EngineState):
         return self._put_bytes(first, src if is_packed(src) else packed(src))
 
     def _hpput_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
-        """Try to write an hpput at once, or else to add it to the records."""
+        """Try to write an hpput at once, or else to add it to the entries."""
         if not is_array(src) or not is_packed(src):
             return False
         there = self._address_there(pid, dst, src, offset, writes=True)
@@ -223,12 +223,12 @@ class Collecting(EngineState):
     def buffer_takes(self, nbytes: int) -> bool:
         """Tell whether the send buffer takes a value that is not small, and count it if it does.
 
-        It does not where the records are sent, and would be copied once more.
+        It does not where the entries are sent, and would be copied once more.
         """
         return self.meeting.shares_memory and self.send_buffer.takes(nbytes)
 
     def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
-        """Begin a record of a put; return the address of its values."""
+        """Begin an entry of a put; return the address of its values."""
         return self.send_buffer.reserve(
             to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes
         )
@@ -295,7 +295,7 @@ class Collecting(EngineState):
         return True
 
     def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
-        """Begin a record of a put to a strided view; return the address of what follows."""
+        """Begin an entry of a put to a strided view; return the address of what follows."""
         head = STRIDED << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
         return self.send_buffer.reserve(to, head, size, size + nbytes)
 
@@ -378,7 +378,7 @@ class Collecting(EngineState):
     # -- messages -----------------------------------------------------------------------------
 
     def send_quickly(self, pid: Any, payload: Any, tag: Any) -> bool:
-        """Try to add a message whose form and tag were sent before to the records."""
+        """Try to add a message whose form and tag were sent before to the entries."""
         to = small_integer(pid)
         if to < 0 or to >= self.nprocs or this_thread() != self.quick:
             return False
@@ -409,7 +409,7 @@ class Collecting(EngineState):
         return type(tag) is not CollectiveTag and self.buffer_takes(nbytes)
 
     def message_room(self, to: int, head: bytes, nbytes: int) -> int:
-        """Begin a record of a message; return the address of its payload."""
+        """Begin an entry of a message; return the address of its payload."""
         return self._reserve_described(self.send_buffer, to, MESSAGE, head, 0, nbytes, nbytes)
 
     def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
@@ -426,7 +426,7 @@ class Collecting(EngineState):
             return
         self.describe_staged(self.send_buffer, to, STAGED_MESSAGE, head, 0, content, nbytes)
 
-    # -- records with a description -----------------------------------------------------------
+    # -- entries with a description -----------------------------------------------------------
 
     def describe(
         self,
@@ -437,12 +437,12 @@ class Collecting(EngineState):
         indices: int,
         data: Any,
     ) -> None:
-        """Add a record with a description; its data are those of a contiguous array.
+        """Add an entry with a description; its data are those of a contiguous array.
 
         Args:
-            send_buffer: takes the record.
+            send_buffer: takes the entry.
             to: the receiver.
-            kind: of the record, an odd number.
+            kind: of the entry, an odd number.
             description: says what it is.
             indices: how many indices the data begin with.
             data: the array.
@@ -464,9 +464,9 @@ class Collecting(EngineState):
         """Do as :meth:`describe` for staged data.
 
         Args:
-            send_buffer: takes the record.
+            send_buffer: takes the entry.
             to: the receiver.
-            kind: of the record, an even number.
+            kind: of the entry, an even number.
             description: says what it is.
             indices: how many indices the data begin with.
             where: the number that says where the data are.
@@ -484,16 +484,16 @@ class Collecting(EngineState):
         nbytes: int,
         behind: int,
     ) -> int:
-        """Begin a record with a description; return the address at which its data are written.
+        """Begin an entry with a description; return the address at which its data are written.
 
         Args:
-            send_buffer: takes the record.
+            send_buffer: takes the entry.
             to: the receiver.
-            kind: of the record.
+            kind: of the entry.
             description: says what it is.
             indices: how many indices the data begin with.
             nbytes: of the data.
-            behind: bytes that the record has behind the description.
+            behind: bytes that the entry has behind the description.
         """
         size = len(description)
         padded = size + 7 & ~7
@@ -503,7 +503,7 @@ class Collecting(EngineState):
         return at + padded
 
     def add_ask(self, sender: int, nbytes: int, pending: Any) -> None:
-        """Note a get that another process has to answer; its record has been added.
+        """Note a get that another process has to answer; its entry has been added.
 
         Args:
             sender: that process.
@@ -552,13 +552,13 @@ class Collecting(EngineState):
     def _hpgets_at_sync(self) -> bool:
         """Tell whether an hpget is read at the sync, as a get is.
 
-        Where records are sent, the owner would send the values, too. So what lies in memory that is
+        Where entries are sent, the owner would send the values, too. So what lies in memory that is
         shared all the same is read at the call.
         """
         return self.meeting.shares_memory
 
     def takes(self, slot: int) -> bool:
-        """Tell whether a record can name a registration."""
+        """Tell whether an entry can name a registration."""
         return slot < MOST_SLOTS
 
     def is_small(self, nbytes: int) -> bool:

@@ -44,10 +44,10 @@ cdef class Delivering(Collecting):
     cdef object _head_in(self, bytes encoded)
     @cython.locals(size=word)
     cpdef void define(self, word slot, word address) except *
-    cpdef list records_of(self, int source)
+    cpdef list entries_of(self, int source)
     @cython.locals(meeting=Meeting, head=word, kind=word, table=word, at=word, size=word)
     cpdef list posted_for(self, int source, int receiver)
-    cpdef list own_records(self, int to)
+    cpdef list own_entries(self, int to)
     cpdef void apply_sent(self, int source, word at, word stop) except *
 
 cdef void _read(word at, word there, word nbytes, StridedView strided) noexcept

@@ -17,6 +17,7 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.collecting import Collecting
+from bsplib.core.entries import Entry, entries_at, entries_between
 from bsplib.core.kinds import (
     INDICES_SHIFT,
     MESSAGE,
@@ -26,7 +27,6 @@ from bsplib.core.kinds import (
     STAGED_PUT,
     STRIDED,
 )
-from bsplib.core.records import Record, records_at, records_between
 from bsplib.core.strided import StridedView
 from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
 
@@ -110,7 +110,7 @@ class Delivering(Collecting):
         return 0
 
     def _find(self, source: int, head: int) -> bool:
-        """Find the records of a process for this one; return whether they are one inline record."""
+        """Find the entries of a process for this one; return whether they are one inline entry."""
         meeting, kind = self.meeting, head >> KIND_SHIFT
         if kind == INLINE:
             if (head & BYTE_MASK) >> RECEIVER_SHIFT == self.pid:
@@ -125,7 +125,7 @@ class Delivering(Collecting):
         return False
 
     def _keep_inline(self) -> None:
-        """Copy the inline records for this process.
+        """Copy the inline entries for this process.
 
         They lie in cells, which the others may write again as soon as they have passed the next
         meeting of this superstep.
@@ -206,7 +206,7 @@ class Delivering(Collecting):
         return 0
 
     def _apply(self, source: int, at: int, stop: int) -> int:
-        """Write the puts, and queue the messages, whose records lie between two addresses."""
+        """Write the puts, and queue the messages, whose entries lie between two addresses."""
         while at < stop:
             head, first = peek(at), peek(at + 8)
             at += HEAD_BYTES
@@ -252,7 +252,7 @@ class Delivering(Collecting):
         return 0
 
     def _receive(self, source: int, kind: int, at: int, size: int, nbytes: int) -> int:
-        """Add a message to the queue; return the address behind its record."""
+        """Add a message to the queue; return the address behind its entry."""
         head = self._head_in(bytes_at(at, size))
         at += (size + 7) & ~7
         if kind == MESSAGE:
@@ -300,18 +300,18 @@ class Delivering(Collecting):
             self._here = longer
         self._here[slot] = address
 
-    def records_of(self, source: int) -> list[Record]:
-        """Return the records of a process for this one that the last meeting has brought."""
+    def entries_of(self, source: int) -> list[Entry]:
+        """Return the entries of a process for this one that the last meeting has brought."""
         if self._stop[source]:
-            return records_between(self._first[source], self._stop[source])
-        return records_at(self.meeting, self._first[source])
+            return entries_between(self._first[source], self._stop[source])
+        return entries_at(self.meeting, self._first[source])
 
-    def posted_for(self, source: int, receiver: int) -> list[Record]:
-        """Return the records in the post of a process at the last meeting.
+    def posted_for(self, source: int, receiver: int) -> list[Entry]:
+        """Return the entries in the post of a process at the last meeting.
 
         Args:
             source: that process.
-            receiver: this process, or the number of processes for what is for all. Where records
+            receiver: this process, or the number of processes for what is for all. Where entries
                 are sent, those for this process and for all are not told apart.
         """
         meeting = self.meeting
@@ -319,19 +319,19 @@ class Delivering(Collecting):
         kind = head >> KIND_SHIFT
         if kind == IN_BUFFER:
             table = meeting.address_of(head & BYTE_MASK)
-            return records_at(meeting, peek(table + 8 * receiver))
+            return entries_at(meeting, peek(table + 8 * receiver))
         if kind == 0 or (kind == INLINE and (head & BYTE_MASK) >> RECEIVER_SHIFT != receiver):
             return []
         at = meeting.inline_of(source)
         size = head & INLINE_SIZE_MASK if kind == INLINE else meeting.size_of(source)
-        return records_between(at, at + size)
+        return entries_between(at, at + size)
 
-    def own_records(self, to: int) -> list[Record]:
-        """Return the records of this process for another one, before the end of the superstep."""
+    def own_entries(self, to: int) -> list[Entry]:
+        """Return the entries of this process for another one, before the end of the superstep."""
         if not (self.send_buffer.holds_inline or self.send_buffer.holds_more):
             return []
         self.send_buffer.unfold()
-        return records_at(self.meeting, self.send_buffer.first_byte(to))
+        return entries_at(self.meeting, self.send_buffer.first_byte(to))
 
     def apply_sent(self, source: int, at: int, stop: int) -> None:
         """Do as :meth:`_apply` for what an oblivious superstep has brought."""

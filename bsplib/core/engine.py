@@ -4,20 +4,20 @@ A group has one engine. What it does stands in three files:
 
 ============== ==================================================================================
 EngineState    has all attributes, and names what is left to the primitives
-Collecting     makes records of puts, gets and messages at their calls
+Collecting     makes entries of puts, gets and messages at their calls
 Delivering     delivers at the end of a superstep
 Engine         takes the calls that :mod:`bsplib.core.calls` passes on, and ends a superstep
 ============== ==================================================================================
 
-Every transfer becomes a record in a :class:`~bsplib.core.send_buffer.SendBuffer`. Where it is
+Every transfer becomes an entry in a :class:`~bsplib.core.send_buffer.SendBuffer`. Where it is
 simple, such as contiguous values of the right dtype for an array that has been named before, the
-engine makes the record. It declines everything else: then :mod:`bsplib.primitives` checks the
-call, raises all errors, and makes the record.
+engine makes the entry. It declines everything else: then :mod:`bsplib.primitives` checks the
+call, raises all errors, and makes the entry.
 
 A superstep ends by a :class:`~bsplib.core.meeting.Meeting`, after which each process reads the
-records that others have for it, and delivers them in one order: gets, then puts and messages by
+entries that others have for it, and delivers them in one order: gets, then puts and messages by
 source and program. A get whose source this process can reach is read there; any other one is a
-record, too, which asks its receiver for the values, and a second meeting brings the answers.
+entry, too, which asks its receiver for the values, and a second meeting brings the answers.
 
 A recorder, and others that want to know what happens, observe the engine:
 :mod:`bsplib.core.observed`.

@@ -110,7 +110,7 @@ class Rare(Protocol):
         """
 
     def answer(self, engine: Any, /) -> int:
-        """Make records of what others get from here; return the head word of a post with them."""
+        """Make entries of what others get from here; return the head word of a post with them."""
 
     def take_answers(self, engine: Any, /) -> None:
         """Find the answers to the gets of this process, which has met the others once more."""
@@ -165,7 +165,7 @@ class EngineState:
         pid: this process.
         nprocs: number of processes of the group.
         meeting: the meetings of the group.
-        send_buffer: for the records of this process.
+        send_buffer: for the entries of this process.
         rare: what the primitives do in a superstep.
         checks: the calls that are declined.
         checks_all: every transfer is declined, to be checked.
@@ -253,10 +253,10 @@ class EngineState:
         self._delivers = False
         """The next two arrays have the right size."""
         self._first = self._stop = numbers("Q", [0])
-        """By source: where its records for this process begin, and where those of an inline record
+        """By source: where its entries for this process begin, and where those of an inline entry
         end."""
         self._inline: Any = None
-        """Memory for copies of inline records."""
+        """Memory for copies of inline entries."""
 
     # -- whether the group can be used --------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""The kinds of records, and how their words are divided.
+"""The kinds of entries, and how their words are divided.
 
-The form of a record is in :mod:`bsplib.core.send_buffer`. An odd number is that of a kind whose
-data are in the record itself.
+The form of an entry is in :mod:`bsplib.core.send_buffer`. An odd number is that of a kind whose
+data are in the entry itself.
 """
 
 PUT, STAGED_PUT = 1, 2
@@ -19,14 +19,14 @@ NOTICE = 13
 """What a process announces to all: its registrations."""
 
 KIND_SHIFT = 60
-"""Where the kind begins in word 0 of a record, and the place in the head word of a post."""
+"""Where the kind begins in word 0 of an entry, and the place in the head word of a post."""
 INDICES_SHIFT = 32
-"""Where the number of indices begins in word 1 of a record."""
+"""Where the number of indices begins in word 1 of an entry."""
 INLINE_BYTES = 216
-"""Most bytes of the inline record: what a cell has room for."""
+"""Most bytes of the inline entry: what a cell has room for."""
 
 INLINE, IN_BUFFER = 1, 2
-"""The places that the head word of a post names: they say where its records are. A greater number
-stands for records that were sent, and lie one after the other in memory of the receiver."""
+"""The places that the head word of a post names: they say where its entries are. A greater number
+stands for entries that were sent, and lie one after the other in memory of the receiver."""
 SENT_HEAD = 3 << KIND_SHIFT
-"""The head word of a post whose records were sent."""
+"""The head word of a post whose entries were sent."""

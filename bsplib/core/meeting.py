@@ -1,9 +1,9 @@
 """The meetings of a group: in each, every process posts, and looks at the posts of all others.
 
-A post has flags and, where the process has collected records, a head word that says where they
+A post has flags and, where the process has collected entries, a head word that says where they
 are. :class:`Meeting` is what all meetings have in common. :class:`SharedMeeting` is for processes
 that share memory; PROTOCOL.md argues why it is correct. Where they share none, the backend sends
-the records: :mod:`bsplib.backends.sent`.
+the entries: :mod:`bsplib.backends.sent`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Meeting:
 
     def __init__(self) -> None:
         self.shares_memory = False
-        """The processes read the records, and the staged values, of each other where they are."""
+        """The processes read the entries, and the staged values, of each other where they are."""
         self.has_staged = False
         """The port has to be told when this superstep ends."""
         self.superstep = 1
@@ -112,11 +112,11 @@ class Meeting:
         return 0
 
     def inline_of(self, pid: int) -> int:  # noqa: ARG002
-        """Return the address of the inline record of a process, or of those sent here."""
+        """Return the address of the inline entry of a process, or of those sent here."""
         return 0
 
     def size_of(self, pid: int) -> int:  # noqa: ARG002
-        """Return the bytes of the records that a process has sent here."""
+        """Return the bytes of the entries that a process has sent here."""
         return 0
 
     def flags_of(self, pid: int) -> int:  # noqa: ARG002

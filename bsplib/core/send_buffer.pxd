@@ -37,10 +37,10 @@ cdef class SendBuffer:
     cdef word _end
     cdef word _delta
 
-    @cython.locals(size=word, record=word)
+    @cython.locals(size=word, entry=word)
     cpdef word reserve(self, word to, word head, word first, word nbytes) except 0
     cdef bint takes(self, word nbytes) noexcept
-    @cython.locals(pid=word, record=word, blocks=list)
+    @cython.locals(pid=word, entry=word, blocks=list)
     cdef void _open(self) except *
     @cython.locals(byte=word, address=word, nbytes=word)
     cdef void _enter(self, tuple block) except *

@@ -1,6 +1,6 @@
 """The send buffer: memory in which a process collects its transfers of a superstep.
 
-A **record** describes one transfer, with its data behind it::
+An **entry** describes one transfer, with its data behind it::
 
     word 0    kind << 60 | slot << 40 | bytes of the data
     word 1    of a plain put: first byte in the array there; of all others: bytes of the
@@ -8,19 +8,19 @@ A **record** describes one transfer, with its data behind it::
     then      the description, up to a multiple of eight bytes; a plain put has none
     then      the data, up to a multiple of eight bytes
 
-Most kinds exist twice. The data of a *staged* record lie elsewhere: in their place the record
+Most kinds exist twice. The data of a *staged* entry lie elsewhere: in their place the entry
 has the number that says where, which only the backend understands; where processes share memory
 it is the byte at which they begin.
 
-The records for one receiver follow each other in **chunks**, each twice as large as the one
+The entries for one receiver follow each other in **chunks**, each twice as large as the one
 before::
 
     word 0    the byte at which the next chunk begins; 0 in the last one
     word 1    bytes of this chunk that are used, these two words included
 
 A send buffer begins with a table of the first chunk of each receiver, by pid; behind the last one
-is that of the records for all. If a superstep has only one record, and that one is small, it is
-kept apart: it is the **inline record**, and is copied into the cell of the post.
+is that of the entries for all. If a superstep has only one entry, and that one is small, it is
+kept apart: it is the **inline entry**, and is copied into the cell of the post.
 
 Processes name memory to each other by a **byte**: the number of the byte in the memory that all
 of them share. Where they share no memory, the byte is an address.
@@ -51,14 +51,14 @@ SLOT_SHIFT = 40
 SIZE_MASK = (1 << 40) - 1
 MOST_SLOTS = 1 << 20
 HEAD_BYTES = 16
-"""The two words at the beginning of a record, and of a chunk."""
+"""The two words at the beginning of an entry, and of a chunk."""
 INLINE_COPY_BYTES = 256
-"""Bytes that are set aside for a copy of an inline record."""
+"""Bytes that are set aside for a copy of an inline entry."""
 BYTE_MASK = (1 << 60) - 1
 
 RECEIVER_SHIFT = 32
 INLINE_SIZE_MASK = (1 << 32) - 1
-"""The bits of the head word that have the size of an inline record. The receiver is in the bits
+"""The bits of the head word that have the size of an inline entry. The receiver is in the bits
 above."""
 
 _MOST_LARGE = 1 << 17
@@ -88,7 +88,7 @@ class PrivateMemory:
 
 
 class SendBuffer:
-    """The records of one process in one group.
+    """The entries of one process in one group.
 
     Args:
         pid: this process.
@@ -122,12 +122,12 @@ class SendBuffer:
         self._delta = 0
 
     def reserve(self, to: int, head: int, first: int, nbytes: int) -> int:
-        """Begin a record; return the address at which its data are to be written.
+        """Begin an entry; return the address at which its data are to be written.
 
         Args:
             to: the receiver, or ``all``.
-            head: kind and slot of the record, shifted, and its bytes of data.
-            first: word 1 of the record.
+            head: kind and slot of the entry, shifted, and its bytes of data.
+            first: word 1 of the entry.
             nbytes: bytes behind the two words.
 
         Raises:
@@ -143,13 +143,13 @@ class SendBuffer:
                 poke(self._inline + 8, first)
                 return self._inline + HEAD_BYTES
             self._open()
-        record = self._next[to]
-        if record + size > self._stop[to]:
-            record = self._new_chunk(to, size)
-        poke(record, head)
-        poke(record + 8, first)
-        self._next[to] = record + size
-        return record + HEAD_BYTES
+        entry = self._next[to]
+        if entry + size > self._stop[to]:
+            entry = self._new_chunk(to, size)
+        poke(entry, head)
+        poke(entry + 8, first)
+        self._next[to] = entry + size
+        return entry + HEAD_BYTES
 
     def takes(self, nbytes: int) -> bool:
         """Tell whether the buffer takes a large value of this superstep, and count it if it does.
@@ -163,7 +163,7 @@ class SendBuffer:
         return True
 
     def _open(self) -> None:
-        """Begin to use the buffer of this superstep; the inline record becomes its first record."""
+        """Begin to use the buffer of this superstep; the inline entry becomes its first entry."""
         blocks = self._blocks[self._turn]
         if not blocks:
             blocks.append(self._allocate(max(_LEAST_BLOCK, 16 * (self.nprocs + 1))))
@@ -180,9 +180,9 @@ class SendBuffer:
         self.holds_more = True
         if self.holds_inline:
             self.holds_inline = False
-            record = self._new_chunk(self._inline_to, self._inline_bytes)
-            copy(record, self._inline, self._inline_bytes)
-            self._next[self._inline_to] = record + self._inline_bytes
+            entry = self._new_chunk(self._inline_to, self._inline_bytes)
+            copy(entry, self._inline, self._inline_bytes)
+            self._next[self._inline_to] = entry + self._inline_bytes
 
     def _enter(self, block: Block) -> None:
         """Take chunks from a block from now on."""
@@ -191,7 +191,7 @@ class SendBuffer:
         self._top, self._end = address, address + nbytes
 
     def _new_chunk(self, to: int, size: int) -> int:
-        """Return where the next record for a receiver begins, in a new chunk."""
+        """Return where the next entry for a receiver begins, in a new chunk."""
         last = self._chunk[to]
         chunk_bytes = _LEAST_CHUNK
         if last:
@@ -230,10 +230,10 @@ class SendBuffer:
         self._enter(block)
 
     def complete(self, cell: int) -> int:
-        """Complete the records; return the head word of a post with them, 0 if there are none.
+        """Complete the entries; return the head word of a post with them, 0 if there are none.
 
         Args:
-            cell: address behind the head word in the cell of the post, for the inline record.
+            cell: address behind the head word in the cell of the post, for the inline entry.
         """
         if self.holds_inline:
             copy(cell, self._inline, self._inline_bytes)
@@ -246,7 +246,7 @@ class SendBuffer:
         return IN_BUFFER << KIND_SHIFT | self._table_byte
 
     def unfold(self) -> None:
-        """Make the inline record a record like any other, and complete all records."""
+        """Make the inline entry an entry like any other, and complete all entries."""
         if self.holds_inline:
             self._open()
         self.complete(0)
@@ -258,7 +258,7 @@ class SendBuffer:
         self.clear()
 
     def clear(self) -> None:
-        """Drop all records."""
+        """Drop all entries."""
         self.holds_inline = False
         self._large_bytes = 0
         if self.holds_more:
@@ -271,6 +271,6 @@ class SendBuffer:
     def first_byte(self, to: int) -> int:
         """Return the byte of the first chunk for a receiver; 0 if there is none.
 
-        The records are complete; see :meth:`unfold`.
+        The entries are complete; see :meth:`unfold`.
         """
         return peek(self._table + 8 * to) if self.holds_more else 0

@@ -1,6 +1,6 @@
 """Strided views: blocks of an array at regular distances, such as a column.
 
-A strided view is described by words, which stand in a record as they are::
+A strided view is described by words, which stand in an entry as they are::
 
     word 0    the first byte, from the beginning of the array
     word 1    the bytes of a block: of elements that follow each other

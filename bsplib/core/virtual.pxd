@@ -8,7 +8,7 @@ from bsplib.core.send_buffer cimport (
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.meeting cimport Meeting
-from bsplib.core.records cimport calls_between, payload_between
+from bsplib.core.entries cimport calls_between, payload_between
 from bsplib.core.switch cimport Process, Rounds
 
 cdef word HAS_GET, KIND_BITS, _FLAGS, _END
@@ -63,7 +63,7 @@ cdef class VirtualMeeting(Meeting):
     cpdef long long waited_ns(self) noexcept
     cpdef long long apart_ns(self) noexcept
     @cython.locals(
-        source=int, to=int, kind=word, head=word, record=word, stop=word, count=word,
+        source=int, to=int, kind=word, head=word, entry=word, stop=word, count=word,
     )
     cdef list _sent(self)
     cdef list _amounts(self)

@@ -2,7 +2,7 @@
 
 What the processes of a group share is a :class:`Gathering`. Each of them posts there, and waits
 by letting others run. The last one to come computes the price of the superstep, once for all,
-and wakes the others. They find the records of each other by their addresses.
+and wakes the others. They find the entries of each other by their addresses.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
+from bsplib.core.entries import calls_between, payload_between
 from bsplib.core.meeting import Meeting
-from bsplib.core.records import calls_between, payload_between
 from bsplib.core.switch import Process, Rounds
 from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
 
@@ -302,11 +302,11 @@ class VirtualMeeting(Meeting):
             head = self.head_of(source)
             kind = head >> KIND_SHIFT
             if kind == INLINE:
-                record, to = self.inline_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
-                stop = record + (head & INLINE_SIZE_MASK)
-                count = calls_between(record, stop)
+                entry, to = self.inline_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
+                stop = entry + (head & INLINE_SIZE_MASK)
+                count = calls_between(entry, stop)
                 if count:
-                    amounts.append((source, to, payload_between(record, stop), count))
+                    amounts.append((source, to, payload_between(entry, stop), count))
             elif kind == IN_BUFFER:
                 self._add_box(amounts, source, head & BYTE_MASK)
         return amounts

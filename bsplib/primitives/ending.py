@@ -75,11 +75,11 @@ def _pending(bsp: GroupState) -> tuple[dict[int, Pending], list[Site]]:
         sites.append(None if there else get.site)
     pending = {}
     for pid in range(engine.nprocs):
-        records = engine.own_records(pid)
-        puts = sum(is_put(kind) for kind, *_ in records)
+        entries = engine.own_entries(pid)
+        puts = sum(is_put(kind) for kind, *_ in entries)
         if engine.has_early:
             puts += engine.early_puts[pid]
-        messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in records)
+        messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in entries)
         pending[pid] = Pending(puts, gets.get(pid, 0), messages)
-        sites += [unpacked(record[3])[1] for record in records if record[0] in _PLACED]
+        sites += [unpacked(entry[3])[1] for entry in entries if entry[0] in _PLACED]
     return pending, [site for site in sites if site is not None]

@@ -7,9 +7,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bsplib.core.entries import index_bytes
 from bsplib.core.kinds import ASK, PLACED, STAGED_ASK, STAGED_PLACED
 from bsplib.core.known_arrays import KnownArray
-from bsplib.core.records import index_bytes
 from bsplib.errors import BspError
 from bsplib.primitives.remote_array import RemoteArray
 from bsplib.primitives.state import GroupState
@@ -281,7 +281,7 @@ def _site(bsp: GroupState, operation: str) -> Site | None:
 
 
 def _buffers(bsp: GroupState, sizes: dict[int, int]) -> dict[int, tuple[int | None, Array]]:
-    """Return memory for the data of a record for each process.
+    """Return memory for the data of an entry for each process.
 
     Args:
         sizes: bytes, by process.
@@ -308,7 +308,7 @@ def _add_elements(
     where: int | None,
     memory: Array,
 ) -> None:
-    """Add a record of single elements; its kind depends on where its data are."""
+    """Add an entry of single elements; its kind depends on where its data are."""
     if where is None:
         bsp._engine.describe(bsp._engine.send_buffer, to, kinds[0], description, number, memory)
     else:

@@ -11,9 +11,9 @@ import numpy as np
 from bsplib.backends.base import Buffer, Handle, Port
 from bsplib.core.atomics import array_at
 from bsplib.core.engine import Engine
+from bsplib.core.entries import Entry
 from bsplib.core.kinds import ASK, NOTICE, REPLY, STAGED_ASK, STAGED_REPLY
 from bsplib.core.known_arrays import KnownArray
-from bsplib.core.records import Record
 from bsplib.core.send_buffer import SendBuffer
 from bsplib.errors import BspError, SyncMismatchError
 from bsplib.sync_kinds import HAS_NOTICE, KIND_BITS, UNRESOLVED, Kind
@@ -53,8 +53,8 @@ class Supersteps:
         self._port = port
         self._registry = registry
         self._watch = watch
-        self._answers: Iterator[Record] = iter(())
-        """Records that answer the gets of this superstep, in the order of the gets."""
+        self._answers: Iterator[Entry] = iter(())
+        """Entries that answer the gets of this superstep, in the order of the gets."""
         self.changes = registry.changes
         """The registry's own list of what it will announce at the next global sync."""
         self.tag_size: int | None = None
@@ -109,9 +109,9 @@ class Supersteps:
 
     def _notice_of(self, engine: Engine, source: int) -> Any:
         """Return what a process has announced to all; None if it has announced nothing."""
-        for record in engine.posted_for(source, engine.nprocs):
-            if record[0] == NOTICE:
-                return marshal.loads(self.data_of(source, record))
+        for entry in engine.posted_for(source, engine.nprocs):
+            if entry[0] == NOTICE:
+                return marshal.loads(self.data_of(source, entry))
         return None
 
     def _resolve(self, engine: Engine) -> None:
@@ -125,14 +125,14 @@ class Supersteps:
         engine.meeting.meet(0, 0, 0)
 
     def answer(self, engine: Engine) -> int:
-        """Make records of what others get from here; return the head word of a post with them."""
+        """Make entries of what others get from here; return the head word of a post with them."""
         if engine.replies is None:
             engine.replies = SendBuffer(engine.pid, engine.nprocs, self._port.send_buffer_memory())
         for source in range(engine.nprocs):
-            for record in engine.records_of(source):
-                if record[0] in (ASK, STAGED_ASK):
-                    get, _ = unpacked(record[3])
-                    indices = self.data_of(source, record) if record[4] else b""
+            for entry in engine.entries_of(source):
+                if entry[0] in (ASK, STAGED_ASK):
+                    get, _ = unpacked(entry[3])
+                    indices = self.data_of(source, entry) if entry[4] else b""
                     self._reply(engine, source, get, indices)
         head: int = engine.replies.complete(engine.meeting.inline_address())
         return head
@@ -153,13 +153,13 @@ class Supersteps:
         gets = [(get, pid) for get, there, _, pid, _ in engine.gets if not there]
         answers = {pid: iter(engine.posted_for(pid, engine.pid)) for _, pid in gets}
         found = [(get, next(answers[pid])) for get, pid in gets]
-        self._answers = iter([record for _, record in found])
+        self._answers = iter([entry for _, entry in found])
         if self._port.receives_in_place:
             self._port.receive(
                 landings_of_gets(
                     [
-                        (get, (get.pid, *record[5:]) if record[0] == STAGED_REPLY else None)
-                        for get, record in found
+                        (get, (get.pid, *entry[5:]) if entry[0] == STAGED_REPLY else None)
+                        for get, entry in found
                     ],
                     [dst for dst, there, *_ in engine.gets if there],
                 )
@@ -167,17 +167,17 @@ class Supersteps:
 
     def write_answer(self, pending: PendingGet) -> None:
         """Write the values of the next get that another process has answered."""
-        record = next(self._answers)
-        kind, *_, where, nbytes = record
+        entry = next(self._answers)
+        kind, *_, where, nbytes = entry
         if kind == STAGED_REPLY and pending.takes_bytes():
             self._port.land((pending.pid, where, nbytes), pending.bytes_of())
         else:
-            pending.write(self.data_of(pending.pid, record))
+            pending.write(self.data_of(pending.pid, entry))
 
     def land_early(self, engine: Engine) -> None:
         """Begin to receive the staged values of puts where they will be written."""
         if self._port.receives_in_place:
-            incoming = [(source, engine.records_of(source)) for source in range(engine.nprocs)]
+            incoming = [(source, engine.entries_of(source)) for source in range(engine.nprocs)]
             self._port.receive(landings_of_puts(self._registry, incoming))
 
     def land(self, source: int, slot: int, first: int, where: int, nbytes: int) -> None:
@@ -212,9 +212,9 @@ class Supersteps:
         """Tell the port that the superstep has ended."""
         self._port.end_superstep()
 
-    def data_of(self, source: int, record: Record) -> Any:
-        """Return the data of a record as bytes, where they are."""
-        kind, *_, where, nbytes = record
+    def data_of(self, source: int, entry: Entry) -> Any:
+        """Return the data of an entry as bytes, where they are."""
+        kind, *_, where, nbytes = entry
         if kind & 1:
             return array_at((nbytes,), _BYTE, where, nbytes)
         return self._port.fetch((source, where, nbytes))

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.backends.members import Members
+from bsplib.core.entries import Entry, index_bytes
 from bsplib.core.kinds import ASK, STAGED_ASK
-from bsplib.core.records import Record, index_bytes
 from bsplib.errors import OverlapError
 from bsplib.transfers.arrival_checks import Data, check_arrivals
 from bsplib.transfers.delivery import parts_of
@@ -100,7 +100,7 @@ class _Call(NamedTuple):
 
 
 def check_overlaps(
-    incoming: list[tuple[int, list[Record]]],
+    incoming: list[tuple[int, list[Entry]]],
     watch: Watch,
     registry: Registry,
     data: Data,
@@ -110,10 +110,10 @@ def check_overlaps(
     """Compare all that the transfers of a superstep do to the memory of this process.
 
     Args:
-        incoming: records of all processes for this one, its own included, by source.
+        incoming: entries of all processes for this one, its own included, by source.
         watch: what ``check=True`` knows of the arrays of this process.
         registry: registry of the group.
-        data: returns the data of a record.
+        data: returns the data of an entry.
         members: pids of the group's processes in the root group, by pid.
         pid: this process.
 
@@ -123,14 +123,14 @@ def check_overlaps(
         BoundsError: a put leaves its array, which is found only here in an oblivious
             superstep.
     """
-    for source, records in incoming:
-        check_arrivals(registry, source, records, data)
+    for source, entries in incoming:
+        check_arrivals(registry, source, entries, data)
     named = _Named(registry)
     transfers = [
-        transfer_of(record, members[source], functools.partial(data, source))
-        for source, records in incoming
-        for record in records
-        if is_put(record[0]) or record[0] in (ASK, STAGED_ASK)
+        transfer_of(entry, members[source], functools.partial(data, source))
+        for source, entries in incoming
+        for entry in entries
+        if is_put(entry[0]) or entry[0] in (ASK, STAGED_ASK)
     ]
     if transfers:
         refresh_variables()
@@ -192,18 +192,18 @@ class _Transfer(NamedTuple):
         return _Use.HP_WRITE if operation == "hpput" else _Use.PUT
 
 
-def transfer_of(record: Record, process: int, data: Callable[[Record], Any]) -> _Transfer:
-    """Return the transfer that a record describes.
+def transfer_of(entry: Entry, process: int, data: Callable[[Entry], Any]) -> _Transfer:
+    """Return the transfer that an entry describes.
 
     Args:
-        record: of a put, or of a get, of a run that is checked.
+        entry: of a put, or of a get, of a run that is checked.
         process: that made it, by its pid in the root group.
-        data: returns the data of the record.
+        data: returns the data of the entry.
     """
-    _, _, _, description, indices, _, nbytes = record
+    _, _, _, description, indices, _, nbytes = entry
     what, site = unpacked(description)
-    is_get = not is_put(record[0])
-    where = parts_of(indices, data(record))[0] if indices else None
+    is_get = not is_put(entry[0])
+    where = parts_of(indices, data(entry))[0] if indices else None
     size = what.nbytes if is_get else nbytes - index_bytes(indices)
     return _Transfer(what, size, where, process, site or ("", ""), is_get)
 

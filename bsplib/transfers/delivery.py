@@ -2,7 +2,7 @@
 
 The order is the contract of every backend, and the core keeps it: all gets read their sources,
 then their destinations are written in program order, then puts are written in the order (source,
-program), then messages become readable in that order. The functions here are given records one
+program), then messages become readable in that order. The functions here are given entries one
 by one, and read and write arrays of this process.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.core.records import index_bytes
+from bsplib.core.entries import index_bytes
 from bsplib.transfers.casting import check_survival
 from bsplib.transfers.descriptions import (
     ContiguousGet,
@@ -82,7 +82,7 @@ def read_source(registry: Registry, get: Get, indices: Any, memory: NDArray[np.u
     Args:
         registry: of the group.
         get: of the other process.
-        indices: the data of its record.
+        indices: the data of its entry.
         memory: memory for the values, ``get.nbytes`` bytes.
     """
     array = _array(registry.at(get.slot))

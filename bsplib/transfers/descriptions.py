@@ -1,4 +1,4 @@
-"""What the records of puts and gets describe, where they are more than contiguous elements.
+"""What the entries of puts and gets describe, where they are more than contiguous elements.
 
 A description is one of the types below, with the place of the call under ``check=True``, and is
 sent as bytes. It consists of None, numbers, strings, bytes and tuples of them, so that

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from bsplib.backends.base import Handle
+from bsplib.core.entries import Entry
 from bsplib.core.kinds import ASK, MESSAGE, PUT, STAGED_MESSAGE, STAGED_PUT
-from bsplib.core.records import Record
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.place import Array, memory_range
 from bsplib.transfers.registry import Registry
@@ -30,7 +30,7 @@ ByteRange = tuple[int, int]
 
 
 def landings_of_puts(
-    registry: Registry, incoming: Iterable[tuple[int, Sequence[Record]]]
+    registry: Registry, incoming: Iterable[tuple[int, Sequence[Entry]]]
 ) -> list[Landing]:
     """Return the staged values of all puts if no two puts overlap; else none.
 
@@ -38,12 +38,12 @@ def landings_of_puts(
 
     Args:
         registry: of the group.
-        incoming: sources, and the records of each for this process.
+        incoming: sources, and the entries of each for this process.
     """
     landings: list[Landing] = []
     written: list[ByteRange] = []
-    for source, records in incoming:
-        for kind, slot, first, _, _, where, nbytes in records:
+    for source, entries in incoming:
+        for kind, slot, first, _, _, where, nbytes in entries:
             if kind not in (PUT, STAGED_PUT):
                 if is_put(kind):
                     return []
@@ -67,7 +67,7 @@ def landings_of_gets(
 
     Args:
         answers: the gets of this process, and for each the handle of its values; None where they
-            are part of a record.
+            are part of an entry.
         others: destinations of the gets that this process has read itself, and writes later.
     """
     answers = list(answers)
@@ -82,7 +82,7 @@ def landings_of_gets(
 
 
 def is_put(kind: int) -> bool:
-    """Tell whether records of a kind are puts."""
+    """Tell whether entries of a kind are puts."""
     return kind < ASK and kind not in _MESSAGES
 
 

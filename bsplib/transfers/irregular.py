@@ -1,6 +1,6 @@
 """Irregular exchange: single elements to or from many processes, in one call.
 
-The elements of a call are sorted by process once; each process is sent one record with indices and
+The elements of a call are sorted by process once; each process is sent one entry with indices and
 values. :mod:`bsplib.core.elements` moves the elements; here is what decides and explains.
 """
 
@@ -19,7 +19,7 @@ from bsplib.core.elements import (
     read_elements,
     write_elements,
 )
-from bsplib.core.records import index_bytes
+from bsplib.core.entries import index_bytes
 from bsplib.errors import (
     BoundsError,
     DtypeError,
@@ -66,7 +66,7 @@ class Elements:
         return Elements(self.numbers, pids, self._indices.copy(), self.highest)
 
     def deal(self, values: Array, buffers: dict[int, NDArray[np.uint8]]) -> None:
-        """Write the indices and the values of each process, as the data of its record.
+        """Write the indices and the values of each process, as the data of its entry.
 
         Args:
             values: a value for each word, in one dimension.

@@ -1,7 +1,7 @@
 """Messages between processes: how payloads are encoded.
 
 Arrays keep shape and dtype, and bytes are sent as they are. Anything else is pickled, with
-the buffers of arrays inside it beside the pickle. Small payloads are part of the record;
+the buffers of arrays inside it beside the pickle. Small payloads are part of the entry;
 large ones are staged, and stay there until the message is read.
 """
 
@@ -23,7 +23,7 @@ from bsplib.transfers.guard import GuardedArray, readable
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 INLINE = 1024
-"""Bytes up to which a payload is part of its record."""
+"""Bytes up to which a payload is part of its entry."""
 
 MessageHead = tuple[Any, bool, tuple[Any, ...]]
 """Tag of a message, whether the tag is pickled, and the form of the payload."""

@@ -203,10 +203,10 @@ class PipesPort(Port):
     def meeting(self) -> SentMeeting:
         return self._meeting
 
-    def exchange(self, records: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         number, self._exchanges = self._exchanges, self._exchanges + 1
-        own = flags, stamp, bool(records)
-        self._send_all("sync", number, {pid: (*own, records.get(pid)) for pid in self._others})
+        own = flags, stamp, bool(entries)
+        self._send_all("sync", number, {pid: (*own, entries.get(pid)) for pid in self._others})
         letters = self._mail.posts[self._key, "sync", number]
         self._mail.wait(lambda: len(letters) == len(self._others), lambda: self._suspect(letters))
         del self._mail.posts[self._key, "sync", number]
@@ -263,10 +263,10 @@ class PipesPort(Port):
     # -- oblivious supersteps ---------------------------------------------------------------
 
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         self._collector.read_late()
-        posts = {pid: Post(*records[pid], stamp) if pid in records else NOTHING
+        posts = {pid: Post(*entries[pid], stamp) if pid in entries else NOTHING
                  for pid in self._others}  # fmt: skip
         self._send_all("oblsync", self._collector.ended, posts)
         self._collector.end_superstep(stamp)

@@ -8,6 +8,13 @@ import numpy as np
 import pytest
 
 from bsplib.core.atomics import address_of, copy, write_bytes
+from bsplib.core.entries import (
+    by_receiver,
+    calls_between,
+    entries_between,
+    index_bytes,
+    payload_between,
+)
 from bsplib.core.kinds import (
     ASK,
     INDICES_SHIFT,
@@ -26,13 +33,6 @@ from bsplib.core.kinds import (
 )
 from bsplib.core.meeting import Meeting
 from bsplib.core.queue import Queue
-from bsplib.core.records import (
-    by_receiver,
-    calls_between,
-    index_bytes,
-    payload_between,
-    records_between,
-)
 from bsplib.core.send_buffer import PrivateMemory, SendBuffer
 from bsplib.errors import BoundsError
 from bsplib.transfers.arrival_checks import check_arrivals
@@ -77,7 +77,7 @@ def data_of(*values):
 
 
 def words(indices, *values):
-    """Return the data of a record that begins with indices, as a sender lays them out."""
+    """Return the data of an entry that begins with indices, as a sender lays them out."""
     memory = np.zeros(index_bytes(len(indices)) + 8 * len(values), np.uint8)
     memory[: 8 * len(indices)] = data_of(*indices)
     memory[index_bytes(len(indices)) :] = data_of(*values)
@@ -218,7 +218,7 @@ def test_descriptions_that_are_equal_as_tuples_are_not_taken_for_each_other():
 
 
 def add(send_buffer, to, kind, description, indices, data):
-    """Add a record with a description; data are an array, or the bytes of staged values."""
+    """Add an entry with a description; data are an array, or the bytes of staged values."""
     nbytes = data if isinstance(data, int) else len(data)
     inside = np.zeros(1, int).view(np.uint8) if isinstance(data, int) else data
     padded = len(description) + 7 & ~7
@@ -245,7 +245,7 @@ def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
     ends = address_of(sent), address_of(sent) + len(sent)
     assert calls_between(*ends) == 5
     assert payload_between(*ends) == 8 + 3 * 8 + 3 + 4000 + 5000
-    kinds = [kind for kind, *_ in records_between(*ends)]
+    kinds = [kind for kind, *_ in entries_between(*ends)]
     assert kinds == [PLACED, PLACED, ASK, REPLY, NOTICE, MESSAGE, STAGED_PLACED, STAGED_MESSAGE]
 
 
@@ -269,7 +269,7 @@ WHERE = itertools.count(1000)
 
 
 def put(slot, first, count, *, staged=True):
-    """Return the record of a put, as it comes."""
+    """Return the entry of a put, as it comes."""
     kind = STAGED_PUT if staged else PUT
     return kind, slot, 8 * first, b"", 0, next(WHERE), 8 * count
 
@@ -366,8 +366,8 @@ def test_a_put_that_would_leave_an_array_made_here_is_refused(
     registration = registry.allocate(np.zeros(4, int), memoryview(b""))
     described = packed(what._replace(slot=registration.slot))
     data = words(indices, *values)
-    record = PLACED, 0, 0, described, len(indices), 0, len(data)
+    entry = PLACED, 0, 0, described, len(indices), 0, len(data)
     with pytest.raises(BoundsError, match=f"put: {misfit} from process 2 lie outside"):
-        check_arrivals(registry, 2, [record], data_in_records(data))
+        check_arrivals(registry, 2, [entry], data_in_records(data))
     registry.agree([registry.announcement()])  # from now on senders know the array
-    check_arrivals(registry, 2, [record], data_in_records(data))
+    check_arrivals(registry, 2, [entry], data_in_records(data))

@@ -207,7 +207,7 @@ def by_oblivious_exchanges(port, other):
 def in_a_sub_group(port, other):
     sub = port.split(0, 0, [0, 1])
     send_buffer, meeting = SendBuffer(port.pid, 2, sub.send_buffer_memory()), sub.meeting()
-    send_buffer.reserve(other, 0, 0, INLINE_BYTES)  # too large for an inline record
+    send_buffer.reserve(other, 0, 0, INLINE_BYTES)  # too large for an inline entry
     sub.stage(400, other)
     meeting.meet(NOTE, send_buffer.complete(meeting.inline_address()), 7)
     assert meeting.head_of(other) >> KIND_SHIFT == IN_BUFFER

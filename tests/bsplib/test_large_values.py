@@ -131,7 +131,7 @@ def test_large_messages_can_be_read_after_the_supersteps_of_a_collective(run, np
 
 
 def test_large_transfers_beside_one_to_a_place_with_gaps(run, nprocs):
-    """The send buffer holds records of several kinds, and is used again."""
+    """The send buffer holds entries of several kinds, and is used again."""
 
     def main(bsp):
         x, y = bsp.zeros(8 * KIB), bsp.zeros((2, 3))
@@ -161,7 +161,7 @@ def test_the_send_buffer_takes_large_values_beside_puts_to_places_with_gaps(npro
         in_buffer = []
         for has_gaps in (False, False, True, True, False, False):
             bsp.put(right(bsp), values_, x)
-            in_buffer.append(any(kind == PUT for kind, *_ in bsp._engine.own_records(right(bsp))))
+            in_buffer.append(any(kind == PUT for kind, *_ in bsp._engine.own_entries(right(bsp))))
             if has_gaps:
                 bsp.put(right(bsp), [1.0, 2.0], y, at=np.s_[:, 1])
             bsp.sync()

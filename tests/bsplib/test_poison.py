@@ -28,9 +28,9 @@ TIMES = 10
 HAS_BEGUN_ANEW = multiprocessing.Event()
 """A process has given back what it had in a run, to be ready for the next one."""
 WORDS = 4000
-"""Numbers that a process gets one by one, and whose answer does not fit into a record."""
+"""Numbers that a process gets one by one, and whose answer does not fit into an entry."""
 FEW = 50
-"""Numbers whose answer is a record, but no inline record."""
+"""Numbers whose answer is an entry, but no inline entry."""
 IN_STAGING_BUFFER = 20_000
 """Numbers of a message that lies in a staging buffer: too many for a send buffer, too few for a
 parcel."""
@@ -124,7 +124,7 @@ def fail_in_a_group(bsp):
 
 
 def answer_beside_an_unposted_buffer(bsp):
-    """Process 1 collects records in a send buffer that no meeting posts, answers a get, and then
+    """Process 1 collects entries in a send buffer that no meeting posts, answers a get, and then
     puts."""
     x = bsp.zeros(FEW)
     bsp.sync()

@@ -34,7 +34,7 @@ def meetings(me, left_out=None, cells=2, staging_buffers=2):
         cell, staging_buffer = superstep % cells, superstep % staging_buffers
         steps += plain(
             Step("store", f"staging buffer {staging_buffer} of {me}", superstep),
-            Step("store", f"inline record in cell {cell} of {me}", superstep),
+            Step("store", f"inline entry in cell {cell} of {me}", superstep),
         )
         steps += order("release")
         steps += plain(
@@ -43,30 +43,30 @@ def meetings(me, left_out=None, cells=2, staging_buffers=2):
         )
         steps += order("acquire")
         steps += plain(
-            Step("read", f"inline record in cell {cell} of {it}", superstep),
+            Step("read", f"inline entry in cell {cell} of {it}", superstep),
             Step("read", f"staging buffer {staging_buffer} of {it}", superstep),
         )
     return without(steps, left_out)
 
 
 def replies(me, left_out=None, copies=True, box="replies"):
-    """Post an inline record, copy that of the other one, and reply to its get in a second meeting.
+    """Post an inline entry, copy that of the other one, and reply to its get in a second meeting.
 
     The word of a cell is the number of the meeting. After the second one replies are read, and
-    inline records that were not copied.
+    inline entries that were not copied.
     """
     it, steps = 1 - me, []
     for superstep in SUPERSTEPS:
         cells = [(number % 2, number) for number in (2 * superstep - 1, 2 * superstep)]
-        if box == "records":
-            steps += plain(Step("store", f"records of {me}", superstep))
+        if box == "entries":
+            steps += plain(Step("store", f"entries of {me}", superstep))
         for cell, number in cells:
             is_first = number % 2
             if is_first:
-                steps += plain(Step("store", f"inline record in cell {cell} of {me}", superstep))
+                steps += plain(Step("store", f"inline entry in cell {cell} of {me}", superstep))
             else:
                 steps += plain(Step("store", f"{box} of {me}", -superstep))
-            name = "inline records" if is_first else "replies"
+            name = "inline entries" if is_first else "replies"
             steps += order(f"release of {name}")
             steps += plain(
                 Step("store", f"word of cell {cell} of {me}", number),
@@ -74,7 +74,7 @@ def replies(me, left_out=None, copies=True, box="replies"):
             )
             steps += order(f"acquire of {name}")
             if is_first == copies:
-                steps += plain(Step("read", f"inline record in cell 1 of {it}", superstep))
+                steps += plain(Step("read", f"inline entry in cell 1 of {it}", superstep))
         steps += plain(Step("read", f"{box} of {it}", -superstep))
     return without(steps, left_out)
 
@@ -224,7 +224,7 @@ WRONG_EVERYWHERE = [
     (meetings, {"cells": 1}),
     (meetings, {"staging_buffers": 1}),  # it is written again before the other one has come
     (replies, {"copies": False}),
-    (replies, {"box": "records"}),  # those of the next superstep are written there at once
+    (replies, {"box": "entries"}),  # those of the next superstep are written there at once
     (sub_groups, {"left_out": "CLOSED"}),
     (early_puts, {"left_out": "DELIVERED"}),
     (runs_ahead, {"entries": 1, "ahead": 1}),
@@ -240,8 +240,8 @@ WRONG_EVERYWHERE = [
 WRONG_ON_ARM = [
     (meetings, {"left_out": "release"}),
     (meetings, {"left_out": "acquire"}),
-    (replies, {"left_out": "release of inline records"}),
-    (replies, {"left_out": "acquire of inline records"}),
+    (replies, {"left_out": "release of inline entries"}),
+    (replies, {"left_out": "acquire of inline entries"}),
     (replies, {"left_out": "release of replies"}),
     (replies, {"left_out": "acquire of replies"}),
     (sub_groups, {"left_out": "release"}),

@@ -49,15 +49,15 @@ class Meetings:
         self._count = 0
         self._requests = self._link.requests_to(membership.ranks)
 
-    def exchange(self, records: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
-        self._post_to_all(number, records, flags, stamp)
+        self._post_to_all(number, entries, flags, stamp)
         posts = self._inbox.meetings[number]
         if len(posts) < len(self._membership.others):
             self._await(posts)
         self._end(number)
-        return self._arrivals(posts, bool(records), flags, stamp)
+        return self._arrivals(posts, bool(entries), flags, stamp)
 
     def _end(self, number: int) -> None:
         """Forget a meeting, and look at what else has come."""
@@ -66,18 +66,18 @@ class Meetings:
             self._oblivious.look_at_late()
 
     def _post_to_all(
-        self, number: int, records: Mapping[int, Sent], flags: int, stamp: int
+        self, number: int, entries: Mapping[int, Sent], flags: int, stamp: int
     ) -> None:
         head = self._head_maker(number, flags, stamp)
         membership = self._membership
-        if not records:
+        if not entries:
             if membership.ranks:
                 self._link.send_to_many(head(payloads=False, body_bytes=0), self._requests)
             return
         posting = self._posting
         try:
             for pid in membership.others_in_turn:
-                sent = records.get(pid)
+                sent = entries.get(pid)
                 if sent is None:
                     empty = head(payloads=False, body_bytes=0)
                     posting.sends.start(empty, membership.members[pid], HEADS)
@@ -136,4 +136,4 @@ class Meetings:
 
     def _opened(self, full: Sequence[tuple[int, Post]], all_flags: list[int]) -> Arrivals:
         self._payloads.open([post for _, post in full])
-        return all_flags, [(pid, post.records) for pid, post in full]
+        return all_flags, [(pid, post.entries) for pid, post in full]

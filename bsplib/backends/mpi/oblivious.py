@@ -43,14 +43,14 @@ class Oblivious:
         self.absence = Absence(membership, self.collector.read_late)
 
     def exchange(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int
     ) -> list[Arrived]:
         """See :meth:`bsplib.backends.base.Port.exchange_oblivious`."""
         number = self.collector.ended
         self.look_at_late()
         self._wait_for_credit()
         self._payloads.copy_lent()
-        self._post(records, stamp)
+        self._post(entries, stamp)
         self.collector.end_superstep(stamp)
         arrived = self.collector.collect(expected)
         self._inbox.passed = self.collector.ended
@@ -68,7 +68,7 @@ class Oblivious:
         if link.unsent and link.unsent.forget_sent() > _MOST_UNSENT_BYTES:
             link.wait(lambda: link.unsent.forget_sent() <= _MOST_UNSENT_BYTES, self.look_at_late)
 
-    def _post(self, records: Mapping[int, tuple[int, Sent]], stamp: int) -> None:
+    def _post(self, entries: Mapping[int, tuple[int, Sent]], stamp: int) -> None:
         link, number, membership = self._link, self.collector.ended, self._membership
         sent = link.clocks.sent(stamp)
         first = link.run, OBLIVIOUS, 0
@@ -77,7 +77,7 @@ class Oblivious:
         try:
             for pid, rank in zip(membership.others, membership.ranks, strict=True):
                 link.spend_credit(rank)
-                messages, records_there = records.get(pid, (0, b""))
+                messages, records_there = entries.get(pid, (0, b""))
                 if messages:
 
                     def head(*, payloads: bool, body_bytes: int, messages: int = messages) -> bytes:
@@ -108,7 +108,7 @@ class Oblivious:
         head = post.head
         if not head.messages:
             return NOTHING
-        return ObliviousPost(head.messages, post.records, self._link.clocks.received(head.stamp))
+        return ObliviousPost(head.messages, post.entries, self._link.clocks.received(head.stamp))
 
     def wait(self, number: int, pids: Sequence[int]) -> None:
         """See :meth:`bsplib.backends.oblivious.Posts.wait`."""

@@ -105,7 +105,7 @@ class Payloads:
                     staged[index] = Staged(copy[: len(memory)], copy)
 
     def drop_staged(self) -> None:
-        """Give back memory of payloads that belong to no record: their put has failed."""
+        """Give back memory of payloads that belong to no entry: their put has failed."""
         for staged in self._staged.values():
             for _, buffer, block, _ in staged:
                 if buffer is not None:

@@ -152,21 +152,21 @@ class MpiPort(Port):
     # -- supersteps -------------------------------------------------------------------------
 
     @noticing_deaths
-    def exchange(self, records: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         self._order()
-        arrivals = self._meetings.exchange(records, flags, stamp)
+        arrivals = self._meetings.exchange(entries, flags, stamp)
         self._ends_by_sync = True
         self.released = self._meetings.released
         return arrivals
 
     @noticing_deaths
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self._order()
-        arrived = self._oblivious.exchange(records, expected, stamp)
+        arrived = self._oblivious.exchange(entries, expected, stamp)
         self._ends_by_sync = False
         self._meeting.released = self._oblivious.collector.released
         return arrived

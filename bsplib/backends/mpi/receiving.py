@@ -84,11 +84,11 @@ class Post:
     __slots__ = (
         "_body",
         "body",
+        "entries",
         "first",
         "head",
         "is_credited",
         "payloads",
-        "records",
         "source",
     )
 
@@ -101,7 +101,7 @@ class Post:
         self.is_credited = False
         """The sender of an oblivious post knows that this one needs no memory any more."""
         self._body: Payload | None = None
-        self.records = b""
+        self.entries = b""
         self.first = 0
         """Number of the first payload among those of that process for this one in the group."""
         self.payloads: list[Payload] | None = None
@@ -123,7 +123,7 @@ class Post:
         """Take the body apart."""
         if self.payloads is None:
             assert self.body is not None
-            self.records, self.first, sizes = marshal.loads(self.body)
+            self.entries, self.first, sizes = marshal.loads(self.body)
             self.payloads = [
                 Payload(nbytes) if place is None else Payload(nbytes, place=Place._make(place))
                 for nbytes, place in sizes
@@ -135,15 +135,15 @@ Size = tuple[int, tuple[int, bool] | None]
 """Bytes of a payload, and where it lies if it does not come through MPI; see :class:`Place`."""
 
 
-def body_of(records: Sent, first: int, sizes: list[Size]) -> bytes:
+def body_of(entries: Sent, first: int, sizes: list[Size]) -> bytes:
     """Return the body of a post.
 
     Args:
-        records: for the receiver.
+        entries: for the receiver.
         first: number of the first payload.
         sizes: of the payloads.
     """
-    return marshal.dumps((records, first, sizes))
+    return marshal.dumps((entries, first, sizes))
 
 
 class Inflow:

@@ -24,18 +24,18 @@ class MeetingsOfMany(Meetings):
 
     _said_where = False
 
-    def exchange(self, records: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
         membership, link = self._membership, self._link
         head = self._head_maker(number, flags, stamp)
         try:
-            for pid, sent in records.items():
+            for pid, sent in entries.items():
                 self._posting.post(head, pid, sent)
         finally:
             self._posting.send_the_rest()
         came_at = link.clocks.sent(stamp)
-        gathering = Gathering(membership.pid, membership.nprocs, flags, came_at, records.keys())
+        gathering = Gathering(membership.pid, membership.nprocs, flags, came_at, entries.keys())
         for turn in range(rounds_of(membership.nprocs)):
             self._pass_on(gathering, number, turn)
             came = self._await_round(number, turn)
@@ -45,7 +45,7 @@ class MeetingsOfMany(Meetings):
         self._end(number)
         if stamp:
             self.released = max(stamp, link.clocks.received(gathering.latest))
-        if not (posts or records) and gathering.is_unanimous():
+        if not (posts or entries) and gathering.is_unanimous():
             return None
         full = sorted((membership.pid_of(rank), post) for rank, post in posts.items())
         return self._opened(full, gathering.all_flags())

@@ -5,8 +5,8 @@ PROTOCOL.md says who writes each word and when, and why each look at it is right
 A process keeps one **block** for each group that it is in; block 0 is the root's.
 A block holds, all counted in words of eight bytes::
 
-    0   cell 0: word, stamp, head, inline record      the two latest meetings of the whole
-    32  cell 1: word, stamp, head, inline record      group, alternating
+    0   cell 0: word, stamp, head, inline entry      the two latest meetings of the whole
+    32  cell 1: word, stamp, head, inline entry      group, alternating
     64  POSTED                        oblivious supersteps that this process ended
     65  CONSUMED                      those whose posts it will not read again
     66  CLOSED                        first partition of this group with a sub-group that
@@ -16,8 +16,8 @@ A block holds, all counted in words of eight bytes::
     80  ring: (index, stamp) x RING   its latest oblivious supersteps
 
 A cell's word is ``superstep << 24 | meeting << 16 | flags << 1 | has a head word``. The head
-word says where the records are, see :mod:`bsplib.core.send_buffer`: in a send buffer, or inline,
-in the cell itself. The index in the ring is the byte in the segment at which the records of an
+word says where the entries are, see :mod:`bsplib.core.send_buffer`: in a send buffer, or inline,
+in the cell itself. The index in the ring is the byte in the segment at which the entries of an
 oblivious superstep are listed, see :mod:`bsplib.backends.shm.layout`.
 
 The blocks are found by their **labels**: the group's key, written before the first
@@ -66,7 +66,7 @@ REPORT_BYTES = (FIRST_BLOCK - REPORT) * WORD
 
 CELLS = (0, 32)
 STAMP = 1
-"""Within a cell; the head word and the inline record follow it."""
+"""Within a cell; the head word and the inline entry follow it."""
 POSTED = 64
 CONSUMED = 65
 CLOSED = 66

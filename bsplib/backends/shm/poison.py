@@ -13,9 +13,9 @@ every run. What is verified in which way:
 send buffers, staged values  noted when they are read, verified before DELIVERED is stored
 payloads of messages         noted when they are fetched, verified before the next post
 what was kept of them        noted when it is kept, verified before each post while it lives
-oblivious records            noted when they are read, verified before CONSUMED is stored
+oblivious entries            noted when they are read, verified before CONSUMED is stored
 sources of gets              verified when they have been read
-cells (inline records)       verified before the next post: the word of a cell is its generation
+cells (inline entries)       verified before the next post: the word of a cell is its generation
 blocks of control words      verified before each post: the label of a block is its generation
 all memory of a heap         verified to hold the pattern still when it is used again
 ============================ =====================================================================
@@ -502,14 +502,14 @@ class WatchedOblivious(Oblivious):
     def _read(self, pid: int, number: int) -> Post:
         members, control = self._members, self._control
         block = members.find(pid)
-        index = control[self._entry(block, number)]
+        index = control[self._element(block, number)]
         if index:
             self.watch.note(index, "the index of an oblivious post")
         post = super()._read(pid, number)
         posted = control[block + POSTED]
         if posted > number + RING:
             message = (
-                f"the ring entry of post {number} of process {members.root(pid)} was used again "
+                f"the ring element of post {number} of process {members.root(pid)} was used again "
                 f"while it may be read (generation {posted}). [process "
                 f"{members.root(members.pid)}, superstep {members.superstep} of its group]"
             )
@@ -555,11 +555,11 @@ class WatchedPort(ShmPort):
         return self.watch.send_buffer_memory(super().send_buffer_memory())
 
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self.watch.before_post(())
-        return self._reading(lambda: ShmPort.exchange_oblivious(self, records, expected, stamp))
+        return self._reading(lambda: ShmPort.exchange_oblivious(self, entries, expected, stamp))
 
     def _reading(self, read: Callable[[], _T]) -> _T:
         """Read what others have posted; of memory that was given back any error may come."""

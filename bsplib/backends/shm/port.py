@@ -1,6 +1,6 @@
 """The port of shared memory: the meetings of a group, and its memory.
 
-A meeting is one post and one look at all others: a process has its records in a send buffer of its
+A meeting is one post and one look at all others: a process has its entries in a send buffer of its
 own, stores where they are and then a word in its block, and waits until the words of all others
 belong to this meeting. Two cells and two send buffers are used in turn, so that what a process
 reads after a meeting stays as it is until it comes to the next one; no second barrier is needed.
@@ -179,14 +179,14 @@ class ShmPort(Port):
     # -- oblivious meetings -----------------------------------------------------------
 
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
 
         def write() -> int:
-            if not records:
+            if not entries:
                 return 0
-            posted = [(pid, count, sent) for pid, (count, sent) in records.items()]
+            posted = [(pid, count, sent) for pid, (count, sent) in entries.items()]
             return lay_out(self._segment, self._leases.reserve, self.nprocs, posted)
 
         self.prepare()

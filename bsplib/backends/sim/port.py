@@ -20,7 +20,7 @@ from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.sim.world import Process, World
 from bsplib.core.atomics import address_of
 from bsplib.core.clock import Clock
-from bsplib.core.records import payload_between
+from bsplib.core.entries import payload_between
 from bsplib.core.send_buffer import Block, PrivateMemory
 from bsplib.core.virtual import Gathering, VirtualMeeting
 from bsplib.errors import UsageError
@@ -31,8 +31,8 @@ _ALIGNMENT = 64
 class _ObliviousPost(NamedTuple):
     """What a process brings to the end of an oblivious superstep."""
 
-    records: Mapping[int, tuple[int, Sent]]
-    """By receiver: for how many messages they count, and the records."""
+    entries: Mapping[int, tuple[int, Sent]]
+    """By receiver: for how many messages they count, and the entries."""
     stamp: int
     expected: int
     """Messages that it waits for."""
@@ -58,7 +58,7 @@ class _Oblivious:
     def add(self, pid: int, post: _ObliviousPost) -> None:
         """Add the post of a process that comes to the end of the superstep."""
         self.posts[pid] = post
-        for receiver, (count, sent) in post.records.items():
+        for receiver, (count, sent) in post.entries.items():
             memory = np.frombuffer(sent, np.uint8)
             at = address_of(memory)
             nbytes = payload_between(at, at + len(memory))
@@ -93,9 +93,9 @@ class _Group:
 
     gathering: Gathering
     staged: list[tuple[dict[int, Buffer], dict[int, Buffer]]]
-    """By pid: payloads that records name by their addresses, of this superstep and the last."""
+    """By pid: payloads that entries name by their addresses, of this superstep and the last."""
     memory: PrivateMemory = field(default_factory=PrivateMemory)
-    """Of all send buffers: a process may leave the group before others have read its records."""
+    """Of all send buffers: a process may leave the group before others have read its entries."""
     oblivious: dict[int, _Oblivious] = field(default_factory=dict)
     """By number of the oblivious superstep."""
     done_with: dict[int, int] = field(default_factory=dict)
@@ -273,7 +273,7 @@ class SimPort(Port):
     # -- oblivious meetings ---------------------------------------------------------------
 
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self._ended_alone = True
@@ -282,7 +282,7 @@ class SimPort(Port):
         group, collector = self._group, self._collector
         number, stamp = collector.ended, stamp or self.now()
         superstep = group.oblivious.setdefault(number, _Oblivious(self._world.prices, self.members))
-        full = {pid: sent for pid, sent in records.items() if sent[0]}
+        full = {pid: sent for pid, sent in entries.items() if sent[0]}
         superstep.add(self.pid, _ObliviousPost(full, stamp, expected))
         collector.end_superstep(stamp)
         rounds = self._world.rounds
@@ -309,7 +309,7 @@ class SimPort(Port):
 
     def _post_of(self, post: _ObliviousPost) -> Post:
         """Return the part of a post that is for this process."""
-        return Post(*post.records[self.pid], post.stamp) if self.pid in post.records else NOTHING
+        return Post(*post.entries[self.pid], post.stamp) if self.pid in post.entries else NOTHING
 
     def wait(self, number: int, pids: Sequence[int]) -> None:  # noqa: ARG002  # any post may be the one
         """Wait until another process ends an oblivious superstep of the group."""

@@ -55,7 +55,7 @@ def answer_in_the_next_buffer() -> None:
 
 
 def read_inline_late() -> None:
-    """Leave inline records in their cells until they are delivered, behind a further meeting."""
+    """Leave inline entries in their cells until they are delivered, behind a further meeting."""
     delivering.Delivering._keep_inline = lambda _: None  # type: ignore[method-assign]
 
 
@@ -76,7 +76,7 @@ def free_before_others_have_left() -> None:
 
 
 def use_one_buffer() -> None:
-    """Write the records of each superstep into the send buffer of the one before."""
+    """Write the entries of each superstep into the send buffer of the one before."""
     send_buffer.SendBuffer.turn = send_buffer.SendBuffer.clear  # type: ignore[method-assign]
 
 

@@ -85,7 +85,7 @@ class SharedMemory:
         """By pid: the least word of the posts of the meeting to which it has come."""
         self.arrays: set[tuple[int, int]] = set()
         self.kinds: list[set[int]] = [set() for _ in range(NPROCS)]
-        """By pid: the kinds of the records that it has made since it was asked."""
+        """By pid: the kinds of the entries that it has made since it was asked."""
         self._begins = [self.segment.address]
         self._mapped = [(0, PAGE + NPROCS * CONTROL_BYTES)]
 
@@ -185,7 +185,7 @@ def begin_to_choose() -> None:
 
 
 def take_kinds() -> set[int]:
-    """Return the kinds of the records that the process has made since the last call."""
+    """Return the kinds of the entries that the process has made since the last call."""
     found = HERE.kinds[HERE.scheduler.pid]
     HERE.kinds[HERE.scheduler.pid] = set()
     return found
@@ -293,7 +293,7 @@ def _install_waiting() -> None:
 
 
 def _install_memory() -> None:
-    """Fill buffers that are used again, and note the records, and which memory belongs to
+    """Fill buffers that are used again, and note the entries, and which memory belongs to
     arrays."""
     send_buffer._MOST_LARGE = _LARGE  # larger values are staged
     open_buffer, reserve = send_buffer.SendBuffer._open, send_buffer.SendBuffer.reserve

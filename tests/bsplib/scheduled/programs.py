@@ -17,8 +17,8 @@ import numpy as np
 from bsplib.core.kinds import ASK, NOTICE, PLACED, STAGED_ASK, STAGED_PLACED, STRIDED
 
 WAYS = ("plain", "described")
-"""How the transfers of a process travel: as records of values alone, and gets that are read in
-place; or as records that have a description too, such as puts with gaps, gets that their owner
+"""How the transfers of a process travel: as entries of values alone, and gets that are read in
+place; or as entries that have a description too, such as puts with gaps, gets that their owner
 answers in a second meeting, and what a process announces to all."""
 DUTIES = ("put", "get", "get_at", "message", "nothing")
 EVENTS = ("root", "sub-group", "leaving", "next group", "Pool")
@@ -26,7 +26,7 @@ EVENTS = ("root", "sub-group", "leaving", "next group", "Pool")
 end of the sub-group, the next sub-group of other members, the end of the run of a pool."""
 ENDS = ("sync", "oblsync")
 SIZES = ("card", "box", "staged")
-"""Where the values lie: in the cell itself, in the box, or in memory that the record names."""
+"""Where the values lie: in the cell itself, in the box, or in memory that the entry names."""
 PARTNERS = ("same", "gets", "nothing")
 
 _DESCRIBED = frozenset((STRIDED, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
@@ -204,7 +204,7 @@ class Program:
         case: which one.
         entered: counts the cells.
         begins: called by each process where the superstep of the cell begins.
-        kinds: returns the kinds of the records that a process has made since the last call.
+        kinds: returns the kinds of the entries that a process has made since the last call.
     """
 
     def __init__(

@@ -9,12 +9,12 @@ from bsplib.core.meeting cimport Meeting
 cdef word INDICES_SHIFT, STAGED_PUT, ASK
 
 @cython.locals(chunk=word)
-cpdef list records_at(Meeting meeting, word byte)
+cpdef list entries_at(Meeting meeting, word byte)
 @cython.locals(
     head=word, first=word, kind=word, nbytes=word, slot=word, indices=word, size=word,
-    records=list, description=bytes,
+    entries=list, description=bytes,
 )
-cpdef list records_between(word at, word stop)
+cpdef list entries_between(word at, word stop)
 @cython.locals(chunk=word, parts=list)
 cpdef bytes joined(Meeting meeting, word byte)
 @cython.locals(kind=word, table=word, to=word, first=word, found=dict)
