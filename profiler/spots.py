@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.account import Account, Ints
-    from bsplib.profiler.findings import Finding
+    from bsplib.profiler.clustered_losses import ClusteredLoss
     from bsplib.recording.records import Run, Stack
 
 _MOST = 0.5
@@ -59,16 +59,16 @@ class Spots:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def text(self, finding: Finding) -> str:
+    def text(self, clustered: ClusteredLoss) -> str:
         """Return the place of a loss in words, after a verb; empty where it is not known.
 
         Only of computation that others wait for, and of time blocked: transfers and
         supersteps are where the calls are.
         """
-        if finding.inside is None or not finding.inside.stretches:
+        if clustered.inside is None or not clustered.inside.stretches:
             return ""
-        line = None if self._run.samples is None else self._line(finding.inside.excess())
-        spot = line or self._stretch(finding.inside.stretches)
+        line = None if self._run.samples is None else self._line(clustered.inside.excess())
+        spot = line or self._stretch(clustered.inside.stretches)
         return "" if spot is None else spot.text
 
     def _line(self, excess: NDArray[np.float64]) -> LineSpot | None:

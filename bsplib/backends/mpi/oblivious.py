@@ -77,13 +77,13 @@ class Oblivious:
         try:
             for pid, rank in zip(membership.others, membership.ranks, strict=True):
                 link.spend_credit(rank)
-                messages, records_there = entries.get(pid, (0, b""))
+                messages, entries_there = entries.get(pid, (0, b""))
                 if messages:
 
                     def head(*, payloads: bool, body_bytes: int, messages: int = messages) -> bytes:
                         return heads.pack(*first, payloads, *middle, body_bytes, messages, sent)
 
-                    self._posting.post(head, pid, records_there)
+                    self._posting.post(head, pid, entries_there)
                 else:
                     self._posting.sends.start(empty, rank, HEADS)
         finally:
