@@ -30,6 +30,7 @@ from bsplib.profiler.kinds import (
     STEPS,
     UNEVEN,
 )
+from bsplib.profiler.loss_lines import InsideLoss, LookedAt, records_of_samples
 from bsplib.profiler.loss_sums import (
     BYTES,
     COMM,
@@ -42,7 +43,6 @@ from bsplib.profiler.loss_sums import (
     lost_by_cause,
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi
-from bsplib.profiler.spots import InsideLoss, LookedAt, records_of_samples
 from bsplib.profiler.whatif import MendedRows, Replay, saved
 from bsplib.sync_kinds import Kind
 

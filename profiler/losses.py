@@ -20,9 +20,9 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.booking import Books, Priced, price
 from bsplib.profiler.clustered_losses import ClusteredLoss, ClusteredLosses, find
 from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.loss_lines import LossLines
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
 from bsplib.profiler.run_account import Efficiencies, RunAccount, efficiencies
-from bsplib.profiler.spots import Spots
 from bsplib.profiler.survey import waiting_ns
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.verdict import Verdict, judge, sentence
@@ -137,9 +137,9 @@ class Ledger:
         return efficiencies(self.account, self._clustered_losses.alone_ns)
 
     @cached_property
-    def spots(self) -> Spots:
+    def loss_lines(self) -> LossLines:
         """Where inside their supersteps the losses arise."""
-        return Spots(self.callgraph.run)
+        return LossLines(self.callgraph.run)
 
     @property
     def elapsed_s(self) -> float:

@@ -250,8 +250,8 @@ _REMEDIES = {
 
 def _of_computation(clustered: ClusteredLoss, ledger: Ledger) -> str:
     where = _where(clustered, ledger.callgraph)
-    spot = ledger.spots.text(clustered)
-    computes = f", which computes {spot}" if spot else ""
+    line = ledger.loss_lines.text(clustered)
+    computes = f", which computes {line}" if line else ""
     if clustered.habit == ROTATING:
         who = "another process each time"
         return f"are lost waiting for {who} {where} (rotating straggler){computes}"
@@ -289,8 +289,8 @@ def _of_blocked(clustered: ClusteredLoss, ledger: Ledger) -> str:
     once = f", most of it in {_superstep(clustered)}" if clustered.habit == ONE_OFF else ""
     why = "asleep, or waiting for a disk, a lock or another program"
     where = _where(clustered, ledger.callgraph)
-    if spot := ledger.spots.text(clustered):
-        where = f"{spot}, in supersteps that end {where}"
+    if line := ledger.loss_lines.text(clustered):
+        where = f"{line}, in supersteps that end {where}"
     return f"pass while {who} blocked {where}{once} ({BLOCKED}: {why})"
 
 
@@ -315,8 +315,9 @@ def _of_supersteps(clustered: ClusteredLoss, ledger: Ledger) -> str:
 def _of_transfers(clustered: ClusteredLoss, ledger: Ledger) -> str:
     where = _where(clustered, ledger.callgraph)
     name = ProcessNames(ledger.callgraph.run)(clustered.pids)
+    steps = fmt.counted(clustered.count, "superstep")
     sizes = (
-        f"{fmt.size(clustered.total_bytes)} in {fmt.counted(clustered.count, 'superstep')}, at most "
+        f"{fmt.size(clustered.total_bytes)} in {steps}, at most "
         f"h = {fmt.size(clustered.most_bytes)} for {name}"
     )
     return f"are spent in transfers {where}: {sizes} ({COMMUNICATION})"

@@ -32,7 +32,7 @@ _LEAST_SAMPLES = 5
 """Fewer samples, beyond what other processes have there, name no line."""
 
 
-class LineSpot(NamedTuple):
+class CalledLine(NamedTuple):
     """A line of the program, and the call that led to it."""
 
     place: LinePlace
@@ -49,7 +49,7 @@ class LineSpot(NamedTuple):
         return f"at line {line} of {fmt.visible(function)} ({name}){called}"
 
 
-class Spots:
+class LossLines:
     """The places of the losses of a run.
 
     Args:
@@ -68,10 +68,10 @@ class Spots:
         if clustered.inside is None or not clustered.inside.stretches:
             return ""
         line = None if self._run.samples is None else self._line(clustered.inside.excess())
-        spot = line or self._stretch(clustered.inside.stretches)
-        return "" if spot is None else spot.text
+        found = line or self._stretch(clustered.inside.stretches)
+        return "" if found is None else found.text
 
-    def _line(self, excess: NDArray[np.float64]) -> LineSpot | None:
+    def _line(self, excess: NDArray[np.float64]) -> CalledLine | None:
         """Return the innermost line with most of the samples of a loss, given by stack."""
         total = float(excess.clip(min=0).sum())
         if total < _LEAST_SAMPLES:
@@ -91,7 +91,7 @@ class Spots:
             return None
         place = max(most, key=lambda each: (depths[each], sums[each]))
         through = callers[place]
-        return LineSpot(place, max(through, key=lambda each: through[each]))
+        return CalledLine(place, max(through, key=lambda each: through[each]))
 
     def _stretch(self, spent: Counter[tuple[int, int]]) -> Stretch | None:
         """Return the stretch with most of the computing, or of the time blocked, of a loss."""
