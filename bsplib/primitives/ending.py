@@ -8,7 +8,7 @@ from bsplib.core.kinds import MESSAGE, PLACED, STAGED_MESSAGE, STAGED_PLACED
 from bsplib.errors import BspError, PendingTransferError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
-from bsplib.transfers.descriptions import Site, unpacked
+from bsplib.transfers.descriptions import CallSite, unpacked
 from bsplib.transfers.direct_receipt import is_put
 from bsplib.transfers.undelivered import Pending, pending_transfers
 
@@ -65,11 +65,11 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
         raise bsp._error(PendingTransferError, f"{what}: {text}; sync before the end")
 
 
-def _pending(bsp: GroupState) -> tuple[dict[int, Pending], list[Site]]:
+def _pending(bsp: GroupState) -> tuple[dict[int, Pending], list[CallSite]]:
     """Return how many transfers with each process no sync has delivered, and their calls."""
     engine = bsp._engine
     gets: dict[int, int] = {**engine.early_gets}
-    sites: list[Site | None] = []
+    sites: list[CallSite | None] = []
     for get, there, _, pid, _ in engine.gets:
         gets[pid] = gets.get(pid, 0) + 1
         sites.append(None if there else get.site)

@@ -17,18 +17,18 @@ from bsplib.transfers.casting import as_plain_array, cast_values, check_out
 from bsplib.transfers.coordinates import check_axes, elements
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.descriptions import (
+    CallSite,
     ContiguousGet,
     ContiguousPut,
     ElementsGet,
     ElementsPut,
     IndexGet,
     Put,
-    Site,
     packed,
 )
 from bsplib.transfers.guard import plain
 from bsplib.transfers.irregular import (
-    Elements,
+    CountedElements,
     UncheckedElements,
     broadcast,
     check_there,
@@ -108,7 +108,7 @@ def _add_contiguous(
     bsp._engine.add_staged(to, put.slot, first, handle[1], values.nbytes)
 
 
-def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: Site | None) -> None:
+def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: CallSite | None) -> None:
     """Add a put that has been checked, with a description of its place."""
     nbytes, send_buffer, description = values.nbytes, bsp._engine.send_buffer, packed(put, site)
     if bsp._engine.is_small(nbytes):
@@ -275,7 +275,7 @@ def put_at(
         bsp._engine.note_put(pid, number * dtype.itemsize)
 
 
-def _site(bsp: GroupState, operation: str) -> Site | None:
+def _site(bsp: GroupState, operation: str) -> CallSite | None:
     """Return the place of the present call, where the run is checked."""
     return None if bsp._watch is None else here(operation)
 
@@ -354,7 +354,7 @@ def _elements(
     pids: Array,
     indices: Array,
     inner: tuple[int, ...] | None,
-) -> Elements:
+) -> CountedElements:
     """Sort the elements of a call by process, with every check that is possible now."""
     chosen = sort_by_process(operation, pids, indices, bsp.nprocs)
     check_there(operation, registration, chosen)

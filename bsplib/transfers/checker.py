@@ -35,13 +35,13 @@ from bsplib.errors import OverlapError
 from bsplib.transfers.arrival_checks import Data, check_arrivals
 from bsplib.transfers.delivery import parts_of
 from bsplib.transfers.descriptions import (
+    CallSite,
     ElementsGet,
     ElementsPut,
     Get,
     IndexGet,
     IndexPut,
     Put,
-    Site,
     unpacked,
 )
 from bsplib.transfers.direct_receipt import is_put
@@ -174,7 +174,7 @@ class _Transfer(NamedTuple):
     """Indices of single elements; None for the other kinds."""
     process: int
     """The process that called it, by its pid in the root group."""
-    site: Site
+    site: CallSite
     is_get: bool
 
     def words(self) -> str:

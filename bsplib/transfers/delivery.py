@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from bsplib.core.entries import index_bytes
 from bsplib.transfers.casting import check_survival
 from bsplib.transfers.descriptions import (
+    CallSite,
     ContiguousGet,
     ContiguousPut,
     Get,
     IndexGet,
     IndexPut,
-    Site,
     unpacked,
 )
 from bsplib.transfers.irregular import combine, read_at, write_at
@@ -39,7 +39,7 @@ class PendingGet(NamedTuple):
     dtype: np.dtype[Any]
     positions: NDArray[np.int64] | None = None
     """Which elements of the destination, in C order; None for all of them."""
-    site: Site | None = None
+    site: CallSite | None = None
     """Where it was called; known under ``check=True`` only, where each value has to survive its
     cast to the dtype of the destination."""
 

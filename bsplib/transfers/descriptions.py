@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from bsplib.transfers.place import WireIndex
 
-Site = tuple[str, str]
+CallSite = tuple[str, str]
 """Name of a primitive, and file and line of its call: known under ``check=True`` only."""
 
 
@@ -81,13 +81,13 @@ _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 
 
 @lru_cache(maxsize=1024, typed=True)  # tuples of two types may be equal
-def packed(what: Put | Get, site: Site | None = None) -> bytes:
+def packed(what: Put | Get, site: CallSite | None = None) -> bytes:
     """Return a description as bytes."""
     return marshal.dumps((_CODES[type(what)], tuple(what), site))
 
 
 @lru_cache(maxsize=1024)
-def unpacked(description: bytes) -> tuple[Any, Site | None]:
+def unpacked(description: bytes) -> tuple[Any, CallSite | None]:
     """Return what :func:`packed` has made bytes of: what is described, and where it was called."""
     code, fields, site = marshal.loads(description)
     return _KINDS[code]._make(fields), site

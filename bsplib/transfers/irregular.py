@@ -38,7 +38,7 @@ _NEGATIVE = 1 << 63
 """A negative number that is read as an unsigned one has at least this value."""
 
 
-class Elements:
+class CountedElements:
     """The elements of one call, counted by process.
 
     Args:
@@ -60,10 +60,10 @@ class Elements:
         """Return the indices of the elements of a process."""
         return self._indices if self._pids is None else self._indices[self._pids == pid]
 
-    def copied(self) -> Elements:
+    def copied(self) -> CountedElements:
         """Return the elements in memory that the program cannot change."""
         pids = None if self._pids is None else self._pids.copy()
-        return Elements(self.numbers, pids, self._indices.copy(), self.highest)
+        return CountedElements(self.numbers, pids, self._indices.copy(), self.highest)
 
     def deal(self, values: Array, buffers: dict[int, NDArray[np.uint8]]) -> None:
         """Write the indices and the values of each process, as the data of its entry.
@@ -130,7 +130,7 @@ class UncheckedElements:
         self,
         operation: str,
         registration: Registration,
-        elements: Elements,
+        elements: CountedElements,
         inner: tuple[int, ...] | None = None,
     ) -> None:
         self._operation = operation
@@ -215,7 +215,7 @@ def broadcast(operation: str, pids: ArrayLike, *arguments: ArrayLike) -> list[Ar
     return [to if to.ndim == 0 or to.shape == shape else np.broadcast_to(to, shape), *spread]
 
 
-def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> Elements:
+def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> CountedElements:
     """Count the elements of a call by process, with the checks that need no registration.
 
     Args:
@@ -230,7 +230,7 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
         PlaceError: pids or indices are no integers.
     """
     if not indices.size:
-        return Elements({}, None, np.empty(0, np.int64), 0)
+        return CountedElements({}, None, np.empty(0, np.int64), 0)
     for name, array in (("pids", pids), ("indices", indices)):
         if array.dtype.kind not in "iu":
             raise PlaceError(f"{operation}: {name} are integers, not {array.dtype}")
@@ -248,7 +248,7 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
         wrong = _wrong(indices)
         what = "is negative" if wrong < 0 else "is larger than any array"
         raise BoundsError(f"{operation}: index {wrong} {what}")
-    return Elements(numbers, to, flat, highest)
+    return CountedElements(numbers, to, flat, highest)
 
 
 def no_process(operation: str, pids: Array, nprocs: int) -> ProcessRangeError:
@@ -287,7 +287,7 @@ def _wrong(numbers: Array) -> int:
     return least if least < 0 else int(numbers.max())
 
 
-def check_there(operation: str, registration: Registration, elements: Elements) -> None:
+def check_there(operation: str, registration: Registration, elements: CountedElements) -> None:
     """Raise if elements lie outside the arrays of their processes.
 
     Raises:

@@ -22,7 +22,7 @@ _QUARANTINE_BYTES = 64 * 2**20
 still reads it gets wrong values at once."""
 
 
-class Site(NamedTuple):
+class WatchedCall(NamedTuple):
     """Where a transfer was called."""
 
     operation: str
@@ -34,7 +34,7 @@ class _Watched(NamedTuple):
 
     array: Array
     checksum: int
-    site: Site
+    site: WatchedCall
     content: Array | None
     """Values of the destination of a get, which is filled with others until the sync; else None."""
 
@@ -99,7 +99,7 @@ class Watch:
                 if each.content is not None and np.shares_memory(values, each.array):
                     raise OverlapError(not_there_yet(*each.site))
         if operation == "hpput" and isinstance(values, np.ndarray):
-            site = Site(*here(operation))
+            site = WatchedCall(*here(operation))
             self._watched.append(_Watched(values, _checksum(values), site, None))
         return values
 
@@ -114,7 +114,7 @@ class Watch:
             operation: name of the primitive.
             new: the array was made by this call.
         """
-        site, array = Site(*here(operation)), plain(given)
+        site, array = WatchedCall(*here(operation)), plain(given)
         if new:
             given = guarded(array, AccessCheck(array, self._report))
         access = access_of(given)
@@ -136,7 +136,7 @@ class Watch:
         for access in self._expecting:
             access.settle()
         self._expecting.clear()
-        changed: Site | None = None
+        changed: WatchedCall | None = None
         # In reverse order: an array may overlap one that was filled later, and is compared after
         # that one has its content back.
         for array, checksum, site, content in reversed(self._verified):
@@ -151,7 +151,7 @@ class Watch:
                 f"sync at {call_site.line()}"
             )
 
-    def take(self) -> list[tuple[Array, Site]]:
+    def take(self) -> list[tuple[Array, WatchedCall]]:
         """Return the watched arrays that did not change, and forget them."""
         verified, self._verified = self._verified, []
         return [(each.array, each.site) for each in verified]
