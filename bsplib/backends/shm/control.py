@@ -2,8 +2,8 @@
 
 PROTOCOL.md says who writes each word and when, and why each look at it is right.
 
-A process keeps one **block** for each group that it is in; block 0 is the root's.
-A block holds, all counted in words of eight bytes::
+A process keeps one **control block** for each group that it is in; control block 0 is the root's.
+A control block holds, all counted in words of eight bytes::
 
     0   cell 0: word, stamp, head, inline entry      the two latest meetings of the whole
     32  cell 1: word, stamp, head, inline entry      group, alternating
@@ -20,9 +20,9 @@ word says where the entries are, see :mod:`bsplib.core.send_buffer`: in a send b
 in the cell itself. The index in the ring is the byte in the segment at which the entries of an
 oblivious superstep are listed, see :mod:`bsplib.backends.shm.layout`.
 
-The blocks are found by their **labels**: the group's key, written before the first
-post of the process in the group. A block can be used for another group once every process
-has left the first one, which CLOSED in the blocks of the parent shows.
+The control blocks are found by their **labels**: the group's key, written before the first
+post of the process in the group. A control block can be used for another group once every process
+has left the first one, which CLOSED in the control blocks of the parent shows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ STACK_FILE = 66
 THREAD = 67
 """The thread that runs ``main``: its identifier in Python."""
 BEFORE = 68
-"""Number of supersteps of the root group in earlier runs of a pool, which its block has counted."""
+"""Number of supersteps of the root group in earlier runs of a pool, which its control block has
+counted."""
 WAITED = 72
 """On a cache line of its own. 1 where another process sleeps until this one posts."""
 FUTEX = 80
@@ -79,7 +80,8 @@ RING = 64
 BLOCK_WORDS = RING_START + 2 * RING
 
 CONTROL_BYTES = -(-(FIRST_BLOCK + BLOCKS * BLOCK_WORDS) * WORD // PAGE) * PAGE
-"""Bytes for all control words of a process; the pages of blocks are reserved when needed."""
+"""Bytes for all control words of a process; the pages of control blocks are reserved when
+needed."""
 
 ROOT_KEY = 1
 """Key of the root group of the first run. Where a later run of a pool needs a new root group, the

@@ -1,10 +1,10 @@
 """The port of shared memory: the meetings of a group, and its memory.
 
 A meeting is one post and one look at all others: a process has its entries in a send buffer of its
-own, stores where they are and then a word in its block, and waits until the words of all others
-belong to this meeting. Two cells and two send buffers are used in turn, so that what a process
-reads after a meeting stays as it is until it comes to the next one; no second barrier is needed.
-PROTOCOL.md argues why this is right.
+own, stores where they are and then a word in its control block, and waits until the words of all
+others belong to this meeting. Two cells and two send buffers are used in turn, so that what a
+process reads after a meeting stays as it is until it comes to the next one; no second barrier is
+needed. PROTOCOL.md argues why this is right.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ShmPort(Port):
         waiter, areas = context.waiting.waiter, context.nprocs
         self._meeting = self.MEETING(members.pid, members.nprocs, areas, self, waiter)
         members.meeting = self._meeting
-        self._has_entered = False  # the block may be there: a sub-group enters its parents
+        self._has_entered = False  # the control block may be there: a sub-group enters its parents
         self._oblivious = self.OBLIVIOUS(members)
         self._others = Others(members, self._oblivious)
         self._leases = Leases(context, members, self._oblivious)
@@ -171,7 +171,7 @@ class ShmPort(Port):
         return self._segment.address_of(byte)
 
     def _addresses(self, block: int) -> tuple[tuple[int, ...], int]:
-        """Return the addresses of the cells and of DELIVERED of a block."""
+        """Return the addresses of the cells and of DELIVERED of a control block."""
         base = self._segment.address
         cells = tuple(base + WORD * (block + cell) for cell in CELLS)
         return cells, base + WORD * (block + DELIVERED)
@@ -211,7 +211,7 @@ class ShmPort(Port):
         return type(self)(self._context, members)
 
     def _enter(self) -> None:
-        """Take a block, by which the others find this process in the group."""
+        """Take a control block, by which the others find this process in the group."""
         self._has_entered = True
         self._members.enter()
         self._meeting.enter(*self._addresses(self._members.block))
