@@ -40,7 +40,7 @@ class CalledLine(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The line in words, after a verb."""
+        """The line in words, to stand behind a verb in a sentence."""
         file, line, function = self.place
         name = fmt.visible(file.rpartition("/")[2])
         called = ""

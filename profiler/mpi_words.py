@@ -72,7 +72,7 @@ class WaitsOfMpi:
         self._bytes += int(run.traffic["bytes"][np.isin(run.traffic["record"], rows)].sum())
 
     def are_small_messages(self) -> bool:
-        """Tell whether most of the records end with messages, which are small on average."""
+        """Tell whether most records end with a message, and they have few bytes on average."""
         return 2 * self._messages > self._steps and self._bytes <= _SMALL_BYTES * self._steps
 
 

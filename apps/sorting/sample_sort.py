@@ -302,8 +302,8 @@ def collect(bsp: bsplib.Group, sample: Sample) -> Sample:
 def sort_sample(bsp: bsplib.Group, sample: Sample, counts: Sequence[int], method: Method) -> Sample:
     """Stage 3: sort the sample, and choose the pivots.
 
-    No superstep if process 0 sorts the sample. If all processes do, k (k + 1)/2 supersteps,
-    with h = the sample of one process in each.
+    If process 0 sorts the sample, there is no superstep. If all p processes sort it, there are
+    k (k + 1)/2 supersteps, with k = log2 p rounded up; in each, h is the sample of one process.
 
     Returns:
         The pivots that are on this process, in order.

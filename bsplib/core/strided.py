@@ -58,7 +58,7 @@ def scatter(strided: int, array: int, at: int) -> None:
 
 
 def gather(strided: int, array: int, at: int) -> None:
-    """Do the opposite of :func:`scatter`."""
+    """Copy the elements of a strided view to memory where they follow each other."""
     _walk(
         strided + HEAD_BYTES,
         peek(strided + 16),

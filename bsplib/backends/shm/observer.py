@@ -63,7 +63,7 @@ class Observer:
         self._segment = segment
         self._futexes = futexes
         self._by_fork_server = by_fork_server
-        self._sources: dict[int, int] = {}  # by file descriptor: the pid of its process
+        self._sources: dict[int, int] = {}  # pids, by the file descriptors of their pipes
         self._said_stopped: set[int] = set()
         self._found: dict[int, Ended | Death] = {}  # for the next look at outcomes
         self._poll = select.poll()
