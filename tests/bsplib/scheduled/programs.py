@@ -25,8 +25,8 @@ EVENTS = ("root", "sub-group", "leaving", "next group", "Pool")
 """What follows the superstep: another superstep of the root group, a superstep of a sub-group, the
 end of the sub-group, the next sub-group of other members, the end of the run of a pool."""
 ENDS = ("sync", "oblsync")
-SIZES = ("card", "box", "staged")
-"""Where the values lie: in the cell itself, in the box, or in memory that the entry names."""
+SIZES = ("inline", "buffer", "staged")
+"""Where the values lie: in the cell itself, in the send buffer, or in memory that the entry names."""
 PARTNERS = ("same", "gets", "nothing")
 
 _DESCRIBED = frozenset((STRIDED, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
@@ -79,7 +79,7 @@ class Case(NamedTuple):
 
     def arrays(self) -> list[str]:
         """Return the names of the arrays that it needs; ``x`` is the first."""
-        more = {"card": [], "box": ["y"], "staged": ["large"]}[self.size]
+        more = {"inline": [], "buffer": ["y"], "staged": ["large"]}[self.size]
         sends = self.cell.duty in ("put", "message")
         return ["x", *more, *(["gaps"] if sends and self.cell.way == "described" else [])]
 
@@ -88,7 +88,7 @@ def cases() -> list[Case]:
     """Return all programs that differ."""
     found = []
     for cell, size, partner in product(CELLS, SIZES, PARTNERS):
-        if size != "card" and (cell.duty == "nothing" or cell[:2] == ("plain", "get")):
+        if size != "inline" and (cell.duty == "nothing" or cell[:2] == ("plain", "get")):
             continue  # there are no values, or they are read where they lie
         if cell.end == "oblsync" and partner == "gets":
             continue
@@ -122,7 +122,7 @@ def transfers(case: Case, pid: int, nprocs: int, turn: int) -> list[Transfer]:
     way, duty = role(case, pid)
     to = (pid + 1) % nprocs
     found = []
-    where = ["large"] if case.size == "staged" else ["x", "y"][: 1 + (case.size == "box")]
+    where = ["large"] if case.size == "staged" else ["x", "y"][: 1 + (case.size == "buffer")]
     if duty in ("put", "message"):
         kind = "put_at" if (way, duty) == ("described", "put") else duty
         for nth, name in enumerate(where):
