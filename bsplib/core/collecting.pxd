@@ -18,7 +18,7 @@ cdef Py_ssize_t _MOST_OFFSET
 
 cdef class Collecting(EngineState):
     @cython.locals(known=KnownArray)
-    cdef bint _lane_of(self, object array) except -1
+    cdef bint _find_known(self, object array) except -1
     @cython.locals(to=Py_ssize_t, first=Py_ssize_t, known=KnownArray, nbytes=word)
     cdef Py_ssize_t _first_byte(self, object pid, object array, object values, object offset) except? -1
     @cython.locals(known=KnownArray)

@@ -65,7 +65,7 @@ class Collecting(EngineState):
 
     # -- the place of a transfer --------------------------------------------------------------
 
-    def _lane_of(self, array: Any) -> bool:
+    def _find_known(self, array: Any) -> bool:
         """Find what is known of an array; return whether anything is."""
         if array is self._last_array and array is not None:
             return True
@@ -89,7 +89,7 @@ class Collecting(EngineState):
         to = small_integer(pid)
         if to < 0 or to >= self.nprocs or this_thread() != self.quick:
             return -1
-        if not self._lane_of(array):
+        if not self._find_known(array):
             first = self._first_of_view(array, values, offset)
         elif offset is None:
             first = self._first_of_whole(to, values)
@@ -128,7 +128,7 @@ class Collecting(EngineState):
 
         As a side effect ``_known`` is that of the array.
         """
-        if offset is not None or not is_array(view) or not self._lane_of(base_of(view)):
+        if offset is not None or not is_array(view) or not self._find_known(base_of(view)):
             return -1
         if is_array(values):
             if not same_shape(values, view):
@@ -206,7 +206,7 @@ class Collecting(EngineState):
     def _put_bytes(self, first: int, values: Any) -> bool:
         """Copy contiguous values into the send buffer, or stage them where they are large."""
         nbytes, slot, to = nbytes_of(values), self._known.slot, self._to
-        if nbytes <= self.most_in_box or self.buffer_takes(nbytes):
+        if nbytes <= self.most_in_buffer or self.buffer_takes(nbytes):
             copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
             return True
         if self.meeting.shares_memory:
@@ -252,7 +252,7 @@ class Collecting(EngineState):
         known, nbytes = self._known, 8 * count
         if first < 0 or known.number == 0 or first + nbytes > known.sizes[to]:
             return False
-        if nbytes > self.most_in_box:
+        if nbytes > self.most_in_buffer:
             return False
         for value in src:
             if not fits(known.number, value):
@@ -265,7 +265,7 @@ class Collecting(EngineState):
 
     def _first_of_list(self, to: int, count: int, dst: Any, offset: Any) -> int:
         """Return the byte at which a list of numbers begins; -1 if it has to be checked."""
-        if self._lane_of(dst):
+        if self._find_known(dst):
             if offset is not None:
                 first = small_integer(offset)
                 return first * self._known.itemsize if 0 <= first <= _MOST_OFFSET else -1
@@ -273,7 +273,7 @@ class Collecting(EngineState):
             if not is_array(dst) or ndim_of(dst) != 1 or length_of(dst, 0) != count:
                 return -1
             return 0 if known.alike or known.sizes[to] == nbytes_of(dst) else -1
-        if offset is not None or not is_array(dst) or not self._lane_of(base_of(dst)):
+        if offset is not None or not is_array(dst) or not self._find_known(base_of(dst)):
             return -1
         if ndim_of(dst) != 1 or length_of(dst, 0) != count:
             return -1
@@ -286,7 +286,7 @@ class Collecting(EngineState):
         if size == 0:
             return False
         known, to, nbytes = self._known, self._to, nbytes_of(src)
-        if nbytes > self.most_in_box and not self.buffer_takes(nbytes):
+        if nbytes > self.most_in_buffer and not self.buffer_takes(nbytes):
             return False
         values = src if is_packed(src) else packed(src)
         at = self._reserve_strided(to, known.slot, size, nbytes)
@@ -314,7 +314,7 @@ class Collecting(EngineState):
         to = small_integer(pid)
         if to < 0 or to >= self.nprocs or this_thread() != self.quick or offset is not None:
             return 0
-        if not (is_array(view) and is_array(values)) or not self._lane_of(base_of(view)):
+        if not (is_array(view) and is_array(values)) or not self._find_known(base_of(view)):
             return 0
         known: KnownArray = self._known
         if not (same_shape(values, view) and is_of(values, known.dtype)) or not nbytes_of(values):
@@ -329,7 +329,7 @@ class Collecting(EngineState):
         """Return what an index names of an array that is alike on all processes, or None."""
         if not (type(at) is slice or type(at) is tuple or type(at) is int):
             return None
-        if not self._lane_of(array) or not self._known.alike or not ndim_of(array):
+        if not self._find_known(array) or not self._known.alike or not ndim_of(array):
             return None
         try:
             view = array[at]
@@ -404,7 +404,7 @@ class Collecting(EngineState):
 
         A large one of a collective is staged: the collective reads it there.
         """
-        if nbytes <= self.most_in_box:
+        if nbytes <= self.most_in_buffer:
             return True
         return type(tag) is not CollectiveTag and self.buffer_takes(nbytes)
 
@@ -563,4 +563,4 @@ class Collecting(EngineState):
 
     def is_small(self, nbytes: int) -> bool:
         """Tell whether values are copied into the send buffer, and not staged."""
-        return nbytes <= self.most_in_box
+        return nbytes <= self.most_in_buffer

@@ -257,7 +257,7 @@ class Delivering(Collecting):
         at += (size + 7) & ~7
         if kind == MESSAGE:
             # A large array is copied once: the program gets the array of this very memory.
-            is_large = nbytes > self.most_in_box and head[2][0] == "array"
+            is_large = nbytes > self.most_in_buffer and head[2][0] == "array"
             content = bytearray_at(at, nbytes) if is_large else bytes_at(at, nbytes)
             self.queue.messages.append((source, head, content))
             return at + ((nbytes + 7) & ~7)

@@ -17,7 +17,7 @@ cdef class EngineState:
     cdef readonly SendBuffer send_buffer
     cdef object rare
     cdef object checks
-    cdef word most_in_box
+    cdef word most_in_buffer
     cdef readonly Py_ssize_t superstep
     cdef readonly object unusable
     cdef readonly list changes
@@ -49,7 +49,7 @@ cdef class EngineState:
     cpdef void suspend(self, str reason) except *
     cpdef void resume(self) noexcept
     cpdef bint is_usable(self) noexcept
-    cpdef void forget_lanes(self) except *
+    cpdef void forget_known_arrays(self) except *
     cdef int count_early(self, int to, word nbytes) except -1
     @cython.locals(pid=int)
     cpdef int next_superstep(self) except -1

@@ -187,7 +187,7 @@ class EngineState:
         self.send_buffer = send_buffer
         self.rare = rare
         self.checks = checks
-        self.most_in_box = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
+        self.most_in_buffer = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
         self.superstep = 0
         self.unusable: str | None = None
         """Why the program cannot use the group now; None if it can."""
@@ -264,7 +264,7 @@ class EngineState:
         """Let every call be declined, for a reason, until the group is resumed."""
         self.unusable = reason
         self.quick = 0
-        self.forget_lanes()
+        self.forget_known_arrays()
 
     def resume(self) -> None:
         """Let the program use the group again."""
@@ -275,7 +275,7 @@ class EngineState:
         """Tell whether this thread can use the group now."""
         return self.unusable is None and this_thread() == self.thread
 
-    def forget_lanes(self) -> None:
+    def forget_known_arrays(self) -> None:
         """Forget what is known of arrays: the next transfer of each is checked in every way."""
         self.known_arrays.clear()
         self._last_array = self._known = None

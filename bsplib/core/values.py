@@ -402,7 +402,7 @@ class Values:
         if head is None or not receivers:
             return False
         nbytes = nbytes_of(value)
-        if nbytes <= self._engine.most_in_box:
+        if nbytes <= self._engine.most_in_buffer:
             for to in receivers:
                 copy(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
             return True

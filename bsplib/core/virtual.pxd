@@ -68,4 +68,4 @@ cdef class VirtualMeeting(Meeting):
     cdef list _sent(self)
     cdef list _amounts(self)
     @cython.locals(to=int, chunk=word, stop=word, nbytes=word, count=word)
-    cdef void _add_box(self, list amounts, int source, word table) except *
+    cdef void _add_send_buffer(self, list amounts, int source, word table) except *

@@ -308,10 +308,12 @@ class VirtualMeeting(Meeting):
                 if count:
                     amounts.append((source, to, payload_between(entry, stop), count))
             elif kind == IN_BUFFER:
-                self._add_box(amounts, source, head & BYTE_MASK)
+                self._add_send_buffer(amounts, source, head & BYTE_MASK)
         return amounts
 
-    def _add_box(self, amounts: list[tuple[int, int, int, int]], source: int, table: int) -> None:
+    def _add_send_buffer(
+        self, amounts: list[tuple[int, int, int, int]], source: int, table: int
+    ) -> None:
         """Add what the send buffer of a process has for others."""
         for to in range(self._gathering.nprocs):
             chunk = peek(table + 8 * to)

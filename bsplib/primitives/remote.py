@@ -66,14 +66,14 @@ def put_slowly(
         return
     put, arranged = target.for_put(values)
     if isinstance(put, ContiguousPut) and bsp._watch is None and bsp._engine.takes(put.slot):
-        _open_lane(bsp, dst)
+        _keep_known(bsp, dst)
         early = operation == "hpput" and at is None  # perhaps it can be written at once
         if early and bsp._engine.try_put(operation, to, src, dst, offset):
             return
         _add_contiguous(bsp, operation, to, put, arranged)
     else:
         if bsp._watch is None and target.resolved:
-            _open_lane(bsp, dst)
+            _keep_known(bsp, dst)
         _add_placed(bsp, to, put, arranged, None if bsp._watch is None else here(operation))
     if not target.resolved:
         bsp._engine.unresolved.append(target)
@@ -120,7 +120,7 @@ def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: CallSit
     bsp._engine.note_put(to, nbytes)
 
 
-def _open_lane(bsp: GroupState, dst: Any) -> None:
+def _keep_known(bsp: GroupState, dst: Any) -> None:
     """Keep what is known of an array, now that a transfer has been checked.
 
     A transfer of a view uses the known array of the array that it is a view of.
@@ -162,7 +162,7 @@ def get_slowly(
     if not target.resolved:
         bsp._engine.unresolved.append(target)
     elif bsp._watch is None:
-        _open_lane(bsp, src)
+        _keep_known(bsp, src)
     if dst is None:
         bsp._engine.fill_destination(destination)
     if bsp._engine.try_get(operation, sender, src, destination, offset, at):

@@ -105,7 +105,7 @@ class Supersteps:
         for registration in self._registry.agree(commons):
             packed = registration.bytes is not None
             engine.define(registration.slot, registration.address if packed else 0)
-        engine.forget_lanes()
+        engine.forget_known_arrays()
 
     def _notice_of(self, engine: Engine, source: int) -> Any:
         """Return what a process has announced to all; None if it has announced nothing."""

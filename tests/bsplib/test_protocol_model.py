@@ -28,7 +28,7 @@ def order(name):
 
 
 def meetings(me, left_out=None, cells=2, staging_buffers=2):
-    """Exchange something in a cell and something in a staging buffer, or a box, at each sync."""
+    """Exchange something in a cell, and in a staging or a send buffer, at each sync."""
     it, steps = 1 - me, []
     for superstep in SUPERSTEPS:
         cell, staging_buffer = superstep % cells, superstep % staging_buffers
@@ -49,7 +49,7 @@ def meetings(me, left_out=None, cells=2, staging_buffers=2):
     return without(steps, left_out)
 
 
-def replies(me, left_out=None, copies=True, box="replies"):
+def replies(me, left_out=None, copies=True, buffer="replies"):
     """Post an inline entry, copy that of the other one, and reply to its get in a second meeting.
 
     The word of a cell is the number of the meeting. After the second one replies are read, and
@@ -58,14 +58,14 @@ def replies(me, left_out=None, copies=True, box="replies"):
     it, steps = 1 - me, []
     for superstep in SUPERSTEPS:
         cells = [(number % 2, number) for number in (2 * superstep - 1, 2 * superstep)]
-        if box == "entries":
+        if buffer == "entries":
             steps += plain(Step("store", f"entries of {me}", superstep))
         for cell, number in cells:
             is_first = number % 2
             if is_first:
                 steps += plain(Step("store", f"inline entry in cell {cell} of {me}", superstep))
             else:
-                steps += plain(Step("store", f"{box} of {me}", -superstep))
+                steps += plain(Step("store", f"{buffer} of {me}", -superstep))
             name = "inline entries" if is_first else "replies"
             steps += order(f"release of {name}")
             steps += plain(
@@ -75,7 +75,7 @@ def replies(me, left_out=None, copies=True, box="replies"):
             steps += order(f"acquire of {name}")
             if is_first == copies:
                 steps += plain(Step("read", f"inline entry in cell 1 of {it}", superstep))
-        steps += plain(Step("read", f"{box} of {it}", -superstep))
+        steps += plain(Step("read", f"{buffer} of {it}", -superstep))
     return without(steps, left_out)
 
 
@@ -224,7 +224,7 @@ WRONG_EVERYWHERE = [
     (meetings, {"cells": 1}),
     (meetings, {"staging_buffers": 1}),  # it is written again before the other one has come
     (replies, {"copies": False}),
-    (replies, {"box": "entries"}),  # those of the next superstep are written there at once
+    (replies, {"buffer": "entries"}),  # those of the next superstep are written there at once
     (sub_groups, {"left_out": "CLOSED"}),
     (early_puts, {"left_out": "DELIVERED"}),
     (runs_ahead, {"entries": 1, "ahead": 1}),

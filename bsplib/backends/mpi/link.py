@@ -1,7 +1,7 @@
 """The link of a rank: its connections to all other ranks, kept between runs.
 
 It starts the sends and receives of MPI for all groups, sorts the heads that come into the
-boxes of their groups, and waits. PROTOCOL.md argues why that is right.
+inboxes of their groups, and waits. PROTOCOL.md argues why that is right.
 """
 
 from __future__ import annotations

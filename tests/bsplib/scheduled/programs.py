@@ -26,7 +26,7 @@ EVENTS = ("root", "sub-group", "leaving", "next group", "Pool")
 end of the sub-group, the next sub-group of other members, the end of the run of a pool."""
 ENDS = ("sync", "oblsync")
 SIZES = ("inline", "buffer", "staged")
-"""Where the values lie: in the cell itself, in the send buffer, or in memory that the entry names."""
+"""Where the values lie: in the cell, in the send buffer, or in memory that the entry names."""
 PARTNERS = ("same", "gets", "nothing")
 
 _DESCRIBED = frozenset((STRIDED, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
