@@ -26,7 +26,7 @@ _BELOW_CORE = {
     **dict.fromkeys(
         (
             *("meet", "check_current", "announce", "check_kinds", "prepare", "answer", "end_port"),
-            *("take_answers", "write_answer", "land_early", "land", "write_gaps", "write_grid"),
+            *("take_answers", "write_answer", "land_early", "land", "write_gaps", "write_strided"),
             *("write_placed", "fetch", "after_delivery", "arrived", "delivered", "fail_for_good"),
         ),
         "sync",

@@ -18,11 +18,11 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.booking import Books, Priced, price
-from bsplib.profiler.findings import Finding, Findings, find
+from bsplib.profiler.clustered_losses import ClusteredLoss, ClusteredLosses, find
 from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.loss_lines import LossLines
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
 from bsplib.profiler.run_account import Efficiencies, RunAccount, efficiencies
-from bsplib.profiler.spots import Spots
 from bsplib.profiler.survey import waiting_ns
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.verdict import Verdict, judge, sentence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.callgraph import CallGraph
 
-__all__ = ["Booked", "Ledger", "Loss", "book", "lost_by_record"]
+__all__ = ["Booked", "DescribedLoss", "Ledger", "book", "lost_by_record"]
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ _PARTS = len(fields(Booked))
 
 
 @dataclass(frozen=True)
-class Loss:
-    """A loss at one place of the program."""
+class DescribedLoss:
+    """A loss at one place of the program, in seconds and with its sentence."""
 
     seconds: float
     """Of the elapsed time, on average over the processes."""
@@ -123,23 +123,23 @@ class Ledger:
         return RunAccount(run if self._measured else retimed(run, self.rates), self.rates)
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def clustered_losses(self) -> tuple[ClusteredLoss, ...]:
         """The losses in nanoseconds, the greatest first."""
-        return self._findings.losses
+        return self._clustered_losses.losses
 
     @cached_property
-    def _findings(self) -> Findings:
+    def _clustered_losses(self) -> ClusteredLosses:
         return find(self.callgraph, self.account)
 
     @cached_property
     def efficiencies(self) -> Efficiencies:
         """The efficiencies of the run."""
-        return efficiencies(self.account, self._findings.alone_ns)
+        return efficiencies(self.account, self._clustered_losses.alone_ns)
 
     @cached_property
-    def spots(self) -> Spots:
+    def loss_lines(self) -> LossLines:
         """Where inside their supersteps the losses arise."""
-        return Spots(self.callgraph.run)
+        return LossLines(self.callgraph.run)
 
     @property
     def elapsed_s(self) -> float:
@@ -147,9 +147,9 @@ class Ledger:
         return self.account.elapsed_ns / 1e9
 
     @cached_property
-    def losses(self) -> tuple[Loss, ...]:
+    def losses(self) -> tuple[DescribedLoss, ...]:
         """The losses of the run, the greatest first, each with its sentence."""
-        return tuple(_loss(self, finding) for finding in self.findings)
+        return tuple(_loss(self, clustered) for clustered in self.clustered_losses)
 
     def __repr__(self) -> str:
         lost, cost = fmt.seconds(self.lost_s), fmt.seconds(self.cost_s)
@@ -294,22 +294,22 @@ def _by_origin(books: Books, priced: Priced, rates: Rates, origins: int) -> NDAr
     return sums
 
 
-def _loss(ledger: Ledger, finding: Finding) -> Loss:
-    """Return a finding with its seconds and its sentence."""
+def _loss(ledger: Ledger, clustered: ClusteredLoss) -> DescribedLoss:
+    """Return a clustered loss with its seconds and its sentence."""
     names = ProcessNames(ledger.callgraph.run)
-    told = sentence(ledger, finding)
-    return Loss(
+    told = sentence(ledger, clustered)
+    return DescribedLoss(
         told.seconds,
-        finding.kind,
-        finding.habit,
-        finding.part,
-        finding.chain,
-        tuple(dict.fromkeys(site.function for site in finding.sites)),
-        finding.pids,
-        finding.superstep,
-        finding.group,
-        finding.count,
-        names(finding.pids) if finding.pids else "",
+        clustered.kind,
+        clustered.habit,
+        clustered.part,
+        clustered.chain,
+        tuple(dict.fromkeys(site.function for site in clustered.sites)),
+        clustered.pids,
+        clustered.superstep,
+        clustered.group,
+        clustered.count,
+        names(clustered.pids) if clustered.pids else "",
         told.text,
     )
 

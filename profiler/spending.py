@@ -422,7 +422,7 @@ class _Interruptions:
         self._owner, self._begin, self._end = (piece[by_owner] for piece in pieces)
 
     def divided(self, rows: slice, stretches: Stretches) -> Stretches:
-        """Replace the stretches of interrupted records by those that are left of them."""
+        """Return the stretches, where an interrupted one is replaced by its uninterrupted parts."""
         low, high = np.searchsorted(self._owner, [rows.start, rows.stop])
         if low == high:
             return stretches

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.account import PARTS, TITLES
-from bsplib.profiler.findings import LEAST_SHARE
+from bsplib.profiler.clustered_losses import LEAST_SHARE
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.kinds import (
     BLOCKED,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.findings import Finding
+    from bsplib.profiler.clustered_losses import ClusteredLoss
     from bsplib.profiler.losses import Ledger
 
 MOST_SENTENCES = 5
@@ -93,7 +93,7 @@ def judge(ledger: Ledger) -> Verdict:
     if whole == 0:
         return Verdict(True, (Sentence(NOTHING, 0.0, BALANCED),))
     inside = ledger.account.in_supersteps_ns()
-    worth = [each for each in ledger.findings if each.ns >= LEAST_SHARE * inside]
+    worth = [each for each in ledger.clustered_losses if each.ns >= LEAST_SHARE * inside]
     least_s = _LEAST_SAVED * inside / 1e9 / ledger.callgraph.run.nprocs
     told = sorted(
         (pair for pair in _told(ledger, worth) if not _is_noise(pair[0], ledger, least_s)),
@@ -105,15 +105,17 @@ def judge(ledger: Ledger) -> Verdict:
     )[:MOST_SENTENCES]
     sentences = [each for each, _ in told] or [_about_the_run(ledger)]
     spent = Counter(ledger.account.whole())
-    for _, finding in told:
-        shares = dict(zip(PARTS, finding.shares, strict=True)) if finding.shares else {}
-        spent.subtract(shares or {finding.part: finding.ns})
+    for _, clustered in told:
+        shares = dict(zip(PARTS, clustered.shares, strict=True)) if clustered.shares else {}
+        spent.subtract(shares or {clustered.part: clustered.ns})
     rest = _rest(spent, whole, ledger.elapsed_s, bool(told))
     return Verdict(sentences[0].kind == BALANCED, tuple(sentences), rest)
 
 
-def _told(ledger: Ledger, findings: list[Finding]) -> list[tuple[Sentence, Finding]]:
-    return [(sentence(ledger, each, mended=True), each) for each in findings]
+def _told(
+    ledger: Ledger, clustered_losses: list[ClusteredLoss]
+) -> list[tuple[Sentence, ClusteredLoss]]:
+    return [(sentence(ledger, each, mended=True), each) for each in clustered_losses]
 
 
 def _gain_s(sentence: Sentence, elapsed_s: float) -> float:
@@ -182,48 +184,48 @@ def _above_most_of_it(ledger: Ledger) -> str:
 # -- sentences ------------------------------------------------------------------------------------
 
 
-def sentence(ledger: Ledger, finding: Finding, *, mended: bool = False) -> Sentence:
+def sentence(ledger: Ledger, clustered: ClusteredLoss, *, mended: bool = False) -> Sentence:
     """Return the sentence about a loss.
 
     Args:
         ledger: the ledger of its run.
-        finding: the loss.
+        clustered: the loss.
         mended: also compute what the run would take without it.
     """
     elapsed_s = ledger.elapsed_s
-    seconds = finding.ns / 1e9 / ledger.callgraph.run.nprocs
-    without_s = _without_s(finding) if mended else None
-    text = f"{_figures(seconds, elapsed_s)} {_ABOUT[finding.cause](finding, ledger)}"
+    seconds = clustered.ns / 1e9 / ledger.callgraph.run.nprocs
+    without_s = _without_s(clustered) if mended else None
+    text = f"{_figures(seconds, elapsed_s)} {_ABOUT[clustered.cause](clustered, ledger)}"
     if without_s is not None:
-        text += f"; {_mended(finding, without_s, elapsed_s)}"
+        text += f"; {_mended(clustered, without_s, elapsed_s)}"
     return Sentence(
         f"{text}.",
         seconds,
-        finding.kind,
-        finding.chain[-1] if finding.chain else None,
-        finding.superstep if finding.group == 0 else None,
-        finding.part,
+        clustered.kind,
+        clustered.chain[-1] if clustered.chain else None,
+        clustered.superstep if clustered.group == 0 else None,
+        clustered.part,
         without_s,
-        finding.pids if finding.kind != COMMUNICATION else (),
+        clustered.pids if clustered.kind != COMMUNICATION else (),
     )
 
 
-def _without_s(finding: Finding) -> float | None:
-    return None if finding.without_ns is None else finding.without_ns / 1e9
+def _without_s(clustered: ClusteredLoss) -> float | None:
+    return None if clustered.without_ns is None else clustered.without_ns / 1e9
 
 
-def _mended(finding: Finding, without_s: float, elapsed_s: float) -> str:
+def _mended(clustered: ClusteredLoss, without_s: float, elapsed_s: float) -> str:
     """Return what the run would take without a loss; other losses may hide it."""
     if elapsed_s - without_s < _LEAST_SAVED * elapsed_s:
         return "to mend this alone would save little, since other processes take as long"
-    remedy = _REMEDIES.get(finding.cause) or _fewer(finding)
+    remedy = _REMEDIES.get(clustered.cause) or _fewer(clustered)
     return f"{remedy} the run would take {fmt.seconds(without_s)}"
 
 
-def _fewer(finding: Finding) -> str:
-    if finding.needless == 0:
+def _fewer(clustered: ClusteredLoss) -> str:
+    if clustered.needless == 0:
         return "with half as many"
-    if finding.needless == finding.count:
+    if clustered.needless == clustered.count:
         return "without them"
     return "without these, and with half of the others,"
 
@@ -247,18 +249,18 @@ _REMEDIES = {
 """What is done about a cause, before "the run would take"."""
 
 
-def _of_computation(finding: Finding, ledger: Ledger) -> str:
-    where = _where(finding, ledger.callgraph)
-    spot = ledger.spots.text(finding)
-    computes = f", which computes {spot}" if spot else ""
-    if finding.habit == ROTATING:
+def _of_computation(clustered: ClusteredLoss, ledger: Ledger) -> str:
+    where = _where(clustered, ledger.callgraph)
+    line = ledger.loss_lines.text(clustered)
+    computes = f", which computes {line}" if line else ""
+    if clustered.habit == ROTATING:
         who = "another process each time"
         return f"are lost waiting for {who} {where} (rotating straggler){computes}"
-    name, late = ProcessNames(ledger.callgraph.run)(finding.pids), _listed(finding.late)
-    if finding.habit == ONE_OFF:
-        once = f"most of it in {_superstep(finding)} for {name}"
+    name, late = ProcessNames(ledger.callgraph.run)(clustered.pids), _listed(clustered.late)
+    if clustered.habit == ONE_OFF:
+        once = f"most of it in {_superstep(clustered)} for {name}"
         return f"are lost waiting {where}, {once} (one-off straggler{late}){computes}"
-    kind = f"fixed straggler{_branch(finding)}{late}"
+    kind = f"fixed straggler{_branch(clustered)}{late}"
     return f"are lost waiting for {name} {where} ({kind}){computes}"
 
 
@@ -266,30 +268,30 @@ def _listed(more: str) -> str:
     return f", {more}" if more else ""
 
 
-def _of_bytes(finding: Finding, ledger: Ledger) -> str:
-    where = _where(finding, ledger.callgraph)
-    way = {FAN_IN: "to", FAN_OUT: "from"}.get(finding.kind, "to and from")
+def _of_bytes(clustered: ClusteredLoss, ledger: Ledger) -> str:
+    where = _where(clustered, ledger.callgraph)
+    way = {FAN_IN: "to", FAN_OUT: "from"}.get(clustered.kind, "to and from")
     names = ProcessNames(ledger.callgraph.run)
-    who = "another process each time" if finding.habit == ROTATING else names(finding.pids)
-    kind = finding.kind if finding.habit == FIXED else f"{finding.habit} {finding.kind}"
-    once = f", most of it in {_superstep(finding)}" if finding.habit == ONE_OFF else ""
+    who = "another process each time" if clustered.habit == ROTATING else names(clustered.pids)
+    kind = clustered.kind if clustered.habit == FIXED else f"{clustered.habit} {clustered.kind}"
+    once = f", most of it in {_superstep(clustered)}" if clustered.habit == ONE_OFF else ""
     return f"are lost waiting for the transfers {way} {who} {where}{once} ({kind})"
 
 
-def _of_sub_groups(finding: Finding, ledger: Ledger) -> str:
-    name = ProcessNames(ledger.callgraph.run)(finding.pids)
-    where = _where(finding, ledger.callgraph)
+def _of_sub_groups(clustered: ClusteredLoss, ledger: Ledger) -> str:
+    name = ProcessNames(ledger.callgraph.run)(clustered.pids)
+    where = _where(clustered, ledger.callgraph)
     return f"are lost waiting for the sub-group of {name}, which costs most, {where} ({GROUPS})"
 
 
-def _of_blocked(finding: Finding, ledger: Ledger) -> str:
+def _of_blocked(clustered: ClusteredLoss, ledger: Ledger) -> str:
     names = ProcessNames(ledger.callgraph.run)
-    who = "processes are" if finding.habit == ROTATING else f"{names(finding.pids)} is"
-    once = f", most of it in {_superstep(finding)}" if finding.habit == ONE_OFF else ""
+    who = "processes are" if clustered.habit == ROTATING else f"{names(clustered.pids)} is"
+    once = f", most of it in {_superstep(clustered)}" if clustered.habit == ONE_OFF else ""
     why = "asleep, or waiting for a disk, a lock or another program"
-    where = _where(finding, ledger.callgraph)
-    if spot := ledger.spots.text(finding):
-        where = f"{spot}, in supersteps that end {where}"
+    where = _where(clustered, ledger.callgraph)
+    if line := ledger.loss_lines.text(clustered):
+        where = f"{line}, in supersteps that end {where}"
     return f"pass while {who} blocked {where}{once} ({BLOCKED}: {why})"
 
 
@@ -300,28 +302,29 @@ _NEEDLESS = {
 """What supersteps are without which the program would do the same, by their kind."""
 
 
-def _of_supersteps(finding: Finding, ledger: Ledger) -> str:
-    most = ", most of them" if finding.places > 1 else ""
-    kind = SMALL_MESSAGES if finding.cause == SMALL else finding.kind
-    none = f", {finding.needless} of which {_NEEDLESS[kind]}" if finding.needless else ""
-    where = _where(finding, ledger.callgraph)
-    count = fmt.counted(finding.count, "superstep")
+def _of_supersteps(clustered: ClusteredLoss, ledger: Ledger) -> str:
+    most = ", most of them" if clustered.places > 1 else ""
+    kind = SMALL_MESSAGES if clustered.cause == SMALL else clustered.kind
+    none = f", {clustered.needless} of which {_NEEDLESS[kind]}" if clustered.needless else ""
+    where = _where(clustered, ledger.callgraph)
+    count = fmt.counted(clustered.count, "superstep")
     return (
         f"are spent for the end of {count}{most} {where}, more than for their work ({kind}{none})"
     )
 
 
-def _of_transfers(finding: Finding, ledger: Ledger) -> str:
-    where = _where(finding, ledger.callgraph)
-    name = ProcessNames(ledger.callgraph.run)(finding.pids)
+def _of_transfers(clustered: ClusteredLoss, ledger: Ledger) -> str:
+    where = _where(clustered, ledger.callgraph)
+    name = ProcessNames(ledger.callgraph.run)(clustered.pids)
+    steps = fmt.counted(clustered.count, "superstep")
     sizes = (
-        f"{fmt.size(finding.total_bytes)} in {fmt.counted(finding.count, 'superstep')}, at most "
-        f"h = {fmt.size(finding.most_bytes)} for {name}"
+        f"{fmt.size(clustered.total_bytes)} in {steps}, at most "
+        f"h = {fmt.size(clustered.most_bytes)} for {name}"
     )
     return f"are spent in transfers {where}: {sizes} ({COMMUNICATION})"
 
 
-def _of_cores(_: Finding, ledger: Ledger) -> str:
+def _of_cores(_: ClusteredLoss, ledger: Ledger) -> str:
     run = ledger.callgraph.run
     cores = run.meta.get("cores")
     where = f"one of {cores} cores" if isinstance(cores, int) and cores > 1 else "the core"
@@ -331,7 +334,7 @@ def _of_cores(_: Finding, ledger: Ledger) -> str:
     return f"are spent waiting for {where}, since {why}: this is no imbalance of the program"
 
 
-_ABOUT: dict[str, Callable[[Finding, Ledger], str]] = {
+_ABOUT: dict[str, Callable[[ClusteredLoss, Ledger], str]] = {
     COMP: _of_computation,
     SUB_GROUPS: _of_sub_groups,
     COMM: _of_bytes,
@@ -343,32 +346,32 @@ _ABOUT: dict[str, Callable[[Finding, Ledger], str]] = {
 }
 
 
-def _branch(finding: Finding) -> str:
-    if not finding.sharing:
+def _branch(clustered: ClusteredLoss) -> str:
+    if not clustered.sharing:
         return ""
-    who = "it takes" if finding.sharing == 1 else f"{finding.sharing} of the processes take"
+    who = "it takes" if clustered.sharing == 1 else f"{clustered.sharing} of the processes take"
     return f" in a branch that only {who}"
 
 
-def _superstep(finding: Finding) -> str:
-    return f"superstep {finding.superstep}" + (" of a sub-group" if finding.group else "")
+def _superstep(clustered: ClusteredLoss) -> str:
+    return f"superstep {clustered.superstep}" + (" of a sub-group" if clustered.group else "")
 
 
-def _where(finding: Finding, callgraph: CallGraph) -> str:
+def _where(clustered: ClusteredLoss, callgraph: CallGraph) -> str:
     """Return the function, line and callers of a cost centre."""
     nodes = callgraph.graph.nodes
-    names = [fmt.visible(nodes[node]["node"].name) for node in finding.chain[-2:]]
+    names = [fmt.visible(nodes[node]["node"].name) for node in clustered.chain[-2:]]
     if len(names) == 1:
         return f"in {names[0]}"
     function, leaf = names
-    return f"in {function} ({leaf}){_called(finding, callgraph)}"
+    return f"in {function} ({leaf}){_called(clustered, callgraph)}"
 
 
-def _called(finding: Finding, callgraph: CallGraph) -> str:
+def _called(clustered: ClusteredLoss, callgraph: CallGraph) -> str:
     """Return by whom the function that contains a cost centre was called."""
-    if not finding.sites:
+    if not clustered.sites:
         return ""
-    first, *others = finding.sites
+    first, *others = clustered.sites
     name = fmt.visible(callgraph.graph.nodes[first.function]["node"].name)
     more = f" and from {fmt.counted(len(others), 'other line')}" if others else ""
     return f", called by {name} at line {first.line}{more}"

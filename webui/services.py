@@ -149,10 +149,10 @@ def _causes(ledger: Ledger) -> defaultdict[str, list[Json]]:
     """Return by part the places and processes that cause it, the greatest first."""
     number = {node: position for position, node in enumerate(ledger.callgraph.graph)}
     scale, found = 1e9 * ledger.callgraph.run.nprocs, defaultdict[str, list[Json]](list)
-    for finding in ledger.findings:
-        if finding.chain and len(found[finding.part]) < MOST_CAUSES:
-            cause = {"node": number[finding.chain[-1]], "who": list(finding.pids)}
-            found[finding.part].append(cause | {"seconds": finding.ns / scale})
+    for clustered in ledger.clustered_losses:
+        if clustered.chain and len(found[clustered.part]) < MOST_CAUSES:
+            cause = {"node": number[clustered.chain[-1]], "who": list(clustered.pids)}
+            found[clustered.part].append(cause | {"seconds": clustered.ns / scale})
     return found
 
 

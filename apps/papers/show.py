@@ -67,7 +67,7 @@ def as_table(items: Sequence[Item]) -> Table:
 
 
 def as_json(items: Sequence[Item]) -> str:
-    """Return a JSON document of the entries, of what is missing, and of where all lives."""
+    """Return a JSON document of the entries, what is missing, and where the code of each is."""
     found = {
         "items": [asdict(item) for item in items],
         "missing": [asdict(m) for m in MISSING],

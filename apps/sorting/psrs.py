@@ -64,7 +64,7 @@ from bsplib.apps.sorting.sample_sort import (
     sort_locally,
     sort_sample,
 )
-from bsplib.apps.sorting.spare_block import Room
+from bsplib.apps.sorting.spare_block import SpareBlock
 
 
 def main(
@@ -147,15 +147,15 @@ def sort_blocks(
     every = spacing(sizes)
     counts = [-(-length // every) for length in sizes]
     begin("2 sort and sample")
-    room = Room.like(block)
-    work = sort_locally(bsp, block, room, method)
+    spare = SpareBlock.like(block)
+    work = sort_locally(bsp, block, spare, method)
     sample = collect(bsp, regular_sample(bsp, work, method.order, every))
     begin("3 pivots")
     pivots = broadcast_pivots(bsp, sort_sample(bsp, sample, counts, method))
     begin("4 cut")
-    parts = partition(bsp, work, room, pivots, method)
+    parts = partition(bsp, work, spare, pivots, method)
     begin("5 exchange")
-    gathered = exchange(bsp, room, parts, method)
+    gathered = exchange(bsp, spare, parts, method)
     begin("6 merge")
     return merge(bsp, gathered, method)
 

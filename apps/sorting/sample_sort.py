@@ -75,7 +75,7 @@ from bsplib.apps.sorting.pivots import (
     regular,
     sample_at,
 )
-from bsplib.apps.sorting.spare_block import Room
+from bsplib.apps.sorting.spare_block import SpareBlock
 from bsplib.apps.work import charge_search, charge_sort, charge_values
 
 OVERSAMPLING = 64
@@ -195,8 +195,8 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
         return block.copy()
     counts = sample_sizes(sizes, factor_of(oversampling, sum(sizes), bsp.nprocs), bsp.nprocs)
     begin("1 sort")
-    room = Room.like(block)
-    work = sort_locally(bsp, block, room, method)
+    spare = SpareBlock.like(block)
+    work = sort_locally(bsp, block, spare, method)
     begin("2 sample")
     sample = collect_sample(bsp, work, counts, method)
     begin("3 sort the sample")
@@ -204,9 +204,9 @@ def sort_blocks(  # noqa: PLR0913  # each has a name at the call
     begin("4 broadcast the pivots")
     pivots = broadcast_pivots(bsp, pivots)
     begin("5 partition")
-    parts = partition(bsp, work, room, pivots, method)
+    parts = partition(bsp, work, spare, pivots, method)
     begin("6 exchange")
-    gathered = exchange(bsp, room, parts, method)
+    gathered = exchange(bsp, spare, parts, method)
     begin("7 merge")
     return merge(bsp, gathered, method)
 
@@ -253,7 +253,7 @@ def agree(bsp: bsplib.Group, block: Records) -> list[int]:
 # -- the seven stages -----------------------------------------------------------------------
 
 
-def sort_locally(bsp: bsplib.Group, block: Records, room: Room, method: Method) -> Records:
+def sort_locally(bsp: bsplib.Group, block: Records, spare: SpareBlock, method: Method) -> Records:
     """Stage 1: sort a copy of the block and return it; with partition_first, return the block.
 
     The copy is in private memory of the process. This may have huge pages, which shared
@@ -263,8 +263,8 @@ def sort_locally(bsp: bsplib.Group, block: Records, room: Room, method: Method) 
         return block
     if method.charged:
         charge_sort(bsp, len(block))
-    method.order.sort(block, room.block)
-    return room.block
+    method.order.sort(block, spare.block)
+    return spare.block
 
 
 def collect_sample(
@@ -302,8 +302,8 @@ def collect(bsp: bsplib.Group, sample: Sample) -> Sample:
 def sort_sample(bsp: bsplib.Group, sample: Sample, counts: Sequence[int], method: Method) -> Sample:
     """Stage 3: sort the sample, and choose the pivots.
 
-    No superstep if process 0 sorts the sample. If all processes do, k (k + 1)/2 supersteps,
-    with h = the sample of one process in each.
+    If process 0 sorts the sample, there is no superstep. If all p processes sort it, there are
+    k (k + 1)/2 supersteps, with k = log2 p rounded up; in each, h is the sample of one process.
 
     Returns:
         The pivots that are on this process, in order.
@@ -334,30 +334,32 @@ def broadcast_pivots(bsp: bsplib.Group, pivots: Sample) -> Sample:
 
 
 def partition(
-    bsp: bsplib.Group, work: Records, room: Room, pivots: Sample, method: Method
+    bsp: bsplib.Group, work: Records, spare: SpareBlock, pivots: Sample, method: Method
 ) -> list[slice]:
     """Stage 5: cut the block at the pivots: no superstep.
 
     Args:
         bsp: the group.
         work: the result of stage 1.
-        room: memory that contains the sorted block, or receives its parts.
+        spare: memory that contains the sorted block, or receives its parts.
         pivots: the pivots, in order.
         method: options of the sort.
 
     Returns:
-        The position of the part for each process in the room's block.
+        The position of the part for each process in the spare block.
     """
     if method.charged:
         _charge_partition(bsp, len(work), method)
     if method.partition_first:
-        ends = cut_unsorted(work, room.block, bsp.pid, pivots)
+        ends = cut_unsorted(work, spare.block, bsp.pid, pivots)
     else:
         ends = cut(work, method.order, bsp.pid, pivots)
     return [slice(start, stop) for start, stop in pairwise([0, *ends.tolist()])]
 
 
-def exchange(bsp: bsplib.Group, room: Room, parts: Sequence[slice], method: Method) -> Records:
+def exchange(
+    bsp: bsplib.Group, spare: SpareBlock, parts: Sequence[slice], method: Method
+) -> Records:
     """Stage 6: send part i to process i: 1 superstep, h = max(m, m') c.
 
     Returns:
@@ -365,12 +367,12 @@ def exchange(bsp: bsplib.Group, room: Room, parts: Sequence[slice], method: Meth
     """
     for turn in range(1, bsp.nprocs):  # so that not all send to process 0 first
         pid = (bsp.pid + turn) % bsp.nprocs
-        bsp.send(pid, room.block[parts[pid]])
+        bsp.send(pid, spare.block[parts[pid]])
     bsp.sync()
     come = [view for _, view in iter(bsp.hpmove, None)]
     if method.charged:
         charge_values(bsp, sum(map(len, come)))
-    return room.around(parts[bsp.pid], come[: bsp.pid], come[bsp.pid :])
+    return spare.around(parts[bsp.pid], come[: bsp.pid], come[bsp.pid :])
 
 
 def merge(bsp: bsplib.Group, gathered: Records, method: Method) -> Records:

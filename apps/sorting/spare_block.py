@@ -15,7 +15,7 @@ import numpy as np
 from bsplib.apps.sorting.order import Records
 
 
-class Room(NamedTuple):
+class SpareBlock(NamedTuple):
     """Memory for a block that may grow."""
 
     memory: Records
@@ -26,7 +26,7 @@ class Room(NamedTuple):
     """Position of the block in the memory."""
 
     @classmethod
-    def like(cls, block: Records) -> Room:
+    def like(cls, block: Records) -> SpareBlock:
         """Return memory for a block that grows by less than a quarter; nothing is copied."""
         margin = len(block) // 4
         memory = np.empty(len(block) + 2 * margin, block.dtype)

@@ -62,7 +62,7 @@ class Column:
         return Column(np.where(valid, self.values, harmless), valid, self.words)
 
     def known(self) -> Mask:
-        """Return where there is a value: ``valid``, also where no value is NULL."""
+        """Return for each row whether it has a value; unlike ``valid``, this is never None."""
         return np.ones(len(self), bool) if self.valid is None else self.valid
 
     def same_words(self, other: Column) -> bool:

@@ -45,7 +45,7 @@ class Relation:
         return self.columns[name]
 
     def among(self, names: Iterable[str]) -> list[Column]:
-        """Return columns by name."""
+        """Return the columns with some names, in the order of the names."""
         return [self[name] for name in names]
 
     def only(self, names: Sequence[str]) -> Relation:

@@ -5,12 +5,12 @@ backends and stand above them. A backend provides
 
 * a function that runs some work in ``nprocs`` processes and reports how each of them
   ended (:mod:`bsplib.backends.launching`), and
-* a :class:`Port` for each process in each group, by which records travel
-  (:mod:`bsplib.core.box`).
+* a :class:`Port` for each process in each group, by which entries travel
+  (:mod:`bsplib.core.send_buffer`).
 
-A small payload is part of its record. A large one is **staged** for its receiver:
-:meth:`Port.stage` returns memory for it (its **room**) and a ticket, and the receiver exchanges
-the ticket for the payload with :meth:`Port.fetch` or :meth:`Port.land`. A backend without shared
+A small payload is part of its entry. A large one is **staged** for its receiver:
+:meth:`Port.stage` returns memory for it and a handle, and the receiver exchanges
+the handle for the payload with :meth:`Port.fetch` or :meth:`Port.land`. A backend without shared
 memory sends the payload in between.
 """
 
@@ -25,28 +25,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
-from bsplib.core.box import Block, PrivateMemory
 from bsplib.core.clock import Clock
 from bsplib.core.meeting import Meeting
+from bsplib.core.send_buffer import Block, PrivateMemory
 
-Room = NDArray[np.uint8]
+Buffer = NDArray[np.uint8]
 """Memory for a payload, as bytes."""
 
-Ticket = tuple[int, int, int]
+Handle = tuple[int, int, int]
 """Stands for a payload that was staged: the pid of the process that staged it, the number that says
 where it lies, which only the backend understands, and its size in bytes."""
 
-Payload = bytes | Ticket
-"""Values that are transferred: the bytes themselves, or the ticket of the staged values."""
+Payload = bytes | Handle
+"""Values that are transferred: the bytes themselves, or the handle of the staged values."""
 
 Sent = bytes | memoryview
-"""The records of one process for another one, one after the other."""
+"""The entries of one process for another one, one after the other."""
 
 Arrived = tuple[int, Sent]
-"""The pid of a process, and its records for this one."""
+"""The pid of a process, and its entries for this one."""
 
 Arrivals = tuple[list[int], list[Arrived]]
-"""What an exchange brought: the note of every process, by pid, and records for this process."""
+"""What an exchange brought: the flags of every process, by pid, and entries for this process."""
 
 
 class Stopped(BaseException):
@@ -128,8 +128,8 @@ class Port(ABC):
     def meeting(self) -> Meeting:
         """Return the meetings of the group, by which supersteps end; always the same object."""
 
-    def box_memory(self) -> Callable[[int], Block]:
-        """Return the function that allocates memory for boxes of this process.
+    def send_buffer_memory(self) -> Callable[[int], Block]:
+        """Return the function that allocates memory for send buffers of this process.
 
         Where the processes of the group share memory, all can read it.
         """
@@ -158,7 +158,7 @@ class Port(ABC):
     def map_at_once(self, address: int, nbytes: int) -> None:  # noqa: B027  # not abstract: it only saves time
         """Prepare to write many bytes into memory that :meth:`reach` has returned."""
 
-    def is_settled(self, pid: int) -> bool:  # noqa: ARG002  # the answer False is always right
+    def has_delivered(self, pid: int) -> bool:  # noqa: ARG002  # the answer False is always right
         """Tell whether a process has delivered what the superstep before this one brought it.
 
         True only where all ended that superstep together: memory of the process that
@@ -167,7 +167,7 @@ class Port(ABC):
         return False
 
     @abstractmethod
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """Return memory for a payload of this superstep, to be filled before it ends.
 
         Args:
@@ -175,7 +175,7 @@ class Port(ABC):
             to: pid of the only process that will fetch it, which may be this one.
         """
 
-    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage_message(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """Do as :meth:`stage`, for a payload fetched after the end of the superstep, too.
 
         Args:
@@ -185,7 +185,7 @@ class Port(ABC):
         """
         return self.stage(nbytes, to)
 
-    def lend(self, values: NDArray[Any], to: int) -> Ticket | None:  # noqa: ARG002
+    def lend(self, values: NDArray[Any], to: int) -> Handle | None:  # noqa: ARG002
         """Stage values that stay as they are until this superstep has ended, without a copy.
 
         Args:
@@ -193,16 +193,16 @@ class Port(ABC):
             to: as for :meth:`stage`.
 
         Returns:
-            The ticket; None where the backend cannot send directly from the program's memory,
+            The handle; None where the backend cannot send directly from the program's memory,
             or where a receiver may still read after this process has begun the next superstep.
         """
         return None
 
     @abstractmethod
-    def fetch(self, ticket: Ticket) -> memoryview:
+    def fetch(self, handle: Handle) -> memoryview:
         """Return a staged payload; valid until this process's next sync."""
 
-    def keep(self, ticket: Ticket) -> Room | None:  # noqa: ARG002  # without shared memory there is none
+    def keep(self, handle: Handle) -> Buffer | None:  # noqa: ARG002  # without shared memory there is none
         """Return the payload of a message as memory that belongs to this process from now on.
 
         It is called at most once for a payload, in the superstep in which it can be fetched.
@@ -213,23 +213,23 @@ class Port(ABC):
         """
         return None
 
-    def land(self, ticket: Ticket, room: memoryview) -> None:
+    def land(self, handle: Handle, memory: memoryview) -> None:
         """Write a staged payload into contiguous memory of this process.
 
         A backend without shared memory can receive the payload there, which saves a copy.
 
         Args:
-            ticket: of the payload.
-            room: bytes, as many as the payload has.
+            handle: of the payload.
+            memory: bytes, as many as the payload has.
         """
-        room[:] = self.fetch(ticket)
+        memory[:] = self.fetch(handle)
 
     @property
     def receives_in_place(self) -> bool:
         """Whether :meth:`receive` saves copies of what has been announced and not received."""
         return False
 
-    def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:  # noqa: B027  # not abstract: it only saves time
+    def receive(self, landings: Iterable[tuple[Handle, memoryview]]) -> None:  # noqa: B027  # not abstract: it only saves time
         """Begin to receive payloads in the memory that :meth:`land` will be given for them.
 
         Args:
@@ -239,12 +239,12 @@ class Port(ABC):
 
     @abstractmethod
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
-        """Post records, and wait until ``expected`` messages have come for this process.
+        """Post entries, and wait until ``expected`` messages have come for this process.
 
         Args:
-            records: by receiving pid, with the number of messages that they count for.
+            entries: by receiving pid, with the number of messages that they count for.
             expected: messages to wait for from other processes.
             stamp: time of arrival in ns, 0 where the run is not recorded.
 

@@ -18,8 +18,8 @@ class Post(NamedTuple):
     """What another process sends to this one at the end of an oblivious superstep."""
 
     messages: int
-    """Number of messages; 0 where there are no records."""
-    records: Sent
+    """Number of messages; 0 where there are no entries."""
+    entries: Sent
     stamp: int
     """Time at which that process came to the end of the superstep, in ns, or 0."""
 
@@ -76,7 +76,7 @@ class Collector:
         """Wait for messages of the superstep that has just been ended.
 
         Returns:
-            Records in order of their source.
+            Entries in order of their source.
 
         Raises:
             SyncMismatchError: more have come, or fewer have come and no more can come.
@@ -136,7 +136,7 @@ class Collector:
         for pid, post in posts.items():
             if post.messages:
                 total += post.messages
-                arrived.append((pid, post.records))
+                arrived.append((pid, post.entries))
                 self.released = max(self.released, post.stamp)
         unseen[:] = [pid for pid in unseen if pid not in posts]
         return total

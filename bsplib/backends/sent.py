@@ -1,4 +1,4 @@
-"""The meetings of a group whose processes share no memory: the backend sends the records."""
+"""The meetings of a group whose processes share no memory: the backend sends the entries."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrivals, Sent
 from bsplib.core.atomics import address_of
+from bsplib.core.entries import by_receiver
 from bsplib.core.kinds import SENT_HEAD
 from bsplib.core.meeting import Meeting
-from bsplib.core.records import by_receiver
 
-_CARD_BYTES = 256
+_INLINE_BYTES = 256
 
 
 class Exchanger(Protocol):
@@ -25,16 +25,16 @@ class Exchanger(Protocol):
     released: int
     """See :attr:`Meeting.released`."""
 
-    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
-        """Post records for other processes, and wait for the posts of all of them.
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
+        """Post entries for other processes, and wait for the posts of all of them.
 
         Args:
-            records: by receiving pid.
-            note: number below 128 that every process receives from every other one.
+            entries: by receiving pid.
+            flags: number below 128 that every process receives from every other one.
             stamp: time of arrival in ns, 0 where the run is not recorded.
 
         Returns:
-            What came; None where all notes were the same and no process posted anything else.
+            What came; None where all flags were the same and no process posted anything else.
         """
 
 
@@ -49,53 +49,53 @@ class SentMeeting(Meeting):
 
     def __init__(self, exchanges: Exchanger) -> None:
         Meeting.__init__(self)
-        self.has_outbox = True
+        self.has_staged = True
         self._exchanges = exchanges
         self._pid, self._nprocs = exchanges.pid, exchanges.nprocs
-        self._card = np.zeros(_CARD_BYTES, np.uint8)
-        self._notes = [0] * self._nprocs
+        self._inline = np.zeros(_INLINE_BYTES, np.uint8)
+        self._all_flags = [0] * self._nprocs
         self._came: dict[int, NDArray[np.uint8]] = {}
         self._kept: list[dict[int, NDArray[np.uint8]]] = []
 
-    def meet(self, note: int, head: int, stamp: int) -> bool:
+    def meet(self, flags: int, head: int, stamp: int) -> bool:
         """See :meth:`Meeting.meet`."""
         mine = by_receiver(self, head, self._nprocs)
         for_all = mine.pop(self._nprocs, b"")
         if for_all:
             mine = {pid: mine.get(pid, b"") + for_all for pid in range(self._nprocs)}
         own = mine.pop(self._pid, b"")
-        arrivals = self._exchanges.exchange(mine, note, stamp)
+        arrivals = self._exchanges.exchange(mine, flags, stamp)
         if stamp:
             self.released = self._exchanges.released
         self._kept.append(self._came)
         self._came = {self._pid: np.frombuffer(own, np.uint8)} if own else {}
         if arrivals is None:
-            self._notes = [note] * self._nprocs
+            self._all_flags = [flags] * self._nprocs
             return not own
-        self._notes, arrived = arrivals
-        for source, records in arrived:
-            self._came[source] = np.frombuffer(records, np.uint8)
+        self._all_flags, arrived = arrivals
+        for source, entries in arrived:
+            self._came[source] = np.frombuffer(entries, np.uint8)
         return False
 
-    def room_for_card(self) -> int:
-        """See :meth:`Meeting.room_for_card`."""
-        return address_of(self._card)
+    def inline_address(self) -> int:
+        """See :meth:`Meeting.inline_address`."""
+        return address_of(self._inline)
 
     def head_of(self, pid: int) -> int:
         """See :meth:`Meeting.head_of`."""
         return SENT_HEAD if pid in self._came else 0
 
-    def card_of(self, pid: int) -> int:
-        """See :meth:`Meeting.card_of`."""
+    def inline_of(self, pid: int) -> int:
+        """See :meth:`Meeting.inline_of`."""
         return address_of(self._came[pid])
 
     def size_of(self, pid: int) -> int:
         """See :meth:`Meeting.size_of`."""
         return len(self._came[pid])
 
-    def note_of(self, pid: int) -> int:
-        """See :meth:`Meeting.note_of`."""
-        return self._notes[pid]
+    def flags_of(self, pid: int) -> int:
+        """See :meth:`Meeting.flags_of`."""
+        return self._all_flags[pid]
 
     def end_superstep(self) -> None:
         """See :meth:`Meeting.end_superstep`."""

@@ -213,10 +213,10 @@ class Calls:
         dst: Array,
         op: np.ufunc | str | None = None,
     ) -> None:
-        """Write single words into ``dst`` on many processes at the end of the superstep.
+        """Write single elements into ``dst`` on many processes at the end of the superstep.
 
-        The values are copied before the call returns. The words are written in the order of
-        puts (source, program): of several words for one element the last stays, or with
+        The values are copied before the call returns. The elements are written in the order of
+        puts (source, program): of several values for one element the last stays, or with
         ``op`` each of them is combined into what the element holds.
 
         Args:
@@ -240,7 +240,7 @@ class Calls:
             DtypeError: values cannot be cast or are a masked array, or ``op`` cannot combine
                 them; with ``check=True``, a value does not fit into the dtype.
             OverlapError: with ``check=True``, ``values`` is read before a get has filled it.
-            OutOfSharedMemoryError: there is no room for the copy of the words.
+            OutOfSharedMemoryError: there is no room for the copy of the values.
             PartitionError: the group cannot be used now.
 
         Cost: the bytes of one value for each word, to h_out here and to h_in there. For an
@@ -255,7 +255,7 @@ class Calls:
         src: Array,
         out: Array | None = None,
     ) -> Array:
-        """Read single words of ``src`` on many processes at the end of the superstep.
+        """Read single elements of ``src`` on many processes at the end of the superstep.
 
         As for :meth:`get`, they are read before any put of the superstep is written.
 

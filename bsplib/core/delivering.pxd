@@ -1,28 +1,28 @@
 cimport cython
 from bsplib.core.atomics cimport address_of, array_at, bytearray_at, bytes_at, copy, peek, prepare, word
-from bsplib.core.box cimport (
-    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, MOST_SLOTS, ON_CARD, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
+from bsplib.core.send_buffer cimport (
+    BYTE_MASK, INLINE_COPY_BYTES, INLINE_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, MOST_SLOTS, INLINE, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
 )
 from bsplib.core.collecting cimport Collecting
-from bsplib.core.grids cimport GridWords, gather, scatter
+from bsplib.core.strided cimport StridedView, gather, scatter
 from bsplib.core.meeting cimport Meeting
 
-cdef word INDICES_SHIFT, GRID, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE, STAGED_PLACED
+cdef word INDICES_SHIFT, STRIDED, PUT, STAGED_PUT, MESSAGE, STAGED_MESSAGE, STAGED_PLACED
 
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
 cdef object _BYTE
 
 cdef class Delivering(Collecting):
     @cython.locals(
-        meeting=Meeting, held=word, differ=bint, any_card=bint, source=int, theirs=word, head=word,
+        meeting=Meeting, held=word, differ=bint, any_inline=bint, source=int, theirs=word, head=word,
     )
-    cdef int _deliver(self, word note) except -1
+    cdef int _deliver(self, word flags) except -1
     @cython.locals(source=int)
     cdef int _distribute(self, word held) except -1
     @cython.locals(meeting=Meeting, kind=word)
     cdef bint _find(self, int source, word head) except -1
     @cython.locals(at=word, source=int, nbytes=word)
-    cdef void _keep_cards(self) except *
+    cdef void _keep_inline(self) except *
     @cython.locals(head=word)
     cdef int _exchange_gets(self, word held) except -1
     @cython.locals(there=word, nbytes=word, size=word, at=word)
@@ -44,10 +44,10 @@ cdef class Delivering(Collecting):
     cdef object _head_in(self, bytes encoded)
     @cython.locals(size=word)
     cpdef void define(self, word slot, word address) except *
-    cpdef list records_of(self, int source)
+    cpdef list entries_of(self, int source)
     @cython.locals(meeting=Meeting, head=word, kind=word, table=word, at=word, size=word)
     cpdef list posted_for(self, int source, int receiver)
-    cpdef list own_records(self, int to)
+    cpdef list own_entries(self, int to)
     cpdef void apply_sent(self, int source, word at, word stop) except *
 
-cdef void _read(word at, word there, word nbytes, GridWords grid) noexcept
+cdef void _read(word at, word there, word nbytes, StridedView strided) noexcept

@@ -17,17 +17,17 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.collecting import Collecting
-from bsplib.core.grids import GridWords
+from bsplib.core.entries import Entry, entries_at, entries_between
 from bsplib.core.kinds import (
-    GRID,
     INDICES_SHIFT,
     MESSAGE,
     PUT,
     STAGED_MESSAGE,
     STAGED_PLACED,
     STAGED_PUT,
+    STRIDED,
 )
-from bsplib.core.records import Record, records_at, records_between
+from bsplib.core.strided import StridedView
 from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, KIND_BITS, UNRESOLVED
 
 if not cython.compiled:
@@ -40,19 +40,19 @@ if not cython.compiled:
         peek,
         prepare,
     )
-    from bsplib.core.box import (
+    from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
+    from bsplib.core.send_buffer import (
         BYTE_MASK,
-        CARD_ROOM,
-        CARD_SIZE_MASK,
         DESCRIPTION_MASK,
         HEAD_BYTES,
+        INLINE_COPY_BYTES,
+        INLINE_SIZE_MASK,
         MOST_SLOTS,
         RECEIVER_SHIFT,
         SIZE_MASK,
         SLOT_SHIFT,
     )
-    from bsplib.core.grids import gather, scatter
-    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
+    from bsplib.core.strided import gather, scatter
 prepare()
 
 _MOST_HEADS = 4096
@@ -63,31 +63,31 @@ _BYTE = np.dtype(np.uint8)
 class Delivering(Collecting):
     """Delivers what a meeting has brought."""
 
-    def _deliver(self, note: int) -> int:
+    def _deliver(self, flags: int) -> int:
         """Deliver what the meeting has brought: gets, then puts and messages in order of source.
 
         Args:
-            note: of this process at the meeting.
+            flags: of this process at the meeting.
         """
         if not self._delivers:
             self._delivers = True
             none = bytes(8 * self.nprocs)
             self._first, self._stop = numbers("Q", none), numbers("Q", none)
         meeting = self.meeting
-        held, differ, any_card = note, False, False
+        held, differ, any_inline = flags, False, False
         for source in range(self.nprocs):
-            theirs = meeting.note_of(source)
+            theirs = meeting.flags_of(source)
             held |= theirs
-            if (theirs ^ note) & KIND_BITS:
+            if (theirs ^ flags) & KIND_BITS:
                 differ = True
             self._first[source] = self._stop[source] = 0
             head = meeting.head_of(source)
             if head:
-                any_card |= self._find(source, head)
+                any_inline |= self._find(source, head)
         if differ:
-            self.rare.check_kinds(self, note)
-        if any_card and held & (HAS_GET | UNRESOLVED):
-            self._keep_cards()
+            self.rare.check_kinds(self, flags)
+        if any_inline and held & (HAS_GET | UNRESOLVED):
+            self._keep_inline()
         if held & (HAS_NOTICE | UNRESOLVED):
             self.rare.prepare(self, held)
         return self._distribute(held)
@@ -96,7 +96,7 @@ class Delivering(Collecting):
         """Write what has been found: all that had to be checked has been.
 
         Args:
-            held: what the notes of all processes say together.
+            held: what the flags of all processes say together.
         """
         if held & HAS_GET:
             self._exchange_gets(held)
@@ -110,36 +110,36 @@ class Delivering(Collecting):
         return 0
 
     def _find(self, source: int, head: int) -> bool:
-        """Find the records of a process for this one; return whether they are on a card."""
+        """Find the entries of a process for this one; return whether they are one inline entry."""
         meeting, kind = self.meeting, head >> KIND_SHIFT
-        if kind == ON_CARD:
+        if kind == INLINE:
             if (head & BYTE_MASK) >> RECEIVER_SHIFT == self.pid:
-                self._first[source] = meeting.card_of(source)
-                self._stop[source] = self._first[source] + (head & CARD_SIZE_MASK)
+                self._first[source] = meeting.inline_of(source)
+                self._stop[source] = self._first[source] + (head & INLINE_SIZE_MASK)
                 return True
-        elif kind == IN_BOX:
+        elif kind == IN_BUFFER:
             self._first[source] = peek(meeting.address_of(head & BYTE_MASK) + 8 * self.pid)
         else:
-            self._first[source] = meeting.card_of(source)
+            self._first[source] = meeting.inline_of(source)
             self._stop[source] = self._first[source] + meeting.size_of(source)
         return False
 
-    def _keep_cards(self) -> None:
-        """Copy the cards for this process.
+    def _keep_inline(self) -> None:
+        """Copy the inline entries for this process.
 
-        They lie in slots, which the others may write again as soon as they have passed the next
+        They lie in cells, which the others may write again as soon as they have passed the next
         meeting of this superstep.
         """
-        if self._cards is None:
-            self._cards = np.empty(CARD_ROOM * self.nprocs, np.uint8)
-        at = address_of(self._cards)
+        if self._inline is None:
+            self._inline = np.empty(INLINE_COPY_BYTES * self.nprocs, np.uint8)
+        at = address_of(self._inline)
         for source in range(self.nprocs):
             nbytes = self._stop[source] - self._first[source]
-            if self._stop[source] and nbytes <= CARD_ROOM:
+            if self._stop[source] and nbytes <= INLINE_COPY_BYTES:
                 copy(at, self._first[source], nbytes)
                 self._first[source] = at
                 self._stop[source] = at + nbytes
-                at += CARD_ROOM
+                at += INLINE_COPY_BYTES
 
     # -- gets ---------------------------------------------------------------------------------
 
@@ -163,26 +163,26 @@ class Delivering(Collecting):
         Otherwise they are kept until all processes have read.
         """
         if self.gets_are_direct:
-            for dst, there, nbytes, _pid, grid in self.gets:
-                _read(address_of(dst), there, nbytes, grid)
+            for dst, there, nbytes, _pid, strided in self.gets:
+                _read(address_of(dst), there, nbytes, strided)
             return
         size = 0
-        for _dst, there, nbytes, _pid, _grid in self.gets:
+        for _dst, there, nbytes, _pid, _strided in self.gets:
             if there:
                 size += nbytes
         if size > len(self._read):
             self._read = np.empty(size, np.uint8)
         at = address_of(self._read)
-        for _dst, there, nbytes, _pid, grid in self.gets:
+        for _dst, there, nbytes, _pid, strided in self.gets:
             if there:
-                _read(at, there, nbytes, grid)
+                _read(at, there, nbytes, strided)
                 at += nbytes
 
     def _write_gets(self) -> None:
         """Write the destinations of this process's gets, in program order."""
         if not self.gets_are_direct:
             at = address_of(self._read)
-            for dst, there, nbytes, _pid, _grid in self.gets:
+            for dst, there, nbytes, _pid, _strided in self.gets:
                 if there:
                     copy(address_of(dst), at, nbytes)
                     at += nbytes
@@ -206,7 +206,7 @@ class Delivering(Collecting):
         return 0
 
     def _apply(self, source: int, at: int, stop: int) -> int:
-        """Write the puts, and queue the messages, whose records lie between two addresses."""
+        """Write the puts, and queue the messages, whose entries lie between two addresses."""
         while at < stop:
             head, first = peek(at), peek(at + 8)
             at += HEAD_BYTES
@@ -227,12 +227,12 @@ class Delivering(Collecting):
                 at += 8
             elif kind <= STAGED_MESSAGE:
                 at = self._receive(source, kind, at, first, nbytes)
-            elif kind == GRID:
+            elif kind == STRIDED:
                 slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
                 here = self._here[slot]
                 if here == 0:
                     values = array_at((nbytes,), _BYTE, at + first, nbytes)
-                    self.rare.write_grid(slot, bytes_at(at, first), values)
+                    self.rare.write_strided(slot, bytes_at(at, first), values)
                 else:
                     scatter(at, here, at + first)
                 at += first + ((nbytes + 7) & ~7)
@@ -252,12 +252,12 @@ class Delivering(Collecting):
         return 0
 
     def _receive(self, source: int, kind: int, at: int, size: int, nbytes: int) -> int:
-        """Add a message to the queue; return the address behind its record."""
+        """Add a message to the queue; return the address behind its entry."""
         head = self._head_in(bytes_at(at, size))
         at += (size + 7) & ~7
         if kind == MESSAGE:
             # A large array is copied once: the program gets the array of this very memory.
-            is_large = nbytes > self.most_in_box and head[2][0] == "array"
+            is_large = nbytes > self.most_in_buffer and head[2][0] == "array"
             content = bytearray_at(at, nbytes) if is_large else bytes_at(at, nbytes)
             self.queue.messages.append((source, head, content))
             return at + ((nbytes + 7) & ~7)
@@ -300,54 +300,54 @@ class Delivering(Collecting):
             self._here = longer
         self._here[slot] = address
 
-    def records_of(self, source: int) -> list[Record]:
-        """Return the records of a process for this one that the last meeting has brought."""
+    def entries_of(self, source: int) -> list[Entry]:
+        """Return the entries of a process for this one that the last meeting has brought."""
         if self._stop[source]:
-            return records_between(self._first[source], self._stop[source])
-        return records_at(self.meeting, self._first[source])
+            return entries_between(self._first[source], self._stop[source])
+        return entries_at(self.meeting, self._first[source])
 
-    def posted_for(self, source: int, receiver: int) -> list[Record]:
-        """Return the records in the post of a process at the last meeting.
+    def posted_for(self, source: int, receiver: int) -> list[Entry]:
+        """Return the entries in the post of a process at the last meeting.
 
         Args:
             source: that process.
-            receiver: this process, or the number of processes for what is for all. Where records
+            receiver: this process, or the number of processes for what is for all. Where entries
                 are sent, those for this process and for all are not told apart.
         """
         meeting = self.meeting
         head = meeting.head_of(source)
         kind = head >> KIND_SHIFT
-        if kind == IN_BOX:
+        if kind == IN_BUFFER:
             table = meeting.address_of(head & BYTE_MASK)
-            return records_at(meeting, peek(table + 8 * receiver))
-        if kind == 0 or (kind == ON_CARD and (head & BYTE_MASK) >> RECEIVER_SHIFT != receiver):
+            return entries_at(meeting, peek(table + 8 * receiver))
+        if kind == 0 or (kind == INLINE and (head & BYTE_MASK) >> RECEIVER_SHIFT != receiver):
             return []
-        at = meeting.card_of(source)
-        size = head & CARD_SIZE_MASK if kind == ON_CARD else meeting.size_of(source)
-        return records_between(at, at + size)
+        at = meeting.inline_of(source)
+        size = head & INLINE_SIZE_MASK if kind == INLINE else meeting.size_of(source)
+        return entries_between(at, at + size)
 
-    def own_records(self, to: int) -> list[Record]:
-        """Return the records of this process for another one, before the end of the superstep."""
-        if not (self.box.holds_card or self.box.holds_more):
+    def own_entries(self, to: int) -> list[Entry]:
+        """Return the entries of this process for another one, before the end of the superstep."""
+        if not (self.send_buffer.holds_inline or self.send_buffer.holds_more):
             return []
-        self.box.unfold()
-        return records_at(self.meeting, self.box.first_byte(to))
+        self.send_buffer.unfold()
+        return entries_at(self.meeting, self.send_buffer.first_byte(to))
 
     def apply_sent(self, source: int, at: int, stop: int) -> None:
         """Do as :meth:`_apply` for what an oblivious superstep has brought."""
         self._apply(source, at, stop)
 
 
-def _read(at: int, there: int, nbytes: int, grid: GridWords | None) -> None:
+def _read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:
     """Copy the values of a get.
 
     Args:
         at: address of memory for them.
-        there: address of the values or, with a grid, of the array.
+        there: address of the values or, with a strided view, of the array.
         nbytes: of the values.
-        grid: the elements of the array; None for those that follow each other.
+        strided: the elements of the array; None for those that follow each other.
     """
-    if grid is None:
+    if strided is None:
         copy(at, there, nbytes)
     else:
-        gather(grid.words, there, at)
+        gather(strided.words, there, at)

@@ -1,6 +1,6 @@
 cimport cython
 from bsplib.core.atomics cimport prepare, this_thread, word
-from bsplib.core.box cimport Box
+from bsplib.core.send_buffer cimport SendBuffer
 from bsplib.core.delivering cimport Delivering
 from bsplib.core.meeting cimport Meeting
 
@@ -25,5 +25,5 @@ cdef class Engine(Delivering):
     cdef object hpmove(self, object bsp)
     cdef int sync(self, object bsp) except -1
     cdef int oblsync(self, object bsp, object n) except -1
-    @cython.locals(meeting=Meeting, box=Box, note=word, head=word, nothing_new=bint)
+    @cython.locals(meeting=Meeting, send_buffer=SendBuffer, flags=word, head=word, nothing_new=bint)
     cpdef int end(self, object bsp, word kind, word stamp) except -1

@@ -4,20 +4,20 @@ A group has one engine. What it does stands in three files:
 
 ============== ==================================================================================
 EngineState    has all attributes, and names what is left to the primitives
-Collecting     makes records of puts, gets and messages at their calls
+Collecting     makes entries of puts, gets and messages at their calls
 Delivering     delivers at the end of a superstep
 Engine         takes the calls that :mod:`bsplib.core.calls` passes on, and ends a superstep
 ============== ==================================================================================
 
-Every transfer becomes a record in a :class:`~bsplib.core.box.Box`. Where it is simple, such as
-contiguous values of the right dtype for an array that has been named before, the engine makes the
-record. It declines everything else: then :mod:`bsplib.primitives` checks the call, raises all
-errors, and makes the record.
+Every transfer becomes an entry in a :class:`~bsplib.core.send_buffer.SendBuffer`. Where it is
+simple, such as contiguous values of the right dtype for an array that has been named before, the
+engine makes the entry. It declines everything else: then :mod:`bsplib.primitives` checks the
+call, raises all errors, and makes the entry.
 
 A superstep ends by a :class:`~bsplib.core.meeting.Meeting`, after which each process reads the
-records that others have for it, and delivers them in one order: gets, then puts and messages by
+entries that others have for it, and delivers them in one order: gets, then puts and messages by
 source and program. A get whose source this process can reach is read there; any other one is a
-record, too, which asks its receiver for the values, and a second meeting brings the answers.
+entry, too, which asks its receiver for the values, and a second meeting brings the answers.
 
 A recorder, and others that want to know what happens, observe the engine:
 :mod:`bsplib.core.observed`.
@@ -162,23 +162,23 @@ class Engine(Delivering):
             kind: the way in which it ends.
             stamp: time of arrival in ns; 0 where nobody asks for it.
         """
-        meeting, box = self.meeting, self.box
+        meeting, send_buffer = self.meeting, self.send_buffer
         try:
-            note, head = kind, 0
+            flags, head = kind, 0
             if self.changes or self.unresolved:
-                note |= self.rare.announce(self)
+                flags |= self.rare.announce(self)
             if self.gets:
-                note |= HAS_GET | HAS_ASKS if self.asks else HAS_GET
-            if box.holds_card or box.holds_more:
-                head = box.complete(meeting.room_for_card())
-            nothing_new = meeting.meet(note, head, stamp)
+                flags |= HAS_GET | HAS_ASKS if self.asks else HAS_GET
+            if send_buffer.holds_inline or send_buffer.holds_more:
+                head = send_buffer.complete(meeting.inline_address())
+            nothing_new = meeting.meet(flags, head, stamp)
             if head:
-                box.turn()
+                send_buffer.turn()
             if self.queue.messages:
                 self.queue.clear()
-            if not nothing_new or note & HAS_GET:
-                self._deliver(note)
-            if meeting.has_outbox:
+            if not nothing_new or flags & HAS_GET:
+                self._deliver(flags)
+            if meeting.has_staged:
                 self.rare.end_port()
             else:
                 meeting.end_superstep()

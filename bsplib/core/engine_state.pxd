@@ -1,7 +1,7 @@
 cimport cython
 from bsplib.core.atomics cimport this_thread, word
-from bsplib.core.box cimport Box
-from bsplib.core.lanes cimport Lane
+from bsplib.core.send_buffer cimport SendBuffer
+from bsplib.core.known_arrays cimport KnownArray
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
 
@@ -14,21 +14,21 @@ cdef class EngineState:
     cdef readonly word quick
     cdef word _quick_if_usable
     cdef readonly Meeting meeting
-    cdef readonly Box box
+    cdef readonly SendBuffer send_buffer
     cdef object rare
     cdef object checks
-    cdef word most_in_box
+    cdef word most_in_buffer
     cdef readonly Py_ssize_t superstep
     cdef readonly object unusable
     cdef readonly list changes
     cdef readonly list unresolved
-    cdef readonly dict lanes
+    cdef readonly dict known_arrays
     cdef object _last_array
-    cdef Lane _lane
+    cdef KnownArray _known
     cdef int _to
     cdef readonly list gets
     cdef readonly bint asks
-    cdef public Box replies
+    cdef public SendBuffer replies
     cdef readonly bint gets_are_direct
     cdef readonly dict early_gets
     cdef object _read
@@ -42,14 +42,14 @@ cdef class EngineState:
     cdef bint _delivers
     cdef word[::1] _first
     cdef word[::1] _stop
-    cdef object _cards
+    cdef object _inline
 
     cdef void _declare_transfers(self) except *
     cdef void _declare_arrivals(self) except *
     cpdef void suspend(self, str reason) except *
     cpdef void resume(self) noexcept
     cpdef bint is_usable(self) noexcept
-    cpdef void forget_lanes(self) except *
+    cpdef void forget_known_arrays(self) except *
     cdef int count_early(self, int to, word nbytes) except -1
     @cython.locals(pid=int)
     cpdef int next_superstep(self) except -1

@@ -11,18 +11,19 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.box import Box
-from bsplib.core.lanes import Lane
+from bsplib.core.known_arrays import KnownArray
 from bsplib.core.meeting import Meeting
 from bsplib.core.queue import Queue
+from bsplib.core.send_buffer import SendBuffer
 from bsplib.errors import BspError
 
 if not cython.compiled:
     from bsplib.core.atomics import this_thread
 
 _MOST_SHARED, _MOST_PRIVATE = 8192, 1024
-"""Bytes up to which values are copied into the box, where processes share memory and where
-they do not. Larger ones are staged, but for a few that the box takes, see ``Box.takes``."""
+"""Bytes up to which values are copied into the send buffer, where processes share memory and where
+they do not. Larger ones are staged, but for a few that the buffer takes, see
+``SendBuffer.takes``."""
 
 
 class Checks(Protocol):
@@ -52,10 +53,10 @@ class Checks(Protocol):
         """Add a get or hpget; return its destination."""
 
     def put_at(self, bsp: Any, pids: Any, indices: Any, values: Any, dst: Any, op: Any, /) -> None:
-        """Add puts of single words."""
+        """Add puts of single elements."""
 
     def get_at(self, bsp: Any, pids: Any, indices: Any, src: Any, out: Any, /) -> Any:
-        """Add gets of single words; return their destination."""
+        """Add gets of single elements; return their destination."""
 
     def send(self, bsp: Any, pid: Any, payload: Any, tag: Any, /) -> None:
         """Send a message."""
@@ -95,9 +96,9 @@ class Rare(Protocol):
     """Registrations of this superstep, which are announced at its end."""
 
     def announce(self, engine: Any, /) -> int:
-        """Announce registrations; return what the note says beside the kind of sync."""
+        """Announce registrations; return what the flags say beside the kind of sync."""
 
-    def check_kinds(self, engine: Any, note: int, /) -> NoReturn:
+    def check_kinds(self, engine: Any, flags: int, /) -> NoReturn:
         """Raise, since the processes do not end the superstep in the same way."""
 
     def prepare(self, engine: Any, held: int, /) -> None:
@@ -105,11 +106,11 @@ class Rare(Protocol):
 
         Args:
             engine: whose superstep ends.
-            held: what the notes of all processes say together.
+            held: what the flags of all processes say together.
         """
 
     def answer(self, engine: Any, /) -> int:
-        """Make records of what others get from here; return the head word of a post with them."""
+        """Make entries of what others get from here; return the head word of a post with them."""
 
     def take_answers(self, engine: Any, /) -> None:
         """Find the answers to the gets of this process, which has met the others once more."""
@@ -126,8 +127,8 @@ class Rare(Protocol):
     def write_gaps(self, slot: int, first: int, values: Any, /) -> None:
         """Write a put into an array that is not contiguous here."""
 
-    def write_grid(self, slot: int, description: bytes, values: Any, /) -> None:
-        """Write a put into a grid of an array that is not contiguous here."""
+    def write_strided(self, slot: int, description: bytes, values: Any, /) -> None:
+        """Write a put into a strided view of an array that is not contiguous here."""
 
     def write_placed(self, description: bytes, indices: int, data: Any, /) -> None:
         """Write a put whose place has a description."""
@@ -147,10 +148,10 @@ class Rare(Protocol):
     def fetch(self, source: int, where: int, nbytes: int, /) -> Any:
         """Return what a process has staged."""
 
-    def keep(self, ticket: Any, /) -> Any:
+    def keep(self, handle: Any, /) -> Any:
         """Return a staged payload as memory that is this process's own; None where it is not."""
 
-    def find_there(self, lane: Lane, pid: int, /) -> int:
+    def find_there(self, known: KnownArray, pid: int, /) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
 
     def map_there(self, address: int, nbytes: int, /) -> None:
@@ -164,7 +165,7 @@ class EngineState:
         pid: this process.
         nprocs: number of processes of the group.
         meeting: the meetings of the group.
-        box: for the records of this process.
+        send_buffer: for the entries of this process.
         rare: what the primitives do in a superstep.
         checks: the calls that are declined.
         checks_all: every transfer is declined, to be checked.
@@ -175,7 +176,7 @@ class EngineState:
         pid: int,
         nprocs: int,
         meeting: Meeting,
-        box: Box,
+        send_buffer: SendBuffer,
         rare: Rare,
         checks: Checks,
         checks_all: bool,
@@ -183,10 +184,10 @@ class EngineState:
         self.pid = pid
         self.nprocs = nprocs
         self.meeting = meeting
-        self.box = box
+        self.send_buffer = send_buffer
         self.rare = rare
         self.checks = checks
-        self.most_in_box = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
+        self.most_in_buffer = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
         self.superstep = 0
         self.unusable: str | None = None
         """Why the program cannot use the group now; None if it can."""
@@ -205,23 +206,23 @@ class EngineState:
 
     def _declare_transfers(self) -> None:
         """Set the attributes for the arrays and messages that this process transfers."""
-        self.lanes: dict[int, Lane] = {}
-        """The lanes that are open, by the ``id()`` of their arrays."""
+        self.known_arrays: dict[int, KnownArray] = {}
+        """What is known of arrays, by the ``id()`` of their arrays."""
         self._last_array: Any = None
-        """The array whose lane was found last."""
-        self._lane: Any = None
-        """This lane: that of the transfer which is being collected."""
+        """What is known of the array that was found last."""
+        self._known: Any = None
+        """This known: that of the transfer which is being collected."""
         self._to = 0
         """The other process of that transfer."""
         self.gets: list[Any] = self.meeting.gets
         """The gets of this superstep, each as (destination, address on the other process, bytes,
-        other process, grid or None). With a grid the address is that of the array. Where the other
-        process has to answer, it is 0, and in place of the destination there is what says how to
-        write the values."""
+        other process, strided view or None). With a strided view the address is that of the array.
+        Where the other process has to answer, it is 0, and in place of the destination there is
+        what says how to write the values."""
         self.asks = False
         """Another process has to answer one of these gets."""
         self.replies: Any = None
-        """A box for the answers to the gets of others; None until this process gives one."""
+        """A buffer for the answers to the gets of others; None until this process gives one."""
         self.gets_are_direct = True
         """The gets may be written as soon as they are read: none is answered, and no other process
         reads their destinations in this superstep, which own their memory or are of hpgets."""
@@ -252,9 +253,10 @@ class EngineState:
         self._delivers = False
         """The next two arrays have the right size."""
         self._first = self._stop = numbers("Q", [0])
-        """By source: where its records for this process begin, and where those on a card end."""
-        self._cards: Any = None
-        """Memory for copies of cards."""
+        """By source: where its entries for this process begin, and where those of an inline entry
+        end."""
+        self._inline: Any = None
+        """Memory for copies of inline entries."""
 
     # -- whether the group can be used --------------------------------------------------------
 
@@ -262,7 +264,7 @@ class EngineState:
         """Let every call be declined, for a reason, until the group is resumed."""
         self.unusable = reason
         self.quick = 0
-        self.forget_lanes()
+        self.forget_known_arrays()
 
     def resume(self) -> None:
         """Let the program use the group again."""
@@ -273,10 +275,10 @@ class EngineState:
         """Tell whether this thread can use the group now."""
         return self.unusable is None and this_thread() == self.thread
 
-    def forget_lanes(self) -> None:
-        """Close all lanes: the next transfer of each array is checked in every way."""
-        self.lanes.clear()
-        self._last_array = self._lane = None
+    def forget_known_arrays(self) -> None:
+        """Forget what is known of arrays: the next transfer of each is checked in every way."""
+        self.known_arrays.clear()
+        self._last_array = self._known = None
 
     # -- hpputs that are executed at their calls ----------------------------------------------
 

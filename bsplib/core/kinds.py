@@ -1,13 +1,14 @@
-"""The kinds of records, and how their words are divided; :mod:`bsplib.core.box` has their form.
+"""The kinds of entries, and how their words are divided.
 
-An odd number is that of a kind whose data are in the record itself.
+The form of an entry is in :mod:`bsplib.core.send_buffer`. An odd number is that of a kind whose
+data are in the entry itself.
 """
 
 PUT, STAGED_PUT = 1, 2
 """A put of elements that follow each other in a contiguous array."""
 MESSAGE, STAGED_MESSAGE = 3, 4
-GRID = 5
-"""A put of elements at regular distances; :mod:`bsplib.core.grids` describes them."""
+STRIDED = 5
+"""A put of elements at regular distances; :mod:`bsplib.core.strided` describes them."""
 PLACED, STAGED_PLACED = 7, 8
 """A put to any other place; the primitives describe it."""
 ASK, STAGED_ASK = 9, 10
@@ -18,14 +19,14 @@ NOTICE = 13
 """What a process announces to all: its registrations."""
 
 KIND_SHIFT = 60
-"""Where the kind begins in word 0 of a record, and the place in the head word of a post."""
+"""Where the kind begins in word 0 of an entry, and the place in the head word of a post."""
 INDICES_SHIFT = 32
-"""Where the number of indices begins in word 1 of a record."""
-CARD_BYTES = 216
-"""Most bytes of the card: what a slot has room for."""
+"""Where the number of indices begins in word 1 of an entry."""
+INLINE_BYTES = 216
+"""Most bytes of the inline entry: what a cell has room for."""
 
-ON_CARD, IN_BOX = 1, 2
-"""The places that the head word of a post names: they say where its records are. A greater number
-stands for records that were sent, and lie one after the other in memory of the receiver."""
+INLINE, IN_BUFFER = 1, 2
+"""The places that the head word of a post names: they say where its entries are. A greater number
+stands for entries that were sent, and lie one after the other in memory of the receiver."""
 SENT_HEAD = 3 << KIND_SHIFT
-"""The head word of a post whose records were sent."""
+"""The head word of a post whose entries were sent."""

@@ -9,19 +9,19 @@ cdef word _BYTES_PER_NS
 
 cdef class Meeting:
     cdef public bint shares_memory
-    cdef public bint has_outbox
+    cdef public bint has_staged
     cdef public word superstep
     cdef public word released
     cdef readonly list gets
     cpdef word address_of(self, word byte) except? 0
-    cpdef bint is_settled(self, int pid) except -1
-    cpdef bint settles(self, int pid, word nbytes) except -1
-    cpdef bint meet(self, word note, word head, word stamp) except -1
-    cpdef word room_for_card(self) except? 0
+    cpdef bint has_delivered(self, int pid) except -1
+    cpdef bint waits_for_delivery(self, int pid, word nbytes) except -1
+    cpdef bint meet(self, word flags, word head, word stamp) except -1
+    cpdef word inline_address(self) except? 0
     cpdef word head_of(self, int pid) noexcept
-    cpdef word card_of(self, int pid) noexcept
+    cpdef word inline_of(self, int pid) noexcept
     cpdef word size_of(self, int pid) noexcept
-    cpdef word note_of(self, int pid) noexcept
+    cpdef word flags_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
 
 cdef class SharedMeeting(Meeting):
@@ -36,26 +36,26 @@ cdef class SharedMeeting(Meeting):
     cdef bint _knows_others
     cdef int _parity
     cdef word _floor
-    cdef int _slots
+    cdef int _cells
     cdef word[::1] _places
     cdef word[::1] _bases
     @cython.locals(area=word, number=word, base=word, found=word)
     cpdef word address_of(self, word byte) except? 0
     @cython.locals(last=word, delivered=word)
-    cpdef bint is_settled(self, int pid) except -1
+    cpdef bint has_delivered(self, int pid) except -1
     @cython.locals(deadline=cython.longlong)
-    cpdef bint settles(self, int pid, word nbytes) except -1
+    cpdef bint waits_for_delivery(self, int pid, word nbytes) except -1
     @cython.locals(
         nprocs=int, first=int, mine=word, floor=word, mark=word, nothing_new=bint, pid=int,
         seen=word,
     )
-    cpdef bint meet(self, word note, word head, word stamp) except -1
-    cdef word _await(self, int pid, word slot, word floor) except? 0
+    cpdef bint meet(self, word flags, word head, word stamp) except -1
+    cdef word _await(self, int pid, word cell, word floor) except? 0
     @cython.locals(pid=int, other=word)
     cdef word _latest(self, word stamp) noexcept
-    cpdef word room_for_card(self) except? 0
-    @cython.locals(slot=word)
+    cpdef word inline_address(self) except? 0
+    @cython.locals(cell=word)
     cpdef word head_of(self, int pid) noexcept
-    cpdef word card_of(self, int pid) noexcept
-    cpdef word note_of(self, int pid) noexcept
+    cpdef word inline_of(self, int pid) noexcept
+    cpdef word flags_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept

@@ -1,9 +1,9 @@
 """The meetings of a group: in each, every process posts, and looks at the posts of all others.
 
-A post has a note and, where the process has collected records, a head word that says where they
+A post has flags and, where the process has collected entries, a head word that says where they
 are. :class:`Meeting` is what all meetings have in common. :class:`SharedMeeting` is for processes
 that share memory; PROTOCOL.md argues why it is correct. Where they share none, the backend sends
-the records: :mod:`bsplib.backends.sent`.
+the entries: :mod:`bsplib.backends.sent`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if not cython.compiled:
     from bsplib.core.atomics import bit_length, load, now_ns, peek, poke, store, wrapped
 
 _STAMP, _HEAD, _BEHIND_HEAD = 8, 16, 24
-"""Where the stamp, the head word, and what follows them begin in a slot, in bytes. The word that
+"""Where the stamp, the head word, and what follows them begin in a cell, in bytes. The word that
 announces them comes first. See shm/control.py."""
 _SUPERSTEP_SHIFT = 24
 _MEETING_SHIFT = 16
@@ -50,7 +50,7 @@ class Hooks(Protocol):
     def find_others(self) -> None:
         """Wait until all others have entered the group, and call ``know``."""
 
-    def wait_for(self, pid: int, slot: int, floor: int) -> None:
+    def wait_for(self, pid: int, cell: int, floor: int) -> None:
         """Wait until another process has posted; raise if it never will."""
 
     def apart(self, pid: int) -> Exception:
@@ -68,8 +68,8 @@ class Meeting:
 
     def __init__(self) -> None:
         self.shares_memory = False
-        """The processes read the records, and the staged values, of each other where they are."""
-        self.has_outbox = False
+        """The processes read the entries, and the staged values, of each other where they are."""
+        self.has_staged = False
         """The port has to be told when this superstep ends."""
         self.superstep = 1
         self.released = 0
@@ -79,48 +79,48 @@ class Meeting:
         """The gets of this process in this superstep; the core changes the list."""
 
     def address_of(self, byte: int) -> int:
-        """Return the address of a byte of a box."""
+        """Return the address of a byte of a send buffer."""
         return byte
 
-    def is_settled(self, pid: int) -> bool:  # noqa: ARG002
-        """Tell whether memory of a process can be written now; see ``Port.is_settled``."""
+    def has_delivered(self, pid: int) -> bool:  # noqa: ARG002
+        """Tell whether memory of a process can be written now; see ``Port.has_delivered``."""
         return False
 
-    def settles(self, pid: int, nbytes: int) -> bool:  # noqa: ARG002
-        """Do as :meth:`is_settled`, but wait for it where ``nbytes`` bytes are worth the time."""
-        return self.is_settled(pid)
+    def waits_for_delivery(self, pid: int, nbytes: int) -> bool:  # noqa: ARG002
+        """Do as :meth:`has_delivered`, but wait where ``nbytes`` bytes are worth the time."""
+        return self.has_delivered(pid)
 
-    def meet(self, note: int, head: int, stamp: int) -> bool:  # noqa: ARG002
+    def meet(self, flags: int, head: int, stamp: int) -> bool:  # noqa: ARG002
         """Post, and wait for the posts of all others.
 
         Args:
-            note: number below 128 that every process sees.
+            flags: number below 128 that every process sees.
             head: head word of the post; 0 where this process has nothing for others.
             stamp: time of arrival in ns; 0 where the run is not recorded.
 
         Returns:
-            Whether nothing is new: all notes are the same, and no process has anything.
+            Whether nothing is new: all flags are the same, and no process has anything.
         """
         return False
 
-    def room_for_card(self) -> int:
-        """Return the address behind the head word of the slot of the next post."""
+    def inline_address(self) -> int:
+        """Return the address behind the head word of the cell of the next post."""
         return 0
 
     def head_of(self, pid: int) -> int:  # noqa: ARG002
         """Return the head word of the post of a process at the last meeting; 0 for none."""
         return 0
 
-    def card_of(self, pid: int) -> int:  # noqa: ARG002
-        """Return the address of the card of a process, or of the records that it has sent here."""
+    def inline_of(self, pid: int) -> int:  # noqa: ARG002
+        """Return the address of the inline entry of a process, or of those sent here."""
         return 0
 
     def size_of(self, pid: int) -> int:  # noqa: ARG002
-        """Return the bytes of the records that a process has sent here."""
+        """Return the bytes of the entries that a process has sent here."""
         return 0
 
-    def note_of(self, pid: int) -> int:  # noqa: ARG002
-        """Return the note of a process at the last meeting."""
+    def flags_of(self, pid: int) -> int:  # noqa: ARG002
+        """Return the flags of a process at the last meeting."""
         return 0
 
     def end_superstep(self) -> None:
@@ -153,22 +153,22 @@ class SharedMeeting(Meeting):
         self._knows_others = False
         self._parity = 0
         self._floor = self.superstep << _SUPERSTEP_SHIFT
-        self._slots = 0
-        # For each parity: the slot of each process, by pid. Then the words DELIVERED.
+        self._cells = 0
+        # For each parity: the cell of each process, by pid. Then the words DELIVERED.
         self._places = numbers("Q", bytes(8 * 3 * nprocs))
         self._bases = numbers("Q", bytes(8 * _WINDOWS * (nareas + 1)))
 
-    def enter(self, slots: Sequence[int], delivered: int) -> None:
-        """Take the addresses of the two slots and of the word DELIVERED of this process."""
-        self._set(self._pid, slots, delivered)
+    def enter(self, cells: Sequence[int], delivered: int) -> None:
+        """Take the addresses of the two cells and of the word DELIVERED of this process."""
+        self._set(self._pid, cells, delivered)
 
-    def know(self, pid: int, slots: Sequence[int], delivered: int) -> None:
+    def know(self, pid: int, cells: Sequence[int], delivered: int) -> None:
         """Take these addresses of another process."""
-        self._set(pid, slots, delivered)
+        self._set(pid, cells, delivered)
         self._knows_others = True
 
-    def _set(self, pid: int, slots: Sequence[int], delivered: int) -> None:
-        for place, address in enumerate((*slots, delivered)):
+    def _set(self, pid: int, cells: Sequence[int], delivered: int) -> None:
+        for place, address in enumerate((*cells, delivered)):
             self._places[place * self._nprocs + pid] = address
 
     def address_of(self, byte: int) -> int:
@@ -182,8 +182,8 @@ class SharedMeeting(Meeting):
             self._bases[area * _WINDOWS + number] = base
         return wrapped(base + byte)
 
-    def is_settled(self, pid: int) -> bool:
-        """See :meth:`Meeting.is_settled`."""
+    def has_delivered(self, pid: int) -> bool:
+        """See :meth:`Meeting.has_delivered`."""
         last = self.superstep - 1
         if self.oblivious == last or not self._knows_others:
             return False
@@ -193,19 +193,19 @@ class SharedMeeting(Meeting):
             self._waiter.arrives(delivered, last) and load(delivered) == last
         )
 
-    def settles(self, pid: int, nbytes: int) -> bool:
-        """See :meth:`Meeting.settles`."""
-        if self.is_settled(pid):
+    def waits_for_delivery(self, pid: int, nbytes: int) -> bool:
+        """See :meth:`Meeting.waits_for_delivery`."""
+        if self.has_delivered(pid):
             return True
         if nbytes < LARGE or self.oblivious == self.superstep - 1 or not self._knows_others:
             return False
         deadline = now_ns() + nbytes // _BYTES_PER_NS
         while now_ns() < deadline:
-            if self.is_settled(pid):
+            if self.has_delivered(pid):
                 return True
         return False
 
-    def meet(self, note: int, head: int, stamp: int) -> bool:
+    def meet(self, flags: int, head: int, stamp: int) -> bool:
         """See :meth:`Meeting.meet`."""
         if self.has_to_prepare:
             self._hooks.prepare()
@@ -214,7 +214,7 @@ class SharedMeeting(Meeting):
         first = self._parity * nprocs
         mine = self._places[first + self._pid]
         floor = self._floor
-        mark = floor | note << 1
+        mark = floor | flags << 1
         if stamp:
             poke(mine + _STAMP, stamp)
         if head:
@@ -235,7 +235,7 @@ class SharedMeeting(Meeting):
                     nothing_new = False
                     if seen >> _MEETING_SHIFT != floor >> _MEETING_SHIFT:
                         raise self._hooks.apart(pid)
-        self._slots = first
+        self._cells = first
         self._parity = 1 - self._parity
         self._floor = floor + _NEXT_MEETING
         if stamp:
@@ -244,38 +244,38 @@ class SharedMeeting(Meeting):
             self._hooks.after_posts()
         return nothing_new
 
-    def _await(self, pid: int, slot: int, floor: int) -> int:
+    def _await(self, pid: int, cell: int, floor: int) -> int:
         """Wait for a post; return its word."""
-        if not self._waiter.arrives(slot, floor):
-            self._hooks.wait_for(pid, slot, floor)
-        return load(slot)
+        if not self._waiter.arrives(cell, floor):
+            self._hooks.wait_for(pid, cell, floor)
+        return load(cell)
 
     def _latest(self, stamp: int) -> int:
-        """Return the latest of this process's own stamp and those in the slots of others."""
+        """Return the latest of this process's own stamp and those in the cells of others."""
         for pid in range(self._nprocs):
-            other = peek(self._places[self._slots + pid] + _STAMP)
+            other = peek(self._places[self._cells + pid] + _STAMP)
             if other > stamp:  # noqa: PLR1730  # faster than a call of max
                 stamp = other
         return stamp
 
-    def room_for_card(self) -> int:
-        """See :meth:`Meeting.room_for_card`."""
+    def inline_address(self) -> int:
+        """See :meth:`Meeting.inline_address`."""
         if self.has_to_prepare:
             self._hooks.prepare()
         return self._places[self._parity * self._nprocs + self._pid] + _BEHIND_HEAD
 
     def head_of(self, pid: int) -> int:
         """See :meth:`Meeting.head_of`."""
-        slot = self._places[self._slots + pid]
-        return peek(slot + _HEAD) if peek(slot) & 1 else 0
+        cell = self._places[self._cells + pid]
+        return peek(cell + _HEAD) if peek(cell) & 1 else 0
 
-    def card_of(self, pid: int) -> int:
-        """See :meth:`Meeting.card_of`."""
-        return self._places[self._slots + pid] + _BEHIND_HEAD
+    def inline_of(self, pid: int) -> int:
+        """See :meth:`Meeting.inline_of`."""
+        return self._places[self._cells + pid] + _BEHIND_HEAD
 
-    def note_of(self, pid: int) -> int:
-        """See :meth:`Meeting.note_of`."""
-        return peek(self._places[self._slots + pid]) >> 1 & 0x7F
+    def flags_of(self, pid: int) -> int:
+        """See :meth:`Meeting.flags_of`."""
+        return peek(self._places[self._cells + pid]) >> 1 & 0x7F
 
     def end_superstep(self) -> None:
         """See :meth:`Meeting.end_superstep`."""

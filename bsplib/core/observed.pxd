@@ -54,9 +54,9 @@ cdef class ObservedEngine(Engine):
     @cython.locals(number=Py_ssize_t, get=tuple)
     cdef int _count_gets(self, Py_ssize_t before) except -1
     @cython.locals(at=word)
-    cdef word _room(self, int to, word slot, word first, word nbytes) except 0
+    cdef word _reserve(self, int to, word slot, word first, word nbytes) except 0
     @cython.locals(at=word)
-    cdef word _grid_room(self, int to, word slot, word size, word nbytes) except 0
+    cdef word _reserve_strided(self, int to, word slot, word size, word nbytes) except 0
     cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(at=word)
     cdef word message_room(self, int to, bytes head, word nbytes) except 0

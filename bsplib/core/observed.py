@@ -193,15 +193,15 @@ class ObservedEngine(Engine):
                 get = self.gets[number]
                 self._traffic.got(get[3], get[2])  # the other process, and bytes
 
-    def _room(self, to: int, slot: int, first: int, nbytes: int) -> int:
+    def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """See :meth:`Engine._room`."""
-        at = Engine._room(self, to, slot, first, nbytes)
+        at = Engine._reserve(self, to, slot, first, nbytes)
         _count(self, to, nbytes)
         return at
 
-    def _grid_room(self, to: int, slot: int, size: int, nbytes: int) -> int:
-        """See :meth:`Engine._grid_room`."""
-        at = Engine._grid_room(self, to, slot, size, nbytes)
+    def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
+        """See :meth:`Engine._reserve_strided`."""
+        at = Engine._reserve_strided(self, to, slot, size, nbytes)
         _count(self, to, nbytes)
         return at
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 Message = tuple[int, Any, Any]
 """A received message: the pid of its source, its head, and its content: bytes; a bytearray that
-the payload may use; or a ticket."""
+the payload may use; or a handle."""
 
 
 class CollectiveTag(NamedTuple):
@@ -69,7 +69,7 @@ class Queue:
         """Remove and return the unread messages, with contents that stay valid after the sync.
 
         Args:
-            fetch: returns the payload for a ticket.
+            fetch: returns the payload for a handle.
         """
         left = self.messages[self.next :]
         self.next = len(self.messages)
@@ -80,7 +80,7 @@ class Queue:
 
 
 def _size_of(content: Any) -> int:
-    """Return the bytes of a payload, which may be a ticket."""
+    """Return the bytes of a payload, which may be a handle."""
     size: int = content[2] if isinstance(content, tuple) else len(content)
     return size
 

@@ -23,11 +23,11 @@ cdef class RecordingObserver(EngineObserver):
     @cython.locals(stack=int)
     cpdef void left(self, ObservedEngine engine) except *
     @cython.locals(log=Log)
-    cdef int _write(
+    cdef int _write_record(
         self, ObservedEngine engine, Py_ssize_t superstep, int kind, int stack, long long released,
         long long end
     ) except -1
-    cdef int _try_to_write(
+    cdef int _write_or_report_overflow(
         self, ObservedEngine engine, Py_ssize_t superstep, int kind, int stack, long long released,
         long long end
     ) except -1

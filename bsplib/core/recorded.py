@@ -71,8 +71,8 @@ class RecordingObserver(EngineObserver):
             stack = self._stack_keys.number(0)
         released = min(released, end)
         if kind == _SYNC:
-            return self._write(engine, superstep, kind, stack, released, end)
-        return self._try_to_write(engine, superstep, kind, stack, released, end)
+            return self._write_record(engine, superstep, kind, stack, released, end)
+        return self._write_or_report_overflow(engine, superstep, kind, stack, released, end)
 
     def leave(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.leave`."""
@@ -81,11 +81,13 @@ class RecordingObserver(EngineObserver):
     def left(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.left`."""
         stack = self._stack_keys.number(0)
-        self._try_to_write(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
+        self._write_or_report_overflow(
+            engine, engine.superstep, _END, stack, self._arrive, self._arrive
+        )
         if self._above is not None:
             self.log.leave(self._above, _time_of(engine))
 
-    def _write(
+    def _write_record(
         self,
         engine: ObservedEngine,
         superstep: int,
@@ -103,7 +105,7 @@ class RecordingObserver(EngineObserver):
         log.begin(_time_of(engine))
         return 0
 
-    def _try_to_write(
+    def _write_or_report_overflow(
         self,
         engine: ObservedEngine,
         superstep: int,
@@ -112,9 +114,9 @@ class RecordingObserver(EngineObserver):
         released: int,
         end: int,
     ) -> int:
-        """Do as :meth:`_write` at the end of ``main``, where a virtual time may be too great."""
+        """Do as :meth:`_write_record`, and report a virtual time that is too great for a record."""
         try:
-            return self._write(engine, superstep, kind, stack, released, end)
+            return self._write_record(engine, superstep, kind, stack, released, end)
         except OverflowError:
             self._overflow()
             return 0

@@ -461,7 +461,7 @@ class Values:
         if head is None or not receivers:
             return False
         nbytes = nbytes_of(value)
-        if nbytes <= self._engine.most_in_box:
+        if nbytes <= self._engine.most_in_buffer:
             for to in receivers:
                 copy(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
             return True
@@ -487,11 +487,11 @@ class Values:
         return True
 
     def _is_copied_there(self, receivers: Any, nbytes: int, tag: Any) -> bool:
-        """Tell whether a large array goes into the box, which takes less time than to stage it.
+        """Tell whether a large array goes into the buffer, which takes less time than to stage it.
 
         It does where its only receiver would copy it anyway.
         """
-        return len(receivers) == 1 and tag.header is None and self._engine.box_takes(nbytes)
+        return len(receivers) == 1 and tag.header is None and self._engine.buffer_takes(nbytes)
 
     def _head_of(self, array: Any, tag: Any) -> Any:
         """Return the encoded head of a message with an array; None if none was sent before."""

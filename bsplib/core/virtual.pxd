@@ -3,16 +3,16 @@
 cimport cython
 
 from bsplib.core.atomics cimport address_of, peek, prepare, word
-from bsplib.core.box cimport (
-    BYTE_MASK, CARD_ROOM, CARD_SIZE_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT, ON_CARD, RECEIVER_SHIFT,
+from bsplib.core.send_buffer cimport (
+    BYTE_MASK, INLINE_COPY_BYTES, INLINE_SIZE_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, INLINE, RECEIVER_SHIFT,
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.meeting cimport Meeting
-from bsplib.core.records cimport calls_between, payload_between
+from bsplib.core.entries cimport calls_between, payload_between
 from bsplib.core.switch cimport Process, Rounds
 
-cdef word HAS_GET, KIND_BITS, _NOTE, _END
-cdef int _NOTE_BITS
+cdef word HAS_GET, KIND_BITS, _FLAGS, _END
+cdef int _FLAG_BITS
 
 @cython.final
 cdef class Gathering:
@@ -28,8 +28,8 @@ cdef class Gathering:
     cdef long long _released_ns, _end_ns
     cdef word[::1] _marks
     cdef word[::1] _heads
-    cdef object _card_memory
-    cdef word _cards
+    cdef object _inline_memory
+    cdef word _inline
 
 cdef class VirtualMeeting(Meeting):
     cdef public bint looks_back
@@ -43,29 +43,29 @@ cdef class VirtualMeeting(Meeting):
     cdef object _hooks
     cdef str _place
     cdef int _parity
-    cdef int _slots
+    cdef int _cells
     cdef bint _is_first
     @cython.locals(gathering=Gathering, process=Process, ends=bint)
-    cpdef bint meet(self, word note, word head, word stamp) except -1
+    cpdef bint meet(self, word flags, word head, word stamp) except -1
     @cython.locals(mark=word, place=int, now_ns=cython.longlong)
-    cdef void _post(self, Gathering gathering, word note, word head) noexcept
+    cdef void _post(self, Gathering gathering, word flags, word head) noexcept
     @cython.locals(waiting=list)
     cdef void _complete(self, Gathering gathering) except *
     cdef long long _price(self, Gathering gathering) except -1
     cdef void _go_on(self, Gathering gathering) noexcept
     @cython.locals(place=int)
-    cpdef word room_for_card(self) except? 0
+    cpdef word inline_address(self) except? 0
     cpdef word head_of(self, int pid) noexcept
-    cpdef word card_of(self, int pid) noexcept
-    cpdef word note_of(self, int pid) noexcept
+    cpdef word inline_of(self, int pid) noexcept
+    cpdef word flags_of(self, int pid) noexcept
     cpdef word superstep_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
     cpdef long long waited_ns(self) noexcept
     cpdef long long apart_ns(self) noexcept
     @cython.locals(
-        source=int, to=int, kind=word, head=word, card=word, stop=word, count=word,
+        source=int, to=int, kind=word, head=word, entry=word, stop=word, count=word,
     )
     cdef list _sent(self)
     cdef list _amounts(self)
     @cython.locals(to=int, chunk=word, stop=word, nbytes=word, count=word)
-    cdef void _add_box(self, list amounts, int source, word table) except *
+    cdef void _add_send_buffer(self, list amounts, int source, word table) except *

@@ -2,7 +2,7 @@
 
 What the processes of a group share is a :class:`Gathering`. Each of them posts there, and waits
 by letting others run. The last one to come computes the price of the superstep, once for all,
-and wakes the others. They find the records of each other by their addresses.
+and wakes the others. They find the entries of each other by their addresses.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
+from bsplib.core.entries import calls_between, payload_between
 from bsplib.core.meeting import Meeting
-from bsplib.core.records import calls_between, payload_between
 from bsplib.core.switch import Process, Rounds
 from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
 
 if not cython.compiled:
     from bsplib.core.atomics import address_of, peek, prepare
-    from bsplib.core.box import (
+    from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
+    from bsplib.core.send_buffer import (
         BYTE_MASK,
-        CARD_ROOM,
-        CARD_SIZE_MASK,
         HEAD_BYTES,
+        INLINE_COPY_BYTES,
+        INLINE_SIZE_MASK,
         RECEIVER_SHIFT,
     )
-    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 prepare()
 
-_NOTE_BITS = 8
-_NOTE = (1 << _NOTE_BITS) - 1
+_FLAG_BITS = 8
+_FLAGS = (1 << _FLAG_BITS) - 1
 _END = Kind.END
 
 Get = tuple[Any, int, int, int, Any]
-"""A get: its destination, an address, its bytes, the process it reads from, and its lane."""
+"""A get: its destination, an address, its bytes, the process it reads from, and its known."""
 
 
 class Hooks(Protocol):
@@ -91,8 +91,8 @@ class Gathering:
         # Posts by pid, of two meetings in turn: a process may be at the next one already.
         self._marks = numbers("Q", bytes(16 * nprocs))
         self._heads = numbers("Q", bytes(16 * nprocs))
-        self._card_memory = np.zeros(2 * nprocs * CARD_ROOM, np.uint8)
-        self._cards = address_of(self._card_memory)
+        self._inline_memory = np.zeros(2 * nprocs * INLINE_COPY_BYTES, np.uint8)
+        self._inline = address_of(self._inline_memory)
 
 
 class VirtualMeeting(Meeting):
@@ -134,26 +134,26 @@ class VirtualMeeting(Meeting):
         self._hooks = hooks
         self._place = place
         self._parity = 0
-        self._slots = 0  # of the last meeting
+        self._cells = 0  # of the last meeting
         self._is_first = True  # of this superstep; only this one has a price
 
-    def meet(self, note: int, head: int, stamp: int) -> bool:  # noqa: ARG002  # the clock stands still
+    def meet(self, flags: int, head: int, stamp: int) -> bool:  # noqa: ARG002  # the clock stands still
         """See :meth:`Meeting.meet`."""
         gathering, process = self._gathering, self._process
         if not process.is_current():
             self._hooks.check_current()
         if self.looks_back:
             self._hooks.prepare()
-        self._post(gathering, note, head)
+        self._post(gathering, flags, head)
         if self._rounds.is_over:
             self._rounds.wait(process, "stopped")  # for ever: the world unwinds this process
         if gathering._came < gathering.nprocs:
             gathering._waiting.append(process)
-            ends = note & KIND_BITS == _END
+            ends = flags & KIND_BITS == _END
             self._rounds.wait(process, "at the end of main" if ends else self._place)
         else:
             self._complete(gathering)
-        self._slots = self._parity * gathering.nprocs
+        self._cells = self._parity * gathering.nprocs
         self._parity = 1 - self._parity
         if process.left:
             self._hooks.after_posts()
@@ -162,8 +162,8 @@ class VirtualMeeting(Meeting):
         self._go_on(gathering)
         return gathering._nothing_new
 
-    def _post(self, gathering: Gathering, note: int, head: int) -> None:
-        mark = self.superstep << _NOTE_BITS | note
+    def _post(self, gathering: Gathering, flags: int, head: int) -> None:
+        mark = self.superstep << _FLAG_BITS | flags
         place = self._parity * gathering.nprocs + self._pid
         gathering._marks[place] = mark
         gathering._heads[place] = head
@@ -173,11 +173,11 @@ class VirtualMeeting(Meeting):
             gathering._alike = gathering._together = True
         if mark != gathering._mark:
             gathering._alike = False
-            if mark >> _NOTE_BITS != gathering._mark >> _NOTE_BITS:
+            if mark >> _FLAG_BITS != gathering._mark >> _FLAG_BITS:
                 gathering._together = False
         if head:
             gathering._alike = False
-        if note & HAS_GET:
+        if flags & HAS_GET:
             gathering._alike = False
             if self.gets:
                 gathering._gets[self._pid] = self.gets
@@ -190,7 +190,7 @@ class VirtualMeeting(Meeting):
 
     def _complete(self, gathering: Gathering) -> None:
         """End the meeting: this process is the last one to come."""
-        self._slots = self._parity * gathering.nprocs
+        self._cells = self._parity * gathering.nprocs
         gathering._nothing_new = gathering._alike
         gathering._was_together = gathering._together
         gathering._released_ns = gathering._end_ns = gathering._latest_ns
@@ -224,26 +224,26 @@ class VirtualMeeting(Meeting):
 
     # -- what the posts had ------------------------------------------------------------------------
 
-    def room_for_card(self) -> int:
-        """See :meth:`Meeting.room_for_card`."""
+    def inline_address(self) -> int:
+        """See :meth:`Meeting.inline_address`."""
         place = self._parity * self._gathering.nprocs + self._pid
-        return self._gathering._cards + CARD_ROOM * place
+        return self._gathering._inline + INLINE_COPY_BYTES * place
 
     def head_of(self, pid: int) -> int:
         """See :meth:`Meeting.head_of`."""
-        return self._gathering._heads[self._slots + pid]
+        return self._gathering._heads[self._cells + pid]
 
-    def card_of(self, pid: int) -> int:
-        """See :meth:`Meeting.card_of`."""
-        return self._gathering._cards + CARD_ROOM * (self._slots + pid)
+    def inline_of(self, pid: int) -> int:
+        """See :meth:`Meeting.inline_of`."""
+        return self._gathering._inline + INLINE_COPY_BYTES * (self._cells + pid)
 
-    def note_of(self, pid: int) -> int:
-        """See :meth:`Meeting.note_of`."""
-        return self._gathering._marks[self._slots + pid] & _NOTE
+    def flags_of(self, pid: int) -> int:
+        """See :meth:`Meeting.flags_of`."""
+        return self._gathering._marks[self._cells + pid] & _FLAGS
 
     def superstep_of(self, pid: int) -> int:
         """Return in which superstep a process was at the last meeting."""
-        return self._gathering._marks[self._slots + pid] >> _NOTE_BITS
+        return self._gathering._marks[self._cells + pid] >> _FLAG_BITS
 
     def end_superstep(self) -> None:
         """See :meth:`Meeting.end_superstep`."""
@@ -301,18 +301,20 @@ class VirtualMeeting(Meeting):
         for source in range(self._gathering.nprocs):
             head = self.head_of(source)
             kind = head >> KIND_SHIFT
-            if kind == ON_CARD:
-                card, to = self.card_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
-                stop = card + (head & CARD_SIZE_MASK)
-                count = calls_between(card, stop)
+            if kind == INLINE:
+                entry, to = self.inline_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
+                stop = entry + (head & INLINE_SIZE_MASK)
+                count = calls_between(entry, stop)
                 if count:
-                    amounts.append((source, to, payload_between(card, stop), count))
-            elif kind == IN_BOX:
-                self._add_box(amounts, source, head & BYTE_MASK)
+                    amounts.append((source, to, payload_between(entry, stop), count))
+            elif kind == IN_BUFFER:
+                self._add_send_buffer(amounts, source, head & BYTE_MASK)
         return amounts
 
-    def _add_box(self, amounts: list[tuple[int, int, int, int]], source: int, table: int) -> None:
-        """Add what the box of a process has for others."""
+    def _add_send_buffer(
+        self, amounts: list[tuple[int, int, int, int]], source: int, table: int
+    ) -> None:
+        """Add what the send buffer of a process has for others."""
         for to in range(self._gathering.nprocs):
             chunk = peek(table + 8 * to)
             if chunk and to != source:

@@ -6,7 +6,7 @@ from bsplib.core.atomics cimport (
 cdef class Waiter:
     cdef public word waited
     cdef word[::1] _asleep
-    cdef word[::1] _doorbells
+    cdef word[::1] _futexes
     cdef int _count
     cdef bint _posts_need_fence
     cdef object _move

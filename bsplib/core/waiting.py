@@ -47,7 +47,7 @@ class Waiter:
     Args:
         waited: address of the word that is 1 where another process sleeps until this one posts.
         asleep: by pid, addresses of the words that are 1 while the process sleeps.
-        doorbells: by pid, addresses of the words that change to wake the process.
+        futexes: by pid, addresses of the words that change to wake the process.
         spins: looks without a pause, at most; 0 where processes share cores.
         yields: looks that give way, at most.
         sleeps: this process may sleep in the place of giving way.
@@ -59,7 +59,7 @@ class Waiter:
         self,
         waited: int,
         asleep: Sequence[int],
-        doorbells: Sequence[int],
+        futexes: Sequence[int],
         spins: int,
         yields: int,
         sleeps: bool,
@@ -68,8 +68,8 @@ class Waiter:
     ) -> None:
         self.waited = waited
         self._asleep = numbers("Q", asleep)
-        self._doorbells = numbers("Q", doorbells)
-        self._count = len(doorbells)
+        self._futexes = numbers("Q", futexes)
+        self._count = len(futexes)
         self._posts_need_fence = posts_need_fence
         self._move = move
         self._most_spins = self._spins = spins
@@ -163,4 +163,4 @@ class Waiter:
         full_fence()  # the cleared WAITED, before the loads of ASLEEP
         for pid in range(self._count):
             if peek(self._asleep[pid]):
-                wake_up(self._doorbells[pid])
+                wake_up(self._futexes[pid])

@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 from bsplib.backends.base import Port
 from bsplib.core.engine import Engine
+from bsplib.core.entries import Entry
 from bsplib.core.observed import EngineObserver, ObservedEngine
-from bsplib.core.records import Record
 from bsplib.errors import BspError
 from bsplib.transfers.checker import check_overlaps
 from bsplib.transfers.registry import Registry
@@ -22,7 +22,7 @@ class Checking(EngineObserver):
         watch: what is known of the superstep.
         registry: the registered arrays.
         port: the process's connection to the others of the group.
-        data_of: returns the data of a record.
+        data_of: returns the data of an entry.
         fail_for_good: raises an error after which the group cannot be used.
     """
 
@@ -31,7 +31,7 @@ class Checking(EngineObserver):
         watch: Watch,
         registry: Registry,
         port: Port,
-        data_of: Callable[[int, Record], Any],
+        data_of: Callable[[int, Entry], Any],
         fail_for_good: Callable[[BspError], NoReturn],
     ) -> None:
         self._watch = watch
@@ -59,10 +59,10 @@ class Checking(EngineObserver):
     def arrived(self, engine: ObservedEngine) -> None:
         """Report transfers that overlap."""
         self.compare(
-            engine, [(source, engine.records_of(source)) for source in range(engine.nprocs)]
+            engine, [(source, engine.entries_of(source)) for source in range(engine.nprocs)]
         )
 
-    def compare(self, engine: Engine, incoming: Iterable[tuple[int, list[Record]]]) -> None:
+    def compare(self, engine: Engine, incoming: Iterable[tuple[int, list[Entry]]]) -> None:
         """Compare what all transfers of a superstep do to the memory of this process."""
         check_overlaps(
             [*incoming], self._watch, self._registry, self._data_of, self._port.members, engine.pid

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from bsplib.core.lanes import kind_of
+from bsplib.core.known_arrays import kind_of
 from bsplib.core.queue import CollectiveTag, Message
 from bsplib.core.values import NUMBER, SCALARS
 from bsplib.errors import MessageError, SyncMismatchError

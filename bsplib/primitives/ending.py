@@ -8,7 +8,7 @@ from bsplib.core.kinds import MESSAGE, PLACED, STAGED_MESSAGE, STAGED_PLACED
 from bsplib.errors import BspError, PendingTransferError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
-from bsplib.transfers.descriptions import Site, unpacked
+from bsplib.transfers.descriptions import CallSite, unpacked
 from bsplib.transfers.direct_receipt import is_put
 from bsplib.transfers.undelivered import Pending, pending_transfers
 
@@ -55,9 +55,9 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
         code: that made the transfers, to name their lines.
     """
     engine = bsp._engine
-    box = engine.box
+    send_buffer = engine.send_buffer
     done_at_once = engine.has_early or engine.early_gets
-    if not (box.holds_card or box.holds_more or engine.gets or done_at_once):
+    if not (send_buffer.holds_inline or send_buffer.holds_more or engine.gets or done_at_once):
         return
     pending, sites = _pending(bsp)
     text = pending_transfers(pending, sites, bsp._port.members, code)
@@ -65,21 +65,21 @@ def check_nothing_pending(bsp: GroupState, what: str, code: CodeType | None) -> 
         raise bsp._error(PendingTransferError, f"{what}: {text}; sync before the end")
 
 
-def _pending(bsp: GroupState) -> tuple[dict[int, Pending], list[Site]]:
+def _pending(bsp: GroupState) -> tuple[dict[int, Pending], list[CallSite]]:
     """Return how many transfers with each process no sync has delivered, and their calls."""
     engine = bsp._engine
     gets: dict[int, int] = {**engine.early_gets}
-    sites: list[Site | None] = []
+    sites: list[CallSite | None] = []
     for get, there, _, pid, _ in engine.gets:
         gets[pid] = gets.get(pid, 0) + 1
         sites.append(None if there else get.site)
     pending = {}
     for pid in range(engine.nprocs):
-        records = engine.own_records(pid)
-        puts = sum(is_put(kind) for kind, *_ in records)
+        entries = engine.own_entries(pid)
+        puts = sum(is_put(kind) for kind, *_ in entries)
         if engine.has_early:
             puts += engine.early_puts[pid]
-        messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in records)
+        messages = sum(kind in (MESSAGE, STAGED_MESSAGE) for kind, *_ in entries)
         pending[pid] = Pending(puts, gets.get(pid, 0), messages)
-        sites += [unpacked(record[3])[1] for record in records if record[0] in _PLACED]
+        sites += [unpacked(entry[3])[1] for entry in entries if entry[0] in _PLACED]
     return pending, [site for site in sites if site is not None]

@@ -10,7 +10,7 @@ import numpy as np
 
 from bsplib.backends.base import Arrived, Sent
 from bsplib.core.atomics import address_of
-from bsplib.core.records import Record, by_receiver, calls_between, records_between
+from bsplib.core.entries import Entry, by_receiver, calls_between, entries_between
 from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.arrival_checks import check_arrivals
@@ -33,14 +33,14 @@ def check_oblsync(bsp: GroupState, n: Any) -> int:
 def oblsync(bsp: GroupState, n: int, stamp: int) -> None:
     """End the superstep when ``n`` messages are there for this process."""
     engine, port = bsp._engine, bsp._port
-    records = _counted_records(bsp)
-    own, mine = records.pop(engine.pid, (0, b""))
+    entries = _counted_records(bsp)
+    own, mine = entries.pop(engine.pid, (0, b""))
     try:
         if own > n:
             raise SyncMismatchError(
                 f"oblsync({n}): process {engine.pid} alone sent itself {own} messages"
             )
-        arrived = port.exchange_oblivious(records, n - own, stamp)
+        arrived = port.exchange_oblivious(entries, n - own, stamp)
         engine.queue.clear()
         _deliver_sent(bsp, sorted([*arrived, (engine.pid, mine)], key=operator.itemgetter(0)))
     except BspError as error:
@@ -51,17 +51,17 @@ def oblsync(bsp: GroupState, n: int, stamp: int) -> None:
 
 
 def _counted_records(bsp: GroupState) -> dict[int, tuple[int, Sent]]:
-    """Take the records, by receiver, and for how many messages they count.
+    """Take the entries, by receiver, and for how many messages they count.
 
-    An hpput that has been written already counts too, though it has no record.
+    An hpput that has been written already counts too, though it has no entry.
     """
     engine = bsp._engine
-    box, early = engine.box, {}
+    send_buffer, early = engine.send_buffer, {}
     if engine.has_early:
         early = {pid: count for pid, count in enumerate(engine.early_puts) if count}
-    box.unfold()
-    sent = by_receiver(engine.meeting, box.complete(0), engine.nprocs)
-    box.clear()
+    send_buffer.unfold()
+    sent = by_receiver(engine.meeting, send_buffer.complete(0), engine.nprocs)
+    send_buffer.clear()
     return {
         pid: (_calls(sent.get(pid, b"")) + early.get(pid, 0), sent.get(pid, b""))
         for pid in {**sent, **early}
@@ -71,11 +71,11 @@ def _counted_records(bsp: GroupState) -> dict[int, tuple[int, Sent]]:
 def _deliver_sent(bsp: GroupState, arrived: Iterable[Arrived]) -> None:
     """Deliver what an oblivious superstep has brought, in order of the sources."""
     memory = [(source, np.frombuffer(sent, np.uint8)) for source, sent in arrived if len(sent)]
-    incoming = [(source, _records_in(sent)) for source, sent in memory]
+    incoming = [(source, _entries_in(sent)) for source, sent in memory]
     if bsp._checking is not None:
         bsp._checking.compare(bsp._engine, incoming)
-    for source, records in incoming:
-        check_arrivals(bsp._registry, source, records, bsp._supersteps.data_of)
+    for source, entries in incoming:
+        check_arrivals(bsp._registry, source, entries, bsp._supersteps.data_of)
     if bsp._port.receives_in_place:
         bsp._port.receive(landings_of_puts(bsp._registry, incoming))
     for source, sent in memory:
@@ -97,10 +97,10 @@ def _checked_number(bsp: GroupState, n: Any) -> int:
 
 
 def _calls(sent: Sent) -> int:
-    """Return how many puts and messages some records have."""
+    """Return how many puts and messages some entries have."""
     memory = np.frombuffer(sent, np.uint8)
     return calls_between(address_of(memory), address_of(memory) + len(memory))
 
 
-def _records_in(sent: np.ndarray[Any, Any]) -> list[Record]:
-    return records_between(address_of(sent), address_of(sent) + len(sent))
+def _entries_in(sent: np.ndarray[Any, Any]) -> list[Entry]:
+    return entries_between(address_of(sent), address_of(sent) + len(sent))

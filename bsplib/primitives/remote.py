@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsplib.call_site import here
+from bsplib.core.entries import index_bytes
 from bsplib.core.kinds import ASK, PLACED, STAGED_ASK, STAGED_PLACED
-from bsplib.core.lanes import Lane
-from bsplib.core.records import index_bytes
+from bsplib.core.known_arrays import KnownArray
 from bsplib.errors import BspError
 from bsplib.primitives.remote_array import RemoteArray
 from bsplib.primitives.state import GroupState
@@ -18,19 +18,19 @@ from bsplib.transfers.casting import as_plain_array, cast_values, check_out
 from bsplib.transfers.coordinates import check_axes, elements
 from bsplib.transfers.delivery import PendingGet
 from bsplib.transfers.descriptions import (
+    CallSite,
+    ContiguousGet,
+    ContiguousPut,
+    ElementsGet,
+    ElementsPut,
     IndexGet,
     Put,
-    Site,
-    StretchGet,
-    StretchPut,
-    WordsGet,
-    WordsPut,
     packed,
 )
 from bsplib.transfers.guard import plain
 from bsplib.transfers.irregular import (
-    UncheckedWords,
-    Words,
+    CountedElements,
+    UncheckedElements,
     broadcast,
     check_there,
     dtype_there,
@@ -53,7 +53,7 @@ _NO_DATA = np.empty(0, np.uint8)
 def put_slowly(
     bsp: GroupState, operation: str, pid: Any, src: ArrayLike, dst: Any, offset: Offset, at: Any
 ) -> None:
-    """Add a put, with every check there is, and open a lane for those that follow."""
+    """Add a put, with every check there is, and keep what is known of its array."""
     bsp._check_usable(operation)
     to = bsp._check_pid(pid, operation)
     if _put_again(bsp, operation, pid, to, src, dst, offset, at):
@@ -65,15 +65,15 @@ def put_slowly(
     if values.size == 0:
         return
     put, arranged = target.for_put(values)
-    if isinstance(put, StretchPut) and bsp._watch is None and bsp._engine.takes(put.slot):
-        _open_lane(bsp, dst)
+    if isinstance(put, ContiguousPut) and bsp._watch is None and bsp._engine.takes(put.slot):
+        _keep_known(bsp, dst)
         early = operation == "hpput" and at is None  # perhaps it can be written at once
         if early and bsp._engine.try_put(operation, to, src, dst, offset):
             return
-        _add_stretch(bsp, operation, to, put, arranged)
+        _add_contiguous(bsp, operation, to, put, arranged)
     else:
         if bsp._watch is None and target.resolved:
-            _open_lane(bsp, dst)
+            _keep_known(bsp, dst)
         _add_placed(bsp, to, put, arranged, None if bsp._watch is None else here(operation))
     if not target.resolved:
         bsp._engine.unresolved.append(target)
@@ -83,7 +83,7 @@ def _put_again(
     bsp: GroupState, operation: str, pid: Any, to: int, src: Any, dst: Any, offset: Offset, at: Any
 ) -> bool:
     """Convert the pid, or a list of numbers, and let the engine try once more."""
-    if at is not None or not bsp._engine.lanes:
+    if at is not None or not bsp._engine.known_arrays:
         return False
     listed = as_plain_array(src)
     if listed is None and pid.__class__ is int:
@@ -91,48 +91,54 @@ def _put_again(
     return bsp._engine.try_put(operation, to, src if listed is None else listed, dst, offset)
 
 
-def _add_stretch(bsp: GroupState, operation: str, to: int, put: StretchPut, values: Array) -> None:
+def _add_contiguous(
+    bsp: GroupState, operation: str, to: int, put: ContiguousPut, values: Array
+) -> None:
     """Add a put of elements that follow each other, which has been checked."""
     first = put.first * values.itemsize
     if bsp._engine.is_small(values.nbytes):
         bsp._engine.add_put(to, put.slot, first, np.ascontiguousarray(values))
         return
-    ticket = None
+    handle = None
     if operation == "hpput" and values.flags.c_contiguous:
-        ticket = bsp._port.lend(values, to)
-    if ticket is None:
-        ticket, room = bsp._port.stage(values.nbytes, to)
-        np.copyto(room.view(values.dtype).reshape(values.shape), values)
-    bsp._engine.add_staged(to, put.slot, first, ticket[1], values.nbytes)
+        handle = bsp._port.lend(values, to)
+    if handle is None:
+        handle, memory = bsp._port.stage(values.nbytes, to)
+        np.copyto(memory.view(values.dtype).reshape(values.shape), values)
+    bsp._engine.add_staged(to, put.slot, first, handle[1], values.nbytes)
 
 
-def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: Site | None) -> None:
+def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: CallSite | None) -> None:
     """Add a put that has been checked, with a description of its place."""
-    nbytes, box, description = values.nbytes, bsp._engine.box, packed(put, site)
+    nbytes, send_buffer, description = values.nbytes, bsp._engine.send_buffer, packed(put, site)
     if bsp._engine.is_small(nbytes):
-        bsp._engine.describe(box, to, PLACED, description, 0, np.ascontiguousarray(values))
+        bsp._engine.describe(send_buffer, to, PLACED, description, 0, np.ascontiguousarray(values))
     else:
-        (_, where, _), room = bsp._port.stage(nbytes, to)
-        np.copyto(room.view(values.dtype).reshape(values.shape), values)
-        bsp._engine.describe_staged(box, to, STAGED_PLACED, description, 0, where, nbytes)
+        (_, where, _), memory = bsp._port.stage(nbytes, to)
+        np.copyto(memory.view(values.dtype).reshape(values.shape), values)
+        bsp._engine.describe_staged(send_buffer, to, STAGED_PLACED, description, 0, where, nbytes)
     bsp._engine.note_put(to, nbytes)
 
 
-def _open_lane(bsp: GroupState, dst: Any) -> None:
-    """Open a lane to an array, now that a transfer has been checked.
+def _keep_known(bsp: GroupState, dst: Any) -> None:
+    """Keep what is known of an array, now that a transfer has been checked.
 
-    A transfer of a view uses the lane of the array that it is a view of.
+    A transfer of a view uses the known array of the array that it is a view of.
     """
     registry = bsp._registry
     for handle in (dst, getattr(dst, "base", None)):
         registration = registry.named_by(handle)
-        if registration is None or registration.array is None or id(handle) in bsp._engine.lanes:
+        if (
+            registration is None
+            or registration.array is None
+            or id(handle) in bsp._engine.known_arrays
+        ):
             continue
-        if registration.extents is not None and bsp._engine.takes(registration.slot):
+        if registration.announced is not None and bsp._engine.takes(registration.slot):
             sizes = _sizes_there(registration, bsp._nprocs)
             alone = registry.is_alone(registration)
-            lane = Lane(handle, registration.slot, sizes, registration.alike, alone)
-            bsp._engine.lanes[id(handle)] = lane
+            known = KnownArray(handle, registration.slot, sizes, registration.alike, alone)
+            bsp._engine.known_arrays[id(handle)] = known
 
 
 def get_slowly(
@@ -145,7 +151,7 @@ def get_slowly(
     at: Any,
     count: Any,
 ) -> Array:
-    """Add a get, with every check there is, and open a lane for those that follow."""
+    """Add a get, with every check there is, and keep what is known of its array."""
     bsp._check_usable(operation)
     sender = bsp._check_pid(pid, operation)
     target = target_of(operation, bsp._registry, sender, src, offset, at, dst)
@@ -156,7 +162,7 @@ def get_slowly(
     if not target.resolved:
         bsp._engine.unresolved.append(target)
     elif bsp._watch is None:
-        _open_lane(bsp, src)
+        _keep_known(bsp, src)
     if dst is None:
         bsp._engine.fill_destination(destination)
     if bsp._engine.try_get(operation, sender, src, destination, offset, at):
@@ -172,21 +178,21 @@ def get_slowly(
     return destination
 
 
-def _ask(bsp: GroupState, sender: int, get: StretchGet | IndexGet, pending: PendingGet) -> None:
+def _ask(bsp: GroupState, sender: int, get: ContiguousGet | IndexGet, pending: PendingGet) -> None:
     """Ask another process for the values of a get that has been checked."""
     description = packed(get, pending.site)
-    bsp._engine.describe(bsp._engine.box, sender, ASK, description, 0, _NO_DATA)
+    bsp._engine.describe(bsp._engine.send_buffer, sender, ASK, description, 0, _NO_DATA)
     bsp._engine.add_ask(sender, get.nbytes, pending)
 
 
 def _read_now(
-    bsp: GroupState, pid: int, target: Target, get: StretchGet | IndexGet, destination: Array
+    bsp: GroupState, pid: int, target: Target, get: ContiguousGet | IndexGet, destination: Array
 ) -> bool:
     """Read an hpget at its call, if the memory of the other process can be read then."""
-    there = target.extent()
+    there = target.announced()
     if bsp._watch is not None or there is None or there.shared_address is None:
         return False
-    if not bsp._port.is_settled(pid):
+    if not bsp._port.has_delivered(pid):
         return False
     nbytes = there.size * target.dtype.itemsize
     memory = bsp._port.reach(pid, there.shared_address, nbytes)
@@ -243,7 +249,7 @@ def put_at(
     dst: Array,
     op: np.ufunc | str | None,
 ) -> None:
-    """Add puts of single words; see :meth:`bsplib.core.calls.Calls.put_at`."""
+    """Add puts of single elements; see :meth:`bsplib.core.calls.Calls.put_at`."""
     registration = whole_array("put_at", bsp._registry, dst, pids, indices, values)
     dtype = dtype_there("put_at", registration)
     code = encode_op("put_at", op, dtype)
@@ -253,29 +259,29 @@ def put_at(
     named = elements("put_at", registration, pids, indices, bsp.nprocs)
     what = cast_values("put_at", values, dtype, exact=bsp._watch is not None)
     to, at, what = broadcast("put_at", *named[:2], what)
-    words = _words(bsp, "put_at", registration, to, at, named.inner)
-    put = packed(WordsPut(registration.slot, code), _site(bsp, "put_at"))
-    rooms = _rooms(
+    chosen = _elements(bsp, "put_at", registration, to, at, named.inner)
+    put = packed(ElementsPut(registration.slot, code), _site(bsp, "put_at"))
+    buffers = _buffers(
         bsp,
         {
             pid: (index_bytes(number) + number * dtype.itemsize)
-            for pid, number in words.numbers.items()
+            for pid, number in chosen.numbers.items()
         },
     )
-    words.deal(what.reshape(-1), {pid: room for pid, (_, room) in rooms.items()})
-    for pid, (where, room) in rooms.items():
-        number = words.numbers[pid]
-        _add_words(bsp, pid, (PLACED, STAGED_PLACED), put, number, where, room)
+    chosen.deal(what.reshape(-1), {pid: memory for pid, (_, memory) in buffers.items()})
+    for pid, (where, memory) in buffers.items():
+        number = chosen.numbers[pid]
+        _add_elements(bsp, pid, (PLACED, STAGED_PLACED), put, number, where, memory)
         bsp._engine.note_put(pid, number * dtype.itemsize)
 
 
-def _site(bsp: GroupState, operation: str) -> Site | None:
+def _site(bsp: GroupState, operation: str) -> CallSite | None:
     """Return the place of the present call, where the run is checked."""
     return None if bsp._watch is None else here(operation)
 
 
-def _rooms(bsp: GroupState, sizes: dict[int, int]) -> dict[int, tuple[int | None, Array]]:
-    """Return memory for the data of a record for each process.
+def _buffers(bsp: GroupState, sizes: dict[int, int]) -> dict[int, tuple[int | None, Array]]:
+    """Return memory for the data of an entry for each process.
 
     Args:
         sizes: bytes, by process.
@@ -283,31 +289,31 @@ def _rooms(bsp: GroupState, sizes: dict[int, int]) -> dict[int, tuple[int | None
     Returns:
         By process: where the memory is staged, or None, and the memory.
     """
-    rooms: dict[int, tuple[int | None, Array]] = {}
+    buffers: dict[int, tuple[int | None, Array]] = {}
     for pid, nbytes in sizes.items():
         if bsp._engine.is_small(nbytes):
-            rooms[pid] = None, np.empty(nbytes, np.uint8)
+            buffers[pid] = None, np.empty(nbytes, np.uint8)
         else:
-            (_, where, _), room = bsp._port.stage(nbytes, pid)
-            rooms[pid] = where, room
-    return rooms
+            (_, where, _), memory = bsp._port.stage(nbytes, pid)
+            buffers[pid] = where, memory
+    return buffers
 
 
-def _add_words(
+def _add_elements(
     bsp: GroupState,
     to: int,
     kinds: tuple[int, int],
     description: bytes,
     number: int,
     where: int | None,
-    room: Array,
+    memory: Array,
 ) -> None:
-    """Add a record of single words; its kind depends on where its data are."""
+    """Add an entry of single elements; its kind depends on where its data are."""
     if where is None:
-        bsp._engine.describe(bsp._engine.box, to, kinds[0], description, number, room)
+        bsp._engine.describe(bsp._engine.send_buffer, to, kinds[0], description, number, memory)
     else:
         bsp._engine.describe_staged(
-            bsp._engine.box, to, kinds[1], description, number, where, len(room)
+            bsp._engine.send_buffer, to, kinds[1], description, number, where, len(memory)
         )
 
 
@@ -318,7 +324,7 @@ def get_at(
     src: Array,
     out: Array | None,
 ) -> Array:
-    """Add gets of single words; see :meth:`bsplib.core.calls.Calls.get_at`."""
+    """Add gets of single elements; see :meth:`bsplib.core.calls.Calls.get_at`."""
     registration = whole_array("get_at", bsp._registry, src, pids, indices)
     dtype = dtype_there("get_at", registration)
     named = elements("get_at", registration, pids, indices, bsp.nprocs)
@@ -326,14 +332,14 @@ def get_at(
     destination = check_out("get_at", out, at.shape, dtype)
     if out is None:
         bsp._engine.fill_destination(destination)
-    words = _words(bsp, "get_at", registration, of, at, named.inner)
+    chosen = _elements(bsp, "get_at", registration, of, at, named.inner)
     site = _site(bsp, "get_at")
-    rooms = _rooms(bsp, {pid: 8 * number for pid, number in words.numbers.items()})
-    positions = words.deal_positions({pid: room for pid, (_, room) in rooms.items()})
-    for pid, (where, room) in rooms.items():
-        number = words.numbers[pid]
-        get = WordsGet(registration.slot, number * dtype.itemsize)
-        _add_words(bsp, pid, (ASK, STAGED_ASK), packed(get, site), number, where, room)
+    buffers = _buffers(bsp, {pid: 8 * number for pid, number in chosen.numbers.items()})
+    positions = chosen.deal_positions({pid: memory for pid, (_, memory) in buffers.items()})
+    for pid, (where, memory) in buffers.items():
+        number = chosen.numbers[pid]
+        get = ElementsGet(registration.slot, number * dtype.itemsize)
+        _add_elements(bsp, pid, (ASK, STAGED_ASK), packed(get, site), number, where, memory)
         pending = PendingGet(pid, plain(destination), None, dtype, positions[pid], site)
         bsp._engine.add_ask(pid, get.nbytes, pending)
     if bsp._watch is not None and destination.size:
@@ -341,20 +347,20 @@ def get_at(
     return destination
 
 
-def _words(
+def _elements(
     bsp: GroupState,
     operation: str,
     registration: Registration,
     pids: Array,
     indices: Array,
     inner: tuple[int, ...] | None,
-) -> Words:
-    """Sort the words of a call by process, with every check that is possible now."""
-    words = sort_by_process(operation, pids, indices, bsp.nprocs)
-    check_there(operation, registration, words)
-    if registration.extents is None and words.numbers:
-        bsp._engine.unresolved.append(UncheckedWords(operation, registration, words, inner))
-    return words
+) -> CountedElements:
+    """Sort the elements of a call by process, with every check that is possible now."""
+    chosen = sort_by_process(operation, pids, indices, bsp.nprocs)
+    check_there(operation, registration, chosen)
+    if registration.announced is None and chosen.numbers:
+        bsp._engine.unresolved.append(UncheckedElements(operation, registration, chosen, inner))
+    return chosen
 
 
 def _sizes_there(registration: Registration, nprocs: int) -> list[int]:
@@ -363,8 +369,8 @@ def _sizes_there(registration: Registration, nprocs: int) -> list[int]:
     if registration.alike:
         return [registration.array.nbytes] * nprocs
     dtype = encode_dtype(registration.array.dtype)
-    extents = [registration.extent_on(pid) for pid in range(nprocs)]
+    announced = [registration.announced_on(pid) for pid in range(nprocs)]
     return [
         0 if there is None or there.dtype != dtype else there.size * registration.itemsize
-        for there in extents
+        for there in announced
     ]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, Self
 
 from bsplib import call_site
 from bsplib.backends.base import Port
-from bsplib.core.box import Box
 from bsplib.core.calls import Calls
 from bsplib.core.engine import Engine
 from bsplib.core.engine_state import Checks
+from bsplib.core.send_buffer import SendBuffer
 from bsplib.core.values import SlowValues, Values
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
 from bsplib.primitives.superstep import Supersteps
@@ -149,13 +149,13 @@ class GroupState(Calls):
         port, recording = self._port, self._recording
         recorder = None if recording is None else recording.observer
         watched = recorder is not None or self._checking is not None
-        box = Box(port.pid, port.nprocs, port.box_memory())
+        buffer = SendBuffer(port.pid, port.nprocs, port.send_buffer_memory())
         others = (self._supersteps, checks, self._terms.check)
         if not watched and port.clock is None:
-            return Engine(port.pid, port.nprocs, port.meeting(), box, *others)
+            return Engine(port.pid, port.nprocs, port.meeting(), buffer, *others)
         from bsplib.core.observed import ObservedEngine  # noqa: PLC0415  # few runs are observed
 
-        engine = ObservedEngine(port.pid, port.nprocs, port.meeting(), box, *others)
+        engine = ObservedEngine(port.pid, port.nprocs, port.meeting(), buffer, *others)
         traffic = None if recorder is None else recorder.traffic
         engine.observe(port.clock, traffic, recorder, self._checking)
         return engine

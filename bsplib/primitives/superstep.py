@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from bsplib.backends.base import Port, Room, Ticket
+from bsplib.backends.base import Buffer, Handle, Port
 from bsplib.core.atomics import array_at
-from bsplib.core.box import Box
 from bsplib.core.engine import Engine
+from bsplib.core.entries import Entry
 from bsplib.core.kinds import ASK, NOTICE, REPLY, STAGED_ASK, STAGED_REPLY
-from bsplib.core.lanes import Lane
-from bsplib.core.records import Record
+from bsplib.core.known_arrays import KnownArray
+from bsplib.core.send_buffer import SendBuffer
 from bsplib.errors import BspError, SyncMismatchError
 from bsplib.sync_kinds import HAS_NOTICE, KIND_BITS, UNRESOLVED, Kind
 from bsplib.transfers.delivery import (
     PendingGet,
     read_source,
     write_gaps,
-    write_grid,
     write_placed,
+    write_strided,
 )
 from bsplib.transfers.descriptions import Get, unpacked
 from bsplib.transfers.direct_receipt import landings_of_gets, landings_of_puts
@@ -55,8 +55,8 @@ class Supersteps:
         self._port = port
         self._registry = registry
         self._watch = watch
-        self._answers: Iterator[Record] = iter(())
-        """Records that answer the gets of this superstep, in the order of the gets."""
+        self._answers: Iterator[Entry] = iter(())
+        """Entries that answer the gets of this superstep, in the order of the gets."""
         self.changes = registry.changes
         """The registry's own list of what it will announce at the next global sync."""
         self.tag_size: int | None = None
@@ -67,22 +67,24 @@ class Supersteps:
     # -- before the meeting -------------------------------------------------------------------
 
     def announce(self, engine: Engine) -> int:
-        """Announce registrations; return what the note says beside the kind of sync."""
-        note = UNRESOLVED if engine.unresolved else 0
+        """Announce registrations; return what the flags say beside the kind of sync."""
+        flags = UNRESOLVED if engine.unresolved else 0
         if self.changes:
             announced = marshal.dumps(self._registry.announcement())
-            box = engine.box
-            engine.describe(box, box.all, NOTICE, b"", 0, np.frombuffer(announced, np.uint8))
-            note |= HAS_NOTICE
-        return note
+            send_buffer = engine.send_buffer
+            engine.describe(
+                send_buffer, send_buffer.all, NOTICE, b"", 0, np.frombuffer(announced, np.uint8)
+            )
+            flags |= HAS_NOTICE
+        return flags
 
-    def check_kinds(self, engine: Engine, note: int) -> NoReturn:
+    def check_kinds(self, engine: Engine, flags: int) -> NoReturn:
         """Raise, since the processes do not end the superstep in the same way."""
-        notes = [engine.meeting.note_of(pid) for pid in range(engine.nprocs)]
-        notes[engine.pid] = note
+        all_flags = [engine.meeting.flags_of(pid) for pid in range(engine.nprocs)]
+        all_flags[engine.pid] = flags
         at = {
-            other: [pid for pid, note in enumerate(notes) if note & KIND_BITS == other]
-            for other in sorted({note & KIND_BITS for note in notes})
+            other: [pid for pid, flags in enumerate(all_flags) if flags & KIND_BITS == other]
+            for other in sorted({flags & KIND_BITS for flags in all_flags})
         }
         words = ", ".join(f"{pids} {_KIND_WORDS[Kind(other)]}" for other, pids in at.items())
         raise SyncMismatchError(
@@ -100,18 +102,18 @@ class Supersteps:
             self._resolve(engine)
 
     def _agree(self, engine: Engine) -> None:
-        """Compare what the processes have announced, and take over the extents of their arrays."""
+        """Compare what the processes have announced, and store it."""
         commons = [self._notice_of(engine, source) for source in range(engine.nprocs)]
         for registration in self._registry.agree(commons):
             packed = registration.bytes is not None
             engine.define(registration.slot, registration.address if packed else 0)
-        engine.forget_lanes()
+        engine.forget_known_arrays()
 
     def _notice_of(self, engine: Engine, source: int) -> Any:
         """Return what a process has announced to all; None if it has announced nothing."""
-        for record in engine.posted_for(source, engine.nprocs):
-            if record[0] == NOTICE:
-                return marshal.loads(self.data_of(source, record))
+        for entry in engine.posted_for(source, engine.nprocs):
+            if entry[0] == NOTICE:
+                return marshal.loads(self.data_of(source, entry))
         return None
 
     def _resolve(self, engine: Engine) -> None:
@@ -125,27 +127,27 @@ class Supersteps:
         engine.meeting.meet(0, 0, 0)
 
     def answer(self, engine: Engine) -> int:
-        """Make records of what others get from here; return the head word of a post with them."""
+        """Make entries of what others get from here; return the head word of a post with them."""
         if engine.replies is None:
-            engine.replies = Box(engine.pid, engine.nprocs, self._port.box_memory())
+            engine.replies = SendBuffer(engine.pid, engine.nprocs, self._port.send_buffer_memory())
         for source in range(engine.nprocs):
-            for record in engine.records_of(source):
-                if record[0] in (ASK, STAGED_ASK):
-                    get, _ = unpacked(record[3])
-                    indices = self.data_of(source, record) if record[4] else b""
+            for entry in engine.entries_of(source):
+                if entry[0] in (ASK, STAGED_ASK):
+                    get, _ = unpacked(entry[3])
+                    indices = self.data_of(source, entry) if entry[4] else b""
                     self._reply(engine, source, get, indices)
-        head: int = engine.replies.complete(engine.meeting.room_for_card())
+        head: int = engine.replies.complete(engine.meeting.inline_address())
         return head
 
     def _reply(self, engine: Engine, source: int, get: Get, indices: Any) -> None:
         """Add the values that a process gets from here to the answers."""
         if engine.is_small(get.nbytes):
-            room = np.empty(get.nbytes, np.uint8)
-            read_source(self._registry, get, indices, room)
-            engine.describe(engine.replies, source, REPLY, b"", 0, room)
+            memory = np.empty(get.nbytes, np.uint8)
+            read_source(self._registry, get, indices, memory)
+            engine.describe(engine.replies, source, REPLY, b"", 0, memory)
             return
-        (_, where, _), room = self._port.stage(get.nbytes, source)
-        read_source(self._registry, get, indices, room)
+        (_, where, _), memory = self._port.stage(get.nbytes, source)
+        read_source(self._registry, get, indices, memory)
         engine.describe_staged(engine.replies, source, STAGED_REPLY, b"", 0, where, get.nbytes)
 
     def take_answers(self, engine: Engine) -> None:
@@ -153,13 +155,13 @@ class Supersteps:
         gets = [(get, pid) for get, there, _, pid, _ in engine.gets if not there]
         answers = {pid: iter(engine.posted_for(pid, engine.pid)) for _, pid in gets}
         found = [(get, next(answers[pid])) for get, pid in gets]
-        self._answers = iter([record for _, record in found])
+        self._answers = iter([entry for _, entry in found])
         if self._port.receives_in_place:
             self._port.receive(
                 landings_of_gets(
                     [
-                        (get, (get.pid, *record[5:]) if record[0] == STAGED_REPLY else None)
-                        for get, record in found
+                        (get, (get.pid, *entry[5:]) if entry[0] == STAGED_REPLY else None)
+                        for get, entry in found
                     ],
                     [dst for dst, there, *_ in engine.gets if there],
                 )
@@ -167,35 +169,35 @@ class Supersteps:
 
     def write_answer(self, pending: PendingGet) -> None:
         """Write the values of the next get that another process has answered."""
-        record = next(self._answers)
-        kind, *_, where, nbytes = record
+        entry = next(self._answers)
+        kind, *_, where, nbytes = entry
         if kind == STAGED_REPLY and pending.takes_bytes():
             self._port.land((pending.pid, where, nbytes), pending.bytes_of())
         else:
-            pending.write(self.data_of(pending.pid, record))
+            pending.write(self.data_of(pending.pid, entry))
 
     def land_early(self, engine: Engine) -> None:
         """Begin to receive the staged values of puts where they will be written."""
         if self._port.receives_in_place:
-            incoming = [(source, engine.records_of(source)) for source in range(engine.nprocs)]
+            incoming = [(source, engine.entries_of(source)) for source in range(engine.nprocs)]
             self._port.receive(landings_of_puts(self._registry, incoming))
 
     def land(self, source: int, slot: int, first: int, where: int, nbytes: int) -> None:
         """Write a put whose values come from another process through the port."""
-        ticket, registration = (source, where, nbytes), self._registry.at(slot)
+        handle, registration = (source, where, nbytes), self._registry.at(slot)
         if registration.bytes is None:
-            self.write_gaps(slot, first, self._port.fetch(ticket))
+            self.write_gaps(slot, first, self._port.fetch(handle))
         else:
-            self._port.land(ticket, registration.bytes[first : first + nbytes])
+            self._port.land(handle, registration.bytes[first : first + nbytes])
 
     def write_gaps(self, slot: int, first: int, values: Any) -> None:
         """Write a put into an array that is not contiguous here."""
         registration = self._registry.at(slot)
         write_gaps(registration, first // registration.itemsize, values)
 
-    def write_grid(self, slot: int, description: bytes, values: Any) -> None:
-        """Write a put into a grid of an array that is not contiguous here."""
-        write_grid(self._registry.at(slot), description, values)
+    def write_strided(self, slot: int, description: bytes, values: Any) -> None:
+        """Write a put into a strided view of an array that is not contiguous here."""
+        write_strided(self._registry.at(slot), description, values)
 
     def write_placed(self, description: bytes, indices: int, data: Any) -> None:
         """Write a put whose place has a description."""
@@ -212,9 +214,9 @@ class Supersteps:
         """Tell the port that the superstep has ended."""
         self._port.end_superstep()
 
-    def data_of(self, source: int, record: Record) -> Any:
-        """Return the data of a record as bytes, where they are."""
-        kind, *_, where, nbytes = record
+    def data_of(self, source: int, entry: Entry) -> Any:
+        """Return the data of an entry as bytes, where they are."""
+        kind, *_, where, nbytes = entry
         if kind & 1:
             return array_at((nbytes,), _BYTE, where, nbytes)
         return self._port.fetch((source, where, nbytes))
@@ -242,29 +244,29 @@ class Supersteps:
     def stage(self, values: Any, nbytes: int, to: int) -> int:
         """Stage the values of a put; return where they are, -1 where there is no memory."""
         try:
-            (_, where, _), room = self._port.stage(nbytes, to)
+            (_, where, _), memory = self._port.stage(nbytes, to)
         except BspError:  # as above
             return -1
-        np.copyto(room.view(values.dtype).reshape(values.shape), values)
+        np.copyto(memory.view(values.dtype).reshape(values.shape), values)
         return where
 
     def fetch(self, source: int, where: int, nbytes: int) -> memoryview:
         """Return what a process has staged."""
         return self._port.fetch((source, where, nbytes))
 
-    def keep(self, ticket: Ticket) -> Room | None:
+    def keep(self, handle: Handle) -> Buffer | None:
         """Return a staged payload as memory of this process; see :meth:`Port.keep`."""
-        return self._port.keep(ticket)
+        return self._port.keep(handle)
 
-    def find_there(self, lane: Lane, pid: int) -> int:
+    def find_there(self, known: KnownArray, pid: int) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
-        there = self._registry.at(lane.slot).extent_on(pid)
+        there = self._registry.at(known.slot).announced_on(pid)
         found = 1
         if there is not None and there.shared_address is not None:
-            room = self._port.reach(pid, there.shared_address, lane.sizes[pid])
-            if room is not None:
-                found = address(np.frombuffer(room, np.uint8))
-        lane.addresses[pid] = found
+            memory = self._port.reach(pid, there.shared_address, known.sizes[pid])
+            if memory is not None:
+                found = address(np.frombuffer(memory, np.uint8))
+        known.addresses[pid] = found
         return found
 
     def map_there(self, address: int, nbytes: int) -> None:

@@ -86,7 +86,7 @@ def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
     run = join_into(folder, out)
     for path in rank_files(folder):
         path.unlink()
-    with contextlib.suppress(OSError):  # somebody put other files there
+    with contextlib.suppress(OSError):  # the folder stays if there are other files in it
         folder.rmdir()
     return out, run
 

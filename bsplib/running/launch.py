@@ -404,7 +404,9 @@ def _launch(task: Task, setting: Setting) -> Report:
 
 
 def results_of(launch: Callable[[], Report], timeout: float | None) -> Report:
-    """Launch a run in which no process fails; report its virtual time where that is wanted.
+    """Launch a run, and return its report; raise the error of a process that failed.
+
+    A run in virtual time also reports its times to whoever has asked for them.
 
     Args:
         launch: lets a backend run it.

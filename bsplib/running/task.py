@@ -56,7 +56,7 @@ class Returned(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """False: ``main`` returned."""
+        """Whether ``main`` raised an error: no, since it returned."""
         return False
 
 

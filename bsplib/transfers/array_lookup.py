@@ -21,7 +21,7 @@ class Named(Protocol):
     slot: int
     handle: Any
     """The object that names it."""
-    extent: tuple[int, int]
+    memory_range: tuple[int, int]
     """First byte of its memory, and first byte behind it."""
 
 
@@ -42,7 +42,7 @@ class Identities(Generic[_Registration]):
     def add(self, registration: _Registration) -> None:
         """Add a registration; remove those whose memory it contains."""
         number = id(registration.handle)
-        low, high = registration.extent
+        low, high = registration.memory_range
         if low < high:
             self._cover(registration.slot, low, high)
             insort(self._spans, (low, high, number))
@@ -71,7 +71,7 @@ class Identities(Generic[_Registration]):
         number = id(registration.handle)
         if self.named.get(number) is registration:
             del self.named[number]
-            low, high = registration.extent
+            low, high = registration.memory_range
             if low < high:
                 del self._spans[bisect_left(self._spans, (low, high, number))]
         return registration.slot not in self._covered

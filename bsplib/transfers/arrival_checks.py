@@ -1,4 +1,4 @@
-"""Checks of puts that arrive before their sender knew the extent of the array here."""
+"""Checks of puts that arrive before their sender knew the shape of the array here."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Any
 
 import numpy as np
 
-from bsplib.core.kinds import GRID, PUT, STAGED_PUT
-from bsplib.core.records import Record
+from bsplib.core.entries import Entry
+from bsplib.core.kinds import PUT, STAGED_PUT, STRIDED
 from bsplib.errors import BoundsError
 from bsplib.transfers.delivery import parts_of
-from bsplib.transfers.descriptions import IndexPut, Put, StretchPut, WordsPut, unpacked
+from bsplib.transfers.descriptions import ContiguousPut, ElementsPut, IndexPut, Put, unpacked
 from bsplib.transfers.direct_receipt import is_put
 from bsplib.transfers.place import Array, WireIndex, broadcasts, from_wire, selected_shape
 from bsplib.transfers.registry import Registry
 
-Data = Callable[[int, Record], Any]
-"""Returns the data of a record of a process, as bytes."""
+Data = Callable[[int, Entry], Any]
+"""Returns the data of an entry of a process, as bytes."""
 
 
-def check_arrivals(registry: Registry, source: int, records: Iterable[Record], data: Data) -> None:
-    """Check puts into arrays whose extents their sender did not know yet.
+def check_arrivals(registry: Registry, source: int, entries: Iterable[Entry], data: Data) -> None:
+    """Check puts into arrays whose shapes their sender did not know yet.
 
     Such puts arrive without a check in oblivious supersteps only.
 
     Raises:
         BoundsError: one would leave the array here.
     """
-    for record in records:
-        kind, *_, nbytes = record
-        if not is_put(kind) or kind == GRID:  # a grid is of an array that all know
+    for entry in entries:
+        kind, *_, nbytes = entry
+        if not is_put(kind) or kind == STRIDED:  # a strided view is of an array that all know
             continue
-        put = put_of(registry, record)
+        put = put_of(registry, entry)
         registration = registry.at(put.slot)
         array = registration.array
-        if registration.extents is not None or array is None:
+        if registration.announced is not None or array is None:
             continue
-        where = parts_of(record[4], data(source, record))[0] if record[4] else None
+        where = parts_of(entry[4], data(source, entry))[0] if entry[4] else None
         misfit = _misfit(put, array, nbytes, where)
         if misfit:
             raise BoundsError(
@@ -46,25 +46,25 @@ def check_arrivals(registry: Registry, source: int, records: Iterable[Record], d
             )
 
 
-def put_of(registry: Registry, record: Record) -> Put:
-    """Return what the record of a put describes."""
-    kind, slot, first, description, *_ = record
+def put_of(registry: Registry, entry: Entry) -> Put:
+    """Return what the entry of a put describes."""
+    kind, slot, first, description, *_ = entry
     if kind in (PUT, STAGED_PUT):
-        return StretchPut(slot, first // registry.itemsize(slot))
+        return ContiguousPut(slot, first // registry.itemsize(slot))
     put: Put = unpacked(description)[0]
     return put
 
 
 def _misfit(put: Put, array: Array, nbytes: int, where: Array | None) -> str | None:
     """Return text for what a put names outside the array; None if it stays inside."""
-    if isinstance(put, StretchPut):
+    if isinstance(put, ContiguousPut):
         count = nbytes // array.itemsize
         fits = put.first + count <= array.size
         return None if fits else f"{count} elements at offset {put.first}"
     if isinstance(put, IndexPut):
         fits = _fits(put.shape, array.shape, put.selection)
         return None if fits else f"values of shape {put.shape} at {from_wire(put.selection)}"
-    assert isinstance(put, WordsPut)
+    assert isinstance(put, ElementsPut)
     assert where is not None  # it has a word at least
     highest = np.max(where)
     return None if highest < array.size else f"index {highest}"

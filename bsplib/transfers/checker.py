@@ -29,24 +29,24 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.backends.members import Members
+from bsplib.core.entries import Entry, index_bytes
 from bsplib.core.kinds import ASK, STAGED_ASK
-from bsplib.core.records import Record, index_bytes
 from bsplib.errors import OverlapError
 from bsplib.transfers.arrival_checks import Data, check_arrivals
 from bsplib.transfers.delivery import parts_of
 from bsplib.transfers.descriptions import (
+    CallSite,
+    ElementsGet,
+    ElementsPut,
     Get,
     IndexGet,
     IndexPut,
     Put,
-    Site,
-    WordsGet,
-    WordsPut,
     unpacked,
 )
 from bsplib.transfers.direct_receipt import is_put
 from bsplib.transfers.held_arrays import refresh_variables
-from bsplib.transfers.place import Array, address, extent, from_wire
+from bsplib.transfers.place import Array, address, from_wire, memory_range
 from bsplib.transfers.registry import Registry
 from bsplib.transfers.watch import Watch
 
@@ -100,7 +100,7 @@ class _Call(NamedTuple):
 
 
 def check_overlaps(
-    incoming: list[tuple[int, list[Record]]],
+    incoming: list[tuple[int, list[Entry]]],
     watch: Watch,
     registry: Registry,
     data: Data,
@@ -110,10 +110,10 @@ def check_overlaps(
     """Compare all that the transfers of a superstep do to the memory of this process.
 
     Args:
-        incoming: records of all processes for this one, its own included, by source.
+        incoming: entries of all processes for this one, its own included, by source.
         watch: what ``check=True`` knows of the arrays of this process.
         registry: registry of the group.
-        data: returns the data of a record.
+        data: returns the data of an entry.
         members: pids of the group's processes in the root group, by pid.
         pid: this process.
 
@@ -123,14 +123,14 @@ def check_overlaps(
         BoundsError: a put leaves its array, which is found only here in an oblivious
             superstep.
     """
-    for source, records in incoming:
-        check_arrivals(registry, source, records, data)
+    for source, entries in incoming:
+        check_arrivals(registry, source, entries, data)
     named = _Named(registry)
     transfers = [
-        transfer_of(record, members[source], functools.partial(data, source))
-        for source, records in incoming
-        for record in records
-        if is_put(record[0]) or record[0] in (ASK, STAGED_ASK)
+        transfer_of(entry, members[source], functools.partial(data, source))
+        for source, entries in incoming
+        for entry in entries
+        if is_put(entry[0]) or entry[0] in (ASK, STAGED_ASK)
     ]
     if transfers:
         refresh_variables()
@@ -171,10 +171,10 @@ class _Transfer(NamedTuple):
     what: Put | Get
     nbytes: int
     indices: NDArray[np.int64] | None
-    """Indices of single words; None for the other kinds."""
+    """Indices of single elements; None for the other kinds."""
     process: int
     """The process that called it, by its pid in the root group."""
-    site: Site
+    site: CallSite
     is_get: bool
 
     def words(self) -> str:
@@ -187,23 +187,23 @@ class _Transfer(NamedTuple):
         operation, _ = self.site
         if self.is_get:
             return _Use.HP_READ if operation == "hpget" else _Use.READ
-        if isinstance(self.what, WordsPut) and self.what.op is not None:
+        if isinstance(self.what, ElementsPut) and self.what.op is not None:
             return _Use.COMBINE
         return _Use.HP_WRITE if operation == "hpput" else _Use.PUT
 
 
-def transfer_of(record: Record, process: int, data: Callable[[Record], Any]) -> _Transfer:
-    """Return the transfer that a record describes.
+def transfer_of(entry: Entry, process: int, data: Callable[[Entry], Any]) -> _Transfer:
+    """Return the transfer that an entry describes.
 
     Args:
-        record: of a put, or of a get, of a run that is checked.
+        entry: of a put, or of a get, of a run that is checked.
         process: that made it, by its pid in the root group.
-        data: returns the data of the record.
+        data: returns the data of the entry.
     """
-    _, _, _, description, indices, _, nbytes = record
+    _, _, _, description, indices, _, nbytes = entry
     what, site = unpacked(description)
-    is_get = not is_put(record[0])
-    where = parts_of(indices, data(record))[0] if indices else None
+    is_get = not is_put(entry[0])
+    where = parts_of(indices, data(entry))[0] if indices else None
     size = what.nbytes if is_get else nbytes - index_bytes(indices)
     return _Transfer(what, size, where, process, site or ("", ""), is_get)
 
@@ -236,7 +236,7 @@ class _Named:
             return array[index if Ellipsis in index else (*index, Ellipsis)], None
         dense = array.flags.c_contiguous
         line = array.reshape(-1) if dense else array
-        if isinstance(what, WordsPut | WordsGet):
+        if isinstance(what, ElementsPut | ElementsGet):
             return line, transfer.indices
         stop = what.first + transfer.nbytes // array.itemsize
         if dense:
@@ -245,11 +245,11 @@ class _Named:
 
 
 def _overlap_candidates(calls: list[_Call]) -> list[list[_Call]]:
-    """Return groups of calls whose stretches of memory overlap.
+    """Return groups of calls whose ranges of memory overlap.
 
     Calls stay in order; a call that overlaps no other is left out.
     """
-    spans = sorted((*extent(call.part), number) for number, call in enumerate(calls))
+    spans = sorted((*memory_range(call.part), number) for number, call in enumerate(calls))
     groups: list[list[int]] = []
     reach = 0
     for low, high, number in spans:
@@ -263,13 +263,13 @@ def _overlap_candidates(calls: list[_Call]) -> list[list[_Call]]:
 
 
 class _Marks:
-    """One mark for each unit of bytes of a stretch of memory that several arrays share."""
+    """One mark for each unit of bytes of a range of memory that several arrays share."""
 
     def __init__(self, parts: Iterable[Array]) -> None:
         parts = list(parts)
-        extents = [extent(part) for part in parts]
-        self._low = min(low for low, _ in extents)
-        high = max(high for _, high in extents)
+        ranges = [memory_range(part) for part in parts]
+        self._low = min(low for low, _ in ranges)
+        high = max(high for _, high in ranges)
         self.unit = gcd(*(size for part in parts for size in self._sizes(part)))
         self.all = np.zeros((high - self._low) // self.unit, np.uint8)
 

@@ -69,7 +69,7 @@ def elements(
             f"{operation}: sub-arrays of shapes {sorted(rows)} cannot be named in one call; give "
             f"an index array for each axis, or one call for each process"
         )
-    known = registration.extents is not None
+    known = registration.announced is not None
     flat = np.zeros(parts[0].shape, np.int64)
     for axis, part in enumerate(parts):
         sizes = _for_each([shape[axis] for shape in shapes], to)
@@ -125,8 +125,8 @@ def _shapes(
 
     Where it is not announced yet, it is assumed to be that of the array here.
     """
-    array, extents = registration.array, registration.extents
-    if extents is None:
+    array, announced = registration.array, registration.announced
+    if announced is None:
         if array is None:
             raise RegistrationError(
                 f"{operation}: this process registered None there, so that the shapes are known "
@@ -134,19 +134,19 @@ def _shapes(
             )
         return [array.shape]
     if registration.alike:
-        there = extents[0]
+        there = announced[0]
         assert there is not None  # or they would not be alike
         return [there.shape]
     if pids.dtype.kind not in "iu":
-        return [next(extent.shape for extent in extents if extent is not None)]  # refused later
+        return [next(there.shape for there in announced if there is not None)]  # refused later
     if pids.size and not (pids.min() >= 0 and pids.max() < nprocs):
         raise no_process(operation, pids, nprocs)
     used = set(np.unique(pids).tolist())
     shapes = []
-    for pid, extent in enumerate(extents):
-        if extent is None and pid in used:
+    for pid, there in enumerate(announced):
+        if there is None and pid in used:
             raise RegistrationError(f"{operation}: process {pid} registered None there")
-        shapes.append(extent.shape if extent is not None and pid in used else None)
+        shapes.append(there.shape if there is not None and pid in used else None)
     some = next((shape for shape in shapes if shape is not None), ())
     filled = [some if shape is None else shape for shape in shapes]
     if len({len(shape) for shape in filled}) > 1:

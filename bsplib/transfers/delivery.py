@@ -2,7 +2,7 @@
 
 The order is the contract of every backend, and the core keeps it: all gets read their sources,
 then their destinations are written in program order, then puts are written in the order (source,
-program), then messages become readable in that order. The functions here are given records one
+program), then messages become readable in that order. The functions here are given entries one
 by one, and read and write arrays of this process.
 """
 
@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.core.records import index_bytes
+from bsplib.core.entries import index_bytes
 from bsplib.transfers.casting import check_survival
 from bsplib.transfers.descriptions import (
+    CallSite,
+    ContiguousGet,
+    ContiguousPut,
     Get,
     IndexGet,
     IndexPut,
-    Site,
-    StretchGet,
-    StretchPut,
     unpacked,
 )
 from bsplib.transfers.irregular import combine, read_at, write_at
@@ -39,7 +39,7 @@ class PendingGet(NamedTuple):
     dtype: np.dtype[Any]
     positions: NDArray[np.int64] | None = None
     """Which elements of the destination, in C order; None for all of them."""
-    site: Site | None = None
+    site: CallSite | None = None
     """Where it was called; known under ``check=True`` only, where each value has to survive its
     cast to the dtype of the destination."""
 
@@ -76,18 +76,18 @@ class PendingGet(NamedTuple):
         destination[...] = values if destination.ndim == 1 else values.reshape(destination.shape)
 
 
-def read_source(registry: Registry, get: Get, indices: Any, room: NDArray[np.uint8]) -> None:
+def read_source(registry: Registry, get: Get, indices: Any, memory: NDArray[np.uint8]) -> None:
     """Copy what another process gets from this one, before anything here is written.
 
     Args:
         registry: of the group.
         get: of the other process.
-        indices: the data of its record.
-        room: memory for the values, ``get.nbytes`` bytes.
+        indices: the data of its entry.
+        memory: memory for the values, ``get.nbytes`` bytes.
     """
     array = _array(registry.at(get.slot))
-    values = room.view(array.dtype)
-    if isinstance(get, StretchGet):
+    values = memory.view(array.dtype)
+    if isinstance(get, ContiguousGet):
         flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
         values[:] = flat[get.first : get.first + len(values)]
     elif isinstance(get, IndexGet):
@@ -108,7 +108,7 @@ def write_placed(registry: Registry, description: bytes, indices: int, data: Any
     """
     put, _ = unpacked(description)
     registration = registry.at(put.slot)
-    if isinstance(put, StretchPut):
+    if isinstance(put, ContiguousPut):
         write_gaps(registration, put.first, data)
         return
     array = _array(registration)
@@ -134,12 +134,12 @@ def write_gaps(registration: Registration, first: int, data: Any) -> None:
     target[first : first + len(values)] = values
 
 
-def write_grid(registration: Registration, description: bytes, data: Any) -> None:
+def write_strided(registration: Registration, description: bytes, data: Any) -> None:
     """Write elements at regular distances into an array that has gaps.
 
     Args:
         registration: of the array.
-        description: see :mod:`bsplib.core.grids`.
+        description: see :mod:`bsplib.core.strided`.
         data: the bytes of the values.
     """
     array = _array(registration)

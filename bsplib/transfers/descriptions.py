@@ -1,4 +1,4 @@
-"""What the records of puts and gets describe, where they are more than a stretch of elements.
+"""What the entries of puts and gets describe, where they are more than contiguous elements.
 
 A description is one of the types below, with the place of the call under ``check=True``, and is
 sent as bytes. It consists of None, numbers, strings, bytes and tuples of them, so that
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from bsplib.transfers.place import WireIndex
 
-Site = tuple[str, str]
+CallSite = tuple[str, str]
 """Name of a primitive, and file and line of its call: known under ``check=True`` only."""
 
 
-class StretchPut(NamedTuple):
+class ContiguousPut(NamedTuple):
     """Write elements that follow each other in C order."""
 
     slot: int
@@ -35,15 +35,15 @@ class IndexPut(NamedTuple):
     """Shape of the values, which broadcast to what is selected."""
 
 
-class WordsPut(NamedTuple):
-    """Write or combine single words. Its data are indices, and then the values."""
+class ElementsPut(NamedTuple):
+    """Write or combine single elements. Its data are indices, and then the values."""
 
     slot: int
     op: bytes | None
     """Pickled ufunc that combines each value into what is there; None to write."""
 
 
-class StretchGet(NamedTuple):
+class ContiguousGet(NamedTuple):
     """Read elements that follow each other in C order."""
 
     slot: int
@@ -59,28 +59,35 @@ class IndexGet(NamedTuple):
     nbytes: int
 
 
-class WordsGet(NamedTuple):
-    """Read single words. Its data are indices."""
+class ElementsGet(NamedTuple):
+    """Read single elements. Its data are indices."""
 
     slot: int
     nbytes: int
 
 
-Put = StretchPut | IndexPut | WordsPut
-Get = StretchGet | IndexGet | WordsGet
+Put = ContiguousPut | IndexPut | ElementsPut
+Get = ContiguousGet | IndexGet | ElementsGet
 
-_KINDS: tuple[type[Any], ...] = (StretchPut, IndexPut, WordsPut, StretchGet, IndexGet, WordsGet)
+_KINDS: tuple[type[Any], ...] = (
+    ContiguousPut,
+    IndexPut,
+    ElementsPut,
+    ContiguousGet,
+    IndexGet,
+    ElementsGet,
+)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 
 
 @lru_cache(maxsize=1024, typed=True)  # tuples of two types may be equal
-def packed(what: Put | Get, site: Site | None = None) -> bytes:
+def packed(what: Put | Get, site: CallSite | None = None) -> bytes:
     """Return a description as bytes."""
     return marshal.dumps((_CODES[type(what)], tuple(what), site))
 
 
 @lru_cache(maxsize=1024)
-def unpacked(description: bytes) -> tuple[Any, Site | None]:
+def unpacked(description: bytes) -> tuple[Any, CallSite | None]:
     """Return what :func:`packed` has made bytes of: what is described, and where it was called."""
     code, fields, site = marshal.loads(description)
     return _KINDS[code]._make(fields), site

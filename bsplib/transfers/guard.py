@@ -2,8 +2,8 @@
 
 An array that the runtime allocates may not be used once it has been freed, and the
 destination of a get may not be read before the sync. A plain array cannot check this.
-Under ``check=True`` programs are given a :class:`GuardedArray` instead. The :class:`Permit` of
-a piece of memory stores whether it may be used; every access through numpy checks the permit
+Under ``check=True`` programs are given a :class:`GuardedArray` instead. The :class:`AccessCheck` of
+a piece of memory stores whether it may be used; every access through numpy asks the check
 first.
 
 An access that does not go through numpy is not noticed, such as ``memoryview(x)`` or one
@@ -26,7 +26,7 @@ write it; and the text."""
 _MOST_SITES = 255
 
 
-class Permit:
+class AccessCheck:
     """Whether one piece of memory may be used, and which parts of it may be read.
 
     Args:
@@ -93,7 +93,7 @@ class Permit:
 
 
 _METADATA = frozenset(
-    ("_permit", "base", "dtype", "flags", "itemsize", "nbytes", "ndim", "shape", "size", "strides")
+    ("_access", "base", "dtype", "flags", "itemsize", "nbytes", "ndim", "shape", "size", "strides")
 )
 """Attributes that do not access the memory."""
 
@@ -112,34 +112,34 @@ _READS = frozenset(
 class GuardedArray(np.ndarray[Any, Any]):
     """An array whose use is checked."""
 
-    _permit: Permit | None
+    _access: AccessCheck | None
 
     def __array_finalize__(self, obj: Any) -> None:
-        permit = getattr(obj, "_permit", None)
-        if permit is not None and not permit.covers(plain(self)):
-            permit = None  # a copy
-        self._permit = permit
+        access = getattr(obj, "_access", None)
+        if access is not None and not access.covers(plain(self)):
+            access = None  # a copy
+        self._access = access
 
     def __getattribute__(self, name: str) -> Any:
         if name not in _METADATA:
-            permit = object.__getattribute__(self, "__dict__").get("_permit")
-            if permit is not None and not name.startswith("__array_f"):
-                permit.check_use()
+            access = object.__getattribute__(self, "__dict__").get("_access")
+            if access is not None and not name.startswith("__array_f"):
+                access.check_use()
                 if name in _READS:
-                    permit.check_read(plain(self))
+                    access.check_read(plain(self))
         return super().__getattribute__(name)
 
     def __getitem__(self, index: Any) -> Any:
         found = super().__getitem__(index)
-        if self._permit is not None:
-            self._permit.check_use()
-            if not (isinstance(found, GuardedArray) and found._permit is not None):
-                self._permit.check_read(plain(self), index)
+        if self._access is not None:
+            self._access.check_use()
+            if not (isinstance(found, GuardedArray) and found._access is not None):
+                self._access.check_read(plain(self), index)
         return found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if self._permit is not None:
-            self._permit.check_use()
+        if self._access is not None:
+            self._access.check_use()
         super().__setitem__(index, readable(value))
 
     def __iter__(self) -> Iterator[Any]:
@@ -156,9 +156,9 @@ class GuardedArray(np.ndarray[Any, Any]):
         return result if out is None else out[0] if len(out) == 1 else out
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        permits: list[Permit] = []
-        result = func(*_opened(args, permits), **_opened(kwargs, permits))
-        return _closed(result, permits)
+        accesses: list[AccessCheck] = []
+        result = func(*_opened(args, accesses), **_opened(kwargs, accesses))
+        return _closed(result, accesses)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return readable(self).__reduce_ex__(protocol)
@@ -197,10 +197,10 @@ class GuardedArray(np.ndarray[Any, Any]):
         return int(readable(self).__index__())
 
 
-def guarded(array: Array, permit: Permit) -> GuardedArray:
-    """Return an array that checks a permit before it is used."""
+def guarded(array: Array, access: AccessCheck) -> GuardedArray:
+    """Return an array that asks an access check before it is used."""
     made = array.view(GuardedArray)
-    made._permit = permit
+    made._access = access
     return made
 
 
@@ -214,8 +214,8 @@ def readable(value: Any) -> Any:
     if type(value) is not GuardedArray:
         return value
     values = plain(value)
-    if value._permit is not None:
-        value._permit.check_read(values)
+    if value._access is not None:
+        value._access.check_read(values)
     return values
 
 
@@ -223,34 +223,34 @@ def usable(value: Any) -> Any:
     """Return a guarded array as a plain one that may be written; anything else unchanged."""
     if type(value) is not GuardedArray:
         return value
-    if value._permit is not None:
-        value._permit.check_use()
+    if value._access is not None:
+        value._access.check_use()
     return plain(value)
 
 
-def permit_of(array: Any) -> Permit | None:
-    """Return the permit of an array; None if it has none."""
-    return array._permit if type(array) is GuardedArray else None
+def access_of(array: Any) -> AccessCheck | None:
+    """Return the access check of an array; None if it has none."""
+    return array._access if type(array) is GuardedArray else None
 
 
-def _opened(value: Any, permits: list[Permit]) -> Any:
-    """Return the arguments of a function with plain arrays in them; collect their permits."""
+def _opened(value: Any, accesses: list[AccessCheck]) -> Any:
+    """Return the arguments of a function with plain arrays in them; collect their accesses."""
     if type(value) is GuardedArray:
-        if value._permit is not None:
-            permits.append(value._permit)
+        if value._access is not None:
+            accesses.append(value._access)
         return readable(value)
     if type(value) in (tuple, list):
-        return type(value)([_opened(each, permits) for each in value])
+        return type(value)([_opened(each, accesses) for each in value])
     if type(value) is dict:
-        return {key: _opened(each, permits) for key, each in value.items()}
+        return {key: _opened(each, accesses) for key, each in value.items()}
     return value
 
 
-def _closed(value: Any, permits: list[Permit]) -> Any:
+def _closed(value: Any, accesses: list[AccessCheck]) -> Any:
     """Return a result in which views of guarded memory are guarded again."""
     if type(value) is np.ndarray:
-        permit = next((permit for permit in permits if permit.covers(value)), None)
-        return value if permit is None or value.base is None else guarded(value, permit)
+        access = next((access for access in accesses if access.covers(value)), None)
+        return value if access is None or value.base is None else guarded(value, access)
     if type(value) in (tuple, list):
-        return type(value)([_closed(each, permits) for each in value])
+        return type(value)([_closed(each, accesses) for each in value])
     return value

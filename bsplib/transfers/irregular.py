@@ -1,7 +1,7 @@
-"""Irregular exchange: single words to or from many processes, in one call.
+"""Irregular exchange: single elements to or from many processes, in one call.
 
-The words of a call are sorted by process once; each process is sent one record with indices and
-values. :mod:`bsplib.core.words` moves the words; here is what decides and explains.
+The elements of a call are sorted by process once; each process is sent one entry with indices and
+values. :mod:`bsplib.core.elements` moves the elements; here is what decides and explains.
 """
 
 from __future__ import annotations
@@ -12,8 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsplib.core.records import index_bytes
-from bsplib.core.words import count_words, deal_words, greatest, read_words, write_words
+from bsplib.core.elements import (
+    count_elements,
+    deal_elements,
+    greatest,
+    read_elements,
+    write_elements,
+)
+from bsplib.core.entries import index_bytes
 from bsplib.errors import (
     BoundsError,
     DtypeError,
@@ -32,11 +38,11 @@ _NEGATIVE = 1 << 63
 """A negative number that is read as an unsigned one has at least this value."""
 
 
-class Words:
-    """The words of one call, counted by process.
+class CountedElements:
+    """The elements of one call, counted by process.
 
     Args:
-        numbers: number of words for each process that has any, by pid in ascending order.
+        numbers: number of elements for each process that has any, by pid in ascending order.
         pids: pid of each word; may be left out if there is only one process.
         indices: index of each word in the array there, in C order.
         highest: greatest of the indices.
@@ -51,24 +57,25 @@ class Words:
         self._indices = indices
 
     def indices_of(self, pid: int) -> Indices:
-        """Return the indices of the words of a process."""
+        """Return the indices of the elements of a process."""
         return self._indices if self._pids is None else self._indices[self._pids == pid]
 
-    def copied(self) -> Words:
-        """Return the words in memory that the program cannot change."""
+    def copied(self) -> CountedElements:
+        """Return the elements in memory that the program cannot change."""
         pids = None if self._pids is None else self._pids.copy()
-        return Words(self.numbers, pids, self._indices.copy(), self.highest)
+        return CountedElements(self.numbers, pids, self._indices.copy(), self.highest)
 
-    def deal(self, values: Array, rooms: dict[int, NDArray[np.uint8]]) -> None:
-        """Write the indices and the values of each process, as the data of its record.
+    def deal(self, values: Array, buffers: dict[int, NDArray[np.uint8]]) -> None:
+        """Write the indices and the values of each process, as the data of its entry.
 
         Args:
             values: a value for each word, in one dimension.
-            rooms: memory for the data, by process;.
+            buffers: memory for the data, by process.
         """
-        where = {pid: rooms[pid][: 8 * n].view(np.int64) for pid, n in self.numbers.items()}
+        where = {pid: buffers[pid][: 8 * n].view(np.int64) for pid, n in self.numbers.items()}
         what = {
-            pid: rooms[pid][index_bytes(n) :].view(values.dtype) for pid, n in self.numbers.items()
+            pid: buffers[pid][index_bytes(n) :].view(values.dtype)
+            for pid, n in self.numbers.items()
         }
         if self._pids is None:
             for pid in self.numbers:
@@ -77,16 +84,16 @@ class Words:
             return
         self._deal(_packed(values), where, what)
 
-    def deal_positions(self, rooms: dict[int, NDArray[np.uint8]]) -> dict[int, Indices | None]:
-        """Write the indices of each process; return the positions of its words in the call.
+    def deal_positions(self, buffers: dict[int, NDArray[np.uint8]]) -> dict[int, Indices | None]:
+        """Write the indices of each process; return the positions of its elements in the call.
 
         Args:
-            rooms: memory for the indices, by process.
+            buffers: memory for the indices, by process.
 
         Returns:
-            None for a process that has all words.
+            None for a process that has all elements.
         """
-        where = {pid: rooms[pid].view(np.int64) for pid in self.numbers}
+        where = {pid: buffers[pid].view(np.int64) for pid in self.numbers}
         if self._pids is None:
             for pid in self.numbers:
                 where[pid][:] = self._indices
@@ -99,7 +106,7 @@ class Words:
         self, values: Array | None, to_indices: dict[int, Indices], to_values: dict[int, Array]
     ) -> None:
         every = range(max(self.numbers) + 1)
-        deal_words(
+        deal_elements(
             self._pids,
             self._indices,
             values,
@@ -108,13 +115,13 @@ class Words:
         )
 
 
-class UncheckedWords:
-    """Words of one call whose bounds can only be checked at the sync.
+class UncheckedElements:
+    """Elements of one call whose bounds can only be checked at the sync.
 
     Args:
         operation: the primitive.
         registration: the array.
-        words: the words of the call.
+        elements: the elements of the call.
         inner: shape, without the first axis, for which indices along axes were converted;
             None where they were given in C order.
     """
@@ -123,26 +130,26 @@ class UncheckedWords:
         self,
         operation: str,
         registration: Registration,
-        words: Words,
+        elements: CountedElements,
         inner: tuple[int, ...] | None = None,
     ) -> None:
         self._operation = operation
         self._registration = registration
-        self._words = words.copied()
+        self._elements = elements.copied()
         self._inner = inner
 
     def resolve(self) -> None:
         """Raise if a word lies outside the array there."""
-        check_there(self._operation, self._registration, self._words)
-        extents = self._registration.extents
-        if self._inner is None or extents is None:
+        check_there(self._operation, self._registration, self._elements)
+        announced = self._registration.announced
+        if self._inner is None or announced is None:
             return
-        for pid in self._words.numbers:
-            extent = extents[pid]
-            if extent is not None and extent.shape[1:] != self._inner:
+        for pid in self._elements.numbers:
+            there = announced[pid]
+            if there is not None and there.shape[1:] != self._inner:
                 raise BoundsError(
                     f"{self._operation}: the array made in this superstep has shape "
-                    f"{extent.shape} on process {pid}, and another one here; sync before you name "
+                    f"{there.shape} on process {pid}, and another one here; sync before you name "
                     f"its elements by several indices"
                 )
 
@@ -182,16 +189,16 @@ def dtype_there(operation: str, registration: Registration) -> np.dtype[Any]:
     """Return the dtype of a registered array."""
     if registration.array is not None:
         return registration.array.dtype
-    for extent in registration.extents or []:
-        if extent is not None:
-            return decode_dtype(extent.dtype)
+    for there in registration.announced or []:
+        if there is not None:
+            return decode_dtype(there.dtype)
     raise RegistrationError(f"{operation}: no process has an array in this registration")
 
 
 def broadcast(operation: str, pids: ArrayLike, *arguments: ArrayLike) -> list[Array]:
     """Broadcast the arguments of a call against each other.
 
-    A single pid without axes stays as it is, since the words need not be sorted then.
+    A single pid without axes stays as it is, since the elements need not be sorted then.
 
     Raises:
         PlaceError: their shapes cannot be broadcast.
@@ -208,8 +215,8 @@ def broadcast(operation: str, pids: ArrayLike, *arguments: ArrayLike) -> list[Ar
     return [to if to.ndim == 0 or to.shape == shape else np.broadcast_to(to, shape), *spread]
 
 
-def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> Words:
-    """Count the words of a call by process, with the checks that need no registration.
+def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) -> CountedElements:
+    """Count the elements of a call by process, with the checks that need no registration.
 
     Args:
         operation: name of the primitive, for errors.
@@ -223,7 +230,7 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
         PlaceError: pids or indices are no integers.
     """
     if not indices.size:
-        return Words({}, None, np.empty(0, np.int64), 0)
+        return CountedElements({}, None, np.empty(0, np.int64), 0)
     for name, array in (("pids", pids), ("indices", indices)):
         if array.dtype.kind not in "iu":
             raise PlaceError(f"{operation}: {name} are integers, not {array.dtype}")
@@ -241,7 +248,7 @@ def sort_by_process(operation: str, pids: Array, indices: Array, nprocs: int) ->
         wrong = _wrong(indices)
         what = "is negative" if wrong < 0 else "is larger than any array"
         raise BoundsError(f"{operation}: index {wrong} {what}")
-    return Words(numbers, to, flat, highest)
+    return CountedElements(numbers, to, flat, highest)
 
 
 def no_process(operation: str, pids: Array, nprocs: int) -> ProcessRangeError:
@@ -252,12 +259,12 @@ def no_process(operation: str, pids: Array, nprocs: int) -> ProcessRangeError:
 
 
 def _count(pids: Indices, indices: Indices, nprocs: int) -> tuple[dict[int, int] | None, int]:
-    """Return the number of words by process, and the greatest index, read as unsigned.
+    """Return the number of elements by process, and the greatest index, read as unsigned.
 
     Instead of the numbers it returns None if a pid is no process.
     """
     counted = np.empty(nprocs + 1, np.uint64)
-    if not count_words(pids, indices, counted):
+    if not count_elements(pids, indices, counted):
         return None, 0
     *numbers, highest = counted.tolist()
     return {pid: number for pid, number in enumerate(numbers) if number}, highest
@@ -280,24 +287,24 @@ def _wrong(numbers: Array) -> int:
     return least if least < 0 else int(numbers.max())
 
 
-def check_there(operation: str, registration: Registration, words: Words) -> None:
-    """Raise if words lie outside the arrays of their processes.
+def check_there(operation: str, registration: Registration, elements: CountedElements) -> None:
+    """Raise if elements lie outside the arrays of their processes.
 
     Raises:
         BoundsError: an index is beyond the array.
         RegistrationError: a process registered None.
     """
-    extents = registration.extents
-    if extents is None:
+    announced = registration.announced
+    if announced is None:
         return
-    for pid, number in words.numbers.items():
-        extent = extents[pid]
-        if extent is None:
+    for pid, number in elements.numbers.items():
+        there = announced[pid]
+        if there is None:
             raise RegistrationError(f"{operation}: process {pid} registered None there")
-        size = extent.size
-        if words.highest < size:
+        size = there.size
+        if elements.highest < size:
             continue
-        indices = words.indices_of(pid)
+        indices = elements.indices_of(pid)
         highest = int(indices.max())
         if highest >= size:
             outside = int((indices >= size).sum())
@@ -329,7 +336,7 @@ def encode_op(operation: str, op: Any, dtype: np.dtype[Any]) -> bytes | None:
 
 
 def combine(array: Array, op: bytes | None, indices: Indices, values: Array) -> None:
-    """Write or combine words into an array of this process, in order.
+    """Write or combine elements into an array of this process, in order.
 
     Args:
         array: array with any strides.
@@ -338,7 +345,7 @@ def combine(array: Array, op: bytes | None, indices: Indices, values: Array) -> 
         values: one for each index, of the array's dtype.
     """
     if op is None and array.flags.carray and indices.flags.aligned:
-        write_words(array, indices, values)
+        write_elements(array, indices, values)
         return
     if array.flags.c_contiguous:
         flat: Array = array.reshape(-1)
@@ -352,7 +359,7 @@ def combine(array: Array, op: bytes | None, indices: Indices, values: Array) -> 
 
 
 def read_at(array: Array, indices: Indices, values: Array) -> None:
-    """Copy words of an array of this process.
+    """Copy elements of an array of this process.
 
     Args:
         array: array with any strides.
@@ -361,7 +368,7 @@ def read_at(array: Array, indices: Indices, values: Array) -> None:
     """
     flags = array.flags
     if flags.c_contiguous and flags.aligned and indices.flags.aligned and values.flags.aligned:
-        read_words(array, indices, values)
+        read_elements(array, indices, values)
     else:
         values[:] = array[np.unravel_index(indices, array.shape)]
 
@@ -375,6 +382,6 @@ def write_at(array: Array, positions: Indices, values: Array) -> None:
         values: one for each position.
     """
     if array.flags.carray and array.dtype == values.dtype:
-        write_words(array, positions, values)
+        write_elements(array, positions, values)
     else:
         array.flat[positions] = values

@@ -1,7 +1,7 @@
 """Messages between processes: how payloads are encoded.
 
 Arrays keep shape and dtype, and bytes are sent as they are. Anything else is pickled, with
-the buffers of arrays inside it beside the pickle. Small payloads are part of the record;
+the buffers of arrays inside it beside the pickle. Small payloads are part of the entry;
 large ones are staged, and stay there until the message is read.
 """
 
@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Payload, Room, Ticket
+from bsplib.backends.base import Buffer, Handle, Payload
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import MessageError
 from bsplib.transfers.guard import GuardedArray, readable
 from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 INLINE = 1024
-"""Bytes up to which a payload is part of its record."""
+"""Bytes up to which a payload is part of its entry."""
 
 MessageHead = tuple[Any, bool, tuple[Any, ...]]
 """Tag of a message, whether the tag is pickled, and the form of the payload."""
 
-Stage = Callable[[int, int], tuple[Ticket, Room]]
-Fetch = Callable[[Ticket], memoryview]
-Keep = Callable[[Ticket], Room | None]
+Stage = Callable[[int, int], tuple[Handle, Buffer]]
+Fetch = Callable[[Handle], memoryview]
+Keep = Callable[[Handle], Buffer | None]
 
 _PLAIN = {type(None), bool, int, float, str, bytes}
 
@@ -45,9 +45,9 @@ def pack(values: NDArray[Any], stage: Stage, to: int) -> Payload:
     """Copy an array's elements in C order into a payload for a process."""
     if values.nbytes <= INLINE:
         return values.tobytes()
-    ticket, room = stage(values.nbytes, to)
-    np.copyto(room.view(values.dtype).reshape(values.shape), values)
-    return ticket
+    handle, memory = stage(values.nbytes, to)
+    np.copyto(memory.view(values.dtype).reshape(values.shape), values)
+    return handle
 
 
 def unpack(payload: Payload, fetch: Fetch) -> bytes | memoryview:
@@ -95,10 +95,10 @@ def _encode_pickle(payload: Any, stage: Stage, to: int) -> tuple[tuple[Any, ...]
     form = (_PICKLE, *sizes)
     if sum(sizes) <= INLINE:
         return form, b"".join(parts)
-    ticket, room = stage(sum(sizes), to)
+    handle, memory = stage(sum(sizes), to)
     for part, stop in zip(parts, accumulate(sizes), strict=True):
-        room[stop - len(part) : stop] = np.frombuffer(part, np.uint8)
-    return form, ticket
+        memory[stop - len(part) : stop] = np.frombuffer(part, np.uint8)
+    return form, handle
 
 
 def is_plain(payload: Any) -> bool:
@@ -134,9 +134,9 @@ def _pickle(
 def _pack_bytes(data: bytes, stage: Stage, to: int) -> Payload:
     if len(data) <= INLINE:
         return data
-    ticket, room = stage(len(data), to)
-    room[:] = np.frombuffer(data, np.uint8)
-    return ticket
+    handle, memory = stage(len(data), to)
+    memory[:] = np.frombuffer(data, np.uint8)
+    return handle
 
 
 def decode_tag(head: MessageHead) -> Any:

@@ -65,7 +65,7 @@ class Region(NamedTuple):
         return prod(self.count) - inside
 
     def flat(self, shape: tuple[int, ...]) -> int | None:
-        """Return its first element in C order, if it is one stretch of an array of a shape."""
+        """Return its first element in C order, if it is contiguous in an array of a shape."""
         broken = False
         position, weight = 0, 1
         for axis in range(len(shape) - 1, -1, -1):
@@ -105,7 +105,7 @@ def address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def extent(array: Array, origin: int | None = None) -> tuple[int, int]:
+def memory_range(array: Array, origin: int | None = None) -> tuple[int, int]:
     """Return the first byte of an array in memory, and the first byte behind it.
 
     Args:
@@ -184,7 +184,7 @@ def _axis_along(array: Array, start: tuple[int, ...], where: int) -> int | None:
 
 def _index_at(array: Array, where: int) -> tuple[int, ...] | None:
     """Return the index of the element that lies at an address."""
-    rest = where - extent(array)[0]
+    rest = where - memory_range(array)[0]
     index = [0] * array.ndim
     for axis in sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])):
         if array.shape[axis] == 1:

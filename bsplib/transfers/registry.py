@@ -19,12 +19,12 @@ from bsplib.errors import RegistrationError, SyncMismatchError
 from bsplib.transfers.array_lookup import Identities
 from bsplib.transfers.guard import plain
 from bsplib.transfers.held_arrays import Origin
-from bsplib.transfers.place import Array, Region, address, extent, region_of
+from bsplib.transfers.place import Array, Region, address, memory_range, region_of
 
 DtypeCode = str | bytes
 
 
-class Extent(NamedTuple):
+class AnnouncedArray(NamedTuple):
     """What the other processes know of a registered array: its shape, dtype and address."""
 
     shape: tuple[int, ...]
@@ -37,7 +37,7 @@ class Extent(NamedTuple):
         """Number of elements."""
         return prod(self.shape)
 
-    def is_like(self, other: Extent | None) -> bool:
+    def is_like(self, other: AnnouncedArray | None) -> bool:
         """Tell whether another array has the same shape and dtype."""
         return other is not None and self[:2] == other[:2]
 
@@ -83,12 +83,12 @@ class Registration:
         """Under ``check=True``: the call that popped it, as text for errors."""
         self.origin: Origin | None = None
         """Under ``check=True``: where it comes from."""
-        self.extents: list[Extent | None] | None = None
+        self.announced: list[AnnouncedArray | None] | None = None
         """By pid, once announced: None where a process registered None."""
         self.alike = False
         """Shape and dtype are the same on all processes."""
         self.address = 0 if array is None else address(array)
-        self.extent = (0, 0) if array is None else extent(array)
+        self.memory_range = (0, 0) if array is None else memory_range(array)
         """First byte of the array in memory, and first byte behind it."""
         self.itemsize = 0 if array is None else array.itemsize
         self.key = _key(self.handle)
@@ -96,28 +96,30 @@ class Registration:
         self.bytes = _bytes_of(self.array)
         """The elements in C order, as bytes; None if they are not contiguous."""
 
-    def announcement(self) -> Extent | None:
+    def announcement(self) -> AnnouncedArray | None:
         """Return what is announced to the other processes; None if None is registered."""
         if self.array is None:
             return None
-        return Extent(self.array.shape, encode_dtype(self.array.dtype), self._shared_address)
+        return AnnouncedArray(
+            self.array.shape, encode_dtype(self.array.dtype), self._shared_address
+        )
 
     def name(self) -> str | None:
         """Return the variable that has the array, where ``check=True`` has seen it."""
         return None if self.origin is None else self.origin.name
 
-    def extent_on(self, pid: int) -> Extent | None:
+    def announced_on(self, pid: int) -> AnnouncedArray | None:
         """Return what a process announced; None where it registered None, or nothing yet."""
-        return None if self.extents is None else self.extents[pid]
+        return None if self.announced is None else self.announced[pid]
 
     def is_of(self, handle: Any) -> bool:
         """Tell whether an array or a stand-in names all elements of this registration."""
         return handle is self.handle or _key(handle) == self.key
 
-    def stretch_of(self, view: Array) -> int | None:
-        """Return the first element of a stretch of the array, of which a view is another shape.
+    def contiguous_start(self, view: Array) -> int | None:
+        """Return the first of the contiguous elements that a view of another shape has.
 
-        None if the view is not such a stretch in C order.
+        None if the elements of the view are not contiguous in C order.
         """
         array = self.array
         if self.bytes is None or array is None or not view.flags.c_contiguous:
@@ -239,8 +241,8 @@ class Registry:
         registration = self._active[slot]
         if registration.array is not None:
             return registration.itemsize
-        extents = registration.extents or []
-        return next(decode_dtype(there.dtype).itemsize for there in extents if there is not None)
+        announced = registration.announced or []
+        return next(decode_dtype(there.dtype).itemsize for there in announced if there is not None)
 
     def find(self, handle: Any) -> Found | None:
         """Return the latest effective registration that contains an array or view.
@@ -269,15 +271,15 @@ class Registry:
 
     def _around(self, view: Array, origin: int) -> list[Registration]:
         """Return the registrations whose memory surrounds a view, the latest first."""
-        low, high = extent(view, origin)
+        low, high = memory_range(view, origin)
         return [
             registration
             for registration in reversed(self._active.values())
-            if registration.extent[0] <= low
-            and high <= registration.extent[1]
+            if registration.memory_range[0] <= low
+            and high <= registration.memory_range[1]
             and (
                 low < high
-                or registration.extent[0] < registration.extent[1]
+                or registration.memory_range[0] < registration.memory_range[1]
                 or registration.is_of(view)
             )
         ]
@@ -288,9 +290,9 @@ class Registry:
 
     def is_alone(self, registration: Registration) -> bool:
         """Tell whether no other registered array shares memory with a registered one."""
-        low, high = registration.extent
+        low, high = registration.memory_range
         return all(
-            other is registration or other.extent[1] <= low or high <= other.extent[0]
+            other is registration or other.memory_range[1] <= low or high <= other.memory_range[0]
             for other in self._active.values()
         )
 
@@ -311,7 +313,7 @@ class Registry:
         )
 
     def agree(self, announcements: list[Any]) -> list[Registration]:
-        """Compare the announcements of all processes; store the extents of their arrays.
+        """Compare the announcements of all processes; store the arrays that they announce.
 
         Args:
             announcements: by pid, those of :meth:`announcement`.
@@ -329,10 +331,10 @@ class Registry:
         for number, operation in enumerate(mine):
             if operation[0] in ("push_reg", "allocation"):
                 registration = self._unannounced[operation[1]]
-                extents = [_extent(theirs[number][2]) for theirs in announcements]
-                first = extents[0]
-                registration.extents = extents
-                registration.alike = first is not None and all(map(first.is_like, extents))
+                announced = [_announced(theirs[number][2]) for theirs in announcements]
+                first = announced[0]
+                registration.announced = announced
+                registration.alike = first is not None and all(map(first.is_like, announced))
         for registration in self._pushed.values():
             self._activate(registration)
         agreed = [*self._unannounced.values()]
@@ -390,12 +392,12 @@ class Registry:
         self._identities.add(registration)
 
 
-def _plain(extent: Extent | None) -> tuple[Any, ...] | None:
-    return None if extent is None else tuple(extent)
+def _plain(there: AnnouncedArray | None) -> tuple[Any, ...] | None:
+    return None if there is None else tuple(there)
 
 
-def _extent(plain: Any) -> Extent | None:
-    return None if plain is None else Extent(*plain)
+def _announced(plain: Any) -> AnnouncedArray | None:
+    return None if plain is None else AnnouncedArray(*plain)
 
 
 def _compare(mine: tuple[Any, ...], theirs: tuple[Any, ...], pid: int) -> None:

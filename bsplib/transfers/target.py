@@ -17,7 +17,7 @@ from bsplib import call_site
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
 from bsplib.transfers.argument_order import swapped
 from bsplib.transfers.casting import check_out
-from bsplib.transfers.descriptions import IndexGet, IndexPut, StretchGet, StretchPut
+from bsplib.transfers.descriptions import ContiguousGet, ContiguousPut, IndexGet, IndexPut
 from bsplib.transfers.place import (
     Array,
     Region,
@@ -28,7 +28,7 @@ from bsplib.transfers.place import (
     to_wire,
     whole,
 )
-from bsplib.transfers.registry import Extent, Registration, Registry, decode_dtype
+from bsplib.transfers.registry import AnnouncedArray, Registration, Registry, decode_dtype
 
 
 def target_of(
@@ -100,18 +100,19 @@ class Target:
         self._operation = operation
         self._registration = registration
         self._pid = pid
-        self._name = call_site.name_of(place) if registration.extents is None else None
+        self._name = call_site.name_of(place) if registration.announced is None else None
         self._place = place
         self._region: Region | None = None
         self._offset: int | None = None
         self._index: WireIndex | None = None
         self._reshaped = False
-        """The place is a stretch of the array in another shape: the offset is its first element."""
+        """The place is a contiguous part of the array in another shape; the offset is its first
+        element."""
         self._count = 0
         self._shape: tuple[int, ...] = ()
         self.rearranged: Region | None = None
         """How to rearrange the values of a get when they come; None if that is not needed."""
-        self.resolved = registration.extents is not None
+        self.resolved = registration.announced is not None
         there = self._there() if self.resolved else registration.announcement()
         if there is None:
             raise RegistrationError(
@@ -150,7 +151,7 @@ class Target:
         self._shape = view.shape
         self._region = region
         if region is None and view.size:
-            self._offset = self._registration.stretch_of(view)
+            self._offset = self._registration.contiguous_start(view)
             self._reshaped = self._offset is not None
             if self._registration.is_of(view):
                 self._offset, self._reshaped = None, False
@@ -158,13 +159,13 @@ class Target:
             elif not self._reshaped:
                 raise PlaceError(
                     f"{self._operation}: the view of shape {view.shape} is no basic slice of the "
-                    f"registered array of shape {array.shape}, and no stretch of it in another "
-                    f"shape; push_reg the view itself, or give offset= or at="
+                    f"registered array of shape {array.shape}, and no contiguous part of it in "
+                    f"another shape; push_reg the view itself, or give offset= or at="
                 )
 
     # -- the transfers ------------------------------------------------------------------
 
-    def for_put(self, values: Array) -> tuple[StretchPut | IndexPut, Array]:
+    def for_put(self, values: Array) -> tuple[ContiguousPut | IndexPut, Array]:
         """Return the put, and the values in the order in which they are sent.
 
         Args:
@@ -177,7 +178,7 @@ class Target:
         if self._offset is not None:
             self._count = values.size
             self._check()
-            return StretchPut(slot, self._offset), values
+            return ContiguousPut(slot, self._offset), values
         self._shape = self._shape if self._index is None else values.shape
         self._broadcast(values)
         self._check()
@@ -188,10 +189,10 @@ class Target:
         arranged = region.spread(values)
         start = self._flat(region)
         if start is not None:
-            return StretchPut(slot, start), arranged
+            return ContiguousPut(slot, start), arranged
         return IndexPut(slot, region.wire(), arranged.shape), arranged
 
-    def for_get(self, destination: Array) -> StretchGet | IndexGet:
+    def for_get(self, destination: Array) -> ContiguousGet | IndexGet:
         """Return the get.
 
         Args:
@@ -202,7 +203,7 @@ class Target:
         self._check()
         nbytes = destination.size * self.dtype.itemsize
         if self._offset is not None:
-            return StretchGet(slot, self._offset, nbytes)
+            return ContiguousGet(slot, self._offset, nbytes)
         if self._index is not None:
             return IndexGet(slot, self._index, nbytes)
         region = self._region
@@ -211,14 +212,14 @@ class Target:
             self.rearranged = region
         start = self._flat(region)
         if start is not None:
-            return StretchGet(slot, start, nbytes)
+            return ContiguousGet(slot, start, nbytes)
         return IndexGet(slot, region.wire(), nbytes)
 
-    def extent(self) -> Extent | None:
-        """Return the extent of the array that is named; None if it is not announced yet."""
+    def announced(self) -> AnnouncedArray | None:
+        """Return what was announced of the array that is named; None if it is not announced yet."""
         return self._there() if self.resolved else None
 
-    def read(self, memory: memoryview, get: StretchGet | IndexGet, destination: Array) -> None:
+    def read(self, memory: memoryview, get: ContiguousGet | IndexGet, destination: Array) -> None:
         """Do a get at once, and not at the end of the superstep.
 
         Args:
@@ -227,7 +228,7 @@ class Target:
             destination: the array that was given to :meth:`for_get`.
         """
         values: Array = np.frombuffer(memory, self.dtype)
-        if isinstance(get, StretchGet):
+        if isinstance(get, ContiguousGet):
             values = values[get.first : get.first + get.nbytes // self.dtype.itemsize]
         else:
             values = values.reshape(self._there().shape)[from_wire(get.selection)]
@@ -294,7 +295,7 @@ class Target:
         return None if there is None else self._selected(there.shape)
 
     def _flat(self, region: Region) -> int | None:
-        """Return the first element of a region, if it is one stretch on the other process, too."""
+        """Return the first element of a region, if it is contiguous on the other process, too."""
         array = self._registration.array
         assert array is not None
         if array.ndim == 1 or self._registration.alike:
@@ -328,10 +329,10 @@ class Target:
         self.resolved = True
         self._check()
 
-    def _there(self) -> Extent:
-        extents = self._registration.extents
-        assert extents is not None
-        there = extents[self._pid]
+    def _there(self) -> AnnouncedArray:
+        announced = self._registration.announced
+        assert announced is not None
+        there = announced[self._pid]
         if there is None:
             raise RegistrationError(
                 f"{self._operation}: process {self._pid} registered None as {self._words()}"
@@ -340,7 +341,7 @@ class Target:
 
     def _check_dtype(self) -> None:
         array = self._registration.array
-        if array is None or self._registration.extents is None:
+        if array is None or self._registration.announced is None:
             return
         theirs = decode_dtype(self._there().dtype)
         if theirs != array.dtype:
@@ -357,7 +358,7 @@ class Target:
         if self._offset is not None:
             if self._reshaped:
                 self._check_alike(shape)
-            self._check_stretch(self._offset, self._count, prod(shape))
+            self._check_contiguous(self._offset, self._count, prod(shape))
         elif self._index is not None:
             self._check_selection(self._selected(shape))
         elif self._region is not None:
@@ -370,7 +371,7 @@ class Target:
                 )
 
     def _check_alike(self, there: tuple[int, ...]) -> None:
-        """Raise if a stretch in another shape does not have the same indices there."""
+        """Raise if a contiguous part in another shape does not have the same indices there."""
         array = self._registration.array
         assert array is not None  # or there would be no view of it
         if there != array.shape and (len(there) != 1 or array.ndim != 1):
@@ -380,7 +381,7 @@ class Target:
                 f"offset= or at="
             )
 
-    def _check_stretch(self, offset: int, count: int, size: int) -> None:
+    def _check_contiguous(self, offset: int, count: int, size: int) -> None:
         if offset + count > size:
             lacking = min(count, offset + count - size)
             raise BoundsError(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import NamedTuple
 
-from bsplib.transfers.descriptions import Site
+from bsplib.transfers.descriptions import CallSite
 
 _SYNCS = ("sync", "oblsync")
 _PUTS = ("put", "hpput", "put_at", "on")
@@ -32,7 +32,7 @@ class Pending(NamedTuple):
 
 def pending_transfers(
     pending: Mapping[int, Pending],
-    sites: Iterable[Site],
+    sites: Iterable[CallSite],
     members: Sequence[int],
     code: CodeType | None,
 ) -> str | None:
@@ -70,7 +70,7 @@ def _kinds(pending: Pending) -> Iterator[tuple[int, str, str, tuple[str, ...]]]:
         yield pending.messages, "message", "to", _SENDS
 
 
-def _listed(sites: Iterable[Site]) -> str:
+def _listed(sites: Iterable[CallSite]) -> str:
     """Return calls as text; empty if there are none."""
     lines = dict.fromkeys(f"{operation} at {line}" for operation, line in sites)
     return f": {', '.join([*lines][:_LISTED])}" if lines else ""

@@ -12,7 +12,7 @@ import numpy as np
 from bsplib import call_site
 from bsplib.core.atomics import filler
 from bsplib.errors import BspError, CheckWarning, OverlapError, RegistrationError
-from bsplib.transfers.guard import Permit, guarded, permit_of, plain, readable
+from bsplib.transfers.guard import AccessCheck, access_of, guarded, plain, readable
 from bsplib.transfers.held_arrays import is_held
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registration, Registry
@@ -22,7 +22,7 @@ _QUARANTINE_BYTES = 64 * 2**20
 still reads it gets wrong values at once."""
 
 
-class Site(NamedTuple):
+class WatchedCall(NamedTuple):
     """Where a transfer was called."""
 
     operation: str
@@ -34,7 +34,7 @@ class _Watched(NamedTuple):
 
     array: Array
     checksum: int
-    site: Site
+    site: WatchedCall
     content: Array | None
     """Values of the destination of a get, which is filled with others until the sync; else None."""
 
@@ -77,7 +77,7 @@ class Watch:
         self._error = error
         self._watched: list[_Watched] = []
         self._verified: list[_Watched] = []
-        self._expecting: list[Permit] = []
+        self._expecting: list[AccessCheck] = []
         self._before: dict[int, Array] = {}  # by slot: copies from the beginning of the superstep
 
     # -- arrays of this process in its own transfers ----------------------------------------
@@ -94,7 +94,7 @@ class Watch:
                 if each.content is not None and np.shares_memory(values, each.array):
                     raise OverlapError(not_there_yet(*each.site))
         if operation == "hpput" and isinstance(values, np.ndarray):
-            site = Site(operation, call_site.line())
+            site = WatchedCall(operation, call_site.line())
             self._watched.append(_Watched(values, _checksum(values), site, None))
         return values
 
@@ -109,13 +109,13 @@ class Watch:
             operation: name of the primitive.
             new: the array was made by this call.
         """
-        site, array = Site(operation, call_site.line()), plain(given)
+        site, array = WatchedCall(operation, call_site.line()), plain(given)
         if new:
-            given = guarded(array, Permit(array, self._report))
-        permit = permit_of(given)
-        if permit is not None:
-            permit.expect(array, not_there_yet(*site))
-            self._expecting.append(permit)
+            given = guarded(array, AccessCheck(array, self._report))
+        access = access_of(given)
+        if access is not None:
+            access.expect(array, not_there_yet(*site))
+            self._expecting.append(access)
         content = array.copy()
         _fill(array)
         self._watched.append(_Watched(array, _checksum(array), site, content))
@@ -128,10 +128,10 @@ class Watch:
             OverlapError: it was; the text names the transfer and the sync.
         """
         self._verified, self._watched = self._watched, []
-        for permit in self._expecting:
-            permit.settle()
+        for access in self._expecting:
+            access.settle()
         self._expecting.clear()
-        changed: Site | None = None
+        changed: WatchedCall | None = None
         # In reverse order: an array may overlap one that was filled later, and is compared after
         # that one has its content back.
         for array, checksum, site, content in reversed(self._verified):
@@ -146,7 +146,7 @@ class Watch:
                 f"sync at {call_site.line()}"
             )
 
-    def take(self) -> list[tuple[Array, Site]]:
+    def take(self) -> list[tuple[Array, WatchedCall]]:
         """Return the watched arrays that did not change, and forget them."""
         verified, self._verified = self._verified, []
         return [(each.array, each.site) for each in verified]
@@ -155,7 +155,7 @@ class Watch:
 
     def allocated(self, array: Array) -> Array:
         """Return a newly allocated array in the form that the program is given."""
-        return guarded(array, Permit(array, self._report))
+        return guarded(array, AccessCheck(array, self._report))
 
     def warn_if_lost(self, registration: Registration, process: int, what: str) -> None:
         """Warn, once, of a transfer to an array that the program does not hold any more.
@@ -193,9 +193,9 @@ class Watch:
     def free(self, registrations: Iterable[Registration]) -> None:
         """Make every use of freed arrays an error, and put their memory into the quarantine."""
         for registration in registrations:
-            permit = permit_of(registration.handle)
-            if permit is not None and registration.memory is not None:
-                permit.free(registration.freed_by or f"the end of its group at {call_site.line()}")
+            access = access_of(registration.handle)
+            if access is not None and registration.memory is not None:
+                access.free(registration.freed_by or f"the end of its group at {call_site.line()}")
                 self.quarantine.keep(registration.memory)
 
     # -- messages -------------------------------------------------------------------------------

@@ -72,10 +72,10 @@ class CostLimit:
     """A function, ``file:line`` or ``*``; None for the whole run."""
 
     def bound(self, before: float) -> float:
-        """Return the greatest or least value that is allowed after.
+        """Return the greatest, or the least, value that the second run may have.
 
         Args:
-            before: the value before.
+            before: the value of the first run.
         """
         if not self.is_change:
             return self.amount

@@ -172,10 +172,10 @@ def _lengths(rows: NDArray[np.float64]) -> Vector:
 
 # -- combined terms: which coefficients of a formula may be negative, and how far -----------------
 #
-# No part of a time is negative. But a formula may have a part in pieces: N (P-1)/P is N - N/P,
-# and then the coefficient of N/P is negative where that of N is positive. So two terms of a
-# formula may be combined into one, their difference, if that is 0 for one process and nowhere
-# negative. All coefficients of single and combined terms are not negative.
+# No part of a time is negative. But one part may be written as two terms: N (P-1)/P is N - N/P,
+# so that the coefficient of N/P is negative while that of N is positive. Therefore the difference
+# of two terms of a formula is a term, too, if it is 0 for one process and never negative. The
+# coefficients of single terms and of differences are never negative.
 
 
 _COUNTS = np.array([1.0, 2, 3, 4, 6, 8, 16, 64, 1024, 2.0**20])

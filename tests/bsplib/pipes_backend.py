@@ -22,12 +22,12 @@ import numpy as np
 from bsplib.backends.base import (
     Arrivals,
     Arrived,
+    Buffer,
+    Handle,
     LeftGroup,
     Port,
-    Room,
     Sent,
     Stopped,
-    Ticket,
 )
 from bsplib.backends.launching import Backend, Death, Ended, Options, Report, Work
 from bsplib.backends.members import Members, Whereabouts, as_members
@@ -50,8 +50,8 @@ KINDS = ("sync", "oblsync")
 
 Key = tuple[tuple[int, int], ...]
 """Number and sub-group of each partition that led to a group; empty for the root group."""
-Payloads = dict[int, Room]
-"""Staged payloads, by the number in their tickets."""
+Payloads = dict[int, Buffer]
+"""Staged payloads, by the number in their handles."""
 
 
 class Letter(NamedTuple):
@@ -155,8 +155,8 @@ class PipesPort(Port):
         self._collector = Collector(members, pid, self)
         self._serials = itertools.count()
         self._staged: dict[int, Payloads] = defaultdict(dict)
-        self._here: dict[tuple[int, int], Room] = {}  # payloads, by sender and number
-        self._here_before: dict[tuple[int, int], Room] = {}  # those of the last superstep
+        self._here: dict[tuple[int, int], Buffer] = {}  # payloads, by sender and number
+        self._here_before: dict[tuple[int, int], Buffer] = {}  # those of the last superstep
 
     # -- memory and payloads ----------------------------------------------------------------
 
@@ -168,28 +168,28 @@ class PipesPort(Port):
     def release(self, memory: memoryview) -> None:
         pass
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
-        room = np.empty(nbytes, np.uint8)
-        return self._ticket(room, to), room
+    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
+        memory = np.empty(nbytes, np.uint8)
+        return self._handle(memory, to), memory
 
-    def lend(self, values: np.ndarray[Any, Any], to: int) -> Ticket:
-        return self._ticket(values.reshape(-1).view(np.uint8), to)  # copied when it is sent
+    def lend(self, values: np.ndarray[Any, Any], to: int) -> Handle:
+        return self._handle(values.reshape(-1).view(np.uint8), to)  # copied when it is sent
 
-    def _ticket(self, room: Room, to: int) -> Ticket:
+    def _handle(self, memory: Buffer, to: int) -> Handle:
         number = next(self._serials)
         if to == self.pid:
-            self._here[to, number] = room
+            self._here[to, number] = memory
         else:
-            self._staged[to][number] = room
-        return self.pid, number, len(room)
+            self._staged[to][number] = memory
+        return self.pid, number, len(memory)
 
-    def fetch(self, ticket: Ticket) -> memoryview:
-        key = ticket[:2]
+    def fetch(self, handle: Handle) -> memoryview:
+        key = handle[:2]
         return (self._here[key] if key in self._here else self._here_before[key]).data
 
     def _open(self, source: int, letter: Letter) -> Any:
         """Keep the payloads of a letter, and return the rest."""
-        self._here |= {(source, number): room for number, room in letter.payloads.items()}
+        self._here |= {(source, number): memory for number, memory in letter.payloads.items()}
         return letter.content
 
     # -- supersteps -------------------------------------------------------------------------
@@ -203,24 +203,24 @@ class PipesPort(Port):
     def meeting(self) -> SentMeeting:
         return self._meeting
 
-    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         number, self._exchanges = self._exchanges, self._exchanges + 1
-        own = note, stamp, bool(records)
-        self._send_all("sync", number, {pid: (*own, records.get(pid)) for pid in self._others})
+        own = flags, stamp, bool(entries)
+        self._send_all("sync", number, {pid: (*own, entries.get(pid)) for pid in self._others})
         letters = self._mail.posts[self._key, "sync", number]
         self._mail.wait(lambda: len(letters) == len(self._others), lambda: self._suspect(letters))
         del self._mail.posts[self._key, "sync", number]
         self._look_at_late()
         came = {pid: self._checked(pid, letters[self.members[pid]]) for pid in self._others}
         came[self.pid] = *own, None
-        notes, stamps, any_posts, theirs = zip(
+        all_flags, stamps, any_posts, theirs = zip(
             *(came[pid] for pid in range(self.nprocs)), strict=True
         )
         if stamp:
             self.released = max(stamps)
-        if len(set(notes)) == 1 and not any(any_posts):
+        if len(set(all_flags)) == 1 and not any(any_posts):
             return None
-        return list(notes), [(pid, sent) for pid, sent in enumerate(theirs) if sent is not None]
+        return list(all_flags), [(pid, sent) for pid, sent in enumerate(theirs) if sent is not None]
 
     def _checked(self, pid: int, letter: Letter) -> Any:
         if letter.superstep != self._superstep:
@@ -263,10 +263,10 @@ class PipesPort(Port):
     # -- oblivious supersteps ---------------------------------------------------------------
 
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         self._collector.read_late()
-        posts = {pid: Post(*records[pid], stamp) if pid in records else NOTHING
+        posts = {pid: Post(*entries[pid], stamp) if pid in entries else NOTHING
                  for pid in self._others}  # fmt: skip
         self._send_all("oblsync", self._collector.ended, posts)
         self._collector.end_superstep(stamp)

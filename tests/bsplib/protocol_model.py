@@ -19,8 +19,8 @@ class Step(NamedTuple):
 
     kind: str
     """``store`` a value. ``await`` a word at a value or beyond. ``read`` a word, which has to
-    have the value. ``look``: is a word at a value or beyond? ``ring`` a doorbell. ``sleep``:
-    wait at a doorbell, and go back by as many steps as the value says. Fences: ``order``
+    have the value. ``look``: is a word at a value or beyond? ``wake`` a futex. ``sleep``:
+    wait at a futex, and go back by as many steps as the value says. Fences: ``order``
     all but a store and a later load, ``full``, ``all``: full here and, at that moment, in the
     other process, too."""
     word: str = ""
@@ -35,7 +35,7 @@ class Step(NamedTuple):
 
 Program = list[Step]
 LOADS = ("await", "read", "look")
-STRICT = ("full", "all", "ring", "sleep")
+STRICT = ("full", "all", "wake", "sleep")
 """Fences and calls of the system: nothing is performed across them."""
 
 
@@ -94,7 +94,7 @@ def perform(program: Program, state: State, pid: int, number: int) -> State | No
     value = words.get(step.word, 0)
     if step.kind == "store":
         words[step.word] = step.value
-    elif step.kind == "ring":
+    elif step.kind == "wake":
         words[step.word] = value + 1
     elif step.kind == "read":
         if value != step.value:

@@ -31,7 +31,7 @@ from bsplib.core import BUILD
 COUNTS = (3, 4, 6)
 WAYS = ("partition", "split", "other members")
 SIZES = (4, 3000)
-"""Elements of the array: the replies lie in a box, or in an outbox."""
+"""Elements of the array: the replies lie in a send buffer, or in a staging buffer."""
 
 
 def serve(group: bsplib.Group, server: int, size: int, first: int) -> Any:
@@ -56,7 +56,7 @@ def main(bsp: bsplib.Group, way: str, size: int, first: int) -> list[bool]:
         with group as sub:
             begin = first + turn
             got = serve(sub, turn % sub.nprocs, size, begin)
-        bsp.zeros(size)  # where a box was, if that is free
+        bsp.zeros(size)  # where a send buffer was, if that is free
         bsp.allgather(np.full(size, -1))  # where replies were staged
         right.append(got is None or np.array_equal(got, np.arange(begin, begin + size)[::-1]))
     return right

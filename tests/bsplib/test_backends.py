@@ -104,10 +104,10 @@ def test_a_backend_that_sends_from_foreign_memory_is_lent_what_stays_as_it_is(op
         for pid in range(bsp.nprocs):
             getattr(bsp, operation)(pid, big[pid::2], x, offset=500 * bsp.pid)  # with gaps
             getattr(bsp, operation)(pid, big[:500], x, offset=500 * bsp.pid)
-        rooms = bsp._port._staged[1 - bsp.pid].values()
-        lent = [room for room in rooms if np.shares_memory(room, big)]
+        buffers = bsp._port._staged[1 - bsp.pid].values()
+        lent = [memory for memory in buffers if np.shares_memory(memory, big)]
         bsp.sync()
-        return len(rooms), len(lent), x.tolist()
+        return len(buffers), len(lent), x.tolist()
 
     for staged, lent, x in run(main):
         assert (staged, lent) == (2, 0 if copies else 1)

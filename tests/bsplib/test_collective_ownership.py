@@ -9,7 +9,7 @@ LOOPS = 12
 """How often each is tried: another process would have to read just after the write."""
 
 SIZES = [1, 1_000, 9_000, 40_000]
-"""Numbers in an array: in a record, in a box, staged, and large."""
+"""Numbers in an array: in a record, in a send buffer, staged, and large."""
 
 
 def value_of(bsp, loop, n, pid=None):

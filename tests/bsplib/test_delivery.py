@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 from bsplib.core.atomics import address_of, copy, write_bytes
-from bsplib.core.box import Box, PrivateMemory
+from bsplib.core.entries import (
+    by_receiver,
+    calls_between,
+    entries_between,
+    index_bytes,
+    payload_between,
+)
 from bsplib.core.kinds import (
     ASK,
-    GRID,
     INDICES_SHIFT,
     KIND_SHIFT,
     MESSAGE,
@@ -24,16 +29,11 @@ from bsplib.core.kinds import (
     STAGED_PLACED,
     STAGED_PUT,
     STAGED_REPLY,
+    STRIDED,
 )
 from bsplib.core.meeting import Meeting
 from bsplib.core.queue import Queue
-from bsplib.core.records import (
-    by_receiver,
-    calls_between,
-    index_bytes,
-    payload_between,
-    records_between,
-)
+from bsplib.core.send_buffer import PrivateMemory, SendBuffer
 from bsplib.errors import BoundsError
 from bsplib.transfers.arrival_checks import check_arrivals
 from bsplib.transfers.delivery import (
@@ -41,16 +41,16 @@ from bsplib.transfers.delivery import (
     parts_of,
     read_source,
     write_gaps,
-    write_grid,
     write_placed,
+    write_strided,
 )
 from bsplib.transfers.descriptions import (
+    ContiguousGet,
+    ContiguousPut,
+    ElementsGet,
+    ElementsPut,
     IndexGet,
     IndexPut,
-    StretchGet,
-    StretchPut,
-    WordsGet,
-    WordsPut,
     packed,
     unpacked,
 )
@@ -77,18 +77,18 @@ def data_of(*values):
 
 
 def words(indices, *values):
-    """Return the data of a record that begins with indices, as a sender lays them out."""
-    room = np.zeros(index_bytes(len(indices)) + 8 * len(values), np.uint8)
-    room[: 8 * len(indices)] = data_of(*indices)
-    room[index_bytes(len(indices)) :] = data_of(*values)
-    return room
+    """Return the data of an entry that begins with indices, as a sender lays them out."""
+    memory = np.zeros(index_bytes(len(indices)) + 8 * len(values), np.uint8)
+    memory[: 8 * len(indices)] = data_of(*indices)
+    memory[index_bytes(len(indices)) :] = data_of(*values)
+    return memory
 
 
 # -- puts -----------------------------------------------------------------------------------------
 
 
 @WITH_STRIDES
-def test_a_stretch_is_in_c_order_whatever_the_strides(registry, make):
+def test_a_contiguous_part_is_in_c_order_whatever_the_strides(registry, make):
     x = make()
     registration = registry.allocate(x, memoryview(b""))
     write_gaps(registration, 2, data_of(7, 8))
@@ -96,19 +96,19 @@ def test_a_stretch_is_in_c_order_whatever_the_strides(registry, make):
 
 
 @WITH_STRIDES
-def test_a_described_stretch_is_written_as_any_other(registry, make):
+def test_a_described_contiguous_part_is_written_as_any_other(registry, make):
     x = make()
     slot = registry.allocate(x, memoryview(b"")).slot
-    write_placed(registry, packed(StretchPut(slot, 2)), 0, data_of(7, 8))
+    write_placed(registry, packed(ContiguousPut(slot, 2)), 0, data_of(7, 8))
     assert x.tolist() == [[0, 0, 7], [8, 0, 0]]
 
 
 @WITH_STRIDES
-def test_a_grid_is_in_c_order_whatever_the_strides(registry, make):
+def test_a_strided_view_is_in_c_order_whatever_the_strides(registry, make):
     x = make()
     registration = registry.allocate(x, memoryview(b""))
     column = np.array([8, 8, 1, 2, 24])  # blocks of 8 bytes from byte 8 on, 2 of them, 24 apart
-    write_grid(registration, column.tobytes(), data_of(7, 8))
+    write_strided(registration, column.tobytes(), data_of(7, 8))
     assert x.tolist() == [[0, 7, 0], [0, 8, 0]]
 
 
@@ -124,7 +124,7 @@ def test_an_index_is_assigned(registry):
 def test_words_are_written_or_combined_in_their_order(registry, op, after):
     x = np.zeros(4, int)
     slot = registry.allocate(x, memoryview(b"")).slot
-    put = WordsPut(slot, encode_op("put_at", op, x.dtype))
+    put = ElementsPut(slot, encode_op("put_at", op, x.dtype))
     write_placed(registry, packed(put), 3, words([1, 3, 1], 5, 4, 6))
     assert x.tolist() == after
 
@@ -141,9 +141,9 @@ def test_values_are_found_behind_any_number_of_indices(number):
 
 
 def read(registry, get, indices=b""):
-    room = np.zeros(get.nbytes, np.uint8)
-    read_source(registry, get, indices, room)
-    return room
+    memory = np.zeros(get.nbytes, np.uint8)
+    read_source(registry, get, indices, memory)
+    return memory
 
 
 @WITH_STRIDES
@@ -151,11 +151,11 @@ def test_sources_are_copied_in_c_order_when_they_are_read(registry, make):
     x = make()
     x[...] = np.arange(6).reshape(2, 3)
     slot = registry.allocate(x, memoryview(b"")).slot
-    stretch = read(registry, StretchGet(slot, 2, 16))
+    contiguous = read(registry, ContiguousGet(slot, 2, 16))
     column = read(registry, IndexGet(slot, ((None, None, None), 1), 16))
-    single = read(registry, WordsGet(slot, 24), data_of(5, 0, 5))
+    single = read(registry, ElementsGet(slot, 24), data_of(5, 0, 5))
     x[...] = -1
-    assert [each.view(int).tolist() for each in (stretch, column, single)] == [
+    assert [each.view(int).tolist() for each in (contiguous, column, single)] == [
         [2, 3],
         [1, 4],
         [5, 0, 5],
@@ -196,12 +196,12 @@ SELECTION = ((None, 2, None), -1)
 @pytest.mark.parametrize(
     "what",
     [
-        StretchPut(0, 3),
+        ContiguousPut(0, 3),
         IndexPut(0, SELECTION, (2,)),
-        WordsPut(0, b"op"),
-        StretchGet(0, 3, 8),
+        ElementsPut(0, b"op"),
+        ContiguousGet(0, 3, 8),
         IndexGet(0, SELECTION, 16),
-        WordsGet(0, 3),
+        ElementsGet(0, 3),
     ],
     ids=lambda what: type(what).__name__,
 )
@@ -212,45 +212,45 @@ def test_a_description_comes_back_as_it_was(what, site):
 
 
 def test_descriptions_that_are_equal_as_tuples_are_not_taken_for_each_other():
-    assert StretchPut(0, 3) == WordsGet(0, 3)
-    assert type(unpacked(packed(StretchPut(0, 3)))[0]) is StretchPut
-    assert type(unpacked(packed(WordsGet(0, 3)))[0]) is WordsGet
+    assert ContiguousPut(0, 3) == ElementsGet(0, 3)
+    assert type(unpacked(packed(ContiguousPut(0, 3)))[0]) is ContiguousPut
+    assert type(unpacked(packed(ElementsGet(0, 3)))[0]) is ElementsGet
 
 
-def add(box, to, kind, description, indices, data):
-    """Add a record with a description; data are an array, or the bytes of staged values."""
+def add(send_buffer, to, kind, description, indices, data):
+    """Add an entry with a description; data are an array, or the bytes of staged values."""
     nbytes = data if isinstance(data, int) else len(data)
     inside = np.zeros(1, int).view(np.uint8) if isinstance(data, int) else data
     padded = len(description) + 7 & ~7
     first = indices << INDICES_SHIFT | len(description)
-    at = box.room(to, kind << KIND_SHIFT | nbytes, first, padded + len(inside))
+    at = send_buffer.reserve(to, kind << KIND_SHIFT | nbytes, first, padded + len(inside))
     write_bytes(at, description)
     copy(at + padded, address_of(inside), len(inside))
 
 
 def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
-    box = Box(0, 2, PrivateMemory().allocate)
-    stretch, message = packed(StretchPut(0, 0)), np.frombuffer(b"123", np.uint8)
-    add(box, 1, PLACED, stretch, 0, data_of(1))
-    add(box, 1, PLACED, packed(WordsPut(0, None)), 3, words([1, 2, 3], 4, 5, 6))
-    add(box, 1, ASK, packed(WordsGet(0, 16)), 2, words([1, 2]))
-    add(box, 1, REPLY, b"", 0, data_of(1))
-    add(box, 1, NOTICE, b"", 0, data_of(1))
-    add(box, 1, MESSAGE, b"a head of any length", 0, message)
-    add(box, 1, STAGED_PLACED, stretch, 0, 4000)
-    add(box, 1, STAGED_MESSAGE, b"head", 0, 5000)
-    add(box, 0, MESSAGE, b"head", 0, message)
-    box.unfold()
-    sent = np.frombuffer(by_receiver(Meeting(), box.complete(0), 2)[1], np.uint8)
+    send_buffer = SendBuffer(0, 2, PrivateMemory().allocate)
+    contiguous, message = packed(ContiguousPut(0, 0)), np.frombuffer(b"123", np.uint8)
+    add(send_buffer, 1, PLACED, contiguous, 0, data_of(1))
+    add(send_buffer, 1, PLACED, packed(ElementsPut(0, None)), 3, words([1, 2, 3], 4, 5, 6))
+    add(send_buffer, 1, ASK, packed(ElementsGet(0, 16)), 2, words([1, 2]))
+    add(send_buffer, 1, REPLY, b"", 0, data_of(1))
+    add(send_buffer, 1, NOTICE, b"", 0, data_of(1))
+    add(send_buffer, 1, MESSAGE, b"a head of any length", 0, message)
+    add(send_buffer, 1, STAGED_PLACED, contiguous, 0, 4000)
+    add(send_buffer, 1, STAGED_MESSAGE, b"head", 0, 5000)
+    add(send_buffer, 0, MESSAGE, b"head", 0, message)
+    send_buffer.unfold()
+    sent = np.frombuffer(by_receiver(Meeting(), send_buffer.complete(0), 2)[1], np.uint8)
     ends = address_of(sent), address_of(sent) + len(sent)
     assert calls_between(*ends) == 5
     assert payload_between(*ends) == 8 + 3 * 8 + 3 + 4000 + 5000
-    kinds = [kind for kind, *_ in records_between(*ends)]
+    kinds = [kind for kind, *_ in entries_between(*ends)]
     assert kinds == [PLACED, PLACED, ASK, REPLY, NOTICE, MESSAGE, STAGED_PLACED, STAGED_MESSAGE]
 
 
 def test_puts_are_told_from_all_other_records():
-    kinds = {PUT, STAGED_PUT, GRID, PLACED, STAGED_PLACED}
+    kinds = {PUT, STAGED_PUT, STRIDED, PLACED, STAGED_PLACED}
     others = {MESSAGE, STAGED_MESSAGE, ASK, STAGED_ASK, REPLY, STAGED_REPLY, NOTICE}
     assert {kind for kind in kinds | others if is_put(kind)} == kinds
 
@@ -269,15 +269,15 @@ WHERE = itertools.count(1000)
 
 
 def put(slot, first, count, *, staged=True):
-    """Return the record of a put, as it comes."""
+    """Return the entry of a put, as it comes."""
     kind = STAGED_PUT if staged else PUT
     return kind, slot, 8 * first, b"", 0, next(WHERE), 8 * count
 
 
 def landed(registry, *incoming):
-    """Return the tickets of the values that may be received in place, and the places."""
+    """Return the handles of the values that may be received in place, and the places."""
     landings = landings_of_puts(registry, [*enumerate(incoming, 1)])
-    return [(each.ticket, np.frombuffer(each.room, np.uint8)) for each in landings]
+    return [(each.handle, np.frombuffer(each.memory, np.uint8)) for each in landings]
 
 
 @pytest.fixture
@@ -293,11 +293,11 @@ def x(registry):
 def test_staged_puts_are_received_in_place_where_they_are_apart(registry, x, first, is_in_place):
     puts = [put(x.slot, 0, 2), put(x.slot, first, 2)]
     found = landed(registry, puts[:1], puts[1:])
-    tickets = [(source, each[5], 16) for source, each in enumerate(puts, 1)]
-    assert [ticket for ticket, _ in found] == (tickets if is_in_place else [])
-    for (_, room), begin in zip(found, (0, first), strict=False):
-        assert address_of(room) == x.address + 8 * begin
-        assert len(room) == 16
+    handles = [(source, each[5], 16) for source, each in enumerate(puts, 1)]
+    assert [handle for handle, _ in found] == (handles if is_in_place else [])
+    for (_, memory), begin in zip(found, (0, first), strict=False):
+        assert address_of(memory) == x.address + 8 * begin
+        assert len(memory) == 16
 
 
 def test_nothing_is_received_in_place_under_a_small_put(registry, x):
@@ -305,9 +305,9 @@ def test_nothing_is_received_in_place_under_a_small_put(registry, x):
     assert len(landed(registry, [put(x.slot, 0, 2), put(x.slot, 2, 1, staged=False)])) == 1
 
 
-@pytest.mark.parametrize("kind", [GRID, PLACED, STAGED_PLACED])
+@pytest.mark.parametrize("kind", [STRIDED, PLACED, STAGED_PLACED])
 def test_nothing_is_received_in_place_beside_puts_of_other_kinds(registry, x, kind):
-    other = kind, x.slot, 40, packed(StretchPut(x.slot, 5)), 0, 0, 8
+    other = kind, x.slot, 40, packed(ContiguousPut(x.slot, 5)), 0, 0, 8
     assert landed(registry, [put(x.slot, 0, 2)], [other]) == []
 
 
@@ -327,9 +327,9 @@ def test_nothing_lands_in_an_array_with_gaps(registry):
 def test_answers_are_received_in_place_where_destinations_are_apart(second, lands):
     mine = np.zeros(4, int)
     gets = [PendingGet(1, mine[part], None, mine.dtype) for part in (slice(2), second)]
-    tickets = [(1, 7, 16), None]
-    found = landings_of_gets(zip(gets, tickets, strict=True), [])
-    assert [each.ticket for each in found] == ([tickets[0]] if lands else [])
+    handles = [(1, 7, 16), None]
+    found = landings_of_gets(zip(gets, handles, strict=True), [])
+    assert [each.handle for each in found] == ([handles[0]] if lands else [])
 
 
 @pytest.mark.parametrize(("read", "lands"), [(slice(2, 4), True), (slice(1, 3), False)])
@@ -354,11 +354,11 @@ def data_in_records(values):
 @pytest.mark.parametrize(
     ("what", "indices", "values", "misfit"),
     [
-        (StretchPut(0, 3), [], (1, 2), "2 elements at offset 3"),
+        (ContiguousPut(0, 3), [], (1, 2), "2 elements at offset 3"),
         (IndexPut(0, (5,), ()), [], (1,), r"values of shape \(\) at \(5,\)"),
-        (WordsPut(0, None), [0, 4], (1, 2), "index 4"),
+        (ElementsPut(0, None), [0, 4], (1, 2), "index 4"),
     ],
-    ids=["stretch", "index", "words"],
+    ids=["contiguous", "index", "words"],
 )
 def test_a_put_that_would_leave_an_array_made_here_is_refused(
     registry, what, indices, values, misfit
@@ -366,8 +366,8 @@ def test_a_put_that_would_leave_an_array_made_here_is_refused(
     registration = registry.allocate(np.zeros(4, int), memoryview(b""))
     described = packed(what._replace(slot=registration.slot))
     data = words(indices, *values)
-    record = PLACED, 0, 0, described, len(indices), 0, len(data)
+    entry = PLACED, 0, 0, described, len(indices), 0, len(data)
     with pytest.raises(BoundsError, match=f"put: {misfit} from process 2 lie outside"):
-        check_arrivals(registry, 2, [record], data_in_records(data))
+        check_arrivals(registry, 2, [entry], data_in_records(data))
     registry.agree([registry.announcement()])  # from now on senders know the array
-    check_arrivals(registry, 2, [record], data_in_records(data))
+    check_arrivals(registry, 2, [entry], data_in_records(data))

@@ -52,7 +52,7 @@ OTHERS = ("oblsync", "hpget", "put_at", "get_at", "allreduce", "zeros", "partiti
 def keep(bsp):
     x = bsp.zeros(3)
     bsp.sync()
-    bsp.put(0, 1.0, x, offset=0)  # a lane is open
+    bsp.put(0, 1.0, x, offset=0)  # the array is known
     bsp.sync()
     return bsp, x
 

@@ -21,6 +21,7 @@ from bsplib.backends.shm.control import (
     ASLEEP,
     BLOCK_WORDS,
     BLOCKS,
+    CELLS,
     CLOSED,
     CONSUMED,
     DELIVERED,
@@ -29,17 +30,16 @@ from bsplib.backends.shm.control import (
     PAGE,
     POSTED,
     RING_START,
-    SLOTS,
     STAMP,
     WAITED,
     WORD,
 )
-from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
-from bsplib.core.box import Box
-from bsplib.core.kinds import CARD_BYTES, IN_BOX, KIND_SHIFT
+from bsplib.core.kinds import IN_BUFFER, INLINE_BYTES, KIND_SHIFT
+from bsplib.core.send_buffer import SendBuffer
 
 from .phases import eventually
 
@@ -93,9 +93,9 @@ class NotedWords:
             return {ASLEEP: "ASLEEP", WAITED: "WAITED"}.get(word, "")
         word = (word - FIRST_BLOCK) % BLOCK_WORDS
         names = {POSTED: "POSTED", CONSUMED: "CONSUMED", CLOSED: "CLOSED", LATEST: "LATEST"}
-        names |= dict.fromkeys(SLOTS, "word") | {DELIVERED: "DELIVERED"}
-        names |= {slot + STAMP: "stamp" for slot in SLOTS}
-        names |= {slot + STAMP + 1: "head" for slot in SLOTS}
+        names |= dict.fromkeys(CELLS, "word") | {DELIVERED: "DELIVERED"}
+        names |= {cell + STAMP: "stamp" for cell in CELLS}
+        names |= {cell + STAMP + 1: "head" for cell in CELLS}
         return "ring" if word >= RING_START else names.get(word, "")
 
 
@@ -112,11 +112,11 @@ def ports(monkeypatch):
         first.reserve(first.control_start(pid), PAGE)
     made, notes = [], []
     for pid, segment in enumerate(segments):
-        process = ProcessContext(segment, pid, doorbells(segment, 2), "block")
+        process = ProcessContext(segment, pid, futexes(segment, 2), "block")
         process.begin()
         noted = process.fences.noted
         process.control = process.waiting.control = segment.control = NotedWords(segment, noted)
-        monkeypatch.setattr(process, "give_outbox", note_reuse(process, noted))
+        monkeypatch.setattr(process, "give_staging_buffer", note_reuse(process, noted))
         made.append(ShmPort.of_root(process))
         notes.append(noted)
     yield made, notes
@@ -125,11 +125,11 @@ def ports(monkeypatch):
 
 
 def note_reuse(process, noted):
-    give_outbox = process.give_outbox
+    give_staging_buffer = process.give_staging_buffer
 
-    def give(outbox):
-        noted.append(("store", process.pid, "outbox"))
-        give_outbox(outbox)
+    def give(staging_buffer):
+        noted.append(("store", process.pid, "staging buffer"))
+        give_staging_buffer(staging_buffer)
 
     return give
 
@@ -206,11 +206,11 @@ def by_oblivious_exchanges(port, other):
 
 def in_a_sub_group(port, other):
     sub = port.split(0, 0, [0, 1])
-    box, meeting = Box(port.pid, 2, sub.box_memory()), sub.meeting()
-    box.room(other, 0, 0, CARD_BYTES)  # too large for a card
+    send_buffer, meeting = SendBuffer(port.pid, 2, sub.send_buffer_memory()), sub.meeting()
+    send_buffer.reserve(other, 0, 0, INLINE_BYTES)  # too large for an inline entry
     sub.stage(400, other)
-    meeting.meet(NOTE, box.complete(meeting.room_for_card()), 7)
-    assert meeting.head_of(other) >> KIND_SHIFT == IN_BOX
+    meeting.meet(NOTE, send_buffer.complete(meeting.inline_address()), 7)
+    assert meeting.head_of(other) >> KIND_SHIFT == IN_BUFFER
     sub.end_superstep()
     sub.close()
     for _ in range(3):  # it sees here that the other one has left, too
@@ -236,7 +236,7 @@ def test_memory_is_used_again_behind_a_fence(ports, act):
     ports, notes = ports
     together(ports, notes, act)
     for pid, noted in enumerate(notes):
-        assert ("store", pid, "outbox") in noted
+        assert ("store", pid, "staging buffer") in noted
         assert missing_acquire_before_reuse(noted, pid) == []
 
 

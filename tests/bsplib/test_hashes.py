@@ -12,7 +12,7 @@ from bsplib.backends.hash_seed import VARIABLE
 WORDS = [f"word {number}" for number in range(200)]
 
 
-def count_words(bsp):
+def count_elements(bsp):
     """Count words that each process finds; process hash(word) % nprocs has the sum of each."""
     for word in WORDS:
         bsp.send(hash(word) % bsp.nprocs, word)
@@ -33,7 +33,7 @@ def no_seed(monkeypatch):
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn", "forkserver"])
 def test_a_count_by_hash_loses_no_word(start_method):
-    check(bsplib.run(count_words, nprocs=3, start_method=start_method))
+    check(bsplib.run(count_elements, nprocs=3, start_method=start_method))
 
 
 def own_hash(bsp):

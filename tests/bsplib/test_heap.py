@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
-from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.parcels import Parcels
+from bsplib.backends.shm.staging_buffer import StagingBuffer
 from bsplib.errors import OutOfSharedMemoryError
 from tests.drawn import examples
 
@@ -36,8 +36,8 @@ def memory():
     return Memory()
 
 
-def outbox_of(heap):
-    return Outbox(heap, Parcels(SimpleNamespace(heap=heap)))
+def staging_buffer_of(heap):
+    return StagingBuffer(heap, Parcels(SimpleNamespace(heap=heap)))
 
 
 @pytest.fixture
@@ -220,15 +220,15 @@ def test_a_process_that_uses_little_reserves_little():
     assert segment.reserved[START] - START <= 1 << 14
 
 
-# -- outboxes ---------------------------------------------------------------------------------
+# -- staging buffers ------------------------------------------------------------------------------
 
 
 def test_rooms_of_one_superstep_do_not_overlap(heap):
-    outbox = outbox_of(heap)
+    staging_buffer = staging_buffer_of(heap)
     stop = 0
     rooms = []
     for size in [1, 64, 65, 70_000, 3, 1 << 20, 10, 0, 5]:
-        start = outbox.room(size)
+        start = staging_buffer.reserve(size)
         assert start % ALIGNMENT == 0
         assert all(start >= end or start + size <= begin for begin, end in rooms)
         rooms.append((start, start + size))
@@ -236,88 +236,88 @@ def test_rooms_of_one_superstep_do_not_overlap(heap):
     assert heap.allocate(64)[0] >= stop
 
 
-def test_a_cleared_outbox_gives_the_same_memory_again(memory, heap):
-    outbox = outbox_of(heap)
+def test_a_cleared_staging_buffer_gives_the_same_memory_again(memory, heap):
+    staging_buffer = staging_buffer_of(heap)
     sizes = (50_000, 50_000, 200_000, 1 << 21, 8)
-    before = [outbox.room(size) for size in sizes]
+    before = [staging_buffer.reserve(size) for size in sizes]
     settled = memory.reserved_up_to
     for _ in range(3):
-        outbox.clear()
-        assert [outbox.room(size) for size in sizes] == before
+        staging_buffer.clear()
+        assert [staging_buffer.reserve(size) for size in sizes] == before
     assert memory.reserved_up_to == settled
 
 
 def test_little_behind_a_large_payload_takes_little_memory(memory, heap):
-    outbox = outbox_of(heap)
-    outbox.room(1 << 22)
+    staging_buffer = staging_buffer_of(heap)
+    staging_buffer.reserve(1 << 22)
     before = memory.reserved_up_to
-    outbox.room(100)
+    staging_buffer.reserve(100)
     assert memory.reserved_up_to - before <= 1 << 20
 
 
-def test_a_cleared_outbox_gives_back_what_was_not_used(heap):
-    outbox = outbox_of(heap)
-    first = outbox.room(1 << 22)
-    outbox.clear()
-    outbox.room(100)
-    outbox.clear()
+def test_a_cleared_staging_buffer_gives_back_what_was_not_used(heap):
+    staging_buffer = staging_buffer_of(heap)
+    first = staging_buffer.reserve(1 << 22)
+    staging_buffer.clear()
+    staging_buffer.reserve(100)
+    staging_buffer.clear()
     assert heap.allocate(1 << 22) == (first, False)
 
 
-def test_an_outbox_that_cannot_grow_stays_as_it_was():
+def test_an_staging_buffer_that_cannot_grow_stays_as_it_was():
     heap = Heap(Memory(limit=1 << 20), [(START, STOP)])
-    outbox = outbox_of(heap)
-    first = outbox.room(100)
+    staging_buffer = staging_buffer_of(heap)
+    first = staging_buffer.reserve(100)
     with pytest.raises(OutOfSharedMemoryError):
-        outbox.room(1 << 21)
-    assert outbox.room(100) == first + 128
-    outbox.clear()
-    assert outbox.room(100) == first
+        staging_buffer.reserve(1 << 21)
+    assert staging_buffer.reserve(100) == first + 128
+    staging_buffer.clear()
+    assert staging_buffer.reserve(100) == first
 
 
-def test_a_cleared_outbox_begins_at_its_front(heap):
-    outbox = outbox_of(heap)
-    first = outbox.room(100)
-    outbox.room(100)
-    outbox.clear()
-    assert outbox.room(100) == first
+def test_a_cleared_staging_buffer_begins_at_its_front(heap):
+    staging_buffer = staging_buffer_of(heap)
+    first = staging_buffer.reserve(100)
+    staging_buffer.reserve(100)
+    staging_buffer.clear()
+    assert staging_buffer.reserve(100) == first
 
 
-def test_an_outbox_does_not_grow_from_superstep_to_superstep(memory, heap):
-    outbox = outbox_of(heap)
+def test_an_staging_buffer_does_not_grow_from_superstep_to_superstep(memory, heap):
+    staging_buffer = staging_buffer_of(heap)
     for _ in range(3):
         for size in (100_000, 7, 300_000):
-            outbox.room(size)
-        outbox.clear()
+            staging_buffer.reserve(size)
+        staging_buffer.clear()
     settled = memory.reserved_up_to
     for _ in range(50):
         for size in (100_000, 7, 300_000):
-            outbox.room(size)
-        outbox.clear()
+            staging_buffer.reserve(size)
+        staging_buffer.clear()
     assert memory.reserved_up_to == settled
 
 
-def test_a_discarded_outbox_gives_everything_back(memory, heap):
-    outbox = outbox_of(heap)
+def test_a_discarded_staging_buffer_gives_everything_back(memory, heap):
+    staging_buffer = staging_buffer_of(heap)
     for size in (100, 100_000, 300_000):
-        outbox.room(size)
-    outbox.discard()
+        staging_buffer.reserve(size)
+    staging_buffer.discard()
     assert heap.allocate(400_000)[0] == START
-    assert outbox.room(10) > START
+    assert staging_buffer.reserve(10) > START
 
 
 @examples(50)
 @given(st.lists(st.lists(st.integers(0, 200_000), max_size=8), max_size=8))
-def test_two_outboxes_in_turn_never_overlap(supersteps):
+def test_two_staging_buffers_in_turn_never_overlap(supersteps):
     heap = Heap(Memory(), [(START, START + (1 << 30))])
-    boxes = [outbox_of(heap), outbox_of(heap)]
+    boxes = [staging_buffer_of(heap), staging_buffer_of(heap)]
     kept = [[], []]
     for number, sizes in enumerate(supersteps):
         mine = number % 2
         boxes[mine].clear()
         kept[mine] = []
         for size in sizes:
-            start = boxes[mine].room(size)
+            start = boxes[mine].reserve(size)
             for begin, end in kept[0] + kept[1]:
                 assert start >= end or start + size <= begin
             kept[mine].append((start, start + size))
@@ -325,15 +325,15 @@ def test_two_outboxes_in_turn_never_overlap(supersteps):
 
 @examples(50)
 @given(st.lists(st.lists(st.integers(0, 2_000_000), max_size=6), max_size=8))
-def test_a_cleared_outbox_keeps_at_most_a_few_times_what_was_used(supersteps):
+def test_a_cleared_staging_buffer_keeps_at_most_a_few_times_what_was_used(supersteps):
     memory = Memory()
-    outbox = outbox_of(Heap(memory, [(START, START + (1 << 34))]))
+    staging_buffer = staging_buffer_of(Heap(memory, [(START, START + (1 << 34))]))
     for sizes in supersteps:
         for size in sizes:
-            outbox.room(size)
+            staging_buffer.reserve(size)
         used = sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
-        outbox.clear()
-        assert outbox.kept_bytes() <= 4 * used + (1 << 16)
+        staging_buffer.clear()
+        assert staging_buffer.kept_bytes() <= 4 * used + (1 << 16)
 
 
 def test_clearing_keeps_the_blocks_that_are_named(heap):

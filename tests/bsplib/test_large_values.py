@@ -1,4 +1,4 @@
-"""Values that are too large to be small: some are copied into the box, and others are staged."""
+"""Values that are too large to be small: some are copied into the buffer, and others are staged."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from bsplib.core.kinds import PUT
 
 KIB = 1 << 10
 SIZES = [8 * KIB, 8 * KIB + 8, 64 * KIB, 128 * KIB, 128 * KIB + 8, 64 * KIB, 64 * KIB, 300 * KIB, 8]
-"""Some on both sides of each bound, and more than the box takes in a superstep."""
+"""Some on both sides of each bound, and more than the send buffer takes in a superstep."""
 ROUNDS = 5
-"""More than a process has boxes and outboxes."""
+"""More than a process has send buffers and staging buffers."""
 
 
 def right(bsp):
@@ -131,7 +131,7 @@ def test_large_messages_can_be_read_after_the_supersteps_of_a_collective(run, np
 
 
 def test_large_transfers_beside_one_to_a_place_with_gaps(run, nprocs):
-    """The box holds records of several kinds, and is used again."""
+    """The send buffer holds entries of several kinds, and is used again."""
 
     def main(bsp):
         x, y = bsp.zeros(8 * KIB), bsp.zeros((2, 3))
@@ -154,18 +154,18 @@ def test_large_transfers_beside_one_to_a_place_with_gaps(run, nprocs):
     assert run(main) == [[1.0, 2.0]] * nprocs
 
 
-def test_the_box_takes_large_values_beside_puts_to_places_with_gaps(nprocs):
+def test_the_send_buffer_takes_large_values_beside_puts_to_places_with_gaps(nprocs):
     def main(bsp):
         x, y, values_ = bsp.zeros(8 * KIB), bsp.zeros((2, 3)), np.ones(8 * KIB)
         bsp.sync()
-        in_box = []
+        in_buffer = []
         for has_gaps in (False, False, True, True, False, False):
             bsp.put(right(bsp), values_, x)
-            in_box.append(any(kind == PUT for kind, *_ in bsp._engine.own_records(right(bsp))))
+            in_buffer.append(any(kind == PUT for kind, *_ in bsp._engine.own_entries(right(bsp))))
             if has_gaps:
                 bsp.put(right(bsp), [1.0, 2.0], y, at=np.s_[:, 1])
             bsp.sync()
-        return in_box
+        return in_buffer
 
     found = bsplib.run(main, nprocs=nprocs, backend="shm")
     assert found == [[False, True, True, True, True, True]] * nprocs  # the first one is staged
@@ -194,7 +194,7 @@ def test_large_transfers_of_sub_groups_and_of_later_runs_are_their_own():
         assert [pool.run(main, number) for number in range(3)] == [[True] * 3] * 3
 
 
-def test_a_box_keeps_little_of_what_was_large(nprocs):
+def test_a_send_buffer_keeps_little_of_what_was_large(nprocs):
     def main(bsp):
         x = bsp.zeros(8 * KIB)
         bsp.sync()
@@ -203,6 +203,6 @@ def test_a_box_keeps_little_of_what_was_large(nprocs):
                 bsp.put(right(bsp), np.ones(8 * KIB), x)
             bsp.sync()
         heap = bsp._port._context.heap
-        return sum(heap._used[byte] for byte in bsp._port._leases._boxes)
+        return sum(heap._used[byte] for byte in bsp._port._leases._send_buffers)
 
     assert all(size <= 2 << 20 for size in bsplib.run(main, nprocs=nprocs, backend="shm"))

@@ -224,7 +224,7 @@ def test_what_is_sent_beside_a_large_put_needs_little_memory_of_its_own(run):
             assert (x == turn).all()
         return _blocks(bsp)
 
-    # Each process: the array, two outboxes at most, and little more.
+    # Each process: the array, two staging buffers at most, and little more.
     assert max(run(main)) <= 2 * (3 * size + (4 << 20))
 
 
@@ -238,7 +238,7 @@ def test_the_first_hpput_into_an_array_needs_no_memory_but_the_array(run):
         x = bsp.zeros(size, np.uint8)
         right = (bsp.pid + 1) % bsp.nprocs
         bsp.sync()
-        while not bsp._port.is_settled(right):
+        while not bsp._port.has_delivered(right):
             time.sleep(0.001)
         before = _blocks(bsp)
         bsp.hpput(right, np.full(size, 7, np.uint8), x)

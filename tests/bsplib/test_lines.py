@@ -19,7 +19,7 @@ from bsplib.core import BUILD
 from bsplib.core.sampling import why_not
 from bsplib.errors import UsageError
 from bsplib.profiler.lines import lines_of
-from bsplib.profiler.spots import stretch_of
+from bsplib.profiler.loss_lines import stretch_of
 from bsplib.recording.records import Doing, Frame
 from bsplib.recording.trace import read_trace
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.procs(2, 3)
 
 SIZE = 10_000
 LONE_PUT_BYTES = 200
-"""Most bytes of the values of a put that travels inside the slot of its post."""
+"""Most bytes of the values of a put that travels inside the cell of its post."""
 EARLY = 16
 """What is put at any time may be looked at in the end only: it has room of its own."""
 
@@ -34,7 +34,7 @@ def too_long(bsp, x, to, mark):
 
 
 def staged(bsp, x, to, mark):
-    bsp.put(to, np.full(SIZE, mark, np.uint8), x[:SIZE])  # more than the box takes
+    bsp.put(to, np.full(SIZE, mark, np.uint8), x[:SIZE])  # more than the send buffer takes
 
 
 def at_index(bsp, x, to, mark):

@@ -269,7 +269,7 @@ def test_an_error_of_the_heap_leaves_no_parcel_behind():
     def main(bsp):
         context = bsp._port._context
         with pytest.raises(OutOfSharedMemoryError):
-            context.parcels.room(1 << 50, for_one=True)
+            context.parcels.reserve(1 << 50, for_one=True)
         return len(context.parcels._staged)
 
     assert bsplib.run(main, nprocs=1) == [0]

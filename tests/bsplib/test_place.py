@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.transfers.place import (
-    extent,
     from_wire,
+    memory_range,
     region_of,
     selected_shape,
     to_wire,
@@ -97,7 +97,7 @@ def test_gather_undoes_spread(pair):
 
 @examples(100)
 @given(views(), st.data())
-def test_a_region_is_one_stretch_only_where_its_elements_follow_one_another(pair, data):
+def test_a_region_is_contiguous_only_where_its_elements_follow_one_another(pair, data):
     array, view = pair
     if view.size == 0:
         return
@@ -161,9 +161,9 @@ def test_what_basic_slices_cannot_make_is_no_region(view):
 
 @examples(100)
 @given(views())
-def test_the_extent_holds_every_element_and_no_more(pair):
+def test_the_memory_range_holds_every_element_and_no_more(pair):
     _, view = pair
-    low, high = extent(view)
+    low, high = memory_range(view)
     if view.size == 0:
         assert low == high
         return

@@ -739,13 +739,15 @@ def test_a_part_in_another_shape_of_unlike_arrays_is_an_error(run, known):
     ],
     ids=["columns", "a column", "another dtype"],
 )
-def test_a_view_that_is_no_stretch_is_refused(run, view):
+def test_a_view_that_is_not_contiguous_is_refused(run, view):
     def main(bsp):
         x = bsp.array(matrix())
         bsp.sync()
         bsp.put(0, 1, view(x))
 
-    with pytest.raises(bsplib.PlaceError, match=r"no basic slice .* no stretch of it in another"):
+    with pytest.raises(
+        bsplib.PlaceError, match=r"no basic slice .* no contiguous part of it in another"
+    ):
         run(main)
 
 

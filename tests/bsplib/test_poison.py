@@ -35,13 +35,14 @@ HAS_ENDED_THE_SYNC = multiprocessing.Event()
 KEPT = list[np.ndarray]()
 """What a process of a pool has kept of the messages of its runs."""
 WORDS = 4000
-"""Numbers that a process gets one by one, and whose answer does not fit into a record."""
+"""Numbers that a process gets one by one, and whose answer does not fit into an entry."""
 FEW = 50
-"""Numbers whose answer is a record, but no card."""
-IN_OUTBOX = 20_000
-"""Numbers of a message that lies in an outbox: too many for a box, too few for a parcel."""
+"""Numbers whose answer is an entry, but no inline entry."""
+IN_STAGING_BUFFER = 20_000
+"""Numbers of a message that lies in a staging buffer: too many for a send buffer, too few for a
+parcel."""
 LARGE = 1 << 17
-"""Numbers of a payload for which a process waits until it can use the last outbox again."""
+"""Numbers of a payload for which a process waits until it can use the last staging buffer again."""
 
 
 @pytest.fixture(autouse=True)
@@ -85,11 +86,12 @@ def serve_much_and_leave(bsp):
 
 
 def send_and_put(bsp):
-    """Process 0 sends a message in its outbox and puts a large array; process 1 reads it."""
+    """Process 0 sends a message in its staging buffer and puts a large array; process 1 reads
+    it."""
     x = bsp.zeros(LARGE)
     bsp.sync()
     if bsp.pid == 0:
-        bsp.send(1, np.full(IN_OUTBOX, 2.0))
+        bsp.send(1, np.full(IN_STAGING_BUFFER, 2.0))
     bsp.sync()
     if bsp.pid == 0:
         bsp.put(1, np.full(LARGE, 3.0), x)
@@ -135,7 +137,7 @@ def keep_for_the_next_run(bsp):
 
 
 def put_and_leave(bsp):
-    """Each process puts a number into all, by its box."""
+    """Each process puts a number into all, by its send buffer."""
     with bsp.partition([bsp.nprocs]) as sub:
         x = sub.zeros(sub.nprocs)
         sub.sync()
@@ -164,8 +166,9 @@ def fail_in_a_group(bsp):
         sub.sync()
 
 
-def answer_beside_an_unposted_box(bsp):
-    """Process 1 collects records in a box that no meeting posts, answers a get, and then puts."""
+def answer_beside_an_unposted_buffer(bsp):
+    """Process 1 collects entries in a send buffer that no meeting posts, answers a get, and then
+    puts."""
     x = bsp.zeros(FEW)
     bsp.sync()
     if bsp.pid == 1:
@@ -182,38 +185,40 @@ def answer_beside_an_unposted_box(bsp):
 
 
 def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tell the meeting of no outbox, and free the last one when its group ends."""
-    room = Leases.room
+    """Tell the meeting of no staging buffer, and free the last one when its group ends."""
+    reserve = Leases.reserve
 
     def unknown_to_the_meeting(self, nbytes):
-        start = room(self, nbytes)
-        self._members.meeting.has_outbox = False
+        start = reserve(self, nbytes)
+        self._members.meeting.has_staged = False
         return start
 
     def close(self):
         if self._open is not None:
-            self._context.give_outbox(self._open)
+            self._context.give_staging_buffer(self._open)
             self._open = None
 
-    monkeypatch.setattr(Leases, "room", unknown_to_the_meeting)
+    monkeypatch.setattr(Leases, "reserve", unknown_to_the_meeting)
     monkeypatch.setattr(Leases, "close", close)
 
 
-def free_last_outbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the last outbox again at once, whether it has messages and has been delivered or not."""
-    room = Leases.room_for_message
+def free_last_staging_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the last staging buffer again at once, whether it has messages and has been delivered or
+    not."""
+    reserve = Leases.reserve_for_message
 
-    def room_without_messages(self, nbytes, *, for_one):
-        start = room(self, nbytes, for_one=for_one)
+    def reserve_without_messages(self, nbytes, *, for_one):
+        start = reserve(self, nbytes, for_one=for_one)
         self._open.has_messages = False
         return start
 
-    monkeypatch.setattr(WatchedMeeting, "settles", lambda *_: True, raising=False)
-    monkeypatch.setattr(Leases, "room_for_message", room_without_messages)
+    monkeypatch.setattr(WatchedMeeting, "waits_for_delivery", lambda *_: True, raising=False)
+    monkeypatch.setattr(Leases, "reserve_for_message", reserve_without_messages)
 
 
 def free_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for nobody: boxes, outboxes and blocks are free as soon as this process leaves."""
+    """Wait for nobody: buffers, staging buffers and blocks are free as soon as this process
+    leaves."""
     close = ShmPort.close
 
     def close_and_free(self):
@@ -240,11 +245,11 @@ free_parcels_after_a_run = functools.partial(
     [
         (serve_and_leave, 3, [None, [2], [2]]),
         (serve_much_and_leave, 3, [None, [WORDS - 1, WORDS - 2], [WORDS - 1, WORDS - 2]]),
-        (send_and_put, 2, [(0, 0), (2 * IN_OUTBOX, 3 * LARGE)]),
+        (send_and_put, 2, [(0, 0), (2 * IN_STAGING_BUFFER, 3 * LARGE)]),
         (take_late, 2, [None, 2 * LARGE]),
         (keep_and_leave, 2, [2 * LARGE, LARGE]),
         (put_and_leave, 3, [None] * 3),
-        (answer_beside_an_unposted_box, 2, [(1.0, 0.0), (2.0, None)]),
+        (answer_beside_an_unposted_buffer, 2, [(1.0, 0.0), (2.0, None)]),
     ],
 )
 def test_a_right_program_does_the_same_as_without_the_mode(program, count, right):
@@ -256,15 +261,15 @@ def test_a_right_program_does_the_same_as_without_the_mode(program, count, right
     ("defect", "program", "count", "memory"),
     [
         (free_replies_at_close, serve_much_and_leave, 3, "a payload of process 0"),
-        (free_last_outbox, send_and_put, 2, "(index of a post|payload) of process 0"),
-        (free_all_at_once, serve_and_leave, 3, "(staged value,|slot|block) of process"),
+        (free_last_staging_buffer, send_and_put, 2, "(index of a post|payload) of process 0"),
+        (free_all_at_once, serve_and_leave, 3, "(staged value,|cell|block) of process"),
         (
             free_all_at_once,
             put_and_leave,
             3,
-            "(staged value,|slot|block) of process",
+            "(staged value,|cell|block) of process",
         ),
-        (free_all_at_once, meet_and_leave, 3, "(slot|block) of process"),
+        (free_all_at_once, meet_and_leave, 3, "(cell|block) of process"),
         (end_parcels_a_meeting_early, take_late, 2, "a payload of process 0"),
         (free_parcels_with_their_lease, keep_and_leave, 2, "a payload that was kept of process"),
     ],

@@ -27,55 +27,55 @@ def order(name):
     return [(Step("order"), name)]
 
 
-def meetings(me, left_out=None, slots=2, outboxes=2):
-    """Exchange something in a slot and something in an outbox, or a box, at each sync."""
+def meetings(me, left_out=None, cells=2, staging_buffers=2):
+    """Exchange something in a cell, and in a staging or a send buffer, at each sync."""
     it, steps = 1 - me, []
     for superstep in SUPERSTEPS:
-        slot, outbox = superstep % slots, superstep % outboxes
+        cell, staging_buffer = superstep % cells, superstep % staging_buffers
         steps += plain(
-            Step("store", f"outbox {outbox} of {me}", superstep),
-            Step("store", f"card in slot {slot} of {me}", superstep),
+            Step("store", f"staging buffer {staging_buffer} of {me}", superstep),
+            Step("store", f"inline entry in cell {cell} of {me}", superstep),
         )
         steps += order("release")
         steps += plain(
-            Step("store", f"word of slot {slot} of {me}", superstep),
-            Step("await", f"word of slot {slot} of {it}", superstep),
+            Step("store", f"word of cell {cell} of {me}", superstep),
+            Step("await", f"word of cell {cell} of {it}", superstep),
         )
         steps += order("acquire")
         steps += plain(
-            Step("read", f"card in slot {slot} of {it}", superstep),
-            Step("read", f"outbox {outbox} of {it}", superstep),
+            Step("read", f"inline entry in cell {cell} of {it}", superstep),
+            Step("read", f"staging buffer {staging_buffer} of {it}", superstep),
         )
     return without(steps, left_out)
 
 
-def replies(me, left_out=None, copies=True, box="replies"):
-    """Post a card, copy that of the other one, and reply to its get in a second meeting.
+def replies(me, left_out=None, copies=True, buffer="replies"):
+    """Post an inline entry, copy that of the other one, and reply to its get in a second meeting.
 
-    The word of a slot is the number of the meeting. After the second one replies are read, and
-    cards that were not copied.
+    The word of a cell is the number of the meeting. After the second one replies are read, and
+    inline entries that were not copied.
     """
     it, steps = 1 - me, []
     for superstep in SUPERSTEPS:
-        slots = [(number % 2, number) for number in (2 * superstep - 1, 2 * superstep)]
-        if box == "records":
-            steps += plain(Step("store", f"records of {me}", superstep))
-        for slot, number in slots:
+        cells = [(number % 2, number) for number in (2 * superstep - 1, 2 * superstep)]
+        if buffer == "entries":
+            steps += plain(Step("store", f"entries of {me}", superstep))
+        for cell, number in cells:
             is_first = number % 2
             if is_first:
-                steps += plain(Step("store", f"card in slot {slot} of {me}", superstep))
+                steps += plain(Step("store", f"inline entry in cell {cell} of {me}", superstep))
             else:
-                steps += plain(Step("store", f"{box} of {me}", -superstep))
-            name = "cards" if is_first else "replies"
+                steps += plain(Step("store", f"{buffer} of {me}", -superstep))
+            name = "inline entries" if is_first else "replies"
             steps += order(f"release of {name}")
             steps += plain(
-                Step("store", f"word of slot {slot} of {me}", number),
-                Step("await", f"word of slot {slot} of {it}", number),
+                Step("store", f"word of cell {cell} of {me}", number),
+                Step("await", f"word of cell {cell} of {it}", number),
             )
             steps += order(f"acquire of {name}")
             if is_first == copies:
-                steps += plain(Step("read", f"card in slot 1 of {it}", superstep))
-        steps += plain(Step("read", f"{box} of {it}", -superstep))
+                steps += plain(Step("read", f"inline entry in cell 1 of {it}", superstep))
+        steps += plain(Step("read", f"{buffer} of {it}", -superstep))
     return without(steps, left_out)
 
 
@@ -164,7 +164,7 @@ def waking(me, left_out=None, poster_fences=False):
         steps += [(Step("full", if_so=waited), "fence that wakes")]
         steps += plain(
             Step("look", f"ASLEEP of {it}", 1, asleep, if_so=waited),
-            Step("ring", f"doorbell of {it}", if_so=asleep),
+            Step("wake", f"futex of {it}", if_so=asleep),
             Step("look", f"word of {it}", superstep, there),
             Step("store", f"ASLEEP of {me}", 1, if_not=there),
         )
@@ -174,9 +174,7 @@ def waking(me, left_out=None, poster_fences=False):
         steps += [(Step(fence, if_not=there), "fence of the sleeper")]
         steps += plain(
             Step("look", f"word of {it}", superstep, found, if_not=there),
-            Step(
-                "sleep", f"doorbell of {me}", 2 + (left_out != "fence of the sleeper"), if_not=found
-            ),
+            Step("sleep", f"futex of {me}", 2 + (left_out != "fence of the sleeper"), if_not=found),
             Step("store", f"ASLEEP of {me}", 0),
         )
     return without(steps, left_out)
@@ -273,10 +271,10 @@ RIGHT = [
 ]
 
 WRONG_EVERYWHERE = [
-    (meetings, {"slots": 1}),
-    (meetings, {"outboxes": 1}),  # it is written again before the other one has come
+    (meetings, {"cells": 1}),
+    (meetings, {"staging_buffers": 1}),  # it is written again before the other one has come
     (replies, {"copies": False}),
-    (replies, {"box": "records"}),  # those of the next superstep are written there at once
+    (replies, {"buffer": "entries"}),  # those of the next superstep are written there at once
     (sub_groups, {"left_out": "CLOSED"}),
     (early_puts, {"left_out": "DELIVERED"}),
     (runs_ahead, {"entries": 1, "ahead": 1}),
@@ -295,8 +293,8 @@ WRONG_EVERYWHERE = [
 WRONG_ON_ARM = [
     (meetings, {"left_out": "release"}),
     (meetings, {"left_out": "acquire"}),
-    (replies, {"left_out": "release of cards"}),
-    (replies, {"left_out": "acquire of cards"}),
+    (replies, {"left_out": "release of inline entries"}),
+    (replies, {"left_out": "acquire of inline entries"}),
     (replies, {"left_out": "release of replies"}),
     (replies, {"left_out": "acquire of replies"}),
     (sub_groups, {"left_out": "release"}),

@@ -26,8 +26,8 @@ def test_put_copies_the_values_at_the_call(run):
     def main(bsp):
         x = bsp.zeros(1000)
         values = np.ones(1000)
-        bsp.put(right(bsp), values, x)  # in a box, or staged
-        bsp.put(right(bsp), values[:2], x[5:7])  # on a card, or in a box
+        bsp.put(right(bsp), values, x)  # in a send buffer, or staged
+        bsp.put(right(bsp), values[:2], x[5:7])  # inline, or in a send buffer
         values[:] = 7
         bsp.sync()
         return set(x.tolist())

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.lengthy
 EXPLORER = Path(__file__).with_name("schedules.py")
 DEFECTS = {
     "free-replies-at-close": "leaving",
-    "answer-in-the-next-box": "root",
-    "free-boxes-at-close": "next group",
-    "read-cards-late": "root",
+    "answer-in-the-next-buffer": "root",
+    "free-send-buffers-at-close": "next group",
+    "read-inline-late": "root",
     "free-at-the-end-of-a-superstep": "root",
     "free-before-others-have-left": "next group",
     "take-others-for-settled": "root",

@@ -113,18 +113,18 @@ def test_the_barrier_before_main_ends_at_time_0():
     Group(2, body).run()
 
 
-NOTES = {"a head": [0, 0], "another note": [0, 16], "gets on all": [HAS_GET, HAS_GET]}
+FLAGS = {"a head": [0, 0], "another flag": [0, 16], "gets on all": [HAS_GET, HAS_GET]}
 
 
-@pytest.mark.parametrize("what", NOTES)
+@pytest.mark.parametrize("what", FLAGS)
 def test_a_post_with_something_is_new_to_all(what):
     def body(group, pid):
         head = int(what == "a head" and pid == 1)
-        note = NOTES[what][pid]
+        flags = FLAGS[what][pid]
         meeting = group.meetings[pid]
-        assert not meeting.meet(note, head, 0)
+        assert not meeting.meet(flags, head, 0)
         assert group.clocks[pid].now() == PRICE_NS
-        assert [meeting.note_of(other) for other in (0, 1)] == NOTES[what]
+        assert [meeting.flags_of(other) for other in (0, 1)] == FLAGS[what]
         assert [meeting.head_of(other) for other in (0, 1)] == [0, what == "a head"]
         meeting.end_superstep()
         assert meeting.meet(0, 0, 0)
@@ -137,7 +137,7 @@ def test_a_process_reads_posts_while_another_one_has_posted_again():
         meeting = group.meetings[pid]
         for superstep in range(20):
             meeting.meet(superstep % 8, 0, 0)
-            assert [meeting.note_of(other) for other in range(3)] == [superstep % 8] * 3
+            assert [meeting.flags_of(other) for other in range(3)] == [superstep % 8] * 3
             assert [meeting.superstep_of(other) for other in range(3)] == [superstep + 1] * 3
             meeting.end_superstep()
 
@@ -165,11 +165,11 @@ def test_another_virtual_processor_cannot_post():
     Group(2, body).run()
 
 
-@pytest.mark.parametrize(("note", "doing"), [(0, "in a test"), (END, "at the end of main")])
-def test_a_process_that_waits_says_where(note, doing):
+@pytest.mark.parametrize(("flags", "doing"), [(0, "in a test"), (END, "at the end of main")])
+def test_a_process_that_waits_says_where(flags, doing):
     def body(group, pid):
         if pid == 0:
-            group.meetings[pid].meet(note, 0, 0)
+            group.meetings[pid].meet(flags, 0, 0)
 
     group = Group(2, body)
     group.rounds.run()

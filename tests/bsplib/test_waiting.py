@@ -14,7 +14,7 @@ import bsplib
 from bsplib.backends.shm import waiting
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import ASLEEP, PAGE
-from bsplib.backends.shm.doorbell import Doorbell, doorbells
+from bsplib.backends.shm.futex import Futex, futexes
 from bsplib.backends.shm.segment import Segment
 
 from .phases import eventually, standard_error, state_of
@@ -131,8 +131,8 @@ class GivenWayError(Exception):
     """The process that waits lets others have its core."""
 
 
-class Bell(Doorbell):
-    """A doorbell at which nobody sleeps who has not been woken."""
+class WatchedFutex(Futex):
+    """A futex at which nobody sleeps who has not been woken."""
 
     def acquire(self, seen, timeout):
         if self.look() == seen:
@@ -148,8 +148,8 @@ def take_contexts():
     contexts = []
 
     def take(wait):
-        bells = [Bell(bell.address) for bell in doorbells(segment, 2)]
-        contexts.extend(ProcessContext(segment, pid, bells, wait) for pid in range(2))
+        watched = [WatchedFutex(futex.address) for futex in futexes(segment, 2)]
+        contexts.extend(ProcessContext(segment, pid, watched, wait) for pid in range(2))
         for each in contexts:
             each.begin()
         return contexts

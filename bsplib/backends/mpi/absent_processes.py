@@ -31,7 +31,7 @@ class Absence:
     def __init__(self, membership: Membership, read_late: Callable[[], object]) -> None:
         self._membership = membership
         self._link = membership.link
-        self._box = membership.box
+        self._inbox = membership.inbox
         self._read_late = read_late
 
     def suspect_at_sync(self, came: Collection[int]) -> None:
@@ -50,7 +50,7 @@ class Absence:
         """Raise if one process will never come to a meeting, after late posts have been read."""
         rank = self._membership.members[pid]
         why = self._why_absent(rank)
-        if self._box.latest(OBLIVIOUS, rank) >= self._membership.superstep:
+        if self._inbox.latest(OBLIVIOUS, rank) >= self._membership.superstep:
             why = ENDED_BY_OBLSYNC
         self._raise_if(why, "sync", pid)
 
@@ -67,19 +67,19 @@ class Absence:
             return
         for pid, rank in zip(pids, ranks, strict=True):
             why = self._why_absent(rank)
-            if self._box.latest(MEET, rank) >= self._membership.superstep:
+            if self._inbox.latest(MEET, rank) >= self._membership.superstep:
                 why = ENDED_BY_SYNC
             self._raise_if(why, "oblsync", pid)
 
     def _why_absent(self, rank: int) -> str:
         """Return why a process cannot come to the end of this superstep; empty if it can."""
         membership = self._membership
-        if rank in self._box.left:
+        if rank in self._inbox.left:
             return has_left(membership.members)
         while membership.parent is not None:
             above = membership.parent
-            box = above.box
-            if max(box.latest(MEET, rank), box.latest(OBLIVIOUS, rank)) >= above.superstep:
+            inbox = above.inbox
+            if max(inbox.latest(MEET, rank), inbox.latest(OBLIVIOUS, rank)) >= above.superstep:
                 return is_outside(membership.members)
             membership = above
         return ""

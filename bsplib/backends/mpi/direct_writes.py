@@ -33,24 +33,24 @@ class Settling(SentMeeting):
         self._membership = membership
         self._neighbours = neighbours
 
-    def is_settled(self, pid: int) -> bool:
-        """See :meth:`bsplib.backends.base.Port.is_settled`."""
+    def has_delivered(self, pid: int) -> bool:
+        """See :meth:`bsplib.backends.base.Port.has_delivered`."""
         membership = self._membership
         if not membership.ended_by_sync:
             return False
         rank, superstep = membership.members[pid], membership.superstep
         return self._neighbours.has_delivered(rank, membership.label, superstep)
 
-    def settles(self, pid: int, nbytes: int) -> bool:
-        """Do as :meth:`is_settled`, but wait for it where ``nbytes`` bytes are worth the time."""
+    def waits_for_delivery(self, pid: int, nbytes: int) -> bool:
+        """Do as :meth:`has_delivered`, but wait where ``nbytes`` bytes are worth the time."""
         membership = self._membership
-        if self.is_settled(pid):
+        if self.has_delivered(pid):
             return True
         if nbytes < LARGE or not membership.ended_by_sync:
             return False
         deadline = time.perf_counter_ns() + nbytes // _BYTES_PER_NS
         while time.perf_counter_ns() < deadline:
             os.sched_yield()
-            if self.is_settled(pid):
+            if self.has_delivered(pid):
                 return True
         return False

@@ -49,7 +49,7 @@ class Head(NamedTuple):
     run: int
     """Number of the run of the job."""
     kind: int
-    note: int
+    flags: int
     """See :meth:`bsplib.backends.base.Port.exchange`."""
     payloads: int
     """1 where payloads follow; their sizes stand in the body."""

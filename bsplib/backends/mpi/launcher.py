@@ -137,10 +137,10 @@ class Launcher:
     # -- the end ----------------------------------------------------------------------------
 
     def end(self, seconds: float) -> None:
-        """Wait until it has ended, but not for long; then end it and its whole group.
+        """Wait for the end of the launcher; if it does not come, end it and its process group.
 
         Args:
-            seconds: to wait before it is ended by force.
+            seconds: how long to wait before the launcher is ended by force.
         """
         for number in (None, signal.SIGTERM, signal.SIGKILL):
             if number is not None:

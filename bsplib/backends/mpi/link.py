@@ -1,7 +1,7 @@
 """The link of a rank: its connections to all other ranks, kept between runs.
 
 It starts the sends and receives of MPI for all groups, sorts the heads that come into the
-boxes of their groups, and waits. PROTOCOL.md argues why that is right.
+inboxes of their groups, and waits. PROTOCOL.md argues why that is right.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from mpi4py import MPI
 
-from bsplib.backends.base import Alignment, LeftGroup, Port, Room, Stopped
+from bsplib.backends.base import Alignment, Buffer, LeftGroup, Port, Stopped
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.clocks import Clocks
 from bsplib.backends.mpi.control import BROKEN, INTERRUPTED, SOUND
 from bsplib.backends.mpi.draining import drain
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.launcher_environment import most_direct
-from bsplib.backends.mpi.received_posts import Box
+from bsplib.backends.mpi.received_posts import Inbox
 from bsplib.backends.mpi.receiving import Inflow, Payload, Post
 from bsplib.backends.mpi.same_host import Inside
 from bsplib.backends.mpi.sending import HEADS, Buffers, Sends
@@ -94,7 +94,7 @@ class Link:
         """Sends of the groups that this process is in."""
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left before all posts of the others had come."""
-        self._boxes: dict[int, Box] = {}
+        self._inboxes: dict[int, Inbox] = {}
         self._early: deque[tuple[int, bytes]] = deque()
         """Heads of later runs."""
         self._unopened: defaultdict[int, list[Post]] = defaultdict(list)
@@ -149,7 +149,7 @@ class Link:
         self._last_looks.renew()
         others = nprocs - (self.rank < nprocs)
         self._receives = self._all_receives[:others]
-        self._boxes.clear()
+        self._inboxes.clear()
         self._left.clear()
         self._unopened.clear()
         self.left_over.clear()
@@ -256,12 +256,12 @@ class Link:
 
     # -- groups -----------------------------------------------------------------------------
 
-    def enter(self, label: int, box: Box) -> None:
-        """Let the posts of a group come into a box."""
-        self._boxes[label] = box
+    def enter(self, label: int, inbox: Inbox) -> None:
+        """Let the posts of a group come into an inbox."""
+        self._inboxes[label] = inbox
         if self._unopened:
             for post in self._unopened.pop(label, ()):
-                box.take(post)
+                inbox.take(post)
 
     def leave_group(self, label: int) -> None:
         """Note that this process has left a group; posts may still come."""
@@ -270,8 +270,8 @@ class Link:
             self._left.popitem(last=False)
 
     def forget_group(self, label: int) -> None:
-        """Drop the box of a group that this process has left."""
-        del self._boxes[label]
+        """Drop the inbox of a group that this process has left."""
+        del self._inboxes[label]
 
     def release_left_groups(self) -> None:
         """Forget groups that this process has left where all posts have come."""
@@ -336,8 +336,8 @@ class Link:
         elif head.kind == heads.QUESTION:
             if head.label in self._left:
                 self.send_head(source, heads.ANSWER, head.label)
-        elif head.label in self._boxes:  # an answer
-            self._boxes[head.label].left.add(source)
+        elif head.label in self._inboxes:  # an answer
+            self._inboxes[head.label].left.add(source)
 
     def _take_post(self, source: int, head: Head, data: bytes) -> None:
         size = head.body_bytes
@@ -345,9 +345,9 @@ class Link:
         post = Post(source, head, body)
         if head.payloads or body is None:
             self.inflows[source].expect(post)
-        box = self._boxes.get(head.label)
-        if box is not None:
-            if box.take(post):
+        inbox = self._inboxes.get(head.label)
+        if inbox is not None:
+            if inbox.take(post):
                 self.credit(post)
         elif head.label in self._left:
             self.credit(post)
@@ -440,7 +440,7 @@ class Link:
         for post in posts:
             post.read()
 
-    def start_payloads(self, posts: Iterable[Post], places: Mapping[Payload, Room]) -> None:
+    def start_payloads(self, posts: Iterable[Post], places: Mapping[Payload, Buffer]) -> None:
         """Start to receive the payloads of posts that are open.
 
         Args:

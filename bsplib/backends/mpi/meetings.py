@@ -41,7 +41,7 @@ class Meetings:
         """See :attr:`bsplib.core.meeting.Meeting.released`."""
         self._membership = membership
         self._link = membership.link
-        self._box = membership.box
+        self._inbox = membership.inbox
         self._payloads = payloads
         self._posting = posting
         self._oblivious = oblivious
@@ -49,33 +49,35 @@ class Meetings:
         self._count = 0
         self._requests = self._link.requests_to(membership.ranks)
 
-    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
-        self._post_to_all(number, records, note, stamp)
-        posts = self._box.meetings[number]
+        self._post_to_all(number, entries, flags, stamp)
+        posts = self._inbox.meetings[number]
         if len(posts) < len(self._membership.others):
             self._await(posts)
         self._end(number)
-        return self._arrivals(posts, bool(records), note, stamp)
+        return self._arrivals(posts, bool(entries), flags, stamp)
 
     def _end(self, number: int) -> None:
         """Forget a meeting, and look at what else has come."""
-        del self._box.meetings[number]
+        del self._inbox.meetings[number]
         if self._oblivious.collector.ended or self._link.left_over:
             self._oblivious.look_at_late()
 
-    def _post_to_all(self, number: int, records: Mapping[int, Sent], note: int, stamp: int) -> None:
-        head = self._head_maker(number, note, stamp)
+    def _post_to_all(
+        self, number: int, entries: Mapping[int, Sent], flags: int, stamp: int
+    ) -> None:
+        head = self._head_maker(number, flags, stamp)
         membership = self._membership
-        if not records:
+        if not entries:
             if membership.ranks:
                 self._link.send_to_many(head(payloads=False, body_bytes=0), self._requests)
             return
         posting = self._posting
         try:
             for pid in membership.others_in_turn:
-                sent = records.get(pid)
+                sent = entries.get(pid)
                 if sent is None:
                     empty = head(payloads=False, body_bytes=0)
                     posting.sends.start(empty, membership.members[pid], HEADS)
@@ -84,9 +86,9 @@ class Meetings:
         finally:
             posting.send_the_rest()
 
-    def _head_maker(self, number: int, note: int, stamp: int) -> MakeHead:
+    def _head_maker(self, number: int, flags: int, stamp: int) -> MakeHead:
         link, membership = self._link, self._membership
-        first, middle = (link.run, MEET, note), (membership.label, number, membership.superstep)
+        first, middle = (link.run, MEET, flags), (membership.label, number, membership.superstep)
         sent = link.clocks.sent(stamp)
 
         def head(*, payloads: bool, body_bytes: int) -> bytes:
@@ -108,21 +110,21 @@ class Meetings:
         self,
         posts: Mapping[int, Post],
         has_news: bool,
-        note: int,
+        flags: int,
         stamp: int,
     ) -> Arrivals | None:
         """Return what the posts of a meeting brought."""
         membership = self._membership
         superstep, latest = membership.superstep, 0
-        notes = [note] * membership.nprocs
+        all_flags = [flags] * membership.nprocs
         full = []
         for pid, rank in zip(membership.others, membership.ranks, strict=True):
             post = posts[rank]
             head = post.head
             if head.superstep != superstep:
                 raise are_apart(rank, membership.members[membership.pid])
-            if head.note != note:
-                notes[pid], has_news = head.note, True
+            if head.flags != flags:
+                all_flags[pid], has_news = head.flags, True
             if head.body_bytes:
                 full.append((pid, post))
             latest = max(latest, head.stamp)
@@ -130,8 +132,8 @@ class Meetings:
             self.released = max(stamp, self._link.clocks.received(latest))
         if not (full or has_news):
             return None
-        return self._opened(full, notes)
+        return self._opened(full, all_flags)
 
-    def _opened(self, full: Sequence[tuple[int, Post]], notes: list[int]) -> Arrivals:
+    def _opened(self, full: Sequence[tuple[int, Post]], all_flags: list[int]) -> Arrivals:
         self._payloads.open([post for _, post in full])
-        return notes, [(pid, post.records) for pid, post in full]
+        return all_flags, [(pid, post.entries) for pid, post in full]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bsplib.backends.members import Members
 from bsplib.backends.mpi.link import Link
-from bsplib.backends.mpi.received_posts import Box
+from bsplib.backends.mpi.received_posts import Inbox
 
 
 class Membership:
@@ -38,8 +38,8 @@ class Membership:
         """The last of them has ended by a sync of all."""
         self.neighbours = link.inside.neighbours
         """Those of the run; None where there are none."""
-        self.box = Box()
-        link.enter(label, self.box)
+        self.inbox = Inbox()
+        link.enter(label, self.inbox)
 
     def pid_of(self, rank: int) -> int:
         """Return the pid of a rank in the group."""

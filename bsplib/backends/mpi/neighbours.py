@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Room
+from bsplib.backends.base import Buffer
 from bsplib.backends.mpi.heads import ROOT
 from bsplib.backends.shm.joining import Store
 
@@ -36,7 +36,7 @@ class Block(NamedTuple):
     """Byte of the memory at which the mark is; the payload is behind it."""
     mark: memoryview
     """As one word: 1 while the receiver may read the payload."""
-    room: Room
+    memory: Buffer
     """The payload."""
 
 
@@ -44,7 +44,7 @@ class Readable(NamedTuple):
     """A payload that a neighbour has staged for this process."""
 
     mark: memoryview
-    room: Room
+    memory: Buffer
 
 
 class Neighbours:
@@ -161,14 +161,14 @@ class Neighbours:
         """Release the blocks that have been read, after a superstep of any group."""
         if self._run_ahead:
             self._run_ahead = self._still_marked(self._run_ahead)
-            self._run_ahead_bytes = sum(len(block.room) for block in self._run_ahead)
+            self._run_ahead_bytes = sum(len(block.memory) for block in self._run_ahead)
         if self._marked:
             self._marked = self._still_marked(self._marked)
         if self._announced:
             announced, self._announced = self._still_marked(self._announced), []
             if obliviously:
                 self._run_ahead += announced
-                self._run_ahead_bytes += sum(len(block.room) for block in announced)
+                self._run_ahead_bytes += sum(len(block.memory) for block in announced)
             else:
                 self._marked += announced
 
@@ -193,7 +193,7 @@ class Neighbours:
         """
         return Readable(*self._at(start, nbytes))
 
-    def _at(self, start: int, nbytes: int) -> tuple[memoryview, Room]:
+    def _at(self, start: int, nbytes: int) -> tuple[memoryview, Buffer]:
         mark = self._store.view(start, _WORD).cast("Q")
         return mark, self._store.view_array(start + _MARK_BYTES, nbytes)
 

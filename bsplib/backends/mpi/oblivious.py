@@ -36,26 +36,26 @@ class Oblivious:
     def __init__(self, membership: Membership, payloads: Payloads, posting: Posting) -> None:
         self._membership = membership
         self._link = membership.link
-        self._box = membership.box
+        self._inbox = membership.inbox
         self._payloads = payloads
         self._posting = posting
         self.collector = Collector(membership.members, membership.pid, self)
         self.absence = Absence(membership, self.collector.read_late)
 
     def exchange(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int
     ) -> list[Arrived]:
         """See :meth:`bsplib.backends.base.Port.exchange_oblivious`."""
         number = self.collector.ended
         self.look_at_late()
         self._wait_for_credit()
         self._payloads.copy_lent()
-        self._post(records, stamp)
+        self._post(entries, stamp)
         self.collector.end_superstep(stamp)
         arrived = self.collector.collect(expected)
-        self._box.passed = self.collector.ended
-        if not self._box.oblivious[number]:
-            del self._box.oblivious[number]
+        self._inbox.passed = self.collector.ended
+        if not self._inbox.oblivious[number]:
+            del self._inbox.oblivious[number]
         self._posting.hand_over()
         return arrived
 
@@ -68,7 +68,7 @@ class Oblivious:
         if link.unsent and link.unsent.forget_sent() > _MOST_UNSENT_BYTES:
             link.wait(lambda: link.unsent.forget_sent() <= _MOST_UNSENT_BYTES, self.look_at_late)
 
-    def _post(self, records: Mapping[int, tuple[int, Sent]], stamp: int) -> None:
+    def _post(self, entries: Mapping[int, tuple[int, Sent]], stamp: int) -> None:
         link, number, membership = self._link, self.collector.ended, self._membership
         sent = link.clocks.sent(stamp)
         first = link.run, OBLIVIOUS, 0
@@ -77,13 +77,13 @@ class Oblivious:
         try:
             for pid, rank in zip(membership.others, membership.ranks, strict=True):
                 link.spend_credit(rank)
-                messages, records_there = records.get(pid, (0, b""))
+                messages, entries_there = entries.get(pid, (0, b""))
                 if messages:
 
                     def head(*, payloads: bool, body_bytes: int, messages: int = messages) -> bytes:
                         return heads.pack(*first, payloads, *middle, body_bytes, messages, sent)
 
-                    self._posting.post(head, pid, records_there)
+                    self._posting.post(head, pid, entries_there)
                 else:
                     self._posting.sends.start(empty, rank, HEADS)
         finally:
@@ -93,12 +93,12 @@ class Oblivious:
         """See :meth:`bsplib.backends.oblivious.Posts.look`."""
         link = self._link
         link.pump()
-        came, members = self._box.oblivious[number], self._membership.members
+        came, members = self._inbox.oblivious[number], self._membership.members
         posts = {pid: came.pop(members[pid]) for pid in pids if members[pid] in came}
-        if number < self._box.passed and not came:
-            del self._box.oblivious[number]
+        if number < self._inbox.passed and not came:
+            del self._inbox.oblivious[number]
         full = [post for post in posts.values() if post.head.messages]
-        if number >= self._box.passed:  # else they are an error, and never opened
+        if number >= self._inbox.passed:  # else they are an error, and never opened
             self._payloads.open(full)
         for post in posts.values():
             link.credit(post)
@@ -108,12 +108,12 @@ class Oblivious:
         head = post.head
         if not head.messages:
             return NOTHING
-        return ObliviousPost(head.messages, post.records, self._link.clocks.received(head.stamp))
+        return ObliviousPost(head.messages, post.entries, self._link.clocks.received(head.stamp))
 
     def wait(self, number: int, pids: Sequence[int]) -> None:
         """See :meth:`bsplib.backends.oblivious.Posts.wait`."""
         ranks = {self._membership.members[pid] for pid in pids}
-        came = self._box.oblivious[number]
+        came = self._inbox.oblivious[number]
         sends = self._posting.sends
         has_sent = not (sends and sends.forget_sent())  # then it may take longer naps
         self._link.wait(
@@ -130,4 +130,4 @@ class Oblivious:
 
     def leave(self) -> None:
         """Let all that still comes be late."""
-        self._box.passed = _FOREVER
+        self._inbox.passed = _FOREVER

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from bsplib.backends.base import Room, Ticket
+from bsplib.backends.base import Buffer, Handle
 from bsplib.backends.mpi.membership import Membership
 from bsplib.backends.mpi.neighbours import Block, Readable
 from bsplib.backends.mpi.receiving import Payload, Place, Post, Size, flat
@@ -17,8 +17,8 @@ from bsplib.backends.mpi.receiving import Payload, Place, Post, Size, flat
 class Staged(NamedTuple):
     """A payload of this superstep for another process."""
 
-    room: Room
-    buffer: Room | None
+    memory: Buffer
+    buffer: Buffer | None
     """In which it lies; None where it was lent, or lies in a block."""
     block: Block | None = None
     """In which it lies, for a neighbour."""
@@ -28,7 +28,7 @@ class Staged(NamedTuple):
     def size(self) -> Size:
         """What the body of its post says of it."""
         place = None if self.block is None else (self.block.start, self.is_message)
-        return len(self.room), place
+        return len(self.memory), place
 
 
 class Payloads:
@@ -58,17 +58,17 @@ class Payloads:
 
     # -- to others --------------------------------------------------------------------------
 
-    def stage(self, nbytes: int, to: int, *, is_message: bool = False) -> tuple[Ticket, Room]:
+    def stage(self, nbytes: int, to: int, *, is_message: bool = False) -> tuple[Handle, Buffer]:
         """See :meth:`bsplib.backends.base.Port.stage`."""
         if self.is_for_neighbour(to):
             assert self._neighbours is not None
             block = self._neighbours.take(nbytes)
             if block is not None:
-                staged = Staged(block.room, None, block, is_message)
-                return self._add(staged, to), block.room
+                staged = Staged(block.memory, None, block, is_message)
+                return self._add(staged, to), block.memory
         buffer = self._link.buffers.take(nbytes)
-        room = buffer[:nbytes]
-        return self._add(Staged(room, buffer), to), room
+        memory = buffer[:nbytes]
+        return self._add(Staged(memory, buffer), to), memory
 
     def is_for_neighbour(self, to: int) -> bool:
         """Tell whether a payload for a process can lie in memory that it shares."""
@@ -76,19 +76,19 @@ class Payloads:
             return False
         return self._membership.members[to] in self._neighbours
 
-    def lend(self, values: Room, to: int) -> Ticket:
-        """Note values that stay as they are until the superstep has ended; return their ticket."""
+    def lend(self, values: Buffer, to: int) -> Handle:
+        """Note values that stay as they are until the superstep has ended; return their handle."""
         return self._add(Staged(values, None), to)
 
-    def _add(self, staged: Staged, to: int) -> Ticket:
-        room = staged.room
+    def _add(self, staged: Staged, to: int) -> Handle:
+        memory = staged.memory
         number = self._numbers[to]
         self._numbers[to] = number + 1
         if to == self._membership.pid:
-            self._here[to, number] = Payload(len(room), room, staged.buffer)
+            self._here[to, number] = Payload(len(memory), memory, staged.buffer)
         else:
             self._staged.setdefault(to, []).append(staged)
-        return self._membership.pid, number, len(room)
+        return self._membership.pid, number, len(memory)
 
     def take_staged(self, to: int) -> tuple[int, Sequence[Staged]]:
         """Return what has been staged for a process, after the number of the first payload."""
@@ -98,14 +98,14 @@ class Payloads:
     def copy_lent(self) -> None:
         """Copy what was lent: it may be sent after the superstep has ended here."""
         for staged in self._staged.values():
-            for index, (room, buffer, block, _) in enumerate(staged):
+            for index, (memory, buffer, block, _) in enumerate(staged):
                 if buffer is None and block is None:
-                    copy = self._link.buffers.take(len(room))
-                    copy[: len(room)] = room
-                    staged[index] = Staged(copy[: len(room)], copy)
+                    copy = self._link.buffers.take(len(memory))
+                    copy[: len(memory)] = memory
+                    staged[index] = Staged(copy[: len(memory)], copy)
 
     def drop_staged(self) -> None:
-        """Give back memory of payloads that belong to no record: their put has failed."""
+        """Give back memory of payloads that belong to no entry: their put has failed."""
         for staged in self._staged.values():
             for _, buffer, block, _ in staged:
                 if buffer is not None:
@@ -133,13 +133,13 @@ class Payloads:
         """Note where a payload lies that a neighbour has staged."""
         assert self._neighbours is not None
         block = self._neighbours.find(place.start, payload.nbytes)
-        payload.room = block.room
+        payload.memory = block.memory
         (self._messages if place.is_message else self._transfers).append(block)
 
-    def fetch(self, ticket: Ticket) -> memoryview:
+    def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`bsplib.backends.base.Port.fetch`."""
-        payload = self._find(ticket)
-        if payload.room is None:
+        payload = self._find(handle)
+        if payload.memory is None:
             self._start({})
         return self._arrived(payload).data
 
@@ -147,7 +147,7 @@ class Payloads:
         """Tell whether payloads have been announced of which no receive has started."""
         return bool(self._not_started)
 
-    def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:
+    def receive(self, landings: Iterable[tuple[Handle, memoryview]]) -> None:
         """See :meth:`bsplib.backends.base.Port.receive`.
 
         All other payloads that have been announced are received, too, so that the senders can
@@ -156,36 +156,36 @@ class Payloads:
         if not self._not_started:
             return
         places = {}
-        for ticket, room in landings:
-            payload = self._find(ticket)
-            if payload.room is None:
-                places[payload] = flat(room)
+        for handle, memory in landings:
+            payload = self._find(handle)
+            if payload.memory is None:
+                places[payload] = flat(memory)
         self._start(places)
 
-    def land(self, ticket: Ticket, room: memoryview) -> None:
+    def land(self, handle: Handle, memory: memoryview) -> None:
         """See :meth:`bsplib.backends.base.Port.land`.
 
         A payload is received there if its receive has not started yet.
         """
-        payload = self._find(ticket)
-        if payload.room is None:
-            self._start({payload: flat(room)})
+        payload = self._find(handle)
+        if payload.memory is None:
+            self._start({payload: flat(memory)})
         came = self._arrived(payload)
         if not payload.is_in_place:
-            room[:] = came.data
+            memory[:] = came.data
 
-    def _arrived(self, payload: Payload) -> Room:
+    def _arrived(self, payload: Payload) -> Buffer:
         """Wait for a payload that is being received, and return it."""
         if not payload.is_here():
             self._link.wait(payload.is_here)
-        assert payload.room is not None
-        return payload.room
+        assert payload.memory is not None
+        return payload.memory
 
-    def _find(self, ticket: Ticket) -> Payload:
-        key = ticket[:2]
+    def _find(self, handle: Handle) -> Payload:
+        key = handle[:2]
         return self._here[key] if key in self._here else self._here_before[key]
 
-    def _start(self, places: Mapping[Payload, Room]) -> None:
+    def _start(self, places: Mapping[Payload, Buffer]) -> None:
         """Start to receive all payloads of open posts."""
         posts, self._not_started = self._not_started, []
         self._link.start_payloads(posts, places)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Alignment, Arrivals, Arrived, Port, Room, Sent, Ticket
+from bsplib.backends.base import Alignment, Arrivals, Arrived, Buffer, Handle, Port, Sent
 from bsplib.backends.members import as_members
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.direct_writes import Settling
@@ -111,28 +111,28 @@ class MpiPort(Port):
         if self._neighbours is not None:
             self._neighbours.map_at_once(address, nbytes)
 
-    def is_settled(self, pid: int) -> bool:
-        """See :meth:`Port.is_settled`: it is only known of neighbours."""
-        return self._meeting.is_settled(pid)
+    def has_delivered(self, pid: int) -> bool:
+        """See :meth:`Port.has_delivered`: it is only known of neighbours."""
+        return self._meeting.has_delivered(pid)
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """See :meth:`Port.stage`."""
         return self._payloads.stage(nbytes, to)
 
-    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage_message(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """See :meth:`Port.stage_message`."""
         return self._payloads.stage(nbytes, to, is_message=True)
 
-    def lend(self, values: NDArray[Any], to: int) -> Ticket | None:
+    def lend(self, values: NDArray[Any], to: int) -> Handle | None:
         """See :meth:`Port.lend`; at the end of an oblivious superstep the values are copied."""
         if self._payloads.is_for_neighbour(to):
             return None
         return self._payloads.lend(values.reshape(-1).view(np.uint8), to)
 
     @noticing_deaths
-    def fetch(self, ticket: Ticket) -> memoryview:
+    def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`Port.fetch`."""
-        return self._payloads.fetch(ticket)
+        return self._payloads.fetch(handle)
 
     @property
     def receives_in_place(self) -> bool:
@@ -140,33 +140,33 @@ class MpiPort(Port):
         return self._payloads.are_to_be_received()
 
     @noticing_deaths
-    def receive(self, landings: Iterable[tuple[Ticket, memoryview]]) -> None:
+    def receive(self, landings: Iterable[tuple[Handle, memoryview]]) -> None:
         """See :meth:`Port.receive`."""
         self._payloads.receive(landings)
 
     @noticing_deaths
-    def land(self, ticket: Ticket, room: memoryview) -> None:
+    def land(self, handle: Handle, memory: memoryview) -> None:
         """See :meth:`Port.land`."""
-        self._payloads.land(ticket, room)
+        self._payloads.land(handle, memory)
 
     # -- supersteps -------------------------------------------------------------------------
 
     @noticing_deaths
-    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         self._order()
-        arrivals = self._meetings.exchange(records, note, stamp)
+        arrivals = self._meetings.exchange(entries, flags, stamp)
         self._ends_by_sync = True
         self.released = self._meetings.released
         return arrivals
 
     @noticing_deaths
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self._order()
-        arrived = self._oblivious.exchange(records, expected, stamp)
+        arrived = self._oblivious.exchange(entries, expected, stamp)
         self._ends_by_sync = False
         self._meeting.released = self._oblivious.collector.released
         return arrived

@@ -37,7 +37,7 @@ class Posting:
         self._behind: list[tuple[int, memoryview | None, list[Staged]]] = []
         """Ranks whose heads have been sent, and what follows those heads."""
 
-    def post(self, head: MakeHead, to: int, records: Sent) -> None:
+    def post(self, head: MakeHead, to: int, entries: Sent) -> None:
         """Send the head of a post that has something for its receiver.
 
         What does not fit into the head follows by :meth:`send_the_rest`.
@@ -45,11 +45,11 @@ class Posting:
         Args:
             head: makes the head.
             to: pid of the receiver.
-            records: for that process.
+            entries: for that process.
         """
         rank = self._membership.members[to]
         first, staged = self._payloads.take_staged(to)
-        body = body_of(records, first, [each.size for each in staged])
+        body = body_of(entries, first, [each.size for each in staged])
         through_mpi = [each for each in staged if each.block is None]
         packed = head(payloads=bool(through_mpi), body_bytes=len(body))
         if staged:
@@ -75,7 +75,7 @@ class Posting:
                 start(body, rank, BODIES)
         for rank, _, payloads in behind:
             for each in payloads:
-                start(each.room, rank, PAYLOADS, each.buffer)
+                start(each.memory, rank, PAYLOADS, each.buffer)
 
     def _announce(self, staged: Sequence[Staged]) -> None:
         neighbours = self._membership.neighbours

@@ -8,7 +8,7 @@ from bsplib.backends.mpi.heads import MEET, OBLIVIOUS, ROUND
 from bsplib.backends.mpi.receiving import Post
 
 
-class Box:
+class Inbox:
     """The posts of the other processes of a group, by their ranks."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from bsplib.backends.base import Room, Sent
+from bsplib.backends.base import Buffer, Sent
 from bsplib.backends.mpi.heads import MOST_BODY, Head
 from bsplib.backends.mpi.sending import BODIES, PAYLOADS, PIECE_BYTES, Buffers
 
@@ -30,19 +30,19 @@ class Place(NamedTuple):
 class Payload:
     """A payload: one that another process sends here, or one of this process for itself."""
 
-    __slots__ = ("_among", "_requests", "buffer", "is_in_place", "nbytes", "place", "room")
+    __slots__ = ("_among", "_requests", "buffer", "is_in_place", "memory", "nbytes", "place")
 
     def __init__(
         self,
         nbytes: int,
-        room: Room | None = None,
-        buffer: Room | None = None,
+        memory: Buffer | None = None,
+        buffer: Buffer | None = None,
         place: Place | None = None,
     ) -> None:
         self.nbytes = nbytes
         self.place = place
         """Where it lies in the memory of neighbours; None if it comes through MPI."""
-        self.room = room
+        self.memory = memory
         """Where it is, or will be; None before its receive has started."""
         self.buffer = buffer
         """The buffer in which it is; None if it is in memory of the program."""
@@ -56,17 +56,17 @@ class Payload:
         inflow: Inflow,
         source: int,
         tag: int,
-        room: Room,
-        buffer: Room | None = None,
+        memory: Buffer,
+        buffer: Buffer | None = None,
     ) -> None:
         """Start to receive it; it is among the unfinished ones of its inflow until it is here."""
-        self.room, self.buffer = room, buffer
+        self.memory, self.buffer = memory, buffer
         if not self.nbytes:
             return
         comm, self._among = inflow.comm, inflow.unfinished
         self._among.add(self)
         self._requests = [
-            comm.Irecv((room[begin : begin + PIECE_BYTES], MPI.BYTE), source, tag)
+            comm.Irecv((memory[begin : begin + PIECE_BYTES], MPI.BYTE), source, tag)
             for begin in range(0, self.nbytes, PIECE_BYTES)
         ]
 
@@ -84,11 +84,11 @@ class Post:
     __slots__ = (
         "_body",
         "body",
+        "entries",
         "first",
         "head",
         "is_credited",
         "payloads",
-        "records",
         "source",
     )
 
@@ -101,7 +101,7 @@ class Post:
         self.is_credited = False
         """The sender of an oblivious post knows that this one needs no memory any more."""
         self._body: Payload | None = None
-        self.records = b""
+        self.entries = b""
         self.first = 0
         """Number of the first payload among those of that process for this one in the group."""
         self.payloads: list[Payload] | None = None
@@ -115,15 +115,15 @@ class Post:
     def has_body(self) -> bool:
         """Tell whether the body is here."""
         if self.body is None and self._body is not None and self._body.is_here():
-            assert self._body.room is not None
-            self.body, self._body = self._body.room.data, None
+            assert self._body.memory is not None
+            self.body, self._body = self._body.memory.data, None
         return self.body is not None
 
     def read(self) -> None:
         """Take the body apart."""
         if self.payloads is None:
             assert self.body is not None
-            self.records, self.first, sizes = marshal.loads(self.body)
+            self.entries, self.first, sizes = marshal.loads(self.body)
             self.payloads = [
                 Payload(nbytes) if place is None else Payload(nbytes, place=Place._make(place))
                 for nbytes, place in sizes
@@ -135,15 +135,15 @@ Size = tuple[int, tuple[int, bool] | None]
 """Bytes of a payload, and where it lies if it does not come through MPI; see :class:`Place`."""
 
 
-def body_of(records: Sent, first: int, sizes: list[Size]) -> bytes:
+def body_of(entries: Sent, first: int, sizes: list[Size]) -> bytes:
     """Return the body of a post.
 
     Args:
-        records: for the receiver.
+        entries: for the receiver.
         first: number of the first payload.
         sizes: of the payloads.
     """
-    return marshal.dumps((records, first, sizes))
+    return marshal.dumps((entries, first, sizes))
 
 
 class Inflow:
@@ -189,7 +189,7 @@ class Inflow:
         earlier = list(self._payloads)
         return earlier[: earlier.index(post)]
 
-    def start_payloads(self, last: Post, places: Mapping[Payload, Room]) -> None:
+    def start_payloads(self, last: Post, places: Mapping[Payload, Buffer]) -> None:
         """Start to receive the payloads of a post, after those of earlier ones.
 
         All these posts have been read.
@@ -203,13 +203,13 @@ class Inflow:
             for payload in post.payloads or ():
                 if payload.place is not None:
                     continue
-                room = places.get(payload)
+                memory = places.get(payload)
                 buffer = None
-                payload.is_in_place = room is not None
-                if room is None:
+                payload.is_in_place = memory is not None
+                if memory is None:
                     buffer = self._buffers.take(payload.nbytes)
-                    room = buffer[: payload.nbytes]
-                payload.receive(self, post.source, PAYLOADS, room, buffer)
+                    memory = buffer[: payload.nbytes]
+                payload.receive(self, post.source, PAYLOADS, memory, buffer)
 
     def drop(self) -> bool:
         """Receive for nobody what has not been received; tell whether nothing is left."""
@@ -224,6 +224,6 @@ class Inflow:
         return not (self._payloads or self._dropped)
 
 
-def flat(memory: Any) -> Room:
+def flat(memory: Any) -> Buffer:
     """Return contiguous memory as bytes."""
     return np.frombuffer(memory, np.uint8)

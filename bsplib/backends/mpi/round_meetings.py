@@ -24,31 +24,31 @@ class MeetingsOfMany(Meetings):
 
     _said_where = False
 
-    def exchange(self, records: Mapping[int, Sent], note: int, stamp: int) -> Arrivals | None:
+    def exchange(self, entries: Mapping[int, Sent], flags: int, stamp: int) -> Arrivals | None:
         """See :meth:`bsplib.backends.sent.Exchanger.exchange`."""
         number, self._count = self._count, self._count + 1
         membership, link = self._membership, self._link
-        head = self._head_maker(number, note, stamp)
+        head = self._head_maker(number, flags, stamp)
         try:
-            for pid, sent in records.items():
+            for pid, sent in entries.items():
                 self._posting.post(head, pid, sent)
         finally:
             self._posting.send_the_rest()
         came_at = link.clocks.sent(stamp)
-        gathering = Gathering(membership.pid, membership.nprocs, note, came_at, records.keys())
+        gathering = Gathering(membership.pid, membership.nprocs, flags, came_at, entries.keys())
         for turn in range(rounds_of(membership.nprocs)):
             self._pass_on(gathering, number, turn)
             came = self._await_round(number, turn)
             gathering.take(turn, came.body or b"", came.head.stamp)
-        posts, count = self._box.meetings[number], gathering.count()
+        posts, count = self._inbox.meetings[number], gathering.count()
         link.wait(lambda: len(posts) == count, for_heads=True)
         self._end(number)
         if stamp:
             self.released = max(stamp, link.clocks.received(gathering.latest))
-        if not (posts or records) and gathering.is_unanimous():
+        if not (posts or entries) and gathering.is_unanimous():
             return None
         full = sorted((membership.pid_of(rank), post) for rank, post in posts.items())
-        return self._opened(full, gathering.notes())
+        return self._opened(full, gathering.all_flags())
 
     def _pass_on(self, gathering: Gathering, number: int, turn: int) -> None:
         body = gathering.to_pass_on(turn)
@@ -63,7 +63,7 @@ class MeetingsOfMany(Meetings):
         """Wait for the head of a round, and return it."""
         membership = self._membership
         pid = (membership.pid - (1 << turn)) % membership.nprocs
-        rank, came = membership.members[pid], self._box.rounds
+        rank, came = membership.members[pid], self._inbox.rounds
 
         def suspect() -> None:
             self._oblivious.collector.read_late()
@@ -91,7 +91,7 @@ _COUNT = np.dtype("<u2")
 
 
 MOST_PROCESSES = MOST_BODY - 3
-"""Greatest number of processes whose notes and counts of any round fit into a head. In larger
+"""Greatest number of processes whose flags and counts of any round fit into a head. In larger
 groups each process sends a head to each other one."""
 
 
@@ -106,17 +106,17 @@ class Gathering:
     Args:
         pid: the process.
         nprocs: number of processes.
-        note: its note.
+        flags: its flags.
         stamp: its stamp.
         receivers: processes to which it sends posts.
     """
 
     def __init__(
-        self, pid: int, nprocs: int, note: int, stamp: int, receivers: Iterable[int]
+        self, pid: int, nprocs: int, flags: int, stamp: int, receivers: Iterable[int]
     ) -> None:
         self._pid = pid
         self._nprocs = nprocs
-        self._notes = bytes([note])
+        self._all_flags = bytes([flags])
         self.latest = stamp
         """Latest of the stamps that were heard of."""
         self._counts: NDArray[np.uint16] | None = None
@@ -129,16 +129,16 @@ class Gathering:
         self._counts[distance] += count
 
     def to_pass_on(self, number: int) -> bytes:
-        """Return what is sent in a round: all notes that are missing there, and counts.
+        """Return what is sent in a round: all flags that are missing there, and counts.
 
         Args:
             number: of the round.
         """
         step = 1 << number
-        notes = self._notes[: self._nprocs - step]
-        if notes == notes[:1] * len(notes):
-            notes = notes[:1]
-        head = len(notes).to_bytes(2, "little") + notes
+        all_flags = self._all_flags[: self._nprocs - step]
+        if all_flags == all_flags[:1] * len(all_flags):
+            all_flags = all_flags[:1]
+        head = len(all_flags).to_bytes(2, "little") + all_flags
         if self._counts is None:
             return head
         counts = self._counts[step :: 2 * step]
@@ -149,8 +149,8 @@ class Gathering:
         step = 1 << number
         missing = min(step, self._nprocs - step)
         size = int.from_bytes(body[:2], "little")
-        notes = bytes(body[2 : 2 + size])
-        self._notes += notes * missing if size == 1 else notes
+        all_flags = bytes(body[2 : 2 + size])
+        self._all_flags += all_flags * missing if size == 1 else all_flags
         self.latest = max(self.latest, stamp)
         if len(body) > 2 + size:
             counts = np.frombuffer(body, _COUNT, offset=2 + size)
@@ -158,15 +158,15 @@ class Gathering:
                 self._counts = np.zeros(self._nprocs, _COUNT)
             self._counts[0 : 2 * step * len(counts) : 2 * step] += counts
 
-    def notes(self) -> list[int]:
-        """Return the notes of all processes by pid, after all rounds."""
+    def all_flags(self) -> list[int]:
+        """Return the flags of all processes by pid, after all rounds."""
         pid = self._pid
-        before = self._notes[::-1]  # the last one is of this process
+        before = self._all_flags[::-1]  # the last one is of this process
         return list(before[self._nprocs - 1 - pid :] + before[: self._nprocs - 1 - pid])
 
     def is_unanimous(self) -> bool:
-        """Tell whether all notes are the same, after all rounds."""
-        return self._notes == self._notes[:1] * self._nprocs
+        """Tell whether all flags are the same, after all rounds."""
+        return self._all_flags == self._all_flags[:1] * self._nprocs
 
     def count(self) -> int:
         """Return how many posts are sent to this process, after all rounds."""

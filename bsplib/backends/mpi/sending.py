@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from bsplib.backends.base import Room
+from bsplib.backends.base import Buffer
 
 HEADS, BODIES, PAYLOADS = 1, 2, 3
 """Tags: one for each kind of what is sent. See PROTOCOL.md."""
@@ -28,13 +28,13 @@ class Sends:
         self._comm = comm
         self._buffers = buffers
         self._requests: list[MPI.Request] = []
-        self._kept: list[tuple[Room | None, int]] = []
+        self._kept: list[tuple[Buffer | None, int]] = []
         self.unsent_bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._requests)
 
-    def start(self, data: Any, to: int, tag: int, buffer: Room | None = None) -> None:
+    def start(self, data: Any, to: int, tag: int, buffer: Buffer | None = None) -> None:
         """Start to send bytes, which stay as they are until they are sent.
 
         Args:
@@ -51,7 +51,7 @@ class Sends:
             piece = data[begin : begin + PIECE_BYTES]
             self._start(piece, to, tag, None, len(piece))
 
-    def _start(self, data: Any, to: int, tag: int, buffer: Room | None, nbytes: int) -> None:
+    def _start(self, data: Any, to: int, tag: int, buffer: Buffer | None, nbytes: int) -> None:
         self._requests.append(self._comm.Isend((data, MPI.BYTE), to, tag))
         self._kept.append((buffer, nbytes))
         self.unsent_bytes += nbytes
@@ -100,10 +100,10 @@ class Buffers:
     """Buffers in sizes that are powers of two."""
 
     def __init__(self) -> None:
-        self._free: defaultdict[int, list[Room]] = defaultdict(list)
+        self._free: defaultdict[int, list[Buffer]] = defaultdict(list)
         self._free_bytes = 0
 
-    def take(self, nbytes: int) -> Room:
+    def take(self, nbytes: int) -> Buffer:
         """Return a buffer of at least ``nbytes`` bytes."""
         size = max(_LEAST_BYTES, 1 << (nbytes - 1).bit_length()) if nbytes else _LEAST_BYTES
         free = self._free[size]
@@ -112,7 +112,7 @@ class Buffers:
         self._free_bytes -= size
         return free.pop()
 
-    def give(self, buffer: Room) -> None:
+    def give(self, buffer: Buffer) -> None:
         """Take back a buffer that nobody reads or writes any more."""
         if self._free_bytes + len(buffer) <= _MOST_KEPT_BYTES:
             self._free[len(buffer)].append(buffer)

@@ -221,7 +221,8 @@ class Watcher:
                 if message.kind == control.JOB:
                     self._page.stop[0] = 0
                 self._is_to_leave = message.kind == control.END
-                with contextlib.suppress(OSError):  # it has ended: the sentinel will tell
+                # An error says that the rank has ended, which its sentinel reports.
+                with contextlib.suppress(OSError):
                     self._rank.put(*message)
 
     def _place(self) -> tuple[int, bool, object]:

@@ -9,17 +9,17 @@ from typing import Any, Self
 
 from bsplib.backends.base import LeftGroup
 from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
-from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.futex import Futex, futexes
 from bsplib.backends.shm.heap import Heap
-from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.parcels import Parcels
 from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.staging_buffer import StagingBuffer
 from bsplib.backends.shm.waiting import Outside, Waiting
 
 
 class ProcessContext:
-    """A process of the run: segment, heap, outboxes, fences, and waiting for others.
+    """A process of the run: segment, heap, staging buffers, fences, and waiting for others.
 
     The caller of the run makes it before it starts the process; a process that is not forked
     receives what it needs to make its own.
@@ -27,7 +27,7 @@ class ProcessContext:
     Args:
         segment: the memory that the run shares.
         pid: the process.
-        doorbells: of all processes, by pid.
+        futexes: of all processes, by pid.
         wait_by: see :class:`Waiting`.
         outside: see :class:`Waiting`.
     """
@@ -36,22 +36,22 @@ class ProcessContext:
         self,
         segment: Segment,
         pid: int,
-        doorbells: Sequence[Doorbell],
+        futexes: Sequence[Futex],
         wait_by: str = "auto",
         outside: Outside | None = None,
     ) -> None:
         self.segment = segment
         self.pid = pid
-        self.nprocs = len(doorbells)
+        self.nprocs = len(futexes)
         self.control = segment.control
         self.heap = Heap(segment, segment.area(pid))
         self.fences = Fences()
         self._starts = [segment.control_start(other) // WORD for other in range(self.nprocs)]
         self.waiting = Waiting(
-            self.control, pid, self._starts, doorbells, self.fences, wait_by, outside
+            self.control, pid, self._starts, futexes, self.fences, wait_by, outside
         )
         self.parcels = Parcels(self)
-        self._outboxes: list[Outbox] = []
+        self._staging_buffers: list[StagingBuffer] = []
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left, in which others may still be."""
         self.runs = 0
@@ -63,7 +63,7 @@ class ProcessContext:
     @classmethod
     def _received(cls, segment: Segment, pid: int, nprocs: int, wait_by: str) -> Self:
         """Return the context of a process that was not forked."""
-        return cls(segment, pid, doorbells(segment, nprocs), wait_by)
+        return cls(segment, pid, futexes(segment, nprocs), wait_by)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle for a process that is not forked."""
@@ -78,7 +78,7 @@ class ProcessContext:
         """Release all memory of a task that has ended in every process."""
         self.runs += 1
         self.parcels.begin_anew()
-        self._outboxes.clear()
+        self._staging_buffers.clear()
         if self.left_over:
             # Their posts came too late to give the blocks back, and no process needs them now.
             first = self._starts[self.pid] + 1  # that of the root group may be used again
@@ -126,14 +126,18 @@ class ProcessContext:
         """Return the class of the ports of this process, which is of this kind."""
         return kind
 
-    def take_outbox(self) -> Outbox:
-        """Return an empty outbox."""
-        return self._outboxes.pop() if self._outboxes else Outbox(self.heap, self.parcels)
+    def take_staging_buffer(self) -> StagingBuffer:
+        """Return an empty staging buffer."""
+        return (
+            self._staging_buffers.pop()
+            if self._staging_buffers
+            else StagingBuffer(self.heap, self.parcels)
+        )
 
-    def give_outbox(self, outbox: Outbox) -> None:
-        """Take back an outbox that no process reads any more."""
-        outbox.clear()
-        self._outboxes.append(outbox)
+    def give_staging_buffer(self, staging_buffer: StagingBuffer) -> None:
+        """Take back a staging buffer that no process reads any more."""
+        staging_buffer.clear()
+        self._staging_buffers.append(staging_buffer)
 
 
 def context_class() -> type[ProcessContext]:

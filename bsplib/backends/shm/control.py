@@ -2,11 +2,11 @@
 
 PROTOCOL.md says who writes each word and when, and why each look at it is right.
 
-A process keeps one **block** for each group that it is in; block 0 is the root's.
-A block holds, all counted in words of eight bytes::
+A process keeps one **control block** for each group that it is in; control block 0 is the root's.
+A control block holds, all counted in words of eight bytes::
 
-    0   slot 0: word, stamp, head, card      the two latest meetings of the whole
-    32  slot 1: word, stamp, head, card      group, alternating
+    0   cell 0: word, stamp, head, inline entry      the two latest meetings of the whole
+    32  cell 1: word, stamp, head, inline entry      group, alternating
     64  POSTED                        oblivious supersteps that this process ended
     65  CONSUMED                      those whose posts it will not read again
     66  CLOSED                        first partition of this group with a sub-group that
@@ -15,14 +15,14 @@ A block holds, all counted in words of eight bytes::
     72  DELIVERED                     last superstep that it has delivered
     80  ring: (index, stamp) x RING   its latest oblivious supersteps
 
-A slot's word is ``superstep << 24 | meeting << 16 | note << 1 | has a head word``. The head
-word says where the records are, see :mod:`bsplib.core.box`: in a box, or on the card in the slot
-itself. The index in the ring is the byte in the segment at which the records of an oblivious
-superstep are listed, see :mod:`bsplib.backends.shm.layout`.
+A cell's word is ``superstep << 24 | meeting << 16 | flags << 1 | has a head word``. The head
+word says where the entries are, see :mod:`bsplib.core.send_buffer`: in a send buffer, or inline,
+in the cell itself. The index in the ring is the byte in the segment at which the entries of an
+oblivious superstep are listed, see :mod:`bsplib.backends.shm.layout`.
 
-The blocks are found by their **labels**: the group's key, written before the first
-post of the process in the group. A block can be used for another group once every process
-has left the first one, which CLOSED in the blocks of the parent shows.
+The control blocks are found by their **labels**: the group's key, written before the first
+post of the process in the group. A control block can be used for another group once every process
+has left the first one, which CLOSED in the control blocks of the parent shows.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ STACK_FILE = 66
 THREAD = 67
 """The thread that runs ``main``: its identifier in Python."""
 BEFORE = 68
-"""Number of supersteps of the root group in earlier runs of a pool, which its block has counted."""
+"""Number of supersteps of the root group in earlier runs of a pool, which its control block has
+counted."""
 WAITED = 72
 """On a cache line of its own. 1 where another process sleeps until this one posts."""
-DOORBELL = 80
+FUTEX = 80
 """On a cache line of its own. It changes to wake this process."""
 REPORTED = 96
 """On a cache line of its own. Number of the last run of a pool that this process has ended."""
@@ -64,22 +65,23 @@ FIRST_BLOCK = 128
 REPORT_BYTES = (FIRST_BLOCK - REPORT) * WORD
 """Most bytes of a report that can be left in the control words."""
 
-SLOTS = (0, 32)
+CELLS = (0, 32)
 STAMP = 1
-"""Within a slot; the head word and the card follow it."""
+"""Within a cell; the head word and the inline entry follow it."""
 POSTED = 64
 CONSUMED = 65
 CLOSED = 66
 LATEST = 67
 DELIVERED = 72
-"""On a cache line of its own, like each slot's beginning."""
+"""On a cache line of its own, like each cell's beginning."""
 RING_START = 80
 RING = 64
 """Number of oblivious supersteps by which a process may be ahead of the slowest of its group."""
 BLOCK_WORDS = RING_START + 2 * RING
 
 CONTROL_BYTES = -(-(FIRST_BLOCK + BLOCKS * BLOCK_WORDS) * WORD // PAGE) * PAGE
-"""Bytes for all control words of a process; the pages of blocks are reserved when needed."""
+"""Bytes for all control words of a process; the pages of control blocks are reserved when
+needed."""
 
 ROOT_KEY = 1
 """Key of the root group of the first run. Where a later run of a pool needs a new root group, the

@@ -1,7 +1,7 @@
 """Allocates memory for one process in its own area of the segment.
 
 First fit over a short list of free ranges, where neighbours are merged. There are few and
-large blocks (registered arrays, outboxes), so that this simple method is also fast. The area
+large blocks (registered arrays, staging buffers), so that this simple method is also fast. The area
 consists of windows (:mod:`bsplib.backends.shm.segment`); a block never crosses their borders.
 """
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Alignment, Room, Ticket
+from bsplib.backends.base import Alignment, Buffer, Handle
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
-from bsplib.backends.shm.doorbell import doorbells
 from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment, populate
@@ -80,7 +80,7 @@ class Memory:
     def __init__(self, segment: Segment, pid: int, nprocs: int, outside: Outside) -> None:
         self._segment = segment
         self._context = context_class()(
-            segment, pid, doorbells(segment, nprocs), "auto", outside=outside
+            segment, pid, futexes(segment, nprocs), "auto", outside=outside
         )
         self._context.begin()
         self._is_used = False
@@ -239,7 +239,7 @@ class Store:
 class JoinedPort(ShmPort):
     """The connection of a process that another backend has started to others of its host."""
 
-    def keep(self, ticket: Ticket) -> Room | None:  # noqa: ARG002  # the program may keep what it has when the memory is gone
+    def keep(self, handle: Handle) -> Buffer | None:  # noqa: ARG002  # the program may keep what it has when the memory is gone
         """See :meth:`Port.keep`: the process goes on after the run, with what it has kept."""
         return None
 

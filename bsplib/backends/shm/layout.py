@@ -1,7 +1,7 @@
-"""The layout of records in shared memory at the end of an oblivious superstep, and their index.
+"""The layout of entries in shared memory at the end of an oblivious superstep, and their index.
 
 The index of a post is a table of (byte, length, messages) with one row for each process of the
-group. The records follow it, and bytes are counted from its beginning.
+group. The entries follow it, and bytes are counted from its beginning.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ _read_row = Struct("QQQ").unpack_from
 
 def lay_out(
     segment: Segment,
-    room: Callable[[int], int],
+    reserve: Callable[[int], int],
     nprocs: int,
     posted: Iterable[tuple[int, int, Sent]],
 ) -> int:
-    """Write records and their index into the outbox of the superstep.
+    """Write entries and their index into the staging buffer of the superstep.
 
     Args:
         segment: shared memory of the run.
-        room: called with a number of bytes; returns the byte at which they may be written.
+        reserve: called with a number of bytes; returns the byte at which they may be written.
         nprocs: number of processes of the group.
-        posted: (receiver, messages, records); records have a multiple of eight bytes.
+        posted: (receiver, messages, entries); entries have a multiple of eight bytes.
 
     Returns:
         The byte at which the index begins.
     """
     end = _ROW_BYTES * nprocs
     index, parts = array("Q", bytes(end)), []
-    for receiver, messages, records in posted:
-        index[_ROW * receiver : _ROW * (receiver + 1)] = array("Q", (end, len(records), messages))
-        parts.append(records)
-        end += len(records)
-    start = room(end)
+    for receiver, messages, entries in posted:
+        index[_ROW * receiver : _ROW * (receiver + 1)] = array("Q", (end, len(entries), messages))
+        parts.append(entries)
+        end += len(entries)
+    start = reserve(end)
     segment.view(start, end)[:] = b"".join([index.tobytes(), *parts])
     return start
 
 
 def open_row(segment: Segment, index: int, row: int) -> tuple[int, memoryview]:
-    """Return the number of messages, and the records, in a row of an index."""
+    """Return the number of messages, and the entries, in a row of an index."""
     if not index:
         return 0, memoryview(b"")
     first, buffer, _ = segment.windows[index >> CHUNK_SHIFT]

@@ -1,6 +1,6 @@
 """The memory of one process in one group that others may read, and how long they may.
 
-:class:`Leases` is the only owner of this memory. Whoever needs some asks it for room; whoever
+:class:`Leases` is the only owner of this memory. Whoever needs some asks it for a part; whoever
 ends a superstep tells it so. What was written in a superstep then becomes a :class:`Lease`, which
 ends when all processes have passed the next meeting of the group, or have left the group. No
 other code gives such memory back. So a lease that is forgotten keeps memory for too long, and
@@ -17,21 +17,21 @@ from typing import NamedTuple
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
-from bsplib.backends.shm.outbox import Outbox
-from bsplib.core.box import Block
+from bsplib.backends.shm.staging_buffer import StagingBuffer
 from bsplib.core.meeting import LARGE
+from bsplib.core.send_buffer import Block
 
 _NOT_YET = 1 << 62
 
 
 class Lease(NamedTuple):
-    """An outbox that others may still read."""
+    """A staging buffer that others may still read."""
 
     last_read: int
     """Last superstep in which it may be read."""
     oblivious: int
     """It ends, too, as soon as all have consumed this number of posts."""
-    outbox: Outbox
+    staging_buffer: StagingBuffer
 
 
 class Leases:
@@ -39,7 +39,7 @@ class Leases:
 
     Args:
         context: context of this process.
-        members: processes of the group; their meeting is told while an outbox is open.
+        members: processes of the group; their meeting is told while a staging buffer is open.
         oblivious: oblivious supersteps of the group.
     """
 
@@ -52,47 +52,47 @@ class Leases:
         self.held: list[Lease] = []
         """The leases of earlier supersteps. The meeting has the list, too: it calls back while
         there are any."""
-        self._open: Outbox | None = None
-        self._boxes: list[int] = []
+        self._open: StagingBuffer | None = None
+        self._send_buffers: list[int] = []
         self._context = context
         self._members = members
         self._oblivious = oblivious
 
     # -- memory for others ------------------------------------------------------------------
 
-    def room(self, nbytes: int) -> int:
+    def reserve(self, nbytes: int) -> int:
         """Return the byte at which ``nbytes`` of this superstep may be written."""
         if self._open is None and nbytes >= LARGE:
             self._end_delivered(nbytes)
-        return self._outbox().room(nbytes)
+        return self._staging_buffer().reserve(nbytes)
 
-    def room_for_message(self, nbytes: int, *, for_one: bool) -> int:
-        """Do as :meth:`room` for the payload of a message, which is read after the superstep.
+    def reserve_for_message(self, nbytes: int, *, for_one: bool) -> int:
+        """Do as :meth:`reserve` for the payload of a message, which is read after the superstep.
 
         Args:
             nbytes: of the payload.
             for_one: one other process receives it, and may keep it.
         """
-        outbox = self._outbox()
+        staging_buffer = self._staging_buffer()
         if nbytes < self._context.parcels.least_bytes:
-            start = outbox.room(nbytes)
+            start = staging_buffer.reserve(nbytes)
         else:
-            start = outbox.room_for_parcel(nbytes, for_one=for_one)
-        outbox.has_messages = True
+            start = staging_buffer.reserve_for_parcel(nbytes, for_one=for_one)
+        staging_buffer.has_messages = True
         return start
 
-    def _outbox(self) -> Outbox:
-        """Return the outbox of this superstep."""
+    def _staging_buffer(self) -> StagingBuffer:
+        """Return the staging buffer of this superstep."""
         if self._open is None:
-            self._open = self._context.take_outbox()
+            self._open = self._context.take_staging_buffer()
             # However the superstep ends, the core has to tell that it does.
-            self._members.meeting.has_outbox = True
+            self._members.meeting.has_staged = True
         return self._open
 
-    def block_of_box(self, nbytes: int) -> Block:
-        """Return memory for the box of the group: its lease ends when all have left the group."""
+    def block_of_send_buffer(self, nbytes: int) -> Block:
+        """Return memory for a send buffer: its lease ends when all have left the group."""
         byte, _ = self._context.heap.allocate(nbytes)
-        self._boxes.append(byte)
+        self._send_buffers.append(byte)
         return byte, self._context.segment.address_of(byte), nbytes
 
     # -- how long others may read it --------------------------------------------------------
@@ -117,7 +117,7 @@ class Leases:
         synced = self._oblivious.latest != superstep
         last_read = superstep if synced else _NOT_YET
         self.held.append(Lease(last_read, self._oblivious.ended + synced, self._open))
-        self._close_outbox()
+        self._close_staging_buffer()
 
     def all_have_met(self) -> None:
         """End the leases of earlier supersteps: all processes have come to this sync."""
@@ -125,7 +125,7 @@ class Leases:
         still = []
         for lease in self.held:  # one pass, since this is part of every long superstep
             if lease.last_read < superstep:
-                self._context.give_outbox(lease.outbox)
+                self._context.give_staging_buffer(lease.staging_buffer)
             elif lease.last_read == _NOT_YET:
                 still.append(lease._replace(last_read=superstep))
             else:
@@ -146,19 +146,19 @@ class Leases:
         """End all leases: no process reads any memory of the group."""
         if self.held:
             self._end(lambda _: True)
-        for byte in self._boxes:
+        for byte in self._send_buffers:
             self._context.heap.release(byte)
-        self._boxes.clear()
+        self._send_buffers.clear()
 
     def begin_anew(self) -> None:
         """Forget all leases: a run has ended in all processes, and the heap has been cleared."""
         self.held.clear()
-        self._boxes.clear()
-        self._close_outbox()
+        self._send_buffers.clear()
+        self._close_staging_buffer()
 
-    def _close_outbox(self) -> None:
+    def _close_staging_buffer(self) -> None:
         self._open = None
-        self._members.meeting.has_outbox = False
+        self._members.meeting.has_staged = False
 
     def _end_delivered(self, nbytes: int) -> None:
         """End the lease of the last sync, if all processes have delivered that superstep.
@@ -170,11 +170,11 @@ class Leases:
         last = self._members.superstep - 1
 
         def is_delivered(lease: Lease) -> bool:
-            return lease.last_read == last and not lease.outbox.has_messages
+            return lease.last_read == last and not lease.staging_buffer.has_messages
 
-        settles = self._members.meeting.settles
+        waits_for_delivery = self._members.meeting.waits_for_delivery
         if any(map(is_delivered, self.held)) and all(
-            settles(pid, nbytes) for pid in self._members.others
+            waits_for_delivery(pid, nbytes) for pid in self._members.others
         ):
             self._end(is_delivered)
 
@@ -182,7 +182,7 @@ class Leases:
         still = []
         for lease in self.held:
             if is_over(lease):
-                self._context.give_outbox(lease.outbox)
+                self._context.give_staging_buffer(lease.staging_buffer)
             else:
                 still.append(lease)
         self.held[:] = still

@@ -1,4 +1,4 @@
-"""A group that a process has left: late posts, its leases and its block."""
+"""A group that a process has left: late posts, its leases and its control block."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Leaving(LeftGroup):
             self._members.leave()
 
     def try_to_release(self) -> bool:
-        """End all leases and give the block back if every process has left.
+        """End all leases and give the control block back if every process has left.
 
         Returns:
             Whether that is so.

@@ -1,4 +1,4 @@
-"""The processes of a group from the view of one of them: their blocks and their progress."""
+"""The processes of a group, as one of them sees them: control blocks and progress."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bsplib.backends.shm.control import (
     BEFORE,
     BLOCK_WORDS,
     BLOCKS,
+    CELLS,
     CLOSED,
     FIRST_BLOCK,
     LATEST,
     ROOT_KEY,
-    SLOTS,
     SUPERSTEP_SHIFT,
     WORD,
 )
@@ -28,7 +28,7 @@ _PARTITION_SHIFT = 32
 
 
 class Membership:
-    """A group: where the block of each process lies, and which superstep it has reached.
+    """A group: where the control block of each process lies, and which superstep it has reached.
 
     Args:
         context: context of this process.
@@ -59,7 +59,7 @@ class Membership:
         self.meeting: Meeting = Meeting()
         """The meetings of the group; the port replaces it."""
         self.closed = False
-        """This process will not look at the others' blocks again."""
+        """This process will not look at the others' control blocks again."""
         self.open_inside: set[int] = set()
         """Partitions in whose sub-groups this process is, or at whose posts it still looks."""
         self._first_partition = self._come_to = 0
@@ -77,19 +77,19 @@ class Membership:
             parent.open_inside.add(ordinal)
         self._blocks = [0] * nprocs
         self.block = 0
-        """First word of the block of this process; 0 before :meth:`enter`."""
+        """First word of the control block of this process; 0 before :meth:`enter`."""
 
     @property
     def superstep(self) -> int:
-        """The superstep, counted from 1: a slot's word of 0 has never been posted."""
+        """The superstep, counted from 1: a cell's word of 0 has never been posted."""
         return self.meeting.superstep
 
     def enter(self) -> None:
-        """Take a block, through which the others find this process in the group.
+        """Take a control block, through which the others find this process in the group.
 
-        A process enters at its first post and not before: a block can be used for another
+        A process enters at its first post and not before: a control block can be used for another
         group only when all have left this one, and no process has to wait for that where
-        nothing is posted. It enters the parent, too, since the parent's block has the word
+        nothing is posted. It enters the parent, too, since the parent's control block has the word
         that tells when it has left this group.
 
         Raises:
@@ -114,17 +114,17 @@ class Membership:
         self._control[self.context.start_of(self.pid) + BEFORE] = self.superstep - 1
 
     def may_be_given_back(self) -> bool:
-        """Tell whether the block of this process has to be given back when all have left."""
+        """Tell whether this process has a control block to give back when all have left."""
         return self.block != 0 and self._parent is not None
 
     def root(self, pid: int) -> int:
         """Return the pid of a process in the root group."""
         return self.roots[pid]
 
-    # -- blocks -------------------------------------------------------------------------
+    # -- control blocks -------------------------------------------------------------------------
 
     def find(self, pid: int) -> int:
-        """Return the first word of the block of a process; 0 if it has not entered the group."""
+        """Return the first word of a process's control block; 0 if it has not entered."""
         return self._blocks[pid] or self._look_for(pid)
 
     def _look_for(self, pid: int) -> int:
@@ -132,7 +132,7 @@ class Membership:
         labels = self._control[start : start + BLOCKS].tolist()
         if self._key not in labels:
             return 0
-        self.context.fences.order()  # acquire: the label, before the block
+        self.context.fences.order()  # acquire: the label, before the control block
         block = start + FIRST_BLOCK + labels.index(self._key) * BLOCK_WORDS
         self._blocks[pid] = block
         return block
@@ -154,7 +154,7 @@ class Membership:
         context.waiting.wait(has_block, others, lambda: None)
 
     def _take_block(self) -> int:
-        """Clear a free block of this process, and label it with the key; there is a free one."""
+        """Clear a free control block of this process, of which there is one, and label it."""
         start = self.context.start_of(self.context.pid)
         labels = self._control[start : start + BLOCKS].tolist()
         number = 0 if self._parent is None else labels.index(0)
@@ -162,29 +162,29 @@ class Membership:
         if self._parent is not None:  # that of the root group was reserved before the start
             self.context.segment.reserve(block * WORD, BLOCK_WORDS * WORD)
         self._control[block : block + BLOCK_WORDS] = memoryview(bytes(BLOCK_WORDS * WORD)).cast("Q")
-        self.context.fences.order()  # release: the cleared block, before its label
+        self.context.fences.order()  # release: the cleared control block, before its label
         if self._parent is None:
             self._control[start + BEFORE] = 0
         self._control[start + number] = self._key
         return block
 
     def give_block(self) -> None:
-        """Mark the block as free for another group: no process looks at it any more."""
+        """Mark the control block as free for another group: no process looks at it any more."""
         self._control[self._label_of(self.pid)] = 0
 
     def is_block_of(self, pid: int) -> bool:
-        """Tell whether the block by which a process was found still belongs to this group."""
+        """Tell whether the control block of a process, once found, is still of this group."""
         return self._control[self._label_of(pid)] == self._key
 
     def _label_of(self, pid: int) -> int:
-        """Return the word that labels the block of a process, which has been found."""
+        """Return the word that labels the control block of a process, which has been found."""
         start = self.context.start_of(self.root(pid))
         return start + (self._blocks[pid] - start - FIRST_BLOCK) // BLOCK_WORDS
 
     # -- whereabouts ----------------------------------------------------------------------
 
     def leave(self) -> None:
-        """Tell the others that this process will not look at their blocks again."""
+        """Tell the others that this process will not look at their control blocks again."""
         self.closed = True
         if self._parent is not None:
             self._parent.open_inside.remove(self._ordinal)
@@ -202,18 +202,18 @@ class Membership:
             self._control[self.block + CLOSED] = min(self.open_inside, default=self._come_to)
 
     def has_left(self, pid: int) -> bool:
-        """Tell whether a process will never again look at this group's blocks."""
+        """Tell whether a process will never again look at this group's control blocks."""
         parent = self._parent
         if parent is None:
             return False
         above = self._above[pid]
-        if parent.closed:  # its blocks may be used for another group by now
+        if parent.closed:  # its control blocks may be used for another group by now
             return parent.has_left(above)
         block = parent.find(above)
         return block != 0 and self._control[block + CLOSED] > self._ordinal
 
     def all_have_left(self) -> bool:
-        """Tell whether the blocks of this group can be used for another one."""
+        """Tell whether the control blocks of this group can be used for another one."""
         left = all(self.has_left(pid) for pid in self.others)
         self.context.fences.order()  # acquire: CLOSED, before memory is used again
         return left
@@ -235,5 +235,5 @@ class Membership:
         block = self.find(pid)
         if not block:
             return 0
-        slots = max(self._control[block + slot] for slot in SLOTS)
-        return max(slots >> SUPERSTEP_SHIFT, self._control[block + LATEST])
+        cells = max(self._control[block + cell] for cell in CELLS)
+        return max(cells >> SUPERSTEP_SHIFT, self._control[block + LATEST])

@@ -1,7 +1,7 @@
 """Oblivious supersteps over shared memory: a ring of posts for each process.
 
 A process posts and goes on as soon as enough messages have come; it may be ahead
-of others by as many supersteps as the ring has entries. CONSUMED tells the others
+of others by as many supersteps as the ring has elements. CONSUMED tells the others
 which of their posts this process will not read again.
 """
 
@@ -41,19 +41,19 @@ class Oblivious:
         return self._collector.released
 
     def post(self, lay_out: Callable[[], int], stamp: int) -> None:
-        """End the superstep for this process, once an entry of the ring is free.
+        """End the superstep for this process, once an element of the ring is free.
 
         Args:
-            lay_out: writes the records, and returns the byte of their index.
+            lay_out: writes the entries, and returns the byte of their index.
             stamp: time of arrival in ns, or 0.
         """
         self.read_everything()
         self._wait_for_room()
         control, members = self._control, self._members
-        entry = self._entry(members.block, self.ended)
-        control[entry] = lay_out()
-        control[entry + 1] = stamp
-        members.context.fences.order()  # release: the entry and the records, before POSTED
+        element = self._element(members.block, self.ended)
+        control[element] = lay_out()
+        control[element + 1] = stamp
+        members.context.fences.order()  # release: the element and the entries, before POSTED
         control[members.block + POSTED] = self.ended + 1
         members.context.fences.order()  # release: the post, before LATEST
         control[members.block + LATEST] = members.superstep
@@ -105,14 +105,14 @@ class Oblivious:
         """See :meth:`Posts.look`."""
         members = self._members
         posted = [pid for pid in pids if self._has_posted(pid, number)]
-        members.context.fences.order()  # acquire: POSTED, before the ring and the records
+        members.context.fences.order()  # acquire: POSTED, before the ring and the entries
         return {pid: self._read(pid, number) for pid in posted}
 
     def _read(self, pid: int, number: int) -> Post:
         members, control = self._members, self._control
-        entry = self._entry(members.find(pid), number)
-        messages, records = open_row(members.context.segment, control[entry], members.pid)
-        return Post(messages, records, control[entry + 1]) if messages else NOTHING
+        element = self._element(members.find(pid), number)
+        messages, entries = open_row(members.context.segment, control[element], members.pid)
+        return Post(messages, entries, control[element + 1]) if messages else NOTHING
 
     def _has_posted(self, pid: int, number: int) -> bool:
         block = self._members.find(pid)
@@ -150,5 +150,5 @@ class Oblivious:
             )
 
     @staticmethod
-    def _entry(block: int, number: int) -> int:
+    def _element(block: int, number: int) -> int:
         return block + RING_START + number % RING * 2

@@ -17,16 +17,16 @@ from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
     BEFORE,
+    CELLS,
     DELIVERED,
     FIRST_BLOCK,
     LATEST,
-    SLOTS,
     SUPERSTEP_SHIFT,
     WORD,
 )
-from bsplib.backends.shm.doorbell import Doorbell
 from bsplib.backends.shm.fences import full_fence
 from bsplib.backends.shm.forking import Forked
+from bsplib.backends.shm.futex import Futex
 from bsplib.backends.shm.idling import Idling
 from bsplib.backends.shm.locate import stacks
 from bsplib.backends.shm.reports import LOOK, Reports
@@ -42,7 +42,7 @@ class Observer:
 
     Args:
         segment: shared memory of the run.
-        doorbells: doorbells of the processes, by pid.
+        futexes: futexes of the processes, by pid.
         by_fork_server: the fork server starts the processes, and reports their exit status.
         yields: looks at reports that processes leave, with a yield after each, before it sleeps.
     """
@@ -50,20 +50,20 @@ class Observer:
     def __init__(
         self,
         segment: Segment,
-        doorbells: Sequence[Doorbell],
+        futexes: Sequence[Futex],
         *,
         by_fork_server: bool,
         yields: int,
     ) -> None:
-        self.nprocs = len(doorbells)
+        self.nprocs = len(futexes)
         self.processes: list[BaseProcess | Forked] = []
         """The processes that have been started, by pid."""
         self.pipes: list[Channel] = []
         """The pipes through which their outcomes come, by pid."""
         self._segment = segment
-        self._doorbells = doorbells
+        self._futexes = futexes
         self._by_fork_server = by_fork_server
-        self._sources: dict[int, int] = {}  # by file descriptor: the pid of its process
+        self._sources: dict[int, int] = {}  # pids, by the file descriptors of their pipes
         self._said_stopped: set[int] = set()
         self._found: dict[int, Ended | Death] = {}  # for the next look at outcomes
         self._poll = select.poll()
@@ -196,9 +196,9 @@ class Observer:
         control = self._segment.control
         control[ABORT] = 1
         full_fence()  # a process that goes to sleep from now on finds ABORT set
-        for pid, bell in enumerate(self._doorbells):
+        for pid, futex in enumerate(self._futexes):
             if control[self._segment.control_start(pid) // WORD + ASLEEP]:
-                bell.release()
+                futex.release()
 
     def report_stopped(self, ended: Collection[int]) -> None:
         """See :meth:`Observed.report_stopped`.
@@ -265,7 +265,7 @@ class Observer:
         start = self._segment.control_start(pid) // WORD
         block = start + FIRST_BLOCK
         control = self._segment.control
-        ended = max(control[block + slot] >> SUPERSTEP_SHIFT for slot in SLOTS)
+        ended = max(control[block + cell] >> SUPERSTEP_SHIFT for cell in CELLS)
         # The barrier before main is 1 there, the program's superstep 0 is 2.
         return max(max(ended, control[block + LATEST]) - control[start + BEFORE], 1) - 1
 

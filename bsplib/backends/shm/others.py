@@ -31,19 +31,19 @@ class Others:
         for pid in reversed(members.others):
             self._wait_until(functools.partial(members.find, pid), pid)
 
-    def wait_for(self, pid: int, slot: int, floor: int) -> None:
+    def wait_for(self, pid: int, cell: int, floor: int) -> None:
         """Wait until another process has posted; the meeting has looked for it in vain so far.
 
         Args:
             pid: the other process.
-            slot: first word of its slot.
-            floor: least value of the word of its slot once it is posted.
+            cell: first word of its cell.
+            floor: least value of the word of its cell once it is posted.
 
         Raises:
             SyncMismatchError: it will never be posted.
         """
         control = self._control
-        self._wait_until(lambda: control[slot] >= floor, pid, spun=True)
+        self._wait_until(lambda: control[cell] >= floor, pid, spun=True)
 
     def _wait_until(self, arrived: Callable[[], object], pid: int, *, spun: bool = False) -> None:
         members = self._members

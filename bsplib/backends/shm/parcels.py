@@ -90,7 +90,7 @@ class Parcels:
 
     # -- of this process ----------------------------------------------------------------------
 
-    def room(self, nbytes: int, *, for_one: bool) -> int:
+    def reserve(self, nbytes: int, *, for_one: bool) -> int:
         """Return the byte at which a payload may be written.
 
         Args:

@@ -10,13 +10,13 @@ them has then done all that it can do without this process, and an error of the 
 every run. What is verified in which way:
 
 ============================ =====================================================================
-boxes, staged values         noted when they are read, verified before DELIVERED is stored
+send buffers, staged values  noted when they are read, verified before DELIVERED is stored
 payloads of messages         noted when they are fetched, verified before the next post
 what was kept of them        noted when it is kept, verified before each post in any group while
                              it lives
-oblivious records            noted when they are read, verified before CONSUMED is stored
+oblivious entries            noted when they are read, verified before CONSUMED is stored
 sources of gets              verified when they have been read
-slots (cards)                verified before the next post: the word of a slot is its generation
+cells (inline entries)       verified before the next post: the word of a cell is its generation
 blocks of control words      verified before each post: the label of a block is its generation
 all memory of a heap         verified to hold the pattern still when it is used again
 ============================ =====================================================================
@@ -37,31 +37,31 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bsplib.backends.base import Arrived, Room, Sent, Ticket
+from bsplib.backends.base import Arrived, Buffer, Handle, Sent
 from bsplib.backends.oblivious import Post
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
     ASLEEP,
     BLOCK_WORDS,
+    CELLS,
     DELIVERED,
     MEETING_SHIFT,
     PAGE,
     POSTED,
     RING,
-    SLOTS,
     STAMP,
     WORD,
 )
-from bsplib.backends.shm.doorbell import Doorbell
+from bsplib.backends.shm.futex import Futex
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
-from bsplib.backends.shm.outbox import Outbox
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
+from bsplib.backends.shm.staging_buffer import StagingBuffer
 from bsplib.backends.shm.waiting import Outside
-from bsplib.core.box import Block
 from bsplib.core.meeting import SharedMeeting
+from bsplib.core.send_buffer import Block
 
 PATTERN = 0xDB
 """Each byte of memory that was given back; 0xDBDBDBDBDBDBDBDB is no byte of the segment."""
@@ -71,12 +71,12 @@ _MOST_KEPT = 1 << 21
 _LINGER_NS = 500_000_000
 """The longest time for which a process lingers: one that it reads from may compute."""
 _PAUSE_S = 0.0001
-_KIND_SHIFT, _IN_BOX = 60, 2
-"""Of the head word of a post with a box; :mod:`bsplib.core.box` has the others."""
+_KIND_SHIFT, _IN_BUFFER = 60, 2
+"""Of the head word of a post with a send buffer; :mod:`bsplib.core.send_buffer` has the others."""
 _BYTE_MASK = (1 << _KIND_SHIFT) - 1
 _AREA_SHIFT = 44
 _AREA_MASK = (1 << _AREA_SHIFT) - 1
-_SLOT_WORDS = SLOTS[1] - SLOTS[0]
+_CELL_WORDS = CELLS[1] - CELLS[0]
 _T = TypeVar("_T")
 
 
@@ -223,11 +223,11 @@ class PoisonedContext(ProcessContext):
         self,
         segment: Segment,
         pid: int,
-        doorbells: Sequence[Doorbell],
+        futexes: Sequence[Futex],
         wait_by: str = "auto",
         outside: Outside | None = None,
     ) -> None:
-        super().__init__(segment, pid, doorbells, wait_by, outside)
+        super().__init__(segment, pid, futexes, wait_by, outside)
         self.generations = Generations(segment, self.nprocs)
         self.heap: PoisonedHeap = PoisonedHeap(segment, segment.area(pid), self.generations)
         self.kept: list[tuple[weakref.ref[Any], int, int]] = []
@@ -239,18 +239,18 @@ class PoisonedContext(ProcessContext):
         super().begin()
         self.generations.linger(self.pid, 0)
 
-    def give_outbox(self, outbox: Outbox) -> None:
-        """See :meth:`ProcessContext.give_outbox`: the outbox keeps none of its memory."""
-        outbox.discard()
-        super().give_outbox(outbox)
+    def give_staging_buffer(self, staging_buffer: StagingBuffer) -> None:
+        """See :meth:`ProcessContext.give_staging_buffer`: none of its memory is kept."""
+        staging_buffer.discard()
+        super().give_staging_buffer(staging_buffer)
 
     def port_class(self, kind: type[Any]) -> type[Any]:
         """See :meth:`ProcessContext.port_class`."""
         return _watched(kind)
 
 
-class _BoxBlocks:
-    """The blocks of one box of this process, in two halves that are posted in turn.
+class _SendBufferBlocks:
+    """The blocks of one send buffer of this process, in two halves that are posted in turn.
 
     Args:
         allocate: returns a new block.
@@ -268,7 +268,7 @@ class _BoxBlocks:
         return block
 
     def posted(self, byte: int) -> list[Block]:
-        """Return the blocks of the half that begins at a byte; none if it is of another box."""
+        """Return the blocks of the half that begins at a byte; none if it is of another buffer."""
         if byte in self._halves or any(start == byte for start, *_ in self._new):
             self._halves.setdefault(byte, []).extend(self._new)
             self._new.clear()
@@ -292,16 +292,16 @@ class Watch:
         """Notes are of a sync that this process has not delivered yet."""
         self._follows_sync = False
         self._met = 0, 0
-        """The slot of the last meeting that this process has passed, and its generation."""
+        """The cell of the last meeting that this process has passed, and its generation."""
         self._failure: PoisonError | None = None
-        self._boxes: list[_BoxBlocks] = []
+        self._send_buffers: list[_SendBufferBlocks] = []
         self._posted: list[Block] = []
         """The blocks that this process has posted since the superstep before."""
 
     def forget(self) -> None:
         """Begin another run: all memory has been given back."""
         self._noted.clear()
-        self._boxes.clear()
+        self._send_buffers.clear()
         self._posted.clear()
 
     # -- what this process reads ------------------------------------------------------------
@@ -387,14 +387,14 @@ class Watch:
         self.before_post(())
 
     def _check_blocks(self) -> None:
-        """Verify that the blocks of the others, and the slots of the last meeting, are theirs."""
+        """Verify that the blocks of the others, and the cells of the last meeting, are theirs."""
         members, control = self._members, self._context.control
-        slot, last = self._met
+        cell, last = self._met
         for pid in members.others if last else ():
             block = members.find(pid)
-            found = control[block + slot] >> MEETING_SHIFT
+            found = control[block + cell] >> MEETING_SHIFT
             is_theirs = members.is_block_of(pid)
-            what = "the slot" if is_theirs else "the block"
+            what = "the cell" if is_theirs else "the block"
             if not is_theirs or found != last:
                 message = (
                     f"{what} of process {members.root(pid)} was used again while it may be read "
@@ -433,32 +433,32 @@ class Watch:
 
     # -- what others may read of this process -----------------------------------------------------
 
-    def box_memory(self, allocate: Callable[[int], Block]) -> Callable[[int], Block]:
-        """Return what allocates for one more box of this process, whose blocks are watched."""
-        box = _BoxBlocks(allocate)
-        self._boxes.append(box)
-        return box.allocate
+    def send_buffer_memory(self, allocate: Callable[[int], Block]) -> Callable[[int], Block]:
+        """Return what allocates for one more buffer of this process, whose blocks are watched."""
+        send_buffer = _SendBufferBlocks(allocate)
+        self._send_buffers.append(send_buffer)
+        return send_buffer.allocate
 
     def after_posts(self, head: int) -> None:
         """Note what all have posted, and use memory anew that nobody reads from now on."""
-        self._poison_other_slot()
+        self._poison_other_cell()
         if not self._has_met:
             for byte, _, nbytes in self._posted:
                 self._context.heap.use_anew(byte, nbytes)
             self._posted.clear()
-        if head >> _KIND_SHIFT == _IN_BOX:
-            for box in self._boxes:
-                self._posted += box.posted(head & _BYTE_MASK)
+        if head >> _KIND_SHIFT == _IN_BUFFER:
+            for send_buffer in self._send_buffers:
+                self._posted += send_buffer.posted(head & _BYTE_MASK)
         self._has_met = True
 
-    def _poison_other_slot(self) -> None:
-        """Fill the slot of the meeting before this one: all others have posted since."""
+    def _poison_other_cell(self) -> None:
+        """Fill the cell of the meeting before this one: all others have posted since."""
         control, block = self._context.control, self._members.block
-        older, latest = sorted(SLOTS, key=lambda each: control[block + each])
+        older, latest = sorted(CELLS, key=lambda each: control[block + each])
         self._met = latest, control[block + latest] >> MEETING_SHIFT
-        slot = block + older
-        nbytes = (_SLOT_WORDS - STAMP) * WORD
-        control[slot + STAMP : slot + _SLOT_WORDS] = memoryview(bytes([PATTERN]) * nbytes).cast("Q")
+        cell = block + older
+        nbytes = (_CELL_WORDS - STAMP) * WORD
+        control[cell + STAMP : cell + _CELL_WORDS] = memoryview(bytes([PATTERN]) * nbytes).cast("Q")
 
     def give_block(self, give: Callable[[], None]) -> None:
         """Fill the block of this process, and give it back."""
@@ -477,13 +477,13 @@ class WatchedMeeting(SharedMeeting):
 
     def address_of(self, byte: int) -> int:
         """See :meth:`Meeting.address_of`."""
-        self._watch.note(byte, "a box, or a staged value,")
+        self._watch.note(byte, "a send buffer, or a staged value,")
         return super().address_of(byte)
 
-    def meet(self, note: int, head: int, stamp: int) -> bool:
+    def meet(self, flags: int, head: int, stamp: int) -> bool:
         """See :meth:`Meeting.meet`."""
         self._watch.before_post(self.gets)
-        nothing_new = super().meet(note, head, stamp)
+        nothing_new = super().meet(flags, head, stamp)
         self._watch.after_posts(head)
         return nothing_new
 
@@ -505,14 +505,14 @@ class WatchedOblivious(Oblivious):
     def _read(self, pid: int, number: int) -> Post:
         members, control = self._members, self._control
         block = members.find(pid)
-        index = control[self._entry(block, number)]
+        index = control[self._element(block, number)]
         if index:
             self.watch.note(index, "the index of an oblivious post")
         post = super()._read(pid, number)
         posted = control[block + POSTED]
         if posted > number + RING:
             message = (
-                f"the ring entry of post {number} of process {members.root(pid)} was used again "
+                f"the ring element of post {number} of process {members.root(pid)} was used again "
                 f"while it may be read (generation {posted}). [process "
                 f"{members.root(members.pid)}, superstep {members.superstep} of its group]"
             )
@@ -535,17 +535,17 @@ class WatchedPort(ShmPort):
         give = functools.partial(self.watch.give_block, members.give_block)
         members.give_block = give  # type: ignore[method-assign]  # the block is filled first
 
-    def fetch(self, ticket: Ticket) -> memoryview:
+    def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`Port.fetch`."""
-        self.watch.note(ticket[1], "a payload")
-        return super().fetch(ticket)
+        self.watch.note(handle[1], "a payload")
+        return super().fetch(handle)
 
-    def keep(self, ticket: Ticket) -> Room | None:
+    def keep(self, handle: Handle) -> Buffer | None:
         """See :meth:`Port.keep`."""
-        self.watch.check_alive(ticket[1], "a payload")
-        kept = super().keep(ticket)
+        self.watch.check_alive(handle[1], "a payload")
+        kept = super().keep(handle)
         if kept is not None:
-            self.watch.note_kept(kept.base, ticket[1])
+            self.watch.note_kept(kept.base, handle[1])
         return kept
 
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:
@@ -553,16 +553,16 @@ class WatchedPort(ShmPort):
         self.watch.check_alive(shared_address, "an array")
         return super().reach(pid, shared_address, nbytes)
 
-    def box_memory(self) -> Callable[[int], Block]:
-        """See :meth:`Port.box_memory`."""
-        return self.watch.box_memory(super().box_memory())
+    def send_buffer_memory(self) -> Callable[[int], Block]:
+        """See :meth:`Port.send_buffer_memory`."""
+        return self.watch.send_buffer_memory(super().send_buffer_memory())
 
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self.watch.before_post(())
-        return self._reading(lambda: ShmPort.exchange_oblivious(self, records, expected, stamp))
+        return self._reading(lambda: ShmPort.exchange_oblivious(self, entries, expected, stamp))
 
     def _reading(self, read: Callable[[], _T]) -> _T:
         """Read what others have posted; of memory that was given back any error may come."""

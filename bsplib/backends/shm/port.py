@@ -1,10 +1,10 @@
 """The port of shared memory: the meetings of a group, and its memory.
 
-A meeting is one post and one look at all others: a process has its records in a box of its own,
-stores where they are and then a word in its block, and waits until the words of all others belong
-to this meeting. Two slots and two boxes are used in turn, so that what a process reads after a
-meeting stays as it is until it comes to the next one; no second barrier is needed. PROTOCOL.md
-argues why this is right.
+A meeting is one post and one look at all others: a process has its entries in a send buffer of its
+own, stores where they are and then a word in its control block, and waits until the words of all
+others belong to this meeting. Two cells and two send buffers are used in turn, so that what a
+process reads after a meeting stays as it is until it comes to the next one; no second barrier is
+needed. PROTOCOL.md argues why this is right.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrived, Port, Room, Sent, Ticket
+from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.control import DELIVERED, SLOTS, WORD
+from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
 from bsplib.backends.shm.layout import lay_out
 from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.leaving import Leaving
@@ -27,8 +27,8 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.others import Others
 from bsplib.backends.shm.segment import area_of, populate
-from bsplib.core.box import Block
 from bsplib.core.meeting import SharedMeeting
+from bsplib.core.send_buffer import Block
 
 _MOST_SUPERSTEPS = 1 << 31
 """Supersteps after which the runs of a pool begin to count anew: no word becomes too large."""
@@ -51,7 +51,7 @@ class ShmPort(Port):
         waiter, areas = context.waiting.waiter, context.nprocs
         self._meeting = self.MEETING(members.pid, members.nprocs, areas, self, waiter)
         members.meeting = self._meeting
-        self._has_entered = False  # the block may be there: a sub-group enters its parents
+        self._has_entered = False  # the control block may be there: a sub-group enters its parents
         self._oblivious = self.OBLIVIOUS(members)
         self._others = Others(members, self._oblivious)
         self._leases = Leases(context, members, self._oblivious)
@@ -97,30 +97,30 @@ class ShmPort(Port):
         """See :meth:`Port.map_at_once`."""
         populate(address, nbytes)
 
-    def is_settled(self, pid: int) -> bool:
-        """See :meth:`Port.is_settled`."""
+    def has_delivered(self, pid: int) -> bool:
+        """See :meth:`Port.has_delivered`."""
         self._meeting.oblivious = self._oblivious.latest
-        return self._meeting.is_settled(pid)
+        return self._meeting.has_delivered(pid)
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
+    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
-        start = self._leases.room(nbytes)
+        start = self._leases.reserve(nbytes)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
-    def stage_message(self, nbytes: int, to: int) -> tuple[Ticket, Room]:
+    def stage_message(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """See :meth:`Port.stage_message`."""
         for_one = 0 <= to != self.pid
-        start = self._leases.room_for_message(nbytes, for_one=for_one)
+        start = self._leases.reserve_for_message(nbytes, for_one=for_one)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
-    def keep(self, ticket: Ticket) -> Room | None:
+    def keep(self, handle: Handle) -> Buffer | None:
         """See :meth:`Port.keep`."""
-        _, start, nbytes = ticket
+        _, start, nbytes = handle
         return self._context.parcels.keep(start, nbytes)
 
-    def fetch(self, ticket: Ticket) -> memoryview:
+    def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`Port.fetch`."""
-        _, start, nbytes = ticket
+        _, start, nbytes = handle
         return self._segment.view(start, nbytes)
 
     # -- meetings of all ------------------------------------------------------------
@@ -129,9 +129,9 @@ class ShmPort(Port):
         """See :meth:`Port.meeting`."""
         return self._meeting
 
-    def box_memory(self) -> Callable[[int], Block]:
-        """See :meth:`Port.box_memory`."""
-        return self._leases.block_of_box
+    def send_buffer_memory(self) -> Callable[[int], Block]:
+        """See :meth:`Port.send_buffer_memory`."""
+        return self._leases.block_of_send_buffer
 
     # -- what a meeting leaves to the port: see Hooks -----------------------------------
 
@@ -148,9 +148,9 @@ class ShmPort(Port):
         for pid in self._members.others:
             self._meeting.know(pid, *self._addresses(self._members.find(pid)))
 
-    def wait_for(self, pid: int, slot: int, floor: int) -> None:
+    def wait_for(self, pid: int, cell: int, floor: int) -> None:
         """Wait until another process has posted; raise if it never will."""
-        self._others.wait_for(pid, (slot - self._segment.address) // WORD, floor)
+        self._others.wait_for(pid, (cell - self._segment.address) // WORD, floor)
 
     def apart(self, pid: int) -> Exception:
         """Return the error for a process whose post is of a later meeting."""
@@ -171,23 +171,23 @@ class ShmPort(Port):
         return self._segment.address_of(byte)
 
     def _addresses(self, block: int) -> tuple[tuple[int, ...], int]:
-        """Return the addresses of the slots and of DELIVERED of a block."""
+        """Return the addresses of the cells and of DELIVERED of a control block."""
         base = self._segment.address
-        slots = tuple(base + WORD * (block + slot) for slot in SLOTS)
-        return slots, base + WORD * (block + DELIVERED)
+        cells = tuple(base + WORD * (block + cell) for cell in CELLS)
+        return cells, base + WORD * (block + DELIVERED)
 
     # -- oblivious meetings -----------------------------------------------------------
 
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
 
         def write() -> int:
-            if not records:
+            if not entries:
                 return 0
-            posted = [(pid, count, sent) for pid, (count, sent) in records.items()]
-            return lay_out(self._segment, self._leases.room, self.nprocs, posted)
+            posted = [(pid, count, sent) for pid, (count, sent) in entries.items()]
+            return lay_out(self._segment, self._leases.reserve, self.nprocs, posted)
 
         self.prepare()
         self._meeting.has_to_prepare = True  # from now on: late posts have to be looked at
@@ -211,7 +211,7 @@ class ShmPort(Port):
         return type(self)(self._context, members)
 
     def _enter(self) -> None:
-        """Take a block, by which the others find this process in the group."""
+        """Take a control block, by which the others find this process in the group."""
         self._has_entered = True
         self._members.enter()
         self._meeting.enter(*self._addresses(self._members.block))

@@ -28,8 +28,8 @@ from bsplib.backends.shm import fork_warning
 from bsplib.backends.shm.channel import Channel, parts_of
 from bsplib.backends.shm.child import END, READY, RUNNER, be_process
 from bsplib.backends.shm.context import context_class
-from bsplib.backends.shm.doorbell import Doorbell, doorbells
 from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all
+from bsplib.backends.shm.futex import Futex, futexes
 from bsplib.backends.shm.guard import PREFIX, STATUS, check_guard, missing_guard
 from bsplib.backends.shm.idling import YIELDS
 from bsplib.backends.shm.lifeline import Lifeline
@@ -91,10 +91,10 @@ class Processes:
     def _forks_at_once(self) -> bool:
         return self._forks() and CAN_FORK
 
-    def _reserve_control(self) -> list[Doorbell]:
-        """Reserve control words, and make the doorbells."""
+    def _reserve_control(self) -> list[Futex]:
+        """Reserve control words, and make the futexes."""
         self._segment.reserve_control()
-        return doorbells(self._segment, self._nprocs)
+        return futexes(self._segment, self._nprocs)
 
     # -- a run ----------------------------------------------------------------------------
 

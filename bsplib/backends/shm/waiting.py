@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from bsplib.backends.base import Stopped
-from bsplib.backends.shm.control import ABORT, ASLEEP, DOORBELL, OS_PID, WAITED, WORD
-from bsplib.backends.shm.doorbell import Doorbell
+from bsplib.backends.shm.control import ABORT, ASLEEP, FUTEX, OS_PID, WAITED, WORD
 from bsplib.backends.shm.fences import Fences
+from bsplib.backends.shm.futex import Futex
 from bsplib.backends.shm.patience import Patience
 from bsplib.backends.stacks import is_stopped
 from bsplib.core.waiting import MOST_SPINS, MOST_YIELDS, Waiter
@@ -41,7 +41,7 @@ class Outside(NamedTuple):
     """What a process has that another backend has started, which also watches it."""
 
     stop: memoryview
-    """One byte, in place of ABORT: 1 once the run has to stop. Nobody rings the doorbell then,
+    """One byte, in place of ABORT: 1 once the run has to stop. Nobody changes the futex then,
     so that a process that sleeps finds it after its nap."""
     has_core: bool
     """Each process has a core of its own."""
@@ -54,7 +54,7 @@ class Waiting:
         control: the control words of the run.
         pid: this process.
         starts: by pid, the word at which the control words of the process begin.
-        doorbells: by pid.
+        futexes: by pid.
         fences: of this process.
         wait_by: ``spin``: it never sleeps; ``block``: it sleeps at once; ``auto``: it spins, then
             yields, then sleeps.
@@ -67,7 +67,7 @@ class Waiting:
         control: memoryview,
         pid: int,
         starts: Sequence[int],
-        doorbells: Sequence[Doorbell],
+        futexes: Sequence[Futex],
         fences: Fences,
         wait_by: str,
         outside: Outside | None = None,
@@ -76,7 +76,7 @@ class Waiting:
         self.control = control
         self._pid = pid
         self._starts = starts
-        self._doorbells = doorbells
+        self._futexes = futexes
         self._fences = fences
         self._asleep = starts[pid] + ASLEEP
         self._told: set[int] = set()
@@ -86,11 +86,11 @@ class Waiting:
         self._yields = wait_by != "block"
         self._sleeps = wait_by != "spin"
         self._patience = Patience(has_core=has_core and wait_by == "auto")
-        address = doorbells[pid].address - WORD * (starts[pid] + DOORBELL)
+        address = futexes[pid].address - WORD * (starts[pid] + FUTEX)
         self.waiter = Waiter(
             address + WORD * (starts[pid] + WAITED),
             [address + WORD * (start + ASLEEP) for start in starts],
-            [doorbell.address for doorbell in doorbells],
+            [futex.address for futex in futexes],
             MOST_SPINS if has_core and self._yields else 0,
             MOST_YIELDS if self._yields else 0,
             self._sleeps,
@@ -198,7 +198,7 @@ class Waiting:
     def _sleep_until(
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> None:
-        control, doorbell = self.control, self._doorbells[self._pid]
+        control, futex = self.control, self._futexes[self._pid]
         waited = [self._starts[pid] + WAITED for pid in whom]
         naps = 0
         control[self._asleep] = 1
@@ -208,14 +208,14 @@ class Waiting:
                 for word in waited:
                     control[word] = 1
                 self._fences.all_processes()  # a process that posts from now on finds WAITED set
-                seen = doorbell.look()
+                seen = futex.look()
                 aborted = self.has_to_stop()
                 if ready():  # even if aborted: the wait is over, and this process may go on
                     return
                 if aborted:
                     raise Stopped
                 suspect()
-                doorbell.acquire(seen, _NAPS_S[min(naps, len(_NAPS_S) - 1)])
+                futex.acquire(seen, _NAPS_S[min(naps, len(_NAPS_S) - 1)])
                 naps += 1
                 if naps % _NAPS_PER_LOOK == 0:
                     self._say_who_is_stopped(whom)

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.backends.base import Arrived, Port, Room, Sent, Ticket
+from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
 from bsplib.backends.launching import Before, Moved, Prices
 from bsplib.backends.members import Members, as_members, named
 from bsplib.backends.mismatch import are_apart
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.sim.world import Process, World
 from bsplib.core.atomics import address_of
-from bsplib.core.box import Block, PrivateMemory
 from bsplib.core.clock import Clock
-from bsplib.core.records import payload_between
+from bsplib.core.entries import payload_between
+from bsplib.core.send_buffer import Block, PrivateMemory
 from bsplib.core.virtual import Gathering, VirtualMeeting
 from bsplib.errors import UsageError
 
@@ -31,8 +31,8 @@ _ALIGNMENT = 64
 class _ObliviousPost(NamedTuple):
     """What a process brings to the end of an oblivious superstep."""
 
-    records: Mapping[int, tuple[int, Sent]]
-    """By receiver: for how many messages they count, and the records."""
+    entries: Mapping[int, tuple[int, Sent]]
+    """By receiver: for how many messages they count, and the entries."""
     stamp: int
     expected: int
     """Messages that it waits for."""
@@ -58,7 +58,7 @@ class _Oblivious:
     def add(self, pid: int, post: _ObliviousPost) -> None:
         """Add the post of a process that comes to the end of the superstep."""
         self.posts[pid] = post
-        for receiver, (count, sent) in post.records.items():
+        for receiver, (count, sent) in post.entries.items():
             memory = np.frombuffer(sent, np.uint8)
             at = address_of(memory)
             nbytes = payload_between(at, at + len(memory))
@@ -92,10 +92,10 @@ class _Group:
     """What the processes of one group share: their meetings and their oblivious supersteps."""
 
     gathering: Gathering
-    staged: list[tuple[dict[int, Room], dict[int, Room]]]
-    """By pid: payloads that records name by their addresses, of this superstep and the last."""
+    staged: list[tuple[dict[int, Buffer], dict[int, Buffer]]]
+    """By pid: payloads that entries name by their addresses, of this superstep and the last."""
     memory: PrivateMemory = field(default_factory=PrivateMemory)
-    """Of all boxes: a process may leave the group before others have read its records."""
+    """Of all send buffers: a process may leave the group before others have read its entries."""
     oblivious: dict[int, _Oblivious] = field(default_factory=dict)
     """By number of the oblivious superstep."""
     done_with: dict[int, int] = field(default_factory=dict)
@@ -187,17 +187,17 @@ class SimPort(Port):
     def release(self, memory: memoryview) -> None:
         """See :meth:`Port.release`."""
 
-    def stage(self, nbytes: int, to: int) -> tuple[Ticket, Room]:  # noqa: ARG002  # all can fetch it
+    def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
-        room = np.empty(nbytes, np.uint8)
-        where = address_of(room)
-        self._staged[0][where] = room
-        self._meeting.has_outbox = True
-        return (self.pid, where, nbytes), room
+        memory = np.empty(nbytes, np.uint8)
+        where = address_of(memory)
+        self._staged[0][where] = memory
+        self._meeting.has_staged = True
+        return (self.pid, where, nbytes), memory
 
-    def fetch(self, ticket: Ticket) -> memoryview:
+    def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`Port.fetch`."""
-        _, where, nbytes = ticket
+        _, where, nbytes = handle
         return memoryview((ctypes.c_char * nbytes).from_address(where)).cast("B")
 
     def shared_address_of(self, array: NDArray[Any]) -> int | None:
@@ -224,8 +224,8 @@ class SimPort(Port):
         """See :meth:`Port.meeting`."""
         return self._meeting
 
-    def box_memory(self) -> Callable[[int], Block]:
-        """See :meth:`Port.box_memory`."""
+    def send_buffer_memory(self) -> Callable[[int], Block]:
+        """See :meth:`Port.send_buffer_memory`."""
         return self._group.memory.allocate
 
     # -- what is rare at a meeting; see Hooks ---------------------------------------------
@@ -273,7 +273,7 @@ class SimPort(Port):
     # -- oblivious meetings ---------------------------------------------------------------
 
     def exchange_oblivious(
-        self, records: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
+        self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
         self._ended_alone = True
@@ -282,7 +282,7 @@ class SimPort(Port):
         group, collector = self._group, self._collector
         number, stamp = collector.ended, stamp or self.now()
         superstep = group.oblivious.setdefault(number, _Oblivious(self._world.prices, self.members))
-        full = {pid: sent for pid, sent in records.items() if sent[0]}
+        full = {pid: sent for pid, sent in entries.items() if sent[0]}
         superstep.add(self.pid, _ObliviousPost(full, stamp, expected))
         collector.end_superstep(stamp)
         rounds = self._world.rounds
@@ -309,7 +309,7 @@ class SimPort(Port):
 
     def _post_of(self, post: _ObliviousPost) -> Post:
         """Return the part of a post that is for this process."""
-        return Post(*post.records[self.pid], post.stamp) if self.pid in post.records else NOTHING
+        return Post(*post.entries[self.pid], post.stamp) if self.pid in post.entries else NOTHING
 
     def wait(self, number: int, pids: Sequence[int]) -> None:  # noqa: ARG002  # any post may be the one
         """Wait until another process ends an oblivious superstep of the group."""
@@ -334,11 +334,11 @@ class SimPort(Port):
         together = not self._ended_alone
         self._ended_alone = False
         # After an oblivious sync others may still read messages of the superstep before it.
-        if together and self._meeting.has_outbox:
+        if together and self._meeting.has_staged:
             this, last = self._staged
             last.clear()
             self._staged = self._group.staged[self.pid] = last, this
-            self._meeting.has_outbox = bool(this)
+            self._meeting.has_staged = bool(this)
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> SimPort:
         """See :meth:`Port.split`."""

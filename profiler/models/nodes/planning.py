@@ -1,9 +1,10 @@
-"""Which run would tell most, and making such runs until nothing is open or the time is over.
+"""Choose the run that would tell most, and make such runs until the time is over.
 
-Where several laws fit the runs at hand, they differ elsewhere. The run that tells most is the one
-at which they differ most for what it costs: the differences of all cost centres, each by its part
-of the run, divided by the processor time of the run. A law that is refused counts at the runs that
-would settle it.
+Several laws may fit the runs at hand, and differ for other runs. The run that tells most is the one
+for which they differ most in proportion to its cost: the differences of all cost centres are
+weighted by the part of the run that each takes, added, and divided by the processor time of the
+run. A law that is refused counts for the runs that would show which law is right. The search ends
+when no law is open, or when the time is over.
 """
 
 from __future__ import annotations

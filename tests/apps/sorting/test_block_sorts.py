@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.apps.sorting import psrs, sample_sort
 from bsplib.apps.sorting.keys import DISTRIBUTIONS
-from bsplib.apps.sorting.spare_block import Room
+from bsplib.apps.sorting.spare_block import SpareBlock
 from tests.drawn import examples
 
 COUNTS = (1, 2, 3, 4, 7, 16)
@@ -267,14 +267,14 @@ class TestWrongInput:
             machine(module.main, values, nprocs=2, backend="sim", **how)
 
 
-# -- the room of a block -------------------------------------------------------------------------
+# -- the spare block of a block -------------------------------------------------------------------
 
 
 @given(st.integers(0, 40), st.data())
 def test_parts_are_laid_around_what_stays_whether_or_not_they_find_room(length, data):
     block = np.arange(length)
-    room = Room.like(block)
-    room.block[...] = block
+    spare = SpareBlock.like(block)
+    spare.block[...] = block
     start = data.draw(st.integers(0, length))
     kept = slice(start, data.draw(st.integers(start, length)))
     sizes = st.lists(st.integers(0, 12), max_size=4)
@@ -283,5 +283,5 @@ def test_parts_are_laid_around_what_stays_whether_or_not_they_find_room(length, 
         for _ in range(2)
     )
     expected = np.concatenate([*before, block[kept], *after])
-    np.testing.assert_array_equal(room.around(kept, before, after), expected)
+    np.testing.assert_array_equal(spare.around(kept, before, after), expected)
     np.testing.assert_array_equal(block, np.arange(length))

@@ -13,10 +13,10 @@ import pytest
 from .conftest import interpreted
 
 WORDS = 128
-"""Of each process: two slots of 32 words, DELIVERED, WAITED, ASLEEP and its doorbell."""
-SLOTS, DELIVERED, WAITED, ASLEEP, DOORBELL = (0, 32), 72, 80, 88, 96
+"""Of each process: two cells of 32 words, DELIVERED, WAITED, ASLEEP and its futex."""
+CELLS, DELIVERED, WAITED, ASLEEP, FUTEX = (0, 32), 72, 80, 88, 96
 NAMES = {0: "word", 32: "word", DELIVERED: "DELIVERED", WAITED: "WAITED", ASLEEP: "ASLEEP"}
-NAMES |= {slot + 1: "stamp" for slot in SLOTS} | {slot + 2: "head" for slot in SLOTS}
+NAMES |= {cell + 1: "stamp" for cell in CELLS} | {cell + 2: "head" for cell in CELLS}
 ANNOUNCES, ANNOUNCED = ("word", "DELIVERED"), ("head", "stamp")
 HEAD = 2 << 60 | 64
 
@@ -33,8 +33,8 @@ class Hooks:
     def find_others(self):
         self.meeting.know(self.other, *self.addresses)
 
-    def wait_for(self, pid, slot, floor):
-        while not self.meeting._waiter.arrives(slot, floor):
+    def wait_for(self, pid, cell, floor):
+        while not self.meeting._waiter.arrives(cell, floor):
             pass
 
 
@@ -72,7 +72,7 @@ def noted(monkeypatch):
 
 def addresses_of(noted, pid):
     start = noted.base + 8 * WORDS * pid
-    return [start + 8 * slot for slot in SLOTS], start + 8 * DELIVERED
+    return [start + 8 * cell for cell in CELLS], start + 8 * DELIVERED
 
 
 def waiter_of(noted, pid, *, posts_need_fence=False):
@@ -80,7 +80,7 @@ def waiter_of(noted, pid, *, posts_need_fence=False):
     return interpreted("waiting").Waiter(
         starts[pid] + 8 * WAITED,
         [start + 8 * ASLEEP for start in starts],
-        [start + 8 * DOORBELL for start in starts],
+        [start + 8 * FUTEX for start in starts],
         0,
         64,
         True,
@@ -117,7 +117,7 @@ def three_supersteps(meeting, pid):
         assert [meeting.head_of(each) for each in (pid, 1 - pid)] == [head, HEAD - head]
         assert meeting.released == 8
         meeting.end_superstep()
-        while not meeting.is_settled(1 - pid):
+        while not meeting.has_delivered(1 - pid):
             pass
 
 
@@ -142,7 +142,7 @@ def test_what_a_word_announces_is_read_after_a_load_with_acquire(noted):
         assert loaded >= posts == 3
 
 
-def test_a_process_looks_at_no_slot_before_it_has_posted_itself(noted):
+def test_a_process_looks_at_no_cell_before_it_has_posted_itself(noted):
     for pid, events in enumerate(meet(noted, three_supersteps)):
         first_post = events.index(("store", pid, "word"))
         assert all(whose != 1 - pid for _, whose, _ in events[:first_post])
@@ -167,5 +167,5 @@ def test_who_wakes_others_looks_who_is_asleep_behind_a_fence(noted):
     waiter.wake()
     events = noted.events.pop(threading.get_ident())
     assert events[:3] == [("store", 0, "WAITED"), ("full_fence", None, ""), ("peek", 0, "ASLEEP")]
-    assert noted.memory[WORDS + DOORBELL] == 1  # it has changed, so that process 1 wakes
-    assert noted.memory[DOORBELL] == 0
+    assert noted.memory[WORDS + FUTEX] == 1  # it has changed, so that process 1 wakes
+    assert noted.memory[FUTEX] == 0

@@ -9,7 +9,7 @@ import pytest
 import bsplib
 from bsplib.backends.hash_seed import VARIABLE
 from bsplib.backends.mpi.launch import end_kept
-from tests.bsplib.test_hashes import check, count_words
+from tests.bsplib.test_hashes import check, count_elements
 
 
 @pytest.mark.lengthy
@@ -20,4 +20,4 @@ def test_a_count_by_hash_loses_no_word(monkeypatch, passed_on):
     end_kept()
     if not passed_on:  # as by a launcher that keeps the environment from other hosts
         monkeypatch.setattr("bsplib.backends.mpi.launcher.hash_seed.one_seed", nullcontext)
-    check(bsplib.run(count_words, nprocs=3, backend="mpi"))
+    check(bsplib.run(count_elements, nprocs=3, backend="mpi"))

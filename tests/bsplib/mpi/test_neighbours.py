@@ -146,7 +146,7 @@ def test_nothing_is_written_at_once_after_an_oblivious_superstep():
         for step in range(20):
             bsp.hpput(right_of(bsp), np.full(LARGE, float(step)), x)
             bsp.oblsync(1)
-            settled.append(bsp._port.is_settled(right_of(bsp)))
+            settled.append(bsp._port.has_delivered(right_of(bsp)))
             assert x.min() == x.max() == step
             bsp.sync()
         return any(settled)

@@ -289,7 +289,7 @@ class Interpreter:
         if given.size == 0:
             return
         if step.offset is not None:
-            positions = stretch(step.offset, given.size, array.size)
+            positions = contiguous(step.offset, given.size, array.size)
             sent = given
         else:
             place = self._places(group, step.pid, registration, step.to, step.place, step.at)
@@ -361,7 +361,7 @@ class Interpreter:
         if step.offset is not None:
             if into is None:
                 raise WrongError("PlaceError")
-            places = np.array(stretch(step.offset, into.size, array.size)).reshape(into.shape)
+            places = np.array(contiguous(step.offset, into.size, array.size)).reshape(into.shape)
         else:
             places = self._places(group, step.pid, registration, step.of, step.place, step.at)
         if into is None:
@@ -610,7 +610,7 @@ def check_pid(group: Group, pid: int) -> None:
         raise WrongError("ProcessRangeError")
 
 
-def stretch(offset: int, count: int, size: int) -> list[int]:
+def contiguous(offset: int, count: int, size: int) -> list[int]:
     if offset + count > size:
         raise WrongError("BoundsError")
     return list(range(offset, offset + count))

@@ -8,56 +8,57 @@ from typing import Any
 import pytest
 
 from bsplib.backends.shm import leases, membership, parcels
-from bsplib.core import box, delivering, meeting
+from bsplib.core import delivering, meeting, send_buffer
 from bsplib.primitives import superstep
 
 
 def free_replies_at_close() -> None:
-    """Let no one know of an outbox that has only replies to gets; free it when its group ends."""
+    """Let no one know of a staging buffer that has only replies to gets; free it when its group
+    ends."""
     answer = superstep.Supersteps.answer
 
     def answer_untold(self: Any, engine: Any) -> int:
-        told = engine.meeting.has_outbox
+        told = engine.meeting.has_staged
         head = answer(self, engine)
-        engine.meeting.has_outbox = told
+        engine.meeting.has_staged = told
         return head
 
     def close(self: Any) -> None:
         if self._open is not None:
-            self._context.give_outbox(self._open)
+            self._context.give_staging_buffer(self._open)
             self._open = None
 
     superstep.Supersteps.answer = answer_untold  # type: ignore[method-assign]
     leases.Leases.close = close  # type: ignore[method-assign]
 
 
-def free_boxes_at_close() -> None:
-    """Free the boxes of a group, that of replies too, as soon as this process has left it."""
+def free_send_buffers_at_close() -> None:
+    """Free the buffers of a group, that of replies too, as soon as this process has left it."""
     close = leases.Leases.close
 
     def close_and_free(self: Any) -> None:
         close(self)
-        for byte in self._boxes:
+        for byte in self._send_buffers:
             self._context.heap.release(byte)
-        self._boxes.clear()
+        self._send_buffers.clear()
 
     leases.Leases.close = close_and_free  # type: ignore[method-assign]
 
 
-def answer_in_the_next_box() -> None:
-    """Put replies into the box of the next superstep, which is written before others have read."""
+def answer_in_the_next_buffer() -> None:
+    """Put replies into the buffer of the next superstep, written before others have read."""
     answer = superstep.Supersteps.answer
 
     def answer_there(self: Any, engine: Any) -> int:
-        engine.replies = engine.box
+        engine.replies = engine.send_buffer
         return answer(self, engine)
 
     superstep.Supersteps.answer = answer_there  # type: ignore[method-assign]
 
 
-def read_cards_late() -> None:
-    """Leave cards in their slots until they are delivered, behind a further meeting."""
-    delivering.Delivering._keep_cards = lambda _: None  # type: ignore[method-assign]
+def read_inline_late() -> None:
+    """Leave inline entries in their cells until they are delivered, behind a further meeting."""
+    delivering.Delivering._keep_inline = lambda _: None  # type: ignore[method-assign]
 
 
 def free_at_the_end_of_a_superstep() -> None:
@@ -76,14 +77,14 @@ def free_before_others_have_left() -> None:
     membership.Membership.all_have_left = lambda _: True  # type: ignore[method-assign]
 
 
-def use_one_box() -> None:
-    """Write the records of each superstep into the box of the one before."""
-    box.Box.turn = box.Box.clear  # type: ignore[method-assign]
+def use_one_buffer() -> None:
+    """Write the entries of each superstep into the send buffer of the one before."""
+    send_buffer.SendBuffer.turn = send_buffer.SendBuffer.clear  # type: ignore[method-assign]
 
 
-def take_others_for_settled() -> None:
+def take_others_for_delivered() -> None:
     """Free large memory of the last superstep without asking who has delivered it."""
-    meeting.SharedMeeting.settles = lambda *_: True  # type: ignore[method-assign]
+    meeting.SharedMeeting.waits_for_delivery = lambda *_: True  # type: ignore[method-assign]
 
 
 def end_parcels_a_meeting_early() -> None:
@@ -126,13 +127,13 @@ ALL: dict[str, Callable[[], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
         free_replies_at_close,
-        free_boxes_at_close,
-        answer_in_the_next_box,
-        read_cards_late,
+        free_send_buffers_at_close,
+        answer_in_the_next_buffer,
+        read_inline_late,
         free_at_the_end_of_a_superstep,
         free_before_others_have_left,
-        use_one_box,
-        take_others_for_settled,
+        use_one_buffer,
+        take_others_for_delivered,
         end_parcels_a_meeting_early,
         free_parcels_with_their_lease,
         free_parcels_after_a_run,

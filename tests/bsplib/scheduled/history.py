@@ -21,6 +21,7 @@ from typing import NamedTuple
 from bsplib.backends.shm.control import (
     BLOCK_WORDS,
     BLOCKS,
+    CELLS,
     CLOSED,
     CONTROL_BYTES,
     DELIVERED,
@@ -28,13 +29,12 @@ from bsplib.backends.shm.control import (
     PAGE,
     POSTED,
     REPORTED,
-    SLOTS,
     WORD,
 )
 
 _CONTROL_WORDS = CONTROL_BYTES // WORD
 _PAGE_WORDS = PAGE // WORD
-_POSTS = frozenset((*SLOTS, POSTED))
+_POSTS = frozenset((*CELLS, POSTED))
 PARCEL = 1 << 20
 """Role of the state of a parcel, which is a word of a heap; its receiver stores it."""
 _AREA_SHIFT = 44

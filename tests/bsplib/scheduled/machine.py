@@ -1,7 +1,7 @@
 """A run of the backend shm whose processes are greenlets: port, groups and core are the real ones.
 
 Replaced are: words that processes share (each access is a point of the scheduler), waiting (a
-process waits until some word has changed), and the heap and outboxes (what they give back is
+process waits until some word has changed), and the heap and staging buffers (what they give back is
 filled with a pattern). It needs the interpreted core, whose functions can be replaced.
 """
 
@@ -20,13 +20,13 @@ import numpy as np
 from bsplib.backends.shm import layout, port
 from bsplib.backends.shm.child import KeptPort
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.control import CONTROL_BYTES, PAGE, REPORTED, SLOTS, WORD
-from bsplib.backends.shm.doorbell import doorbells
+from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, REPORTED, WORD
+from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Waiting
-from bsplib.core import BUILD, atomics, box, meeting, waiting
+from bsplib.core import BUILD, atomics, meeting, send_buffer, waiting
 from bsplib.running.seeds import Seeds
 from bsplib.running.task import Conditions, Task, run_task
 
@@ -89,7 +89,7 @@ class SharedMemory:
         """By pid: the least word of the posts of the meeting to which it has come."""
         self.arrays: set[tuple[int, int]] = set()
         self.kinds: list[set[int]] = [set() for _ in range(NPROCS)]
-        """By pid: the kinds of the records that it has made since it was asked."""
+        """By pid: the kinds of the entries that it has made since it was asked."""
         self._begins = [self.segment.address]
         self._mapped = [(0, PAGE + NPROCS * CONTROL_BYTES)]
 
@@ -160,16 +160,16 @@ class ScheduledContext(ProcessContext):
     """A process whose memory is filled when it is given back."""
 
     def __init__(self, here: SharedMemory, pid: int, parcel_bytes: int) -> None:
-        super().__init__(here.segment, pid, doorbells(here.segment, NPROCS))
+        super().__init__(here.segment, pid, futexes(here.segment, NPROCS))
         self._here = here
         self.heap = FilledHeap(here, pid)
         self.parcels = ScheduledParcels(here, self, parcel_bytes)
 
-    def give_outbox(self, outbox: Any) -> None:
-        """See :meth:`ProcessContext.give_outbox`."""
-        for start, nbytes in outbox._chunks:
+    def give_staging_buffer(self, staging_buffer: Any) -> None:
+        """See :meth:`ProcessContext.give_staging_buffer`."""
+        for start, nbytes in staging_buffer._chunks:
             self._here.fill(start, nbytes)
-        super().give_outbox(outbox)
+        super().give_staging_buffer(staging_buffer)
 
 
 HERE = SharedMemory()
@@ -190,7 +190,7 @@ def begin_to_choose() -> None:
 
 
 def take_kinds() -> set[int]:
-    """Return the kinds of the records that the process has made since the last call."""
+    """Return the kinds of the entries that the process has made since the last call."""
     found = HERE.kinds[HERE.scheduler.pid]
     HERE.kinds[HERE.scheduler.pid] = set()
     return found
@@ -207,7 +207,7 @@ def _install_accesses() -> None:
 
     def scheduled_load(address: int) -> int:
         number = number_of(address)
-        if word_of(number).role not in SLOTS:
+        if word_of(number).role not in CELLS:
             HERE.scheduler.look(number)
             return load(address)
         value = load(address)
@@ -290,30 +290,33 @@ def _install_waiting() -> None:
     Waiting.wait = wait  # type: ignore[method-assign]
     meet = meeting.SharedMeeting.meet
 
-    def noted_meet(self: Any, note: int, head: int, stamp: int) -> bool:
+    def noted_meet(self: Any, flags: int, head: int, stamp: int) -> bool:
         HERE.floors[HERE.scheduler.pid] = self._floor
-        return meet(self, note, head, stamp)
+        return meet(self, flags, head, stamp)
 
     meeting.SharedMeeting.meet = noted_meet  # type: ignore[method-assign]
 
 
 def _install_memory() -> None:
-    """Fill boxes that are used again, and note the records, and which memory belongs to arrays."""
-    box._MOST_LARGE = _LARGE  # larger values are staged
-    open_box, room = box.Box._open, box.Box.room
+    """Fill buffers that are used again, and note the entries, and which memory belongs to
+    arrays."""
+    send_buffer._MOST_LARGE = _LARGE  # larger values are staged
+    open_buffer, reserve = send_buffer.SendBuffer._open, send_buffer.SendBuffer.reserve
 
-    def noted_room(self: box.Box, to: int, head: int, first: int, nbytes: int) -> int:
-        HERE.kinds[HERE.scheduler.pid].add(head >> box.KIND_SHIFT)
-        return room(self, to, head, first, nbytes)
+    def noted_reserve(
+        self: send_buffer.SendBuffer, to: int, head: int, first: int, nbytes: int
+    ) -> int:
+        HERE.kinds[HERE.scheduler.pid].add(head >> send_buffer.KIND_SHIFT)
+        return reserve(self, to, head, first, nbytes)
 
-    box.Box.room = noted_room  # type: ignore[method-assign]
+    send_buffer.SendBuffer.reserve = noted_reserve  # type: ignore[method-assign]
 
-    def open_filled(self: box.Box) -> None:
+    def open_filled(self: send_buffer.SendBuffer) -> None:
         for byte, _, nbytes in self._blocks[self._turn]:
             HERE.fill(byte, nbytes)
-        open_box(self)
+        open_buffer(self)
 
-    box.Box._open = open_filled  # type: ignore[method-assign]
+    send_buffer.SendBuffer._open = open_filled  # type: ignore[method-assign]
     allocate = port.ShmPort.allocate
 
     def noted_allocate(self: Any, nbytes: int, *, zero: bool) -> memoryview:

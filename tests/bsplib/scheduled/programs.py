@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bsplib.backends.shm.parcels import LEAST_BYTES
-from bsplib.core.kinds import ASK, GRID, NOTICE, PLACED, STAGED_ASK, STAGED_PLACED
+from bsplib.core.kinds import ASK, NOTICE, PLACED, STAGED_ASK, STAGED_PLACED, STRIDED
 
 WAYS = ("plain", "described")
-"""How the transfers of a process travel: as records of values alone, and gets that are read in
-place; or as records that have a description too, such as puts with gaps, gets that their owner
+"""How the transfers of a process travel: as entries of values alone, and gets that are read in
+place; or as entries that have a description too, such as puts with gaps, gets that their owner
 answers in a second meeting, and what a process announces to all."""
 DUTIES = ("put", "get", "get_at", "message", "parcel", "nothing")
 """A *parcel* is a message that is so large that its reader may keep its memory."""
@@ -27,14 +27,14 @@ EVENTS = ("root", "sub-group", "leaving", "next group", "Pool")
 """What follows the superstep: another superstep of the root group, a superstep of a sub-group, the
 end of the sub-group, the next sub-group of other members, the end of the run of a pool."""
 ENDS = ("sync", "oblsync")
-SIZES = ("card", "box", "staged")
-"""Where the values lie: in the slot itself, in the box, or in memory that the record names."""
+SIZES = ("inline", "buffer", "staged")
+"""Where the values lie: in the cell, in the send buffer, or in memory that the entry names."""
 LIVES = ("unread", "dropped", "kept")
 """What the reader of a parcel does: it never takes it; its array dies in the superstep; or it
 lives until the one after it has come, or the end of the last run."""
 PARTNERS = ("same", "gets", "nothing")
 
-_DESCRIBED = frozenset((GRID, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
+_DESCRIBED = frozenset((STRIDED, PLACED, STAGED_PLACED, ASK, STAGED_ASK, NOTICE))
 
 ARRAYS = {"x": 4, "y": 4, "large": 2000, "gaps": 8}
 """Elements of the registered arrays; every second element of ``gaps`` is written."""
@@ -92,7 +92,7 @@ class Case(NamedTuple):
 
     def arrays(self) -> list[str]:
         """Return the names of the arrays that it needs; ``x`` is the first."""
-        more = {"box": ["y"], "staged": ["large"]}.get(self.size, [])
+        more = {"buffer": ["y"], "staged": ["large"]}.get(self.size, [])
         sends = self.cell.duty in ("put", "message", "parcel")
         return ["x", *more, *(["gaps"] if sends and self.cell.way == "described" else [])]
 
@@ -103,7 +103,8 @@ def cases() -> list[Case]:
     for cell, size, partner in product(CELLS, SIZES + LIVES, PARTNERS):
         if (size in LIVES) != (cell.duty == "parcel"):
             continue
-        if size in ("box", "staged") and (cell.duty == "nothing" or cell[:2] == ("plain", "get")):
+        has_no_values = cell.duty == "nothing" or cell[:2] == ("plain", "get")
+        if size in ("buffer", "staged") and has_no_values:
             continue  # there are no values, or they are read where they lie
         if cell.end == "oblsync" and partner == "gets":
             continue
@@ -138,7 +139,7 @@ def transfers(case: Case, pid: int, nprocs: int, turn: int) -> list[Transfer]:
     to = (pid + 1) % nprocs
     found = []
     is_large = case.size == "staged" or duty == "parcel"
-    where = ["large"] if is_large else ["x", "y"][: 1 + (case.size == "box")]
+    where = ["large"] if is_large else ["x", "y"][: 1 + (case.size == "buffer")]
     if duty in ("put", "message", "parcel"):
         kinds = {("described", "put"): "put_at", (way, "parcel"): "message"}
         kind = kinds.get((way, duty), duty)
@@ -257,7 +258,7 @@ class Program:
         case: which one.
         entered: counts the cells.
         begins: called by each process where the superstep of the cell begins.
-        kinds: returns the kinds of the records that a process has made since the last call.
+        kinds: returns the kinds of the entries that a process has made since the last call.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ Choose = Callable[["Scheduler", list[int]], int]
 """Chooses who goes on, given the processes that can; ``scheduler.pid`` has run last."""
 _MOST_STEPS = 100_000
 _RING_START = 80
-"""Place in its block of the first entry of the ring."""
+"""Place in its block of the first element of the ring."""
 
 
 class OrderError(Exception):

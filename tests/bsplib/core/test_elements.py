@@ -1,4 +1,4 @@
-"""The loops over single words: by numpy, interpreted, and compiled, against plain Python."""
+"""The loops over single elements: by numpy, interpreted, and compiled, against plain Python."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib import core
-from bsplib.core import words as imported
+from bsplib.core import elements as imported
 
 ITEMSIZES = (1, 2, 3, 4, 8, 16, 24)
 NPROCS = (1, 2, 5, 16, 17, 300)
-"""Numpy finds the words of each process in one of two ways, which depends on their number."""
+"""Numpy finds the elements of each process in one of two ways, which depends on their number."""
 
 
 def interpreted(*, loops: bool) -> ModuleType:
     """Load the module from its source; with ``loops`` it does nothing by numpy."""
     spec = importlib.util.spec_from_file_location(
-        "words_interpreted", core._build.FOLDER + "/words.py"
+        "elements_interpreted", core._build.FOLDER + "/elements.py"
     )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -34,7 +34,7 @@ BUILDS = {"numpy": interpreted(loops=False), "loops": interpreted(loops=True)}
 if core.BUILD == "compiled":
     BUILDS["compiled"] = imported
 
-every_build = pytest.mark.parametrize("words", BUILDS.values(), ids=BUILDS)
+every_build = pytest.mark.parametrize("elements", BUILDS.values(), ids=BUILDS)
 
 
 def values_of(number: int, itemsize: int, seed: int = 0) -> np.ndarray:
@@ -43,15 +43,15 @@ def values_of(number: int, itemsize: int, seed: int = 0) -> np.ndarray:
     return data.view(f"V{itemsize}").reshape(number)
 
 
-def dealt(words: ModuleType, nprocs: int, pids, indices, values):
-    """Count and deal words; return the greatest index, and the words of each process."""
+def dealt(elements: ModuleType, nprocs: int, pids, indices, values):
+    """Count and deal elements; return the greatest index, and the elements of each process."""
     numbers = np.full(nprocs + 1, 7, np.uint64)
-    assert words.count_words(pids, indices, numbers)
+    assert elements.count_elements(pids, indices, numbers)
     *counts, highest = numbers.tolist()
     to_indices = [np.full(number, -5) if number else None for number in counts]
     dtype = np.dtype(np.int64) if values is None else values.dtype
     to_values = [np.zeros(number, dtype) if number else None for number in counts]
-    words.deal_words(pids, indices, values, to_indices, to_values)
+    elements.deal_elements(pids, indices, values, to_indices, to_values)
     parts = {
         pid: list(zip(to_indices[pid].tolist(), to_values[pid].tolist(), strict=True))
         for pid, number in enumerate(counts)
@@ -61,7 +61,7 @@ def dealt(words: ModuleType, nprocs: int, pids, indices, values):
 
 
 def expected_parts(pids, indices, values):
-    """The words of each process in the order of the call, one by one."""
+    """The elements of each process in the order of the call, one by one."""
     parts: dict[int, list[tuple[int, bytes]]] = {}
     for pid, index, value in zip(pids.tolist(), indices.tolist(), values.tolist(), strict=True):
         parts.setdefault(pid, []).append((index, value))
@@ -81,28 +81,28 @@ def calls(draw):
 
 @every_build
 @given(call=calls())
-def test_each_process_is_dealt_its_words_in_the_order_of_the_call(words, call):
+def test_each_process_is_dealt_its_elements_in_the_order_of_the_call(elements, call):
     nprocs, pids, indices, values = call
-    highest, parts = dealt(words, nprocs, pids, indices, values)
+    highest, parts = dealt(elements, nprocs, pids, indices, values)
     assert parts == expected_parts(pids, indices, values)
-    assert highest == indices.max(initial=0) == words.greatest(indices)
+    assert highest == indices.max(initial=0) == elements.greatest(indices)
 
 
 @every_build
 @pytest.mark.parametrize("among", NPROCS)
-def test_many_words_are_dealt_as_few_are(words, among):
+def test_many_elements_are_dealt_as_few_are(elements, among):
     rng = np.random.default_rng(among)
     pids, indices = rng.integers(among, size=3000), rng.integers(10**6, size=3000)
     values = values_of(3000, 8)
-    _, parts = dealt(words, among, pids, indices, values)
+    _, parts = dealt(elements, among, pids, indices, values)
     assert parts == expected_parts(pids, indices, values)
 
 
 @every_build
 @given(call=calls())
-def test_in_place_of_values_each_process_is_dealt_the_positions_of_its_words(words, call):
+def test_in_place_of_values_each_process_is_dealt_the_positions_of_its_words(elements, call):
     nprocs, pids, indices, _ = call
-    _, parts = dealt(words, nprocs, pids, indices, None)
+    _, parts = dealt(elements, nprocs, pids, indices, None)
     assert parts == expected_parts(pids, indices, np.arange(len(pids)))
 
 
@@ -112,11 +112,11 @@ def test_in_place_of_values_each_process_is_dealt_the_positions_of_its_words(wor
     wrong=st.sampled_from([-(2**63), -1, 3, 4, 2**62]),
     more=st.lists(st.integers(0, 2), max_size=5),
 )
-def test_a_pid_that_is_no_process_is_found(words, pids, wrong, more):
+def test_a_pid_that_is_no_process_is_found(elements, pids, wrong, more):
     every = np.array([*pids, wrong, *more])
-    assert not words.count_words(every, np.zeros_like(every), np.zeros(4, np.uint64))
+    assert not elements.count_elements(every, np.zeros_like(every), np.zeros(4, np.uint64))
     every[len(pids)] = 2
-    assert words.count_words(every, np.zeros_like(every), np.zeros(4, np.uint64))
+    assert elements.count_elements(every, np.zeros_like(every), np.zeros(4, np.uint64))
 
 
 @every_build
@@ -125,12 +125,12 @@ def test_a_pid_that_is_no_process_is_found(words, pids, wrong, more):
     negative=st.integers(-(2**63), -1),
     more=st.lists(st.integers(0, 2**63 - 1), max_size=5),
 )
-def test_a_negative_index_counts_as_a_great_one(words, indices, negative, more):
+def test_a_negative_index_counts_as_a_great_one(elements, indices, negative, more):
     every = np.array([*indices, negative, *more])
     numbers = np.zeros(2, np.uint64)
-    assert words.count_words(np.zeros_like(every), every, numbers)
+    assert elements.count_elements(np.zeros_like(every), every, numbers)
     assert numbers.tolist() == [len(every), negative + 2**64]
-    assert words.greatest(every) == negative + 2**64
+    assert elements.greatest(every) == negative + 2**64
 
 
 @every_build
@@ -139,7 +139,7 @@ def test_a_negative_index_counts_as_a_great_one(words, indices, negative, more):
     itemsize=st.sampled_from(ITEMSIZES),
     data=st.data(),
 )
-def test_words_are_written_in_order_and_read_again(words, shape, itemsize, data):
+def test_elements_are_written_in_order_and_read_again(elements, shape, itemsize, data):
     size = int(np.prod(shape))
     picked = data.draw(st.lists(st.integers(0, size - 1), max_size=20))
     indices, values = np.array(picked, np.int64), values_of(len(picked), itemsize, seed=1)
@@ -147,32 +147,32 @@ def test_words_are_written_in_order_and_read_again(words, shape, itemsize, data)
     expected = array.reshape(-1).tolist()
     for index, value in zip(picked, values.tolist(), strict=True):
         expected[index] = value
-    words.write_words(array, indices, values)
+    elements.write_elements(array, indices, values)
     assert array.reshape(-1).tolist() == expected
     back = np.zeros_like(values)
-    words.read_words(array, indices, back)
+    elements.read_elements(array, indices, back)
     assert back.tolist() == [expected[index] for index in picked]
 
 
 @every_build
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 @pytest.mark.parametrize("index", [12, 13, 2**62])
-def test_an_index_outside_the_array_changes_nothing_around_it(words, itemsize, index):
+def test_an_index_outside_the_array_changes_nothing_around_it(elements, itemsize, index):
     whole = values_of(36, itemsize)
     array, before = whole[12:24], whole.tolist()
     with pytest.raises(IndexError):
-        words.write_words(array, np.array([index]), values_of(1, itemsize, seed=3))
+        elements.write_elements(array, np.array([index]), values_of(1, itemsize, seed=3))
     with pytest.raises(IndexError):
-        words.read_words(array, np.array([index]), values_of(1, itemsize))
+        elements.read_elements(array, np.array([index]), values_of(1, itemsize))
     assert whole.tolist() == before
 
 
 @every_build
-def test_elements_at_odd_addresses_are_moved_too(words):
+def test_elements_at_odd_addresses_are_moved_too(elements):
     whole = np.zeros(33, np.uint8)
     array, values = whole[1:].view(np.float64), np.zeros(17, np.uint8)[1:].view(np.float64)
     values[:] = 2.5, 3.5
-    words.write_words(array, np.array([3, 0]), values)
+    elements.write_elements(array, np.array([3, 0]), values)
     assert array.tolist() == [3.5, 0, 0, 2.5]
-    words.read_words(array, np.array([0, 3]), values)
+    elements.read_elements(array, np.array([0, 3]), values)
     assert values.tolist() == [3.5, 2.5]

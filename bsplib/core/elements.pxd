@@ -4,14 +4,14 @@ from bsplib.core.atomics cimport (
     address_of, copy, itemsize_of, nbytes_of, peek, poke, prepare, word,
 )
 
-cpdef bint count_words(cnp.ndarray pids, cnp.ndarray indices, cnp.ndarray numbers) except -1
+cpdef bint count_elements(cnp.ndarray pids, cnp.ndarray indices, cnp.ndarray numbers) except -1
 cpdef word greatest(cnp.ndarray indices) except? 1
 @cython.locals(at=word, source=word, itemsize=word, pid=Py_ssize_t, ends=cnp.ndarray)
-cpdef int deal_words(
+cpdef int deal_elements(
     cnp.ndarray pids, cnp.ndarray indices, cnp.ndarray values, list to_indices, list to_values
 ) except -1
-cpdef int write_words(cnp.ndarray array, cnp.ndarray indices, cnp.ndarray values) except -1
-cpdef int read_words(cnp.ndarray array, cnp.ndarray indices, cnp.ndarray values) except -1
+cpdef int write_elements(cnp.ndarray array, cnp.ndarray indices, cnp.ndarray values) except -1
+cpdef int read_elements(cnp.ndarray array, cnp.ndarray indices, cnp.ndarray values) except -1
 
 @cython.locals(nprocs=word, highest=word, at=word, pid=word, index=word, number=word)
 cdef bint _count(word pids, word indices, word nbytes, word numbers, word length) noexcept

@@ -4,9 +4,9 @@ from bsplib.core.atomics cimport (
     FLOAT, INTEGER, address_of, is_of, is_packed, itemsize_of, length_of, nbytes_of, ndim_of,
     peek, poke, prepare, stride_of, word, wrapped,
 )
-from bsplib.core.grids cimport AXIS_BYTES, HEAD_BYTES
+from bsplib.core.strided cimport AXIS_BYTES, HEAD_BYTES
 
-cdef class Lane:
+cdef class KnownArray:
     cdef public object array
     cdef public object dtype
     cdef public Py_ssize_t slot
@@ -22,17 +22,17 @@ cdef class Lane:
     )
     cpdef Py_ssize_t first_of(self, object view)
     cdef object _words
-    cdef readonly word grid
-    cdef readonly word grid_end
+    cdef readonly word strided
+    cdef readonly word strided_end
     @cython.locals(
         start=word, first=word, end=word, used=word, words=word, axis=int, length=word,
         step=Py_ssize_t, along=int,
     )
-    cpdef word grid_of(self, object view) except? 0
+    cpdef word strided_of(self, object view) except? 0
     @cython.locals(
         stride=Py_ssize_t, axis=int, size=Py_ssize_t, index=Py_ssize_t, by=Py_ssize_t,
         last=Py_ssize_t,
     )
     cdef int _axis_along(self, Py_ssize_t first, Py_ssize_t step, Py_ssize_t length)
     @cython.locals(block=word)
-    cdef word _end_grid(self, word first, word words)
+    cdef word _end_strided(self, word first, word words)

@@ -1,4 +1,4 @@
-"""Views of arrays as grids, against numpy and against the search for basic slices."""
+"""Strided views of arrays, against numpy and against the search for basic slices."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from bsplib.core.atomics import address_of
-from bsplib.core.grids import GridWords, gather, scatter
-from bsplib.core.lanes import Lane
+from bsplib.core.known_arrays import KnownArray
+from bsplib.core.strided import StridedView, gather, scatter
 from bsplib.transfers.place import region_of
 
 SHAPES = [(7,), (4, 5), (1, 6), (3, 1, 4), (2, 3, 4), (2, 2, 2, 3)]
 
 
-def lane_of(array):
-    return Lane(array, 0, [array.nbytes], alike=True, alone=True)
+def known_of(array):
+    return KnownArray(array, 0, [array.nbytes], alike=True, alone=True)
 
 
 def some_part(rng, size):
@@ -38,33 +38,33 @@ def some_view(rng, array):
 @pytest.mark.core
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", [np.float64, np.int16, np.complex128, "S3"], ids=str)
-def test_a_grid_has_the_elements_of_its_view(shape, dtype):
+def test_a_strided_view_has_the_elements_of_its_view(shape, dtype):
     rng = np.random.default_rng([len(shape), *shape])
     for _ in range(60):
         array = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
         view = some_view(rng, array)
-        lane = lane_of(array)
-        nbytes = lane.grid_of(view)
+        known = known_of(array)
+        nbytes = known.strided_of(view)
         assert (nbytes > 0) == (view.size > 0)
         if not nbytes:
             continue
-        grid, values = GridWords(lane.grid, nbytes), np.zeros(view.shape, dtype)
-        gather(grid.words, address_of(array), address_of(values))
+        strided, values = StridedView(known.strided, nbytes), np.zeros(view.shape, dtype)
+        gather(strided.words, address_of(array), address_of(values))
         assert values.tolist() == view.tolist()
-        assert lane.grid_end <= array.nbytes
+        assert known.strided_end <= array.nbytes
         before = array.copy()
         new = np.arange(view.size)[::-1].reshape(view.shape).astype(dtype)
-        scatter(grid.words, address_of(array), address_of(np.ascontiguousarray(new)))
+        scatter(strided.words, address_of(array), address_of(np.ascontiguousarray(new)))
         assert view.tolist() == new.tolist()
         view[...] = values
         assert array.tolist() == before.tolist()  # nothing else was written
 
 
 @pytest.mark.core
-def test_what_is_no_basic_slice_is_no_grid():
+def test_what_is_no_basic_slice_is_not_strided():
     rng = np.random.default_rng(5)
     array = np.arange(60.0).reshape(3, 4, 5)
-    lane, grids = lane_of(array), 0
+    known, strided = known_of(array), 0
     for _ in range(2000):
         shape = tuple(rng.integers(1, 4, rng.integers(1, 4)).tolist())
         steps = [int(step) * 8 for step in rng.integers(-25, 26, len(shape))]
@@ -75,15 +75,15 @@ def test_what_is_no_basic_slice_is_no_grid():
             continue
         view = np.lib.stride_tricks.as_strided(array.reshape(-1)[first:], shape, steps)
         is_region = region_of(array, view) is not None
-        assert bool(lane.grid_of(view)) == is_region, (shape, steps, first)
-        grids += is_region
-    assert grids > 50
+        assert bool(known.strided_of(view)) == is_region, (shape, steps, first)
+        strided += is_region
+    assert strided > 50
 
 
 @pytest.mark.core
-def test_a_grid_of_another_dtype_or_memory_is_none():
+def test_a_strided_view_of_another_dtype_or_memory_is_none():
     array, other = np.zeros((4, 4)), np.zeros((4, 4))
-    lane = lane_of(array)
-    assert lane.grid_of(other[:, 1]) == 0
-    assert lane.grid_of(array.view(np.int64)[:, 1]) == 0
-    assert lane.grid_of(array.reshape(2, 8)[:, ::3]) == 0
+    known = known_of(array)
+    assert known.strided_of(other[:, 1]) == 0
+    assert known.strided_of(array.view(np.int64)[:, 1]) == 0
+    assert known.strided_of(array.reshape(2, 8)[:, ::3]) == 0

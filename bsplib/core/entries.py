@@ -1,4 +1,4 @@
-"""Records that have come, one by one; see :mod:`bsplib.core.box` for their form."""
+"""Entries that have come, one by one; see :mod:`bsplib.core.send_buffer` for their form."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from bsplib.core.meeting import Meeting
 
 if not cython.compiled:
     from bsplib.core.atomics import bytes_at, peek
-    from bsplib.core.box import (
+    from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
+    from bsplib.core.send_buffer import (
         BYTE_MASK,
-        CARD_SIZE_MASK,
         DESCRIPTION_MASK,
         HEAD_BYTES,
+        INLINE_SIZE_MASK,
         MOST_SLOTS,
         RECEIVER_SHIFT,
         SIZE_MASK,
         SLOT_SHIFT,
     )
-    from bsplib.core.kinds import IN_BOX, KIND_SHIFT, ON_CARD
 
-Record = tuple[int, int, int, bytes, int, int, int]
-"""A record that was read: its kind; the slot and the first byte of a plain put; the description;
+Entry = tuple[int, int, int, bytes, int, int, int]
+"""an entry that was read: its kind; the slot and the first byte of a plain put; the description;
 the number of indices; where the data are; and their bytes. A place is the address of the data, or
 the number that says where they are staged."""
 
 
-def records_at(meeting: Meeting, byte: int) -> list[Record]:
-    """Return the records in a row of chunks.
+def entries_at(meeting: Meeting, byte: int) -> list[Entry]:
+    """Return the entries in a row of chunks.
 
     Args:
         meeting: finds the chunks.
         byte: of the first chunk; 0 if there is none.
     """
-    records: list[Record] = []
+    entries: list[Entry] = []
     while byte:
         chunk = meeting.address_of(byte)
-        records += records_between(chunk + HEAD_BYTES, chunk + peek(chunk + 8))
+        entries += entries_between(chunk + HEAD_BYTES, chunk + peek(chunk + 8))
         byte = peek(chunk)
-    return records
+    return entries
 
 
-def records_between(at: int, stop: int) -> list[Record]:
-    """Return the records between two addresses."""
-    records: list[Record] = []
+def entries_between(at: int, stop: int) -> list[Entry]:
+    """Return the entries between two addresses."""
+    entries: list[Entry] = []
     while at < stop:
         head, first = peek(at), peek(at + 8)
         at += HEAD_BYTES
@@ -60,16 +60,16 @@ def records_between(at: int, stop: int) -> list[Record]:
             description = bytes_at(at, size)
             at += (size + 7) & ~7
         if kind & 1:
-            records.append((kind, slot, first, description, indices, at, nbytes))
+            entries.append((kind, slot, first, description, indices, at, nbytes))
             at += (nbytes + 7) & ~7
         else:
-            records.append((kind, slot, first, description, indices, peek(at), nbytes))
+            entries.append((kind, slot, first, description, indices, peek(at), nbytes))
             at += 8
-    return records
+    return entries
 
 
 def joined(meeting: Meeting, byte: int) -> bytes:
-    """Return the bytes of the records in a row of chunks, one record after the other."""
+    """Return the bytes of the entries in a row of chunks, one entry after the other."""
     parts: Any = []
     while byte:
         chunk = meeting.address_of(byte)
@@ -80,18 +80,18 @@ def joined(meeting: Meeting, byte: int) -> bytes:
 
 
 def by_receiver(meeting: Meeting, head: int, nprocs: int) -> dict[int, bytes]:
-    """Return the records of a post of this process, by receiver; ``nprocs`` stands for all.
+    """Return the entries of a post of this process, by receiver; ``nprocs`` stands for all.
 
     Args:
-        meeting: knows where the card and the chunks are.
-        head: head word of the post; 0 if it has no records.
+        meeting: knows where the inline entry and the chunks are.
+        head: head word of the post; 0 if it has no entries.
         nprocs: number of processes of the group.
     """
     kind, found = head >> KIND_SHIFT, {}
-    if kind == ON_CARD:
-        card = bytes_at(meeting.room_for_card(), head & CARD_SIZE_MASK)
-        found[(head & BYTE_MASK) >> RECEIVER_SHIFT] = card
-    elif kind == IN_BOX:
+    if kind == INLINE:
+        entry = bytes_at(meeting.inline_address(), head & INLINE_SIZE_MASK)
+        found[(head & BYTE_MASK) >> RECEIVER_SHIFT] = entry
+    elif kind == IN_BUFFER:
         table = meeting.address_of(head & BYTE_MASK)
         for to in range(nprocs + 1):
             first = peek(table + 8 * to)
@@ -101,7 +101,7 @@ def by_receiver(meeting: Meeting, head: int, nprocs: int) -> dict[int, bytes]:
 
 
 def calls_between(at: int, stop: int) -> int:
-    """Return how many puts and messages have records between two addresses."""
+    """Return how many puts and messages have entries between two addresses."""
     count = 0
     while at < stop:
         count += peek(at) >> KIND_SHIFT < ASK
@@ -124,7 +124,7 @@ def payload_between(at: int, stop: int) -> int:
 
 
 def behind(at: int) -> int:
-    """Return the address behind the record at an address."""
+    """Return the address behind the entry at an address."""
     head = peek(at)
     kind, nbytes = head >> KIND_SHIFT, head & SIZE_MASK
     description = 0

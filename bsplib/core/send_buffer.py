@@ -1,6 +1,6 @@
-"""The box: memory in which a process collects its transfers of a superstep.
+"""The send buffer: memory in which a process collects its transfers of a superstep.
 
-A **record** describes one transfer, with its data behind it::
+An **entry** describes one transfer, with its data behind it::
 
     word 0    kind << 60 | slot << 40 | bytes of the data
     word 1    of a plain put: first byte in the array there; of all others: bytes of the
@@ -8,24 +8,24 @@ A **record** describes one transfer, with its data behind it::
     then      the description, up to a multiple of eight bytes; a plain put has none
     then      the data, up to a multiple of eight bytes
 
-Most kinds exist twice. The data of a *staged* record lie elsewhere: in their place the record
+Most kinds exist twice. The data of a *staged* entry lie elsewhere: in their place the entry
 has the number that says where, which only the backend understands; where processes share memory
 it is the byte at which they begin.
 
-The records for one receiver follow each other in **chunks**, each twice as large as the one
+The entries for one receiver follow each other in **chunks**, each twice as large as the one
 before::
 
     word 0    the byte at which the next chunk begins; 0 in the last one
     word 1    bytes of this chunk that are used, these two words included
 
-A box begins with a table of the first chunk of each receiver, by pid; behind the last one is
-that of the records for all. If a superstep has only one record, and that one is small, it is
-kept apart: it is the **card**, and is copied into the slot of the post.
+A send buffer begins with a table of the first chunk of each receiver, by pid; behind the last one
+is that of the entries for all. If a superstep has only one entry, and that one is small, it is
+kept apart: it is the **inline entry**, and is copied into the cell of the post.
 
 Processes name memory to each other by a **byte**: the number of the byte in the memory that all
 of them share. Where they share no memory, the byte is an address.
 
-Two boxes are used in turn. PROTOCOL.md argues when a box is free again.
+Two send buffers are used in turn. PROTOCOL.md argues when a send buffer is free again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.kinds import CARD_BYTES, IN_BOX, KIND_SHIFT, ON_CARD
+from bsplib.core.kinds import IN_BUFFER, INLINE, INLINE_BYTES, KIND_SHIFT
 
 if not cython.compiled:
     from bsplib.core.atomics import address_of, copy, peek, poke, prepare, wrapped
@@ -51,29 +51,30 @@ SLOT_SHIFT = 40
 SIZE_MASK = (1 << 40) - 1
 MOST_SLOTS = 1 << 20
 HEAD_BYTES = 16
-"""The two words at the beginning of a record, and of a chunk."""
-CARD_ROOM = 256
-"""Bytes that are set aside for a copy of a card."""
+"""The two words at the beginning of an entry, and of a chunk."""
+INLINE_COPY_BYTES = 256
+"""Bytes that are set aside for a copy of an inline entry."""
 BYTE_MASK = (1 << 60) - 1
 
 RECEIVER_SHIFT = 32
-CARD_SIZE_MASK = (1 << 32) - 1
-"""The bits of the head word that have the size of a card. The receiver is in the bits above."""
+INLINE_SIZE_MASK = (1 << 32) - 1
+"""The bits of the head word that have the size of an inline entry. The receiver is in the bits
+above."""
 
 _MOST_LARGE = 1 << 17
-"""Most bytes of a value that is large, and is in the box all the same."""
+"""Most bytes of a value that is large, and is in the send buffer all the same."""
 _MOST_OF_LARGE = 1 << 18
-"""Most bytes of all such values of a superstep: a box keeps its memory."""
+"""Most bytes of all such values of a superstep: a send buffer keeps its memory."""
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
 _LEAST_BLOCK = 1 << 13
 
 Block = tuple[int, int, int]
-"""Memory of a box: its byte, its address, its size."""
+"""Memory of a send buffer: its byte, its address, its size."""
 
 
 class PrivateMemory:
-    """Memory of this process alone, for the boxes of a group without shared memory."""
+    """Memory of this process alone, for the send buffers of a group without shared memory."""
 
     def __init__(self) -> None:
         self._arrays: list[Any] = []
@@ -86,8 +87,8 @@ class PrivateMemory:
         return address, address, nbytes
 
 
-class Box:
-    """The records of one process in one group.
+class SendBuffer:
+    """The entries of one process in one group.
 
     Args:
         pid: this process.
@@ -100,17 +101,17 @@ class Box:
         self.nprocs = nprocs
         self.all = nprocs
         """Stands in place of a receiver for all processes, this one too."""
-        self.holds_card = False
+        self.holds_inline = False
         self.holds_more = False
         self._allocate = allocate
-        # By receiver; made when the first box is opened.
+        # By receiver; made when the first send buffer is opened.
         self._next = self._stop = self._chunk = self._touched = numbers("Q", [0])
         self._count = 0
         self._large_bytes = 0
-        self._card_memory = np.zeros(32, np.uint64)
-        self._card = address_of(self._card_memory)
-        self._card_to = 0
-        self._card_bytes = 0
+        self._inline_memory = np.zeros(32, np.uint64)
+        self._inline = address_of(self._inline_memory)
+        self._inline_to = 0
+        self._inline_bytes = 0
         self._blocks: tuple[list[Block], list[Block]] = [], []
         self._turn = 0
         self._used_blocks = 0
@@ -120,13 +121,13 @@ class Box:
         self._end = 0
         self._delta = 0
 
-    def room(self, to: int, head: int, first: int, nbytes: int) -> int:
-        """Begin a record; return the address at which its data are to be written.
+    def reserve(self, to: int, head: int, first: int, nbytes: int) -> int:
+        """Begin an entry; return the address at which its data are to be written.
 
         Args:
             to: the receiver, or ``all``.
-            head: kind and slot of the record, shifted, and its bytes of data.
-            first: word 1 of the record.
+            head: kind and slot of the entry, shifted, and its bytes of data.
+            first: word 1 of the entry.
             nbytes: bytes behind the two words.
 
         Raises:
@@ -134,24 +135,24 @@ class Box:
         """
         size = HEAD_BYTES + ((nbytes + 7) & ~7)
         if not self.holds_more:
-            if not self.holds_card and size <= CARD_BYTES and to != self.pid:
-                self.holds_card = True
-                self._card_to = to
-                self._card_bytes = size
-                poke(self._card, head)
-                poke(self._card + 8, first)
-                return self._card + HEAD_BYTES
+            if not self.holds_inline and size <= INLINE_BYTES and to != self.pid:
+                self.holds_inline = True
+                self._inline_to = to
+                self._inline_bytes = size
+                poke(self._inline, head)
+                poke(self._inline + 8, first)
+                return self._inline + HEAD_BYTES
             self._open()
-        record = self._next[to]
-        if record + size > self._stop[to]:
-            record = self._new_chunk(to, size)
-        poke(record, head)
-        poke(record + 8, first)
-        self._next[to] = record + size
-        return record + HEAD_BYTES
+        entry = self._next[to]
+        if entry + size > self._stop[to]:
+            entry = self._new_chunk(to, size)
+        poke(entry, head)
+        poke(entry + 8, first)
+        self._next[to] = entry + size
+        return entry + HEAD_BYTES
 
     def takes(self, nbytes: int) -> bool:
-        """Tell whether the box takes a large value of this superstep, and count it if it does.
+        """Tell whether the buffer takes a large value of this superstep, and count it if it does.
 
         It takes a few. What it does not take is staged, which costs more at each superstep, but
         gives memory back that is used no longer.
@@ -162,7 +163,7 @@ class Box:
         return True
 
     def _open(self) -> None:
-        """Begin to use the box of this superstep; the card becomes its first record."""
+        """Begin to use the buffer of this superstep; the inline entry becomes its first entry."""
         blocks = self._blocks[self._turn]
         if not blocks:
             blocks.append(self._allocate(max(_LEAST_BLOCK, 16 * (self.nprocs + 1))))
@@ -177,11 +178,11 @@ class Box:
             poke(self._table + 8 * pid, 0)
         self._top = self._table + 8 * (self.nprocs + 1)
         self.holds_more = True
-        if self.holds_card:
-            self.holds_card = False
-            record = self._new_chunk(self._card_to, self._card_bytes)
-            copy(record, self._card, self._card_bytes)
-            self._next[self._card_to] = record + self._card_bytes
+        if self.holds_inline:
+            self.holds_inline = False
+            entry = self._new_chunk(self._inline_to, self._inline_bytes)
+            copy(entry, self._inline, self._inline_bytes)
+            self._next[self._inline_to] = entry + self._inline_bytes
 
     def _enter(self, block: Block) -> None:
         """Take chunks from a block from now on."""
@@ -190,7 +191,7 @@ class Box:
         self._top, self._end = address, address + nbytes
 
     def _new_chunk(self, to: int, size: int) -> int:
-        """Return where the next record for a receiver begins, in a new chunk."""
+        """Return where the next entry for a receiver begins, in a new chunk."""
         last = self._chunk[to]
         chunk_bytes = _LEAST_CHUNK
         if last:
@@ -228,37 +229,37 @@ class Box:
         self._used_blocks += 1
         self._enter(block)
 
-    def complete(self, slot: int) -> int:
-        """Complete the records; return the head word of a post with them, 0 if there are none.
+    def complete(self, cell: int) -> int:
+        """Complete the entries; return the head word of a post with them, 0 if there are none.
 
         Args:
-            slot: address behind the head word in the slot of the post, for the card.
+            cell: address behind the head word in the cell of the post, for the inline entry.
         """
-        if self.holds_card:
-            copy(slot, self._card, self._card_bytes)
-            return ON_CARD << KIND_SHIFT | self._card_to << RECEIVER_SHIFT | self._card_bytes
+        if self.holds_inline:
+            copy(cell, self._inline, self._inline_bytes)
+            return INLINE << KIND_SHIFT | self._inline_to << RECEIVER_SHIFT | self._inline_bytes
         if not self.holds_more:
             return 0
         for number in range(self._count):
             to = self._touched[number]
             poke(self._chunk[to] + 8, self._next[to] - self._chunk[to])
-        return IN_BOX << KIND_SHIFT | self._table_byte
+        return IN_BUFFER << KIND_SHIFT | self._table_byte
 
     def unfold(self) -> None:
-        """Make the card a record like any other, and complete all records."""
-        if self.holds_card:
+        """Make the inline entry an entry like any other, and complete all entries."""
+        if self.holds_inline:
             self._open()
         self.complete(0)
 
     def turn(self) -> None:
-        """Begin the next superstep after a post: with the other box, which is free by now."""
+        """Begin the next superstep after a post: with the other buffer, which is free by now."""
         if self.holds_more:
             self._turn = 1 - self._turn
         self.clear()
 
     def clear(self) -> None:
-        """Drop all records."""
-        self.holds_card = False
+        """Drop all entries."""
+        self.holds_inline = False
         self._large_bytes = 0
         if self.holds_more:
             self.holds_more = False
@@ -270,6 +271,6 @@ class Box:
     def first_byte(self, to: int) -> int:
         """Return the byte of the first chunk for a receiver; 0 if there is none.
 
-        The records are complete; see :meth:`unfold`.
+        The entries are complete; see :meth:`unfold`.
         """
         return peek(self._table + 8 * to) if self.holds_more else 0

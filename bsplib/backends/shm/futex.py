@@ -1,6 +1,6 @@
-"""The doorbell of a process, which wakes it: a word of shared memory.
+"""The futex of a process, which wakes it: a word of shared memory.
 
-A process that sleeps waits until the word changes (futex); who wakes it changes the word. A
+A process that sleeps waits until the word changes; who wakes it changes the word. A
 word has no name and no file descriptor, and disappears with the memory in which it lies, so
 that nothing has to be cleaned up when a process is killed. A semaphore of ``multiprocessing``
 has a name and a page of its own in /dev/shm, and under ``spawn`` and ``forkserver`` the
@@ -9,13 +9,13 @@ name stays until it is removed explicitly.
 
 from __future__ import annotations
 
-from bsplib.backends.shm.control import DOORBELL, WORD
+from bsplib.backends.shm.control import FUTEX, WORD
 from bsplib.backends.shm.segment import Segment
 from bsplib.core import atomics
 
 
-class Doorbell:
-    """The doorbell at an address of this process."""
+class Futex:
+    """The futex at an address of this process."""
 
     __slots__ = ("address",)
 
@@ -43,7 +43,7 @@ class Doorbell:
         atomics.sleep_while(self.address, seen, int(timeout * 1e9))
 
 
-def doorbells(segment: Segment, nprocs: int) -> list[Doorbell]:
-    """Return the doorbells of all processes of a run, by pid."""
-    base = segment.address + DOORBELL * WORD
-    return [Doorbell(base + segment.control_start(pid)) for pid in range(nprocs)]
+def futexes(segment: Segment, nprocs: int) -> list[Futex]:
+    """Return the futexes of all processes of a run, by pid."""
+    base = segment.address + FUTEX * WORD
+    return [Futex(base + segment.control_start(pid)) for pid in range(nprocs)]

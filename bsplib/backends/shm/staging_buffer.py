@@ -1,4 +1,4 @@
-"""The outbox: memory in which a process lays out what others fetch at the end of a superstep."""
+"""The staging buffer: memory in which a process lays out what others fetch later."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _MOST_DOUBLED = 1 << 20
 """Each chunk is twice as large as the one before, up to this: what follows a large payload is
 often small."""
 _MOST_UNUSED = 1 << 16
-"""Bytes of chunks that a cleared outbox may keep although few of them were used."""
+"""Bytes of chunks that a cleared staging buffer may keep although few of them were used."""
 
 
-class Outbox:
+class StagingBuffer:
     """Memory of one superstep, taken from one chunk of the heap after the other.
 
     It grows by whole chunks during the superstep, since laid out data must not move. When it
@@ -36,7 +36,7 @@ class Outbox:
         self.has_messages = False
         """It has messages, which are read after the end of the superstep, too."""
 
-    def room(self, nbytes: int) -> int:
+    def reserve(self, nbytes: int) -> int:
         """Return the byte at which ``nbytes`` may be written."""
         start = self._next
         if start + nbytes > self._stop:
@@ -44,14 +44,14 @@ class Outbox:
         self._next = start + -(-nbytes // ALIGNMENT) * ALIGNMENT
         return start
 
-    def room_for_parcel(self, nbytes: int, *, for_one: bool) -> int:
+    def reserve_for_parcel(self, nbytes: int, *, for_one: bool) -> int:
         """Return the byte at which the large payload of a message may be written."""
-        start = self._parcels.room(nbytes, for_one=for_one)
+        start = self._parcels.reserve(nbytes, for_one=for_one)
         self._apart.append(start)
         return start
 
     def clear(self) -> None:
-        """Empty the outbox, when no process reads it any more.
+        """Empty the staging buffer, when no process reads it any more.
 
         It gives its chunks back where most of their bytes were not used in this superstep.
         """

@@ -1,20 +1,20 @@
 cimport cython
 from bsplib.core.atomics cimport bytes_at, peek, word
-from bsplib.core.box cimport (
-    BYTE_MASK, CARD_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BOX, KIND_SHIFT,
-    MOST_SLOTS, ON_CARD, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
+from bsplib.core.send_buffer cimport (
+    BYTE_MASK, INLINE_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT,
+    MOST_SLOTS, INLINE, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
 )
 from bsplib.core.meeting cimport Meeting
 
 cdef word INDICES_SHIFT, STAGED_PUT, ASK
 
 @cython.locals(chunk=word)
-cpdef list records_at(Meeting meeting, word byte)
+cpdef list entries_at(Meeting meeting, word byte)
 @cython.locals(
     head=word, first=word, kind=word, nbytes=word, slot=word, indices=word, size=word,
-    records=list, description=bytes,
+    entries=list, description=bytes,
 )
-cpdef list records_between(word at, word stop)
+cpdef list entries_between(word at, word stop)
 @cython.locals(chunk=word, parts=list)
 cpdef bytes joined(Meeting meeting, word byte)
 @cython.locals(kind=word, table=word, to=word, first=word, found=dict)

@@ -1,12 +1,12 @@
-"""Single words to and from many processes: loops for which numpy needs several passes.
+"""Single elements to and from many processes: loops for which numpy needs several passes.
 
-A **word** of a call has a pid, an index in the array there, and for a put a value. The words
-of a call are counted by process, then dealt: each process's words are moved to memory of
+An **element** of a call has a pid, an index in the array there, and for a put a value. The elements
+of a call are counted by process, then dealt: each process's elements are moved to memory of
 their own, in the order of the call. Arrays here have one dimension, are contiguous and
 aligned; pids and indices have dtype int64.
 
 Each public function does its work by numpy in the interpreted build, since a loop of Python
-over a million words is unusable; the compiled one runs the loops at the end of the file.
+over a million elements is unusable; the compiled one runs the loops at the end of the file.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if not cython.compiled:
 prepare()
 
 _SCAN_MAX_PROCESSES = 16
-_SCAN_MIN_WORDS = 1000
-"""With at most this number of processes, and at least this number of words, numpy finds the words
-of each process faster by one scan for each of them than by sorting."""
+_SCAN_MIN_ELEMENTS = 1000
+"""With at most this number of processes, and at least this number of elements, numpy finds the
+elements of each process faster by one scan for each of them than by sorting."""
 
 
-def count_words(pids: Any, indices: Any, numbers: Any) -> bool:
-    """Count the words of each process, and find the greatest index.
+def count_elements(pids: Any, indices: Any, numbers: Any) -> bool:
+    """Count the elements of each process, and find the greatest index.
 
     Args:
-        pids: pid of each word.
-        indices: index of each word.
-        numbers: array of dtype uint64: is given the number of words of each process, and as
+        pids: pid of each element.
+        indices: index of each element.
+        numbers: array of dtype uint64: is given the number of elements of each process, and as
             its last element the greatest index. Numbers below 0 count as great ones here:
             they are read as unsigned.
 
@@ -64,17 +64,17 @@ def greatest(indices: Any) -> int:
     return _greatest(address_of(indices), nbytes_of(indices))
 
 
-def deal_words(
+def deal_elements(
     pids: Any, indices: Any, values: Any, to_indices: list[Any], to_values: list[Any]
 ) -> None:
-    """Move the words of a call to memory of each process, in the order of the call.
+    """Move the elements of a call to memory of each process, in the order of the call.
 
     Args:
-        pids: pid of each word, as :func:`count_words` has found it right.
-        indices: index of each word.
-        values: value of each word; None to move its position in the call instead.
-        to_indices: for each process an array for the indices of its words, of the right
-            size; None if it has no words.
+        pids: pid of each element, as :func:`count_elements` has found it right.
+        indices: index of each element.
+        values: value of each element; None to move its position in the call instead.
+        to_indices: for each process an array for the indices of its elements, of the right
+            size; None if it has no elements.
         to_values: for each process an array for the values or positions, or None.
     """
     if not cython.compiled:
@@ -92,7 +92,7 @@ def deal_words(
     _deal(address_of(pids), address_of(indices), source, nbytes_of(pids), itemsize, at)
 
 
-def write_words(array: Any, indices: Any, values: Any) -> None:
+def write_elements(array: Any, indices: Any, values: Any) -> None:
     """Write values to some indices of an array, in order: of duplicates the last stays.
 
     Args:
@@ -109,7 +109,7 @@ def write_words(array: Any, indices: Any, values: Any) -> None:
     _move(_write, array, indices, values)
 
 
-def read_words(array: Any, indices: Any, values: Any) -> None:
+def read_elements(array: Any, indices: Any, values: Any) -> None:
     """Read the elements at some indices of an array into another one.
 
     Args:
@@ -136,9 +136,9 @@ def _deal_by_numpy(
     to_indices: Sequence[Any],
     to_values: Sequence[Any],
 ) -> None:
-    """Do as :func:`deal_words`."""
+    """Do as :func:`deal_elements`."""
     order = None
-    if len(to_indices) > _SCAN_MAX_PROCESSES or len(pids) < _SCAN_MIN_WORDS:
+    if len(to_indices) > _SCAN_MAX_PROCESSES or len(pids) < _SCAN_MIN_ELEMENTS:
         # numpy sorts integers of one or two bytes by radix, in linear time.
         narrow = np.uint8 if len(to_indices) <= 256 else np.uint16
         order = np.argsort(pids.astype(narrow), kind="stable")
@@ -161,7 +161,7 @@ def _deal_by_numpy(
 
 
 def _count(pids: int, indices: int, nbytes: int, numbers: int, length: int) -> bool:
-    """Do as :func:`count_words`; the numbers are 0 at first."""
+    """Do as :func:`count_elements`; the numbers are 0 at first."""
     nprocs, highest = length - 1, 0
     for at in range(0, nbytes, 8):
         pid, index = peek(pids + at), peek(indices + at)
@@ -184,7 +184,7 @@ def _greatest(indices: int, nbytes: int) -> int:
 
 
 def _deal(pids: int, indices: int, values: int, nbytes: int, itemsize: int, ends: int) -> None:
-    """Do as :func:`deal_words`; ``ends`` has for each process where its next word goes.
+    """Do as :func:`deal_elements`; ``ends`` has for each process where its next element goes.
 
     ``values`` is 0 to move positions instead.
     """
@@ -215,7 +215,7 @@ def _move(loop: Callable[..., bool], array: Any, indices: Any, values: Any) -> N
 
 
 def _write(array: int, size: int, indices: int, values: int, nbytes: int, itemsize: int) -> bool:
-    """Do as :func:`write_words`; return whether all indices lie in the array."""
+    """Do as :func:`write_elements`; return whether all indices lie in the array."""
     for at in range(0, nbytes, 8):
         index = peek(indices + at)
         if index >= size:
@@ -226,7 +226,7 @@ def _write(array: int, size: int, indices: int, values: int, nbytes: int, itemsi
 
 
 def _read(array: int, size: int, indices: int, values: int, nbytes: int, itemsize: int) -> bool:
-    """Do as :func:`read_words`; return whether all indices lie in the array."""
+    """Do as :func:`read_elements`; return whether all indices lie in the array."""
     for at in range(0, nbytes, 8):
         index = peek(indices + at)
         if index >= size:

@@ -1,8 +1,8 @@
-"""Lanes: what the core has to know of a registered array.
+"""Known arrays: what the core has to know of a registered array.
 
 The first put or get of an array is checked in every way. The facts that hold
-until registrations change are kept as a :class:`Lane`; later transfers check only the dtype
-and the bounds of their values against it. Where a lane declines, the call is checked, which
+until registrations change are kept as a :class:`KnownArray`. Later transfers check only the dtype
+and the bounds of their values against it. Where a known array declines, the call is checked, which
 raises the error if there is one.
 """
 
@@ -35,11 +35,11 @@ if not cython.compiled:
         stride_of,
         wrapped,
     )
-    from bsplib.core.grids import AXIS_BYTES, HEAD_BYTES
+    from bsplib.core.strided import AXIS_BYTES, HEAD_BYTES
 prepare()
 
 
-class Lane:
+class KnownArray:
     """A registered array, here and on the other processes.
 
     Args:
@@ -72,10 +72,10 @@ class Lane:
         self.has_views = alone and is_packed(array) and (alike or ndim_of(array) == 1)
         self.number = kind_of(array.dtype)
         self._words: Any = np.zeros(3 + 2 * ndim_of(array), np.uint64)
-        self.grid = address_of(self._words)
-        """The address of the description that :meth:`grid_of` has written last."""
-        self.grid_end = 0
-        """The byte of the array behind the last one of that grid."""
+        self.strided = address_of(self._words)
+        """The address of the description that :meth:`strided_of` has written last."""
+        self.strided_end = 0
+        """The byte of the array behind the last one of that view."""
 
     def first_of(self, view: Any) -> int:
         """Return the byte of the array at which a contiguous basic slice of it begins.
@@ -106,8 +106,8 @@ class Lane:
             return -1
         return first
 
-    def grid_of(self, view: Any) -> int:
-        """Describe a basic slice of the array as a grid; see :mod:`bsplib.core.grids`.
+    def strided_of(self, view: Any) -> int:
+        """Describe a basic slice of the array as a strided view; see :mod:`bsplib.core.strided`.
 
         Returns:
             The bytes of the description; 0 where the view is no basic slice, has no elements, or
@@ -119,7 +119,7 @@ class Lane:
         first = start - self.here
         if first >= nbytes_of(self.array) or first % self.itemsize:
             return 0
-        end, used, words = first + self.itemsize, 0, self.grid + HEAD_BYTES
+        end, used, words = first + self.itemsize, 0, self.strided + HEAD_BYTES
         for axis in range(ndim_of(view)):
             length = length_of(view, axis)
             if length == 1:
@@ -134,8 +134,8 @@ class Lane:
             poke(words, length)
             poke(words + 8, wrapped(step))
             words += AXIS_BYTES
-        self.grid_end = end
-        return self._end_grid(first, words)
+        self.strided_end = end
+        return self._end_strided(first, words)
 
     def _axis_along(self, first: int, step: int, length: int) -> int:
         """Return the axis of the array along which an axis of a view runs; -1 if there is none.
@@ -156,16 +156,16 @@ class Lane:
             stride *= size
         return -1
 
-    def _end_grid(self, first: int, words: int) -> int:
+    def _end_strided(self, first: int, words: int) -> int:
         """Join axes whose elements follow each other; return the bytes of the description."""
         block = self.itemsize
-        while words > self.grid + HEAD_BYTES and peek(words - 8) == block:
+        while words > self.strided + HEAD_BYTES and peek(words - 8) == block:
             words -= AXIS_BYTES
             block *= peek(words)
-        poke(self.grid, first)
-        poke(self.grid + 8, block)
-        poke(self.grid + 16, (words - self.grid - HEAD_BYTES) // AXIS_BYTES)
-        return words - self.grid
+        poke(self.strided, first)
+        poke(self.strided + 8, block)
+        poke(self.strided + 16, (words - self.strided - HEAD_BYTES) // AXIS_BYTES)
+        return words - self.strided
 
 
 def kind_of(dtype: Any) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.account import Account, Ints
-    from bsplib.profiler.findings import Finding
+    from bsplib.profiler.clustered_losses import ClusteredLoss
     from bsplib.recording.records import Run, Stack
 
 _MOST = 0.5
@@ -32,7 +32,7 @@ _LEAST_SAMPLES = 5
 """Fewer samples, beyond what other processes have there, name no line."""
 
 
-class LineSpot(NamedTuple):
+class CalledLine(NamedTuple):
     """A line of the program, and the call that led to it."""
 
     place: LinePlace
@@ -40,7 +40,7 @@ class LineSpot(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The line in words, after a verb."""
+        """The line in words, to stand behind a verb in a sentence."""
         file, line, function = self.place
         name = fmt.visible(file.rpartition("/")[2])
         called = ""
@@ -49,7 +49,7 @@ class LineSpot(NamedTuple):
         return f"at line {line} of {fmt.visible(function)} ({name}){called}"
 
 
-class Spots:
+class LossLines:
     """The places of the losses of a run.
 
     Args:
@@ -59,19 +59,19 @@ class Spots:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def text(self, finding: Finding) -> str:
+    def text(self, clustered: ClusteredLoss) -> str:
         """Return the place of a loss in words, after a verb; empty where it is not known.
 
         Only of computation that others wait for, and of time blocked: transfers and
         supersteps are where the calls are.
         """
-        if finding.inside is None or not finding.inside.stretches:
+        if clustered.inside is None or not clustered.inside.stretches:
             return ""
-        line = None if self._run.samples is None else self._line(finding.inside.excess())
-        spot = line or self._stretch(finding.inside.stretches)
-        return "" if spot is None else spot.text
+        line = None if self._run.samples is None else self._line(clustered.inside.excess())
+        found = line or self._stretch(clustered.inside.stretches)
+        return "" if found is None else found.text
 
-    def _line(self, excess: NDArray[np.float64]) -> LineSpot | None:
+    def _line(self, excess: NDArray[np.float64]) -> CalledLine | None:
         """Return the innermost line with most of the samples of a loss, given by stack."""
         total = float(excess.clip(min=0).sum())
         if total < _LEAST_SAMPLES:
@@ -91,7 +91,7 @@ class Spots:
             return None
         place = max(most, key=lambda each: (depths[each], sums[each]))
         through = callers[place]
-        return LineSpot(place, max(through, key=lambda each: through[each]))
+        return CalledLine(place, max(through, key=lambda each: through[each]))
 
     def _stretch(self, spent: Counter[tuple[int, int]]) -> Stretch | None:
         """Return the stretch with most of the computing, or of the time blocked, of a loss."""

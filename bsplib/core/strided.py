@@ -1,6 +1,6 @@
-"""Grids: blocks of an array at regular distances, such as a column, or every second element.
+"""Strided views: blocks of an array at regular distances, such as a column.
 
-A grid is described by words, which stand in a record as they are::
+A strided view is described by words, which stand in an entry as they are::
 
     word 0    the first byte, from the beginning of the array
     word 1    the bytes of a block: of elements that follow each other
@@ -29,8 +29,8 @@ HEAD_BYTES = 24
 AXIS_BYTES = 16
 
 
-class GridWords:
-    """The description of a grid, in memory of its own.
+class StridedView:
+    """The description of a strided view, in memory of its own.
 
     Args:
         address: of the description.
@@ -44,20 +44,29 @@ class GridWords:
         copy(self.words, address, nbytes)
 
 
-def scatter(grid: int, array: int, at: int) -> None:
-    """Copy values that follow each other into a grid.
+def scatter(strided: int, array: int, at: int) -> None:
+    """Copy values that follow each other into a strided view.
 
     Args:
-        grid: address of the description.
+        strided: address of the description.
         array: address of the array.
         at: address of the values.
     """
-    _walk(grid + HEAD_BYTES, peek(grid + 16), peek(grid + 8), array + peek(grid), at, True)
+    _walk(
+        strided + HEAD_BYTES, peek(strided + 16), peek(strided + 8), array + peek(strided), at, True
+    )
 
 
-def gather(grid: int, array: int, at: int) -> None:
-    """Do the opposite of :func:`scatter`."""
-    _walk(grid + HEAD_BYTES, peek(grid + 16), peek(grid + 8), array + peek(grid), at, False)
+def gather(strided: int, array: int, at: int) -> None:
+    """Copy the elements of a strided view to memory where they follow each other."""
+    _walk(
+        strided + HEAD_BYTES,
+        peek(strided + 16),
+        peek(strided + 8),
+        array + peek(strided),
+        at,
+        False,
+    )
 
 
 def _walk(axes: int, left: int, block: int, here: int, at: int, scatters: bool) -> int:

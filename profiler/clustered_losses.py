@@ -30,6 +30,7 @@ from bsplib.profiler.kinds import (
     STEPS,
     UNEVEN,
 )
+from bsplib.profiler.loss_lines import InsideLoss, LookedAt, records_of_samples
 from bsplib.profiler.loss_sums import (
     BYTES,
     COMM,
@@ -44,7 +45,6 @@ from bsplib.profiler.loss_sums import (
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi
 from bsplib.profiler.small_messages import small_messages
-from bsplib.profiler.spots import InsideLoss, LookedAt, records_of_samples
 from bsplib.profiler.whatif import MendedRows, Replay, saved
 from bsplib.sync_kinds import Kind
 
@@ -83,8 +83,8 @@ class LossSite(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A loss of a run, and where it arises."""
+class ClusteredLoss:
+    """A loss of a run in nanoseconds, from clusters with one cause, and where it arises."""
 
     cause: str
     kind: str
@@ -127,16 +127,16 @@ class Finding:
     """What was executed there; None where the line does not matter."""
 
 
-class Findings(NamedTuple):
+class ClusteredLosses(NamedTuple):
     """The losses of a run, and what it would take at best."""
 
-    losses: tuple[Finding, ...]
+    losses: tuple[ClusteredLoss, ...]
     """The greatest first."""
     alone_ns: int
     """How long the supersteps would take with their useful computation only."""
 
 
-def find(callgraph: CallGraph, account: RunAccount) -> Findings:
+def find(callgraph: CallGraph, account: RunAccount) -> ClusteredLosses:
     """Find the losses of a run, in a pass over what its windows lose.
 
     Args:
@@ -165,7 +165,7 @@ def find(callgraph: CallGraph, account: RunAccount) -> Findings:
             replay.add(each, before, after)
     for draft, saved_ns in zip(worth, replay.saved_ns().tolist(), strict=True):
         draft.without_ns = account.elapsed_ns - round(saved_ns)
-    return Findings(tuple(draft.finding(callgraph) for draft in drafts), replay.alone_ns())
+    return ClusteredLosses(tuple(draft.clustered(callgraph) for draft in drafts), replay.alone_ns())
 
 
 class _Cluster(NamedTuple):
@@ -201,12 +201,12 @@ class _Draft:
     inside: InsideLoss | None = None
     without_ns: int | None = None
 
-    def finding(self, callgraph: CallGraph) -> Finding:
+    def clustered(self, callgraph: CallGraph) -> ClusteredLoss:
         """Return the loss, after its records have been looked at."""
         measured, once = self.measured, self.habit == ONE_OFF
         chains = [callgraph.origins[origin].chain for origin in self.origins]
         most = self.clusters[0].most if self.clusters else None
-        return Finding(
+        return ClusteredLoss(
             self.cause,
             self.kind or measured.direction(),
             self.habit,
