@@ -32,7 +32,8 @@ def differences(before: Run, after: Run) -> list[str]:
     if old["machine"] == new["machine"] and machines[0] != machines[1]:
         changed.append(f"other figures of {old['machine']}")
     broken = [
-        f"the run {when} ended in an error"
+        f"the run {when} "
+        + ("has no records of some processes" if run.absent else "ended in an error")
         for when, run in (("before", before), ("after", after))
         if not run.complete
     ]

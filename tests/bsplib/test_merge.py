@@ -237,6 +237,30 @@ def test_a_trace_of_some_parts_names_the_processes_that_are_absent(left_parts, t
     assert missing in page.read_text()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["machines"],
+        ["compare", "{whole}"],
+        ["export", "--format", "csv", "--out", "{out}"],
+        ["export", "--format", "chrome", "--out", "{out}"],
+        ["predict", "--machine", "shared-memory"],
+    ],
+    ids=lambda words: " ".join(words[:3]),
+)
+def test_every_command_says_that_processes_are_absent(command, left_parts, trace, tmp_path):
+    whole = tmp_path / "whole.bsp"
+    assert merge(*left_parts, "--out", whole).exit_code == 0
+    assert merge(left_parts[1], "--out", trace).exit_code == 0
+    name, *others = command
+    words = [each.format(whole=whole, out=tmp_path / "out") for each in others]
+    done = CliRunner().invoke(bsp_main, [name, str(trace), *words])
+    missing = "the records of processes 0, 2 are missing, and count as 0 in all figures"
+    assert f"Warning: {trace.name}, run 1: {missing}" in done.stderr
+    if name == "compare":
+        assert "the run before has no records of some processes" in done.output
+
+
 def test_a_later_run_of_all_processes_has_none_absent(left_parts, trace):
     assert merge(*left_parts, "--out", trace).exit_code == 0
     (recorded,) = read_trace(trace).runs

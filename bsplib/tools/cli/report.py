@@ -103,7 +103,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     from bsplib.profiler.report import RowChoice, print_report  # noqa: PLC0415
     from bsplib.profiler.report.document import document  # noqa: PLC0415
 
-    trace = read(file)
+    trace = read(file, shows_errors=True)
     position = position_of(trace, number)
     runs = Profile(trace, file.name, library=library).runs
     runs = runs if position is None else runs[position : position + 1]

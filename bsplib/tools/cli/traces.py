@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bsplib.backends.members import named
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
@@ -21,12 +22,30 @@ LONG_BYTES = 10**8
 """Size of a file that takes so long that progress is shown: about a second."""
 
 
-def read(file: Path) -> Trace:
+def read(file: Path, *, shows_errors: bool = False) -> Trace:
     """Return the trace in a file; of a long file, show the progress on the terminal.
+
+    Args:
+        file: the trace.
+        shows_errors: what the command prints has the errors of the runs, and so needs no warning
+            that processes are missing.
 
     Raises:
         TraceError: the file is no trace, or cannot be read.
     """
+    trace = _read(file)
+    if not shows_errors:
+        for number, run in enumerate(trace.runs, 1):
+            if run.absent:
+                click.echo(
+                    f"Warning: {visible(file.name)}, run {number}: the records of "
+                    f"{named(run.absent)} are missing, and count as 0 in all figures",
+                    err=True,
+                )
+    return trace
+
+
+def _read(file: Path) -> Trace:
     from bsplib.recording.trace import read_trace  # noqa: PLC0415  # imported late
 
     if (terminal := _terminal(file)) is None:

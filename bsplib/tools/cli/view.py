@@ -135,7 +135,7 @@ def _view_traces(
         webui.serve(folder=file, port=port, open_browser=browser, **shown)
         return
     paths = [*files, *(path for path in [before] if path is not None)]
-    traces = [read(path) for path in paths]
+    traces = [read(path, shows_errors=True) for path in paths]
     names = [str(path) for path in paths] if len(paths) > 1 else []
     if html is None:
         webui.serve(
