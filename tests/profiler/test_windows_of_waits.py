@@ -31,8 +31,8 @@ def run(script):
     """Process 1 is late for 40 messages; some are waited for two supersteps later."""
     program, rng = script(2), np.random.default_rng(5)
     for _ in range(40):
-        late = int(rng.integers(20, 90))
-        program.step("main receive", w=[10, late], waits=[late - 10, 0], kind=Kind.OBLSYNC)
+        late = int(rng.integers(20_000, 90_000))
+        program.step("main receive", w=[10_000, late], waits=[late - 10_000, 0], kind=Kind.OBLSYNC)
     made = program.run()
     keys = zip(made.records["pid"].tolist(), made.records["superstep"].tolist(), strict=True)
     place = {key: at for at, key in enumerate(keys)}

@@ -39,15 +39,15 @@ def run(main, *args, nprocs, **options):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 9, 33, 64, 65, 300, MOST_PROCESSES])
-def test_all_processes_hear_the_notes_of_all_and_how_many_posts_come(count):
+def test_all_processes_hear_the_flags_of_all_and_how_many_posts_come(count):
     draw = random.Random(count)
-    notes = [draw.choice((3, 3, 3, draw.randrange(128))) for _ in range(count)]
+    flags = [draw.choice((3, 3, 3, draw.randrange(128))) for _ in range(count)]
     most = min(count, 100)
     receivers = [
         {draw.randrange(count) for _ in range(draw.randrange(most) * draw.randrange(2))} - {own}
         for own in range(count)
     ]
-    heard = [Gathering(pid, count, notes[pid], 1000 + pid, receivers[pid]) for pid in range(count)]
+    heard = [Gathering(pid, count, flags[pid], 1000 + pid, receivers[pid]) for pid in range(count)]
     for turn in range(rounds_of(count)):
         sent = [(each.to_pass_on(turn), each.latest) for each in heard]
         assert all(len(body) <= MOST_BODY for body, _ in sent)
@@ -55,9 +55,9 @@ def test_all_processes_hear_the_notes_of_all_and_how_many_posts_come(count):
             heard[(pid + (1 << turn)) % count].take(turn, body, stamp)
     coming = np.bincount([to for some in receivers for to in some], minlength=count)
     assert [each.count() for each in heard] == coming.tolist()
-    assert all(each.notes() == notes for each in heard)
+    assert all(each.all_flags() == flags for each in heard)
     assert {each.latest for each in heard} == {999 + count}
-    assert all(each.is_unanimous() == (len(set(notes)) == 1) for each in heard)
+    assert all(each.is_unanimous() == (len(set(flags)) == 1) for each in heard)
 
 
 @pytest.mark.usefixtures("in_rounds")
