@@ -344,9 +344,10 @@ def real_straggler(bsp: bsplib.Group, slow: int = 1) -> None:
 
 
 def real_fan_in(bsp: bsplib.Group) -> None:
-    """Send so much to process 0 that nothing else counts, at the price of the Machine."""
-    for _ in range(10):
-        bsp.send(0, bytes(5_000_000))
+    """Send so much to process 0 that it counts, at the price of the Machine, beside the start."""
+    data = bytes(1_000_000)
+    for _ in range(100):
+        bsp.send(0, data)
         bsp.sync()
 
 
@@ -380,6 +381,6 @@ REAL = {
         "fan-in",
         ("fan-in", "to process 0", "real_fan_in"),
         "real_fan_in",
-        nprocs=3,
+        nprocs=4,
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.kinds import COMMUNICATION
+from bsplib.profiler.kinds import COMMUNICATION, CORE
 from bsplib.profiler.losses import book
 
 from .planted import PROGRAMS, REAL, recorded
@@ -32,14 +32,15 @@ def test_the_first_sentence_names_what_was_planted_and_there_is_no_other(tmp_pat
 def test_the_first_sentence_names_what_was_planted_on_real_processes(tmp_path, name):
     """One of three recordings suffices, since a busy computer disturbs them.
 
-    A program in which one process gets all bytes may be told first that bytes take its time.
+    Two true sentences may come before what was planted: that bytes take the time of a program in
+    which one process gets them all, and that its processes outnumber the cores.
     """
     planted, verdicts = REAL[name], []
     for number in range(3):
         trace = recorded(tmp_path / f"trace-{number}.bsp", planted, "shm")
         verdict = book(build(trace)).verdict()
-        first = next(each for each in verdict.sentences if each.kind != COMMUNICATION)
-        if first.kind == planted.kind and not missing(planted, first):
+        others = [each for each in verdict.sentences if each.kind not in (COMMUNICATION, CORE)]
+        if others and others[0].kind == planted.kind and not missing(planted, others[0]):
             return
         verdicts.append(str(verdict))
     pytest.fail("\n\n".join(verdicts))
