@@ -10,6 +10,7 @@ from bsplib.profiler import tables
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS
+from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.executed import executed_below
 from bsplib.profiler.limits import check_product
 from bsplib.profiler.repeats import gathered
@@ -49,7 +50,8 @@ def document(
         path: the path to list: ``loss``, or one of ``bsplib.profiler.critical.PATHS``.
         choice: which nodes are listed, in which order; default: all, the greatest loss first.
         node: name or id of a node: list only this one, with its callers and callees.
-        among: the runs whose repeats are gathered; default: those that are listed.
+        among: the runs whose repeats are gathered, and to whose run with the fewest processes
+            computation is compared; default: those that are listed.
 
     Raises:
         ValueError: there is no such path.
@@ -58,8 +60,13 @@ def document(
     """
     runs = list(runs)
     found = None if node is None else find((entry.callgraph for entry in runs), node)
-    listed = [_run(profile, path, choice or RowChoice(), found) for profile in runs]
-    repeated = [each for each in gathered(runs if among is None else among) if len(each.runs) > 1]
+    every = gathered(runs if among is None else among)
+    medians = [each.median for each in every]
+    listed = [
+        _run(profile, path, choice or RowChoice(), found) | _scaling(profile, medians)
+        for profile in runs
+    ]
+    repeated = [each for each in every if len(each.runs) > 1]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -107,6 +114,14 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
         "edges": _edges(profile, set(names)),
         "executed": _executed(profile.callgraph),
     }
+
+
+def _scaling(profile: RunProfile, medians: Sequence[RunProfile]) -> Json:
+    """Return the computation scaling against the run with the fewest processes."""
+    scaling = scaling_among(profile, medians)
+    if scaling is None:
+        return {"computation_scaling": None}
+    return {"computation_scaling": {"fraction": scaling.fraction, **scaling._asdict()}}
 
 
 def _listed(profile: RunProfile, choice: RowChoice, node: str | None) -> list[str]:

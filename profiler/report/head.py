@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.hosts import where
 from bsplib.profiler.report.lines import print_wrapped
 from bsplib.profiler.verdict import MOST_SENTENCES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
     from bsplib.profiler.profile import RunProfile
@@ -62,6 +65,12 @@ def print_losses(profile: RunProfile, node: str, console: Console) -> None:
     here = [loss for loss in ledger.losses if node in (*loss.chain, *loss.callers)]
     for loss in here[:MOST_SENTENCES]:
         print_wrapped(console, loss.text)
+
+
+def print_scaling(run: RunProfile, runs: Iterable[RunProfile], console: Console) -> None:
+    """Print the computation scaling of a run, if one of the others has fewer processes."""
+    if scaling := scaling_among(run, runs):
+        print_wrapped(console, str(scaling))
 
 
 def print_prices(profile: RunProfile, console: Console) -> None:
