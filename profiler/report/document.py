@@ -13,6 +13,7 @@ from bsplib.profiler.critical import LOSS
 from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.executed import executed_below
 from bsplib.profiler.limits import check_product
+from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.rows import RowChoice, choose, find
 from bsplib.profiler.tables import UNITS, rows
@@ -107,6 +108,7 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
         "verdict": [entry._asdict() for entry in verdict.sentences],
         "verdict_rest": verdict.rest._asdict() if verdict.rest else None,
         "account": account(ledger),
+        "page_faults": _page_faults(profile.callgraph),
         "losses": [asdict(loss) for loss in ledger.losses],
         "path": {"name": path, "nodes": profile.critical_path(path)},
         "root": profile.callgraph.root,
@@ -148,6 +150,14 @@ def _edges(profile: RunProfile, names: set[str]) -> list[Json]:
         for row in rows(tables.edges(profile.callgraph, profile.ledger()))
         if row["caller"] in names and row["callee"] in names
     ]
+
+
+def _page_faults(callgraph: CallGraph) -> Json | None:
+    """Return the page faults of each process; null where they were not measured."""
+    faults = page_faults(callgraph)
+    if faults is None:
+        return None
+    return {name: list(each) for name, each in faults[callgraph.root]._asdict().items()}
 
 
 def _executed(callgraph: CallGraph) -> list[Json]:
