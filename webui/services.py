@@ -24,6 +24,7 @@ from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.losses import book
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.profiler.steal import steal_sentence
 from bsplib.profiler.survey import elapsed_s, root_count, waiting_ns
 from bsplib.webui.books import describe_books
 from bsplib.webui.layout import DrawnLink, box_width, layouts, name_width
@@ -180,6 +181,7 @@ def describe_verdict(ledger: Ledger) -> Json:
             for each in sentences
         ],
         "rest": None if rest is None else rest.text,
+        "steal": steal_sentence(ledger.callgraph.run),
     }
 
 

@@ -16,6 +16,7 @@ from bsplib.profiler.limits import check_product
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.rows import RowChoice, choose, find
+from bsplib.profiler.steal import steal_s
 from bsplib.profiler.tables import UNITS, rows
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
         "cost_s": ledger.cost_s,
         "loss_s": ledger.lost_s,
         "waiting_for_core_s": ledger.waiting_s,
+        "steal_s": steal_s(profile.run),
         "balanced": verdict.balanced,
         "verdict": [entry._asdict() for entry in verdict.sentences],
         "verdict_rest": verdict.rest._asdict() if verdict.rest else None,
