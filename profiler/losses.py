@@ -19,10 +19,11 @@ import numpy as np
 from bsplib.profiler import format as fmt
 from bsplib.profiler.booking import Books, Priced, price
 from bsplib.profiler.clustered_losses import ClusteredLoss, ClusteredLosses, find
+from bsplib.profiler.efficiency import Efficiencies, efficiencies
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.loss_lines import LossLines
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
-from bsplib.profiler.run_account import Efficiencies, RunAccount, efficiencies
+from bsplib.profiler.run_account import RunAccount
 from bsplib.profiler.survey import waiting_ns
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.verdict import Verdict, judge, sentence

@@ -23,6 +23,7 @@ from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS, METRIC_TITLES, critical_path
 from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.drawing.svg import svg
+from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.losses import book
 from bsplib.profiler.prices import recorded_machine
 from bsplib.profiler.rates import rates_on
@@ -292,7 +293,10 @@ MOST_ROWS = 10
 
 def table_of_runs(profile: Profile) -> str:
     """Return a table with a row for each run of a trace."""
-    heads = ("run", "program", "", "processes", "time")
+    scalings = [scaling_among(entry, profile.runs) for entry in profile.runs]
+    scaled = any(scalings)
+    title = ("computation scaling",) if scaled else ()
+    heads = ("run", "program", "", "processes", "time", *title)
     rows = (
         (
             str(entry.number),
@@ -300,8 +304,9 @@ def table_of_runs(profile: Profile) -> str:
             f"backend {fmt.said(entry.run, 'backend')}, {fmt.state(entry.run)}",
             str(entry.nprocs),
             fmt.seconds(entry.elapsed_s),
+            *([f"{scaling.fraction:.0%}" if scaling else ""] if scaled else []),
         )
-        for entry in profile.runs
+        for entry, scaling in zip(profile.runs, scalings, strict=True)
     )
     return _table(heads, rows, texts=3)
 

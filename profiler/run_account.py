@@ -1,14 +1,14 @@
-"""The account of a whole run, put together window by window, and its efficiencies."""
+"""The account of a whole run, put together window by window."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bsplib.errors import TraceError
-from bsplib.profiler.account import ENDS, PARTS, RECORDING, USEFUL, Account, taken
+from bsplib.profiler.account import ENDS, PARTS, RECORDING, Account, taken
 from bsplib.profiler.loss_sums import LossSums
 from bsplib.profiler.survey import span_of, survey
 from bsplib.profiler.window import windows
@@ -104,37 +104,3 @@ def time_outside(run: Run, covered: Ints) -> Ints:
             f"{elapsed_ns} ns: they overlap, so the trace is damaged"
         )
     return outside
-
-
-# -- the efficiencies of the POP Centre of Excellence, computed from the account of a run ---------
-
-
-class Efficiencies(NamedTuple):
-    """Fractions from 0 to 1."""
-
-    parallel: float
-    load_balance: float
-    communication: float
-    serialisation: float
-    transfer: float
-
-
-def efficiencies(account: RunAccount, alone_ns: int) -> Efficiencies:
-    """Return the efficiencies of a run; all are 1 where nothing was computed.
-
-    Args:
-        account: the account of the run.
-        alone_ns: how long the supersteps take with their useful computation only.
-    """
-    useful = account.by_process()[USEFUL]
-    most, elapsed = int(useful.max(initial=0)), account.elapsed_ns
-    if most == 0 or elapsed == 0:
-        return Efficiencies(1.0, 1.0, 1.0, 1.0, 1.0)
-    ideal = max(alone_ns, most)
-    return Efficiencies(
-        float(useful.mean()) / elapsed,
-        float(useful.mean()) / most,
-        most / elapsed,
-        most / ideal,
-        ideal / elapsed,
-    )

@@ -214,14 +214,24 @@ class _CellSums:
 
     def add(self, column: Ints, row: Ints, amounts: Ints) -> None:
         """Add the amounts of some records, by part, to the cells of these."""
-        cells = column * self._rows + row
+        if len(column) == 0:
+            return
+        # The records of a window are in few of the columns.
+        here, cells = _cells(column, row, self._rows)
         for part, values in enumerate(amounts):
-            self._sums[part] += np.bincount(cells, values, len(self._sums[part]))
+            if values.any():
+                self._sums[part, here] += np.bincount(cells, values, here.stop - here.start)
 
     @property
     def amounts(self) -> Floats:
         """What was added: shape ``(columns, parts, rows)``."""
         return self._sums.reshape(-1, self._columns, self._rows).transpose(1, 0, 2)
+
+
+def _cells(column: Ints, row: Ints, rows: int) -> tuple[slice, Ints]:
+    """Return which cells the columns of some records have, and among these that of each record."""
+    low, high = int(column.min()), int(column.max()) + 1
+    return slice(low * rows, high * rows), (column - low) * rows + row
 
 
 # -- stretches of time, spread over the columns of a picture --------------------------------------
@@ -254,13 +264,17 @@ class _Spread:
         last = np.searchsorted(edges, ended, side="left") - 1
         whole = (first == last) & (first >= 0) & (last < self._columns)
         inside, across = np.flatnonzero(whole), np.flatnonzero(~whole)
-        cells = first[inside] * self._rows + row[inside]
+        here, cells = slice(0, 0), first[:0]
+        if len(inside):
+            here, cells = _cells(first[inside], row[inside], self._rows)
         crossing = self._crossing(first[across], last[across], begun[across], ended[across])
         for part, values in stretches.amounts.items():
             mine = values[seen]
-            self._sums[part] += np.bincount(cells, mine[inside], len(self._sums[part]))
+            if not mine.any():
+                continue
+            self._sums[part, here] += np.bincount(cells, mine[inside], here.stop - here.start)
             if len(across):
-                self._sums[part] += crossing(mine[across], row[across])
+                self._sums[part, crossing.cells] += crossing(mine[across], row[across])
 
     def _crossing(self, first: Ints, last: Ints, begin: Floats, end: Floats) -> _Crossing:
         """Return how stretches are divided that lie in several columns, or beyond the edges."""
@@ -270,12 +284,18 @@ class _Spread:
         alone = low == high
         at_low = np.where(alone, ended, self._edges[low + 1]) - begun
         at_high = np.where(alone, 0.0, ended - self._edges[high])
-        return _Crossing(low, high, at_low, at_high, end - begin, self._rows, np.diff(self._edges))
+        begins, ends = int(low.min(initial=self._columns)), int(high.max(initial=-1)) + 1
+        widths = np.diff(self._edges[begins : ends + 1])
+        return _Crossing(
+            begins, low - begins, high - begins, at_low, at_high, end - begin, self._rows, widths
+        )
 
 
 class _Crossing(NamedTuple):
     """Stretches that lie in several columns: in the first and last in part, between wholly."""
 
+    first: int
+    """The first of the columns that any of them lies in; the others are counted from there."""
     low: Ints
     high: Ints
     at_low: Floats
@@ -283,6 +303,12 @@ class _Crossing(NamedTuple):
     length: Floats
     rows: int
     widths: Floats
+    """Of these columns."""
+
+    @property
+    def cells(self) -> slice:
+        """Which cells these columns have among those of all columns."""
+        return slice(self.first * self.rows, (self.first + len(self.widths)) * self.rows)
 
     def __call__(self, amounts: Floats, row: Ints) -> Floats:
         """Return these amounts by column and row."""

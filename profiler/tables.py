@@ -15,6 +15,7 @@ import numpy as np
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS, record_costs, superstep_numbers
 from bsplib.profiler.hosts import host_names, hosts_of
+from bsplib.profiler.page_faults import KINDS, page_faults
 from bsplib.profiler.survey import elapsed_s
 from bsplib.sync_kinds import Kind
 
@@ -63,11 +64,18 @@ def nodes(callgraph: CallGraph, ledger: Ledger | None = None) -> Columns:
 
     Columns: id, name, kind (``function`` or ``cost_centre``), sync, file, line, supersteps,
     elapsed_s, and for each of comp, comm, idle and h maximum, average and minimum, such as
-    comp_max_s and h_avg_bytes. With a ledger, the columns of :func:`losses` follow.
+    comp_max_s and h_avg_bytes. With a ledger, the columns of :func:`losses` follow; and where
+    they were measured, minor_faults and major_faults, of all processes together.
     """
     found, values = _nodes_and_costs(callgraph)
     priced = {} if ledger is None else losses([ledger.nodes[node.id] for node in found])
-    return _identities(found) | costs(values) | priced
+    faults = page_faults(callgraph) or {}
+    counted = {
+        f"{kind}_faults": [sum(faults[node.id][number]) for node in found]
+        for number, kind in enumerate(KINDS)
+        if faults
+    }
+    return _identities(found) | costs(values) | priced | counted
 
 
 def edges(callgraph: CallGraph, ledger: Ledger | None = None) -> Columns:
@@ -86,7 +94,8 @@ def processes(callgraph: CallGraph) -> Columns:
 
     Columns: id and name of the node, pid, and comp_s, comm_s, idle_s and h_bytes. Their sums
     over the processes are the averages of the node times the number of processes. Where the
-    processes ran on several hosts, host is a column, too.
+    processes ran on several hosts, host is a column, too, and where page faults were measured,
+    minor_faults and major_faults are.
     """
     found, values = _nodes_and_costs(callgraph)
     nprocs = callgraph.run.nprocs
@@ -100,6 +109,9 @@ def processes(callgraph: CallGraph) -> Columns:
     for metric in METRICS:
         pies = [cost[metric].pie for cost in values]
         table[f"{metric}_{UNITS[metric]}"] = np.concatenate(pies)
+    if faults := page_faults(callgraph):
+        for number, kind in enumerate(KINDS):
+            table[f"{kind}_faults"] = [n for node in found for n in faults[node.id][number]]
     return table
 
 

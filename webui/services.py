@@ -22,7 +22,9 @@ from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.executed import executed_below
 from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.losses import book
+from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.profiler.steal import steal_sentence
 from bsplib.profiler.survey import elapsed_s, root_count, waiting_ns
 from bsplib.webui.books import describe_books
 from bsplib.webui.layout import DrawnLink, box_width, layouts, name_width
@@ -89,7 +91,18 @@ def describe_graph(callgraph: CallGraph, rates: Rates | None = None) -> Json:
         "dropped": dropped(ledger, names),
         "layouts": lay_out(callgraph, names),
         "executed": describe_executed(callgraph),
+        "faults": describe_faults(callgraph),
     }
+
+
+def describe_faults(callgraph: CallGraph) -> list[list[int]] | None:
+    """Return the numbers of minor and of major page faults of each node, of all processes.
+
+    Returns:
+        None where they were not measured.
+    """
+    faults = page_faults(callgraph)
+    return None if faults is None else [[*map(sum, faults[node])] for node in callgraph.graph]
 
 
 def describe_executed(callgraph: CallGraph) -> list[Json]:
@@ -168,6 +181,7 @@ def describe_verdict(ledger: Ledger) -> Json:
             for each in sentences
         ],
         "rest": None if rest is None else rest.text,
+        "steal": steal_sentence(ledger.callgraph.run),
     }
 
 

@@ -275,8 +275,9 @@ def describe_comparison(before: OpenRun, after: OpenRun, query: Mapping[str, str
             are to be priced by other rates than their own.
 
     Returns:
-        ``verdict`` (a sentence), ``conditions`` (texts), ``quantities`` (name, title, unit and
-        whether more is better) and ``nodes``: label, short label, kind, status, ``parent``
+        ``verdict`` (a sentence), ``conditions`` (texts), ``scaling`` (a sentence about
+        computation scaling, or empty), ``quantities`` (name, title, unit and whether more is
+        better) and ``nodes``: label, short label, kind, status, ``parent``
         (position of the function that a cost centre is in, else null), ``before`` and
         ``after``, each null or the id of the node with its quantities in s, bytes, numbers
         and fractions.
@@ -296,6 +297,7 @@ def describe_comparison(before: OpenRun, after: OpenRun, query: Mapping[str, str
     return {
         "verdict": verdict(comparison),
         "conditions": differences(before.run, after.run),
+        "scaling": "" if comparison.scaling is None else f"{comparison.scaling}.",
         "quantities": [_quantity(name) for name in SHOWN],
         "nodes": [_node(node, functions) for node in comparison.nodes],
     }

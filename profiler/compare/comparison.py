@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from bsplib.profiler.compare.matching import match, owner
 from bsplib.profiler.compare.quantities import QUANTITIES, NodeCosts, figures
 from bsplib.profiler.compare.verdict import verdict
+from bsplib.profiler.efficiency import computation_scaling
 from bsplib.profiler.losses import book
 
 if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph, Node
+    from bsplib.profiler.efficiency import ComputationScaling
     from bsplib.profiler.losses import Booked, Ledger
     from bsplib.profiler.rates import Rates
 
@@ -88,6 +90,13 @@ class Comparison:
     def cost_centres(self) -> tuple[Compared, ...]:
         """The leaves, whose booked costs add up to that of the run."""
         return tuple(it for it in self.nodes if it.known.node.kind == "cost_centre")
+
+    @cached_property
+    def scaling(self) -> ComputationScaling | None:
+        """The computation scaling; None where both runs have equally many processes."""
+        if self.before.callgraph.run.nprocs == self.after.callgraph.run.nprocs:
+            return None
+        return computation_scaling(self.before.ledger.account, self.after.ledger.account)
 
     def __str__(self) -> str:
         return verdict(self)

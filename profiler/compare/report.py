@@ -54,6 +54,8 @@ def print_comparison(
         console.print(
             Text(f"The runs differ beside the code: {', '.join(unlike)}."), soft_wrap=whole_lines
         )
+    if scaling := comparison.scaling:
+        console.print(Text(f"{scaling}."), soft_wrap=whole_lines)
     console.print()
     rows = rows_of(comparison, sort)
     shown = rows[: top + 1] if top else rows

@@ -87,15 +87,18 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
 
     Returns:
         ``verdict`` (a sentence), ``conditions`` (what differs beside the code, a list of
-        texts), and ``nodes``, the whole run first: each with ``status``, ``kind`` and the
+        texts), ``computation_scaling`` (a fraction; null where both runs have equally many
+        processes), and ``nodes``, the whole run first: each with ``status``, ``kind`` and the
         sides ``before`` and ``after``, null where there was no such node. A side has the
         ``id``, ``name``, ``function``, ``file``, ``line`` and ``sync`` of the node, and the
         quantities by their names: times in seconds, h in bytes, balance as a fraction.
     """
     before, after = comparison.before.callgraph.run, comparison.after.callgraph.run
+    scaling = comparison.scaling
     return {
         "verdict": verdict(comparison),
         "conditions": differences(before, after),
+        "computation_scaling": scaling.fraction if scaling else None,
         "nodes": [_node(node) for node in comparison.nodes],
     }
 

@@ -11,7 +11,13 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.critical import LOSS, TITLES, VIEWS
 from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.columns import columns, indent, labels
-from bsplib.profiler.report.head import print_losses, print_prices, print_title, print_verdict
+from bsplib.profiler.report.head import (
+    print_losses,
+    print_prices,
+    print_scaling,
+    print_title,
+    print_verdict,
+)
 from bsplib.profiler.report.lines import MARK, Name, print_table, print_wrapped
 from bsplib.profiler.report.rows import MOST_ROWS, TREE, RowChoice, choose, find
 from bsplib.profiler.report.sampled_lines import print_places
@@ -61,12 +67,14 @@ def print_report(
     console = console or _console()
     runs = list(runs)
     found = None if node is None else find((entry.callgraph for entry in runs), node)
-    for repeats in gathered(runs):
+    listed = gathered(runs)
+    for repeats in listed:
         profile = repeats.median
         print_title(profile, console)
         chain = profile.critical_path(path)
         if found is None:
             print_verdict(repeats, console)
+            print_scaling(profile, [each.median for each in listed], console)
             console.print()
             _print_nodes(profile, choice, set(chain), console)
             print_places(profile, console)

@@ -10,10 +10,13 @@ from bsplib.profiler import tables
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS
+from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.executed import executed_below
 from bsplib.profiler.limits import check_product
+from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.rows import RowChoice, choose, find
+from bsplib.profiler.steal import steal_s
 from bsplib.profiler.tables import UNITS, rows
 
 if TYPE_CHECKING:
@@ -49,7 +52,8 @@ def document(
         path: the path to list: ``loss``, or one of ``bsplib.profiler.critical.PATHS``.
         choice: which nodes are listed, in which order; default: all, the greatest loss first.
         node: name or id of a node: list only this one, with its callers and callees.
-        among: the runs whose repeats are gathered; default: those that are listed.
+        among: the runs whose repeats are gathered, and to whose run with the fewest processes
+            computation is compared; default: those that are listed.
 
     Raises:
         ValueError: there is no such path.
@@ -58,8 +62,13 @@ def document(
     """
     runs = list(runs)
     found = None if node is None else find((entry.callgraph for entry in runs), node)
-    listed = [_run(profile, path, choice or RowChoice(), found) for profile in runs]
-    repeated = [each for each in gathered(runs if among is None else among) if len(each.runs) > 1]
+    every = gathered(runs if among is None else among)
+    medians = [each.median for each in every]
+    listed = [
+        _run(profile, path, choice or RowChoice(), found) | _scaling(profile, medians)
+        for profile in runs
+    ]
+    repeated = [each for each in every if len(each.runs) > 1]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -96,10 +105,12 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
         "cost_s": ledger.cost_s,
         "loss_s": ledger.lost_s,
         "waiting_for_core_s": ledger.waiting_s,
+        "steal_s": steal_s(profile.run),
         "balanced": verdict.balanced,
         "verdict": [entry._asdict() for entry in verdict.sentences],
         "verdict_rest": verdict.rest._asdict() if verdict.rest else None,
         "account": account(ledger),
+        "page_faults": _page_faults(profile.callgraph),
         "losses": [asdict(loss) for loss in ledger.losses],
         "path": {"name": path, "nodes": profile.critical_path(path)},
         "root": profile.callgraph.root,
@@ -107,6 +118,14 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
         "edges": _edges(profile, set(names)),
         "executed": _executed(profile.callgraph),
     }
+
+
+def _scaling(profile: RunProfile, medians: Sequence[RunProfile]) -> Json:
+    """Return the computation scaling against the run with the fewest processes."""
+    scaling = scaling_among(profile, medians)
+    if scaling is None:
+        return {"computation_scaling": None}
+    return {"computation_scaling": {"fraction": scaling.fraction, **scaling._asdict()}}
 
 
 def _listed(profile: RunProfile, choice: RowChoice, node: str | None) -> list[str]:
@@ -133,6 +152,14 @@ def _edges(profile: RunProfile, names: set[str]) -> list[Json]:
         for row in rows(tables.edges(profile.callgraph, profile.ledger()))
         if row["caller"] in names and row["callee"] in names
     ]
+
+
+def _page_faults(callgraph: CallGraph) -> Json | None:
+    """Return the page faults of each process; null where they were not measured."""
+    faults = page_faults(callgraph)
+    if faults is None:
+        return None
+    return {name: list(each) for name, each in faults[callgraph.root]._asdict().items()}
 
 
 def _executed(callgraph: CallGraph) -> list[Json]:

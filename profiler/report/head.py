@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.hosts import where
 from bsplib.profiler.report.lines import print_wrapped
+from bsplib.profiler.steal import steal_sentence
 from bsplib.profiler.verdict import MOST_SENTENCES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
     from bsplib.profiler.profile import RunProfile
@@ -46,6 +50,8 @@ def print_verdict(repeats: Repeats, console: Console) -> None:
         print_wrapped(console, f"{interval.sentence.text}{doubt}")
     if verdict.rest:
         print_wrapped(console, verdict.rest.text)
+        if stolen := steal_sentence(repeats.median.run):
+            print_wrapped(console, stolen)
         found = ledger.efficiencies
         is_measured = repeats.median.run.meta.get("backend") != "sim"
         print_wrapped(
@@ -62,6 +68,12 @@ def print_losses(profile: RunProfile, node: str, console: Console) -> None:
     here = [loss for loss in ledger.losses if node in (*loss.chain, *loss.callers)]
     for loss in here[:MOST_SENTENCES]:
         print_wrapped(console, loss.text)
+
+
+def print_scaling(run: RunProfile, runs: Iterable[RunProfile], console: Console) -> None:
+    """Print the computation scaling of a run, if one of the others has fewer processes."""
+    if scaling := scaling_among(run, runs):
+        print_wrapped(console, str(scaling))
 
 
 def print_prices(profile: RunProfile, console: Console) -> None:

@@ -1,15 +1,12 @@
-"""What a run would take without a part of its time, and its efficiencies."""
+"""What a run would take without a part of its time."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.profiler.account import Account
-from bsplib.profiler.callgraph import build
-from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates
 from bsplib.profiler.run_account import RunAccount
 from bsplib.profiler.times_on_machine import retimed
@@ -105,16 +102,3 @@ def test_the_account_of_a_run_at_other_rates_adds_up(script, data):
     account = RunAccount(retimed(data.draw(programs(script, one_stack=False)).run(), rates), rates)
     assert (account.by_process().sum(axis=0) == account.elapsed_ns).all()
     assert account.whole()["unexplained"] == 0
-
-
-def test_efficiencies_multiply_and_show_who_is_slow(script):
-    program = script(2)
-    program.step("main", w=[10, 30])
-    program.step("main", w=[50, 10], transfer=20)
-    found = book(build(program.run())).efficiencies
-    assert found.parallel == pytest.approx(50 / 100)
-    assert found.load_balance == pytest.approx(50 / 60)
-    assert found.serialisation == pytest.approx(60 / 80)
-    assert found.transfer == pytest.approx(80 / 100)
-    assert found.communication == pytest.approx(found.serialisation * found.transfer)
-    assert found.parallel == pytest.approx(found.load_balance * found.communication)

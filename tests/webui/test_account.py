@@ -29,6 +29,16 @@ def test_its_parts_are_those_of_the_elapsed_time(page):
     expect(parts.last).to_have_text("imbalance of computation 38%")
 
 
+def test_the_details_of_a_node_say_its_page_faults(tab, script, served, show):
+    program = script(2)
+    program.step("main heavy", w=[1_000_000, 7_000_000])
+    run = program.run()
+    run.records["comp_minor"], run.records["comp_major"] = [1000, 20], [0, 3]
+    with served(Trace((run,))) as url:
+        show(tab, url)
+        expect(tab.locator("#detail .faults")).to_have_text("page faults: 1,020 minor, 3 major")
+
+
 def test_a_click_shades_the_graph_by_a_part_and_lists_its_places(page):
     part = page.locator('#account .part[data-part="imbalance"]')
     part.click()

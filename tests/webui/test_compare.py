@@ -183,8 +183,10 @@ def test_a_row_selects_its_node_and_is_marked(view, tab):
 def test_another_run_before_is_chosen_and_the_address_holds_it(view, tab):
     view.get_by_label("Run before").select_option("0.1")
     expect(view.locator(".conditions")).to_contain_text("2 processes instead of 3 processes")
+    expect(view.locator(".scaling")).to_have_text(re.compile("^computation scaling .* on 3[.]$"))
     assert "compared=0.1" in tab.url
     tab.go_back()
+    expect(view.locator(".scaling")).to_be_hidden()
     expect(view.locator(".conditions")).to_be_hidden()
 
 

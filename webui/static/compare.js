@@ -35,6 +35,7 @@ export function create(host, context) {
     [["table", "table"], ["graph", "graph"]], "table", chooseForm);
   const verdict = html("p", { class: "comparison", "aria-live": "polite" });
   const conditions = html("p", { class: "quiet conditions" });
+  const scaling = html("p", { class: "quiet scaling" });
   const note = html("p", { class: "quiet remark" });
   const tableHost = html("div", { class: "table-host" });
   const graphHost = html("div", { class: "graph-host", hidden: true });
@@ -43,7 +44,7 @@ export function create(host, context) {
   let graph = null; // made when it is first shown
   host.replaceChildren(
     html("div", { class: "controls" }, html("label", {}, "Before: ", picker), forms),
-    verdict, conditions, note, sorts, tableHost, graphHost);
+    verdict, conditions, scaling, note, sorts, tableHost, graphHost);
   let answer = null;
   let quantity = "time";
   let timer = null;
@@ -82,6 +83,7 @@ export function create(host, context) {
     answer = null;
     verdict.textContent = "";
     conditions.textContent = "";
+    scaling.textContent = "";
     note.textContent = text;
     sorts.replaceChildren();
     tableHost.replaceChildren();
@@ -121,6 +123,7 @@ export function create(host, context) {
     verdict.textContent = `${answer.verdict}.`;
     conditions.textContent = answer.conditions.length
       ? `The runs differ beside the code: ${answer.conditions.join(", ")}.` : "";
+    scaling.textContent = answer.scaling;
     const options = answer.quantities.map(({ name, title }) => [name, title]);
     sorts.replaceChildren(html("span", {}, "Change of"),
       choices("change-of", "Change of", options, quantity, (name) => {

@@ -2,7 +2,7 @@
 
 import { byId, html } from "./dom.js";
 import {
-  METRICS, amount, balance, count, isInSeconds, kind, label, percent, place, scoreText, seconds, summary,
+  METRICS, amount, balance, count, integer, isInSeconds, kind, label, percent, place, scoreText, seconds, summary,
 } from "./format.js";
 import { openingNode } from "./opening.js";
 
@@ -51,6 +51,16 @@ function metrics({ part }, metric) {
     html("tbody", {}, ...rows));
 }
 
+/* The page faults of a node, where they were counted. */
+function pageFaults(model, { node, edge }) {
+  const { faults } = model.run;
+  if (!faults || edge !== null || faults[node] === undefined) return null;
+  const [minor, major] = faults[node];
+  const title = "of all processes: memory that was given, and waits for a disk";
+  return html("p", { class: "quiet faults", title },
+    `page faults: ${integer(minor)} minor, ${integer(major)} major`);
+}
+
 /* What is booked as cost and as loss, at the rates that are chosen; it adds up over the run. */
 function booked(model, { priced }, metric) {
   const share = model.priced.cost ? priced.lost / model.priced.cost : 0;
@@ -96,7 +106,8 @@ export function createDetail({ store }) {
   function show(model, state) {
     const chosen = selection(model, state);
     byId("detail").replaceChildren(
-      heading(model, chosen), metrics(chosen, state.metric), booked(model, chosen, state.metric));
+      ...[heading(model, chosen), metrics(chosen, state.metric), booked(model, chosen, state.metric),
+        pageFaults(model, chosen)].filter(Boolean));
     byId("links").replaceChildren(...[
       list(model, "Called by", model.callers[chosen.node], "from", state.metric),
       list(model, "Calls", model.callees[chosen.node], "to", state.metric),

@@ -1,0 +1,65 @@
+"""The page faults of a run by place and process, as the system counted them for each thread.
+
+A *minor* fault gives a process a page of memory, such as at the first touch of new memory; a
+*major* one waits for a disk. By the rule of the recorder (``bsplib.core.usage``) they belong to the
+stretch at whose end the system was read: a stretch of less than 30 us leaves its own to the next
+one that is longer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.recording.records import NOT_MEASURED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.profiler.callgraph import CallGraph
+
+KINDS = ("minor", "major")
+"""Page faults without input, and those that waited for it."""
+_FIELDS = {"minor": ("comp_minor", "comm_minor"), "major": ("comp_major", "comm_major")}
+
+
+class PageFaults(NamedTuple):
+    """Numbers of page faults, by pid."""
+
+    minor: tuple[int, ...]
+    major: tuple[int, ...]
+
+
+def page_faults(callgraph: CallGraph) -> dict[str, PageFaults] | None:
+    """Return the page faults of each node with all below it, by its id.
+
+    Returns:
+        None where they were not measured, as on virtual processors.
+    """
+    sums = _by_origin(callgraph)
+    if sums is None:
+        return None
+    through: dict[str, list[int]] = {node: [] for node in callgraph.graph}
+    for number, origin in enumerate(callgraph.origins):
+        for node in origin.nodes:
+            through[node].append(number)
+    return {
+        node: PageFaults(*(tuple(each.tolist()) for each in sums[:, origins].sum(axis=1)))
+        for node, origins in through.items()
+    }
+
+
+def _by_origin(callgraph: CallGraph) -> NDArray[np.int64] | None:
+    """Return page faults: shape (kinds, origins, processes); None if no record has any number."""
+    run = callgraph.run
+    sums = np.zeros((len(KINDS), len(callgraph.origins), run.nprocs), np.int64)
+    is_measured = False
+    names = ("pid", "stack", "kind", *(name for fields in _FIELDS.values() for name in fields))
+    for _, rows in run.table("records").chunks(names):
+        at = callgraph.origin_of(rows), rows["pid"]
+        for number, fields in enumerate(_FIELDS.values()):
+            for name in fields:
+                is_measured |= bool((rows[name] != NOT_MEASURED).any())
+                np.add.at(sums[number], at, rows[name].clip(min=0))
+    return sums if is_measured else None

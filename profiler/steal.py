@@ -1,0 +1,41 @@
+"""What other virtual machines took of a run: the steal that ``/proc/stat`` counts.
+
+It is known for the host of the caller only, summed over its cores. The system books it nowhere in a
+process: it may lie in computation, or in what is blocked or not explained.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bsplib.profiler import format as fmt
+from bsplib.profiler.survey import elapsed_s, is_virtual
+from bsplib.recording.records import NOT_MEASURED
+
+if TYPE_CHECKING:
+    from bsplib.recording.records import Run
+
+LEAST_SHARE = 0.01
+"""Steal that is a smaller share of the elapsed time of the cores has no sentence."""
+
+
+def steal_s(run: Run) -> float | None:
+    """Return the seconds that the cores of the caller's host were taken; None if not known."""
+    if run.steal_ns == NOT_MEASURED or is_virtual(run):
+        return None
+    return run.steal_ns / 1e9
+
+
+def steal_sentence(run: Run) -> str:
+    """Return the sentence about steal; empty where there is little, or it is not known."""
+    stolen_s, cores, whole_s = steal_s(run), run.meta.get("cores"), elapsed_s(run)
+    if not stolen_s or not isinstance(cores, int) or cores < 1:
+        return ""
+    share = stolen_s / (cores * whole_s) if whole_s else 1.0
+    if share <= LEAST_SHARE:
+        return ""
+    of = fmt.counted(cores, "core")
+    return (
+        f"Other virtual machines took {fmt.seconds(stolen_s)} of {fmt.seconds(cores * whole_s)} of "
+        f"{of} ({100 * share:.0f}%, steal): this is in computation, blocked or unexplained."
+    )

@@ -1,0 +1,113 @@
+"""The efficiencies of a run, and computation scaling between runs of a program."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.compare.report import print_comparison
+from bsplib.profiler.compare.session import as_data
+from bsplib.profiler.compare.traces import compare_runs
+from bsplib.profiler.losses import book
+from bsplib.profiler.profile import Profile
+from bsplib.profiler.report import print_report
+from bsplib.profiler.report.document import document
+from bsplib.recording.records import Trace
+
+US = 1000
+
+
+def test_efficiencies_multiply_and_show_who_is_slow(script):
+    program = script(2)
+    program.step("main", w=[10, 30])
+    program.step("main", w=[50, 10], transfer=20)
+    found = book(build(program.run())).efficiencies
+    assert found.parallel == pytest.approx(50 / 100)
+    assert found.load_balance == pytest.approx(50 / 60)
+    assert found.serialisation == pytest.approx(60 / 80)
+    assert found.transfer == pytest.approx(80 / 100)
+    assert found.communication == pytest.approx(found.serialisation * found.transfer)
+    assert found.parallel == pytest.approx(found.load_balance * found.communication)
+
+
+def computing(script, nprocs, each_us, *, stack="main relax", **meta):
+    """A run whose processes compute equally long."""
+    program = script(nprocs)
+    program.step(stack, w=each_us * US)
+    return program.run(meta=meta)
+
+
+@pytest.fixture
+def three(script):
+    """The same work on 2 and 4 processes, twice, where 4 compute a quarter more in all."""
+    return Profile(Trace(tuple(computing(script, p, us) for p, us in [(4, 50), (2, 80), (4, 50)])))
+
+
+def test_computation_scaling_compares_the_computation_of_all_processes(script):
+    two, four = computing(script, 2, 80), computing(script, 4, 50)
+    for pair in ((two, four), (four, two)):  # the reference has the fewest processes
+        scaling = compare_runs(*pair).scaling
+        assert scaling.fraction == pytest.approx(160 / 200)
+        assert (scaling.reference_nprocs, scaling.nprocs) == (2, 4)
+        assert (scaling.reference_s, scaling.useful_s) == pytest.approx((160e-6, 200e-6))
+
+
+def test_waiting_is_no_part_of_computation_scaling(script):
+    program = script(4)
+    program.step("main relax", w=[100 * US, 20 * US, 20 * US, 20 * US])
+    assert compare_runs(computing(script, 2, 80), program.run()).scaling.fraction == 1
+
+
+def test_runs_on_equally_many_processes_have_no_computation_scaling(script):
+    pair = computing(script, 2, 80), computing(script, 2, 40)
+    comparison = compare_runs(*pair)
+    assert comparison.scaling is None
+    assert as_data(comparison)["computation_scaling"] is None
+
+
+def test_runs_without_computation_have_no_computation_scaling(script):
+    assert compare_runs(computing(script, 2, 0), computing(script, 3, 5)).scaling is None
+    assert compare_runs(computing(script, 2, 5), computing(script, 3, 0)).scaling is None
+
+
+def test_a_comparison_tells_computation_scaling(script):
+    comparison = compare_runs(computing(script, 1, 100), computing(script, 4, 50))
+    console = Console(file=io.StringIO(), width=100)
+    print_comparison(comparison, console=console)
+    sentence = (
+        "computation scaling 50%, if both do the same work: 100 µs of useful computation in all "
+        "on 1 process, 200 µs on 4."
+    )
+    assert sentence in console.file.getvalue().splitlines()
+    assert as_data(comparison)["computation_scaling"] == pytest.approx(0.5)
+
+
+def test_a_report_of_several_runs_tells_it_of_all_but_the_one_with_the_fewest(three):
+    console = Console(file=io.StringIO(), width=160)
+    print_report(three.runs, console=console)
+    text = console.file.getvalue()
+    assert text.count("computation scaling 80%") == text.count("computation scaling") == 2
+    first, reference, last = document(three.runs)["runs"]
+    assert reference["computation_scaling"] is None
+    assert first["computation_scaling"] == last["computation_scaling"]
+    assert first["computation_scaling"]["fraction"] == pytest.approx(0.8)
+    (alone,) = document(three.runs[2:], among=three.runs)["runs"]
+    assert alone["computation_scaling"] == last["computation_scaling"]
+
+
+def test_a_table_of_runs_has_a_column_where_some_run_has_computation_scaling(three):
+    shown = three._repr_html_()
+    assert "computation scaling" in shown
+    assert shown.count(">80%<") == 2
+    assert "computation scaling" not in Profile(Trace(three.trace.runs[:1]))._repr_html_()
+
+
+def test_runs_of_another_program_are_no_reference(script):
+    runs = computing(script, 2, 80, stack="other"), computing(script, 4, 50)
+    assert [run["computation_scaling"] for run in document(Profile(Trace(runs)).runs)["runs"]] == [
+        None,
+        None,
+    ]
