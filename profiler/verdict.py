@@ -16,7 +16,6 @@ from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.kinds import (
     BLOCKED,
     COMMUNICATION,
-    CORE,
     FAN_IN,
     FAN_OUT,
     FIXED,
@@ -78,7 +77,7 @@ class Verdict(NamedTuple):
 
     balanced: bool
     sentences: tuple[Sentence, ...]
-    """What would save most first; waiting for a core last, since it is not the program's."""
+    """What would save most first."""
     rest: Sentence | None = None
     """What all other time was used for, by the parts of the account."""
 
@@ -98,7 +97,6 @@ def judge(ledger: Ledger) -> Verdict:
     told = sorted(
         (pair for pair in _told(ledger, worth) if not _is_noise(pair[0], ledger, least_s)),
         key=lambda pair: (
-            pair[0].kind == CORE,
             -_gain_s(pair[0], ledger.elapsed_s),
             -pair[0].seconds,
         ),

@@ -207,6 +207,15 @@ def test_waiting_for_a_core_is_no_imbalance(script):
     assert sentence.without_s == pytest.approx(400e-9)
 
 
+def test_waiting_for_a_core_comes_first_where_more_cores_would_save_most(script):
+    program = script(4)
+    for _ in range(10):
+        program.step("main relax", w=[100] * 4, cpu=[20, 20, 20, 40])
+        program.step("main uneven", w=[60, 20, 20, 20])
+    kinds = [each.kind for each in book(program.reading().callgraph, FREE).verdict().sentences]
+    assert kinds[:2] == ["waiting for a core", "fixed"]
+
+
 def test_a_verdict_has_at_most_five_sentences_the_greatest_loss_first(script):
     program = script(2)
     for number in range(9):
