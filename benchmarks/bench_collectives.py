@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 
 import bsplib
-from benchmarks import programs
+from benchmarks import compiled, programs
 from benchmarks.collective_calls import NAMES
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
@@ -29,6 +29,8 @@ _GOALS = {
 """How many times as long as Open MPI a collective may take, by processes and bytes of a value."""
 _SECONDS = 0.02
 """About so long is a sample."""
+_LARGE = 2**16
+"""From so many bytes on, two processes are compared with the least that they can do, too."""
 
 
 def _cases(nprocs: int, nbytes: int, given: bool, stack: ExitStack) -> Sequence[Case]:
@@ -43,6 +45,8 @@ def _cases(nprocs: int, nbytes: int, given: bool, stack: ExitStack) -> Sequence[
         except MpiError as error:
             print(f"without {mpi.name}: {error}")
 
+    least = nprocs == 2 and nbytes >= _LARGE and _has_compiler()
+
     def ours(name: str) -> float:
         return pool.run(programs.collectives, count, name, size, given=given)[0]
 
@@ -53,9 +57,23 @@ def _cases(nprocs: int, nbytes: int, given: bool, stack: ExitStack) -> Sequence[
             arguments = {"count": count, "name": name, "size": size, "given": given}
             sample = partial(ranks.sample, "collectives", **arguments)
             cases.append(Case(title, sample))
+        if least:
+            bound = partial(
+                compiled.sample, "least_collectives", name, nbytes, 10 * count, int(given)
+            )
+            against.append(f"C, {name}")
+            cases.append(Case(against[-1], bound))
         goal = Goal.times(most, f"{OPEN_MPI.title}, {name}")
         cases.append(Case(name, partial(ours, name), tuple(against), (goal,)))
     return cases
+
+
+def _has_compiler() -> bool:
+    """Tell whether programs in C can be compiled; say so if they cannot."""
+    if compiled.compiler() is None:
+        print("without the program in C: there is no compiler")
+        return False
+    return True
 
 
 def _section(nprocs: int, nbytes: int, *, given: bool = False) -> Section:
