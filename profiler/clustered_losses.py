@@ -60,11 +60,11 @@ if TYPE_CHECKING:
 
 _MOST_PLACES = 200
 """Call stacks that are looked at for each cause, those that lose most."""
-_REPEATED = 5
-"""A place that is passed at least so often can have a loss that happens once."""
+_LEAST_PASSES = 5
+"""A place that is passed fewer times cannot have a loss that happens once."""
 _HALF = 0.5
-_ALONE = 0.35
-"""A process is waited for always if so much of the loss is its, beyond an even share of it."""
+_SHARE_ALONE = 0.35
+"""Share of the loss, beyond an even share of it, from which on one process is always waited for."""
 MANY_STEPS = 5
 """A place that is passed fewer times does not have too many supersteps."""
 BOUND_SHARE = 0.3
@@ -410,7 +410,8 @@ def _is_repeated(callgraph: CallGraph, passed: Ints) -> list[bool]:
     for leaf, count in zip(leaves, often, strict=True):
         passes[leaf] += count
     return [
-        count > 1 and passes[leaf] >= _REPEATED for leaf, count in zip(leaves, often, strict=True)
+        count > 1 and passes[leaf] >= _LEAST_PASSES
+        for leaf, count in zip(leaves, often, strict=True)
     ]
 
 
@@ -437,7 +438,7 @@ def _habits(
 ) -> Iterator[_Cluster]:
     """Yield clusters for the processes that are always waited for, and for the others."""
     lost = {pid: ns for pid, ns in by_pid.items() if ns}
-    always = (1 / size + _ALONE * (1 - 1 / size)) * sum(lost.values())
+    always = (1 / size + _SHARE_ALONE * (1 - 1 / size)) * sum(lost.values())
     alone = [pid for pid in sorted(lost) if lost[pid] >= max(always, 1)]
     for pid in alone:
         most = sums.most(origin, pid, without)

@@ -35,8 +35,8 @@ from bsplib.recording.records import (
 )
 from bsplib.sync_kinds import Kind
 
-_POLLED = 3
-"""So many rows of probes and polls before a receive are taken as a part of it."""
+_POLLED_ROWS = 3
+"""Greatest number of probes and polls before a receive that are taken as a part of it."""
 _BY_PARTNER = frozenset({"Alltoallv", "Alltoallw"})
 _NO_FAMILY = (-2, -2)
 
@@ -112,7 +112,7 @@ class _Laid:
         """Step back over probes and polls before the calls that end stretches."""
         calls, begins = self.calls, self.call.copy()
         waits = np.isin(calls.role, [Role.PROBE, Role.POLL, Role.COMPLETE])
-        for _ in range(_POLLED):
+        for _ in range(_POLLED_ROWS):
             before = begins - 1
             rows = np.flatnonzero(~self.is_last & (before >= self.after))
             rows = rows[waits[before[rows]]]

@@ -26,8 +26,8 @@ from bsplib.record.joining.messages import Messages
 from bsplib.record.joining.ranks import Ints, MpiCalls
 from bsplib.record.joining.steps import Ends
 
-_LONGEST_CHAIN = 1000
-"""A wait is followed through at most so many processes."""
+_MOST_PROCESSES = 1000
+"""Greatest number of processes through which a wait is followed."""
 _HALF = 0.5
 
 
@@ -147,7 +147,7 @@ class _BlameSearch:
         """Return the stretch that is to blame for the wait of another one, or that one itself."""
         begin, until, pid = self._arrive[row], self._released[row], self._culprit[row]
         found = row
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MOST_PROCESSES):
             late = self._longest(pid, begin, until)
             if late is None:
                 return found
