@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 
 import bsplib
-from benchmarks import programs
+from benchmarks import compiled, programs
 from benchmarks.collective_calls import NAMES
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
@@ -29,19 +30,24 @@ _GOALS = {
 """How many times as long as Open MPI a collective may take, by processes and bytes of a value."""
 _SECONDS = 0.02
 """About so long is a sample."""
+_LARGE = 2**16
+"""From so many bytes on, two processes are compared with the least that they can do, too."""
+_GROWING = (8, 16, 32, 64, 128)
+"""Numbers of processes over which the time of allreduce is to grow as p log p."""
 
 
 def _cases(nprocs: int, nbytes: int, given: bool, stack: ExitStack) -> Sequence[Case]:
     goals, size = _GOALS[nprocs, nbytes], nbytes // _WORD
     pool = stack.enter_context(bsplib.Pool(nprocs))
-    # A superstep of many processes takes at least some microseconds for each of them.
-    count = round(max(3, min(2000, _SECONDS / (5e-6 * nprocs + nbytes * 1e-9))))
+    count = _count(nprocs, nbytes)
     started = {}
     for mpi in filter(Mpi.is_here, ALL):
         try:
             started[mpi] = stack.enter_context(Ranks(mpi, nprocs))
         except MpiError as error:
             print(f"without {mpi.name}: {error}")
+
+    least = nprocs == 2 and nbytes >= _LARGE and _has_compiler()
 
     def ours(name: str) -> float:
         return pool.run(programs.collectives, count, name, size, given=given)[0]
@@ -53,9 +59,47 @@ def _cases(nprocs: int, nbytes: int, given: bool, stack: ExitStack) -> Sequence[
             arguments = {"count": count, "name": name, "size": size, "given": given}
             sample = partial(ranks.sample, "collectives", **arguments)
             cases.append(Case(title, sample))
+        if least:
+            bound = partial(
+                compiled.sample, "least_collectives", name, nbytes, 10 * count, int(given)
+            )
+            against.append(f"C, {name}")
+            cases.append(Case(against[-1], bound))
         goal = Goal.times(most, f"{OPEN_MPI.title}, {name}")
         cases.append(Case(name, partial(ours, name), tuple(against), (goal,)))
     return cases
+
+
+def _count(nprocs: int, nbytes: int) -> int:
+    """Return how many collectives are a sample.
+
+    A superstep of many processes takes at least some microseconds for each of them.
+    """
+    return round(max(3, min(2000, _SECONDS / (5e-6 * nprocs + nbytes * 1e-9))))
+
+
+def _growth(_: ExitStack) -> Sequence[Case]:
+    """Compare allreduce of many processes, started for each sample, with that of fewer."""
+    least = _GROWING[0]
+
+    def sample(nprocs: int) -> float:
+        arguments = (_count(nprocs, _WORD), "allreduce", 1)
+        seconds: float = bsplib.run(programs.collectives, *arguments, nprocs=nprocs)[0]
+        return seconds
+
+    def goals(nprocs: int) -> tuple[Goal, ...]:
+        times = nprocs * math.log2(nprocs) / (least * math.log2(least))
+        return () if nprocs == least else (Goal.times(times, f"p = {least}"),)
+
+    return [Case(f"p = {p}", partial(sample, p), goals=goals(p)) for p in _GROWING]
+
+
+def _has_compiler() -> bool:
+    """Tell whether programs in C can be compiled; say so if they cannot."""
+    if compiled.compiler() is None:
+        print("without the program in C: there is no compiler")
+        return False
+    return True
 
 
 def _section(nprocs: int, nbytes: int, *, given: bool = False) -> Section:
@@ -67,6 +111,7 @@ def _section(nprocs: int, nbytes: int, *, given: bool = False) -> Section:
 SECTIONS = (
     *(_section(*key) for key in _GOALS),
     *(_section(2, nbytes, given=True) for nbytes in (2**16, 2**23)),
+    Section("Allreduce of 8 B by more and more processes", "collective", _growth, 9),
 )
 
 BENCHMARK = Benchmark("collectives", SECTIONS)

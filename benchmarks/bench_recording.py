@@ -111,7 +111,7 @@ _MIB = 2**20
 
 
 def _read(count: int, goals: Mapping[str, Sequence[Goal]], stack: ExitStack) -> Sequence[Case]:
-    """Record so many empty supersteps of two processes, and read the trace by the commands."""
+    """Record ``count`` empty supersteps of two processes, and read the trace by the commands."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     path = folder / "trace.bsp"
     bsplib.run(programs.supersteps, count, nprocs=2, profile=path)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 
 from benchmarks import mpi, table, terminal
-from benchmarks.harness import RESULTS, TRIALS, Section, measure
+from benchmarks.harness import RESULTS, TRIALS, Section, measure, measure_again
 from benchmarks.report import documents, goals
 
 
@@ -39,10 +39,13 @@ def _command(benchmarks: Sequence[Benchmark]) -> click.Command:
     @click.command(help=_help(benchmarks))
     @click.option("--quick", is_flag=True, help="Take only three turns, for rough figures.")
     @click.option("--only", metavar="TEXT", help="Measure only sections with TEXT in their titles.")
-    def command(quick: bool, only: str | None) -> None:
+    @click.option("--keep", is_flag=True, help="Replace those sections in benchmarks/results.")
+    def command(quick: bool, only: str | None, keep: bool) -> None:
         if mpi.absence():
             click.echo(mpi.absence(), err=True)
-        if quick or only is not None:
+        if keep:
+            _keep(benchmarks, _chosen(benchmarks, quick, only or ""))
+        elif quick or only is not None:
             _try(_chosen(benchmarks, quick, only or ""))
         else:
             for benchmark in benchmarks:
@@ -57,7 +60,8 @@ def _help(benchmarks: Sequence[Benchmark]) -> str:
     return (
         f"Measure: {what}. Show which goals are met.\n\n"
         "The figures are written to benchmarks/results and into benchmarks/README.md. With "
-        "--quick or --only they are shown, and written to out/benchmarks instead."
+        "--quick or --only they are shown, and written to out/benchmarks instead, unless --keep is "
+        "given, too: then each section stands in its file with the circumstances of its own."
     )
 
 
@@ -67,6 +71,13 @@ def _chosen(benchmarks: Sequence[Benchmark], quick: bool, only: str) -> list[Ben
         titles = "\n".join(part.title for each in benchmarks for part in each.sections)
         raise click.UsageError(f"no section has {only!r} in its title; the titles are:\n{titles}")
     return [each.quick() if quick else each for each in chosen if each.sections]
+
+
+def _keep(benchmarks: Sequence[Benchmark], chosen: Sequence[Benchmark]) -> None:
+    titles = {each.name: [part.title for part in each.sections] for each in benchmarks}
+    for each in chosen:
+        measure_again(each.name, each.sections, titles[each.name], RESULTS)
+    table.write()
 
 
 def _try(benchmarks: Sequence[Benchmark]) -> None:

@@ -7,7 +7,7 @@ list of cells with the same names is a table: its columns once, then a row for e
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,25 @@ def read(path: Path) -> Document:
     """Read the file of a benchmark."""
     document: Document = _without_tables(json.loads(path.read_text(encoding="utf-8")))
     return document
+
+
+def merged(before: Document | None, new: Document, titles: Sequence[str]) -> Document:
+    """Return a document in which sections that were measured anew replace those of before.
+
+    A section whose circumstances are not those of the whole document has its own.
+
+    Args:
+        before: the document so far; None if there is none.
+        new: a document of the same benchmark with the sections that were measured.
+        titles: of all sections of the benchmark, in their order; others are left out.
+    """
+    if before is None:
+        return new
+    own = {name: value for name, value in new.items() if name not in ("benchmark", "sections")}
+    found = {section["title"]: section for section in before["sections"]}
+    for section in new["sections"]:
+        found[section["title"]] = section | {"circumstances": own}
+    return before | {"sections": [found[title] for title in titles if title in found]}
 
 
 _MOST_EXACT = 1e15

@@ -18,6 +18,9 @@ SPREAD = "spread"
 PEAK = "peak_bytes"
 LINES = "lines"
 WITHIN = "within"
+DIFFERENT = "different"
+_COUNTED = (PEAK, LINES, DIFFERENT)
+"""Kinds whose figure is a number of its own in the case."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Goal:
 
     kind: str
     """Ratio to another case, how far this ratio is from 1, difference from another case in
-    seconds, seconds, spread, peak of memory, or lines of code."""
+    seconds, seconds, spread, peak of memory, lines of code, or results that differ."""
     at_most: float
     of: str | None = None
     """Name of the other case, in the same section."""
@@ -66,6 +69,11 @@ class Goal:
         """Return a goal for the lines of code, of which another case has a known number."""
         return cls(LINES, than - 1, of)
 
+    @classmethod
+    def different(cls, at_most: int, of: str) -> Self:
+        """Return a goal for the number of results that are not those of another case."""
+        return cls(DIFFERENT, at_most, of)
+
     def judge(self, case: Mapping[str, Any]) -> dict[str, Any]:
         """Return the goal with the measured figure, in its form in the JSON file.
 
@@ -87,12 +95,9 @@ class Goal:
     def _measured(self, case: Mapping[str, Any]) -> float | None:
         if self.kind == SPREAD:
             return spread_of(case["seconds"])
-        if self.kind == PEAK:
-            peak: float = case["peak_bytes"]
-            return peak
-        if self.kind == LINES:
-            lines: float = case["lines"]
-            return lines
+        if self.kind in _COUNTED:
+            counted: float = case[self.kind]
+            return counted
         if self.of is None:
             median: float = case["seconds"]["median"]
             return median

@@ -15,6 +15,8 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from benchmarks.document import Document, merged
+from benchmarks.document import read as read_document
 from benchmarks.document import write as write_document
 from benchmarks.goals import Goal
 from benchmarks.provenance import Circumstances
@@ -140,9 +142,32 @@ def measure(name: str, sections: Iterable[Section], results: Path) -> Path:
     Returns:
         The path of the file.
     """
+    return write(_measured(name, sections), results)
+
+
+def measure_again(
+    name: str, sections: Iterable[Section], titles: Sequence[str], results: Path
+) -> Path:
+    """Measure some sections of a benchmark, and replace them in ``results/<name>.json``.
+
+    Args:
+        name: of the benchmark.
+        sections: that are measured.
+        titles: of all sections of the benchmark; others are removed from the file.
+        results: the folder of the file, which need not be there.
+
+    Returns:
+        The path of the file.
+    """
+    path = results / f"{name}.json"
+    before = read_document(path) if path.exists() else None
+    return write(merged(before, _measured(name, sections), titles), results)
+
+
+def _measured(name: str, sections: Iterable[Section]) -> Document:
     circumstances = Circumstances()
     measured = [samples.as_json() for samples in _measure_sections(sections)]
-    return write(circumstances.document(name) | {"sections": measured}, results)
+    return circumstances.document(name) | {"sections": measured}
 
 
 def write(document: dict[str, Any], results: Path) -> Path:

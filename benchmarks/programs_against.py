@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import bsplib
 from benchmarks.goals import Goal
@@ -26,7 +26,7 @@ from benchmarks.timing import seconds_of
 from benchmarks.whole.alone import seconds_alone
 from benchmarks.whole.lines import lines_of_version
 from benchmarks.whole.on_bsplib import whole_program
-from benchmarks.whole.versions import PROGRAMS, check, forget, prepare, problem_of
+from benchmarks.whole.versions import PROGRAMS, Fields, check, forget, prepare, problem_of
 from tests.mpi_installations import OPEN_MPI
 
 NPROCS = 2
@@ -35,20 +35,41 @@ NUMPY = "one process"
 DASK = "Dask, processes"
 _TURNS = 5
 """Turns of ours and of mpi4py; the run that is checked warms up."""
+_SMALL_TURNS = 9
+"""The same for small problems."""
 _SLOW_TURNS = 2
 """Turns in which the others are measured, whose programs take longer."""
 _ALONE = {"dask": DASK, "joblib": "joblib", "multiprocessing": "multiprocessing.Pool"}
 """Versions that start their own processes, with the titles of their cases."""
 
 
+class _Size(NamedTuple):
+    """A size of a program's problem."""
+
+    fields: Fields
+    """Where they differ from the usual size, with which Dask and its like are measured, too."""
+    runs: int = 1
+    """How many runs are a sample."""
+
+
+_USUAL = _Size({})
+_SMALL = {
+    "conjugate_gradients": _Size({"width": 60}, 5),
+    "sample_sort": _Size({"records": 20_000}, 25),
+    "kmeans": _Size({"points": 2000}, 3),
+}
+"""Problems so small that a program waits for its processes more than it computes."""
+
+
 class _Comparison:
     """The versions of one program, each of which is checked before it is measured."""
 
-    def __init__(self, program: str, stack: ExitStack) -> None:
+    def __init__(self, program: str, stack: ExitStack, size: _Size) -> None:
         self._program = program
+        self._size = size
         self._folder = stack.enter_context(tempfile.TemporaryDirectory())
         self._pool = stack.enter_context(bsplib.Pool(NPROCS))  # first: it forks
-        self._problem = problem_of(program, {})
+        self._problem = problem_of(program, size.fields)
         prepare(program, self._problem, 0, 1)
         stack.callback(forget, program)
         self._expected = self._problem.reference()
@@ -56,10 +77,11 @@ class _Comparison:
 
     def cases(self) -> list[Case]:
         """Return the cases; ours comes last."""
+        alone = () if self._size.fields else filter(self._is_there, _ALONE)
         others = [
             self._case(NUMPY, partial(seconds_of, self._problem.reference), slow=True),
             *self._mpi4py(),
-            *(self._alone(version) for version in _ALONE if self._is_there(version)),
+            *map(self._alone, alone),
         ]
         self._checked(self._ours)
         return [*others, self._case(OURS, self._ours, "bsplib", others=others)]
@@ -73,7 +95,8 @@ class _Comparison:
         others: Sequence[Case] = (),
         slow: bool = False,
     ) -> Case:
-        lines = None if version is None else lines_of_version(self._program, version)
+        counted = None if self._size.fields else version
+        lines = None if counted is None else lines_of_version(self._program, counted)
         return Case(
             name,
             sample,
@@ -84,7 +107,8 @@ class _Comparison:
         )
 
     def _ours(self, folder: str | None = None) -> float:
-        seconds: float = self._pool.run(whole_program, self._program, {}, folder)[0]
+        arguments = (self._program, self._size.fields, folder, self._size.runs)
+        seconds: float = self._pool.run(whole_program, *arguments)[0]
         return seconds
 
     def _mpi4py(self) -> list[Case]:
@@ -93,13 +117,19 @@ class _Comparison:
             return []
 
         def sample(folder: str | None = None) -> float:
-            return ranks.sample("whole_program", name=self._program, fields={}, folder=folder)
+            return ranks.sample(
+                "whole_program",
+                name=self._program,
+                fields=self._size.fields,
+                folder=folder,
+                runs=self._size.runs,
+            )
 
         self._checked(sample)
         return [self._case(OPEN_MPI.title, sample, "mpi4py")]
 
     def _alone(self, version: str) -> Case:
-        run = partial(seconds_alone, self._program, version, NPROCS, {})
+        run = partial(seconds_alone, self._program, version, NPROCS, self._size.fields)
         return self._case(_ALONE[version], lambda: self._checked(run), version, slow=True)
 
     def _is_there(self, version: str) -> bool:
@@ -122,13 +152,25 @@ def _goals(others: Sequence[Case]) -> tuple[Goal, ...]:
     found = []
     for name, times in ((OPEN_MPI.title, 1.1), (DASK, 1 / 5)):
         for case in others:
-            if case.name == name and case.lines is not None:
-                found += [Goal.times(times, name), Goal.fewer_lines(case.lines, name)]
+            if case.name == name:
+                found.append(Goal.times(times, name))
+                if case.lines is not None:
+                    found.append(Goal.fewer_lines(case.lines, name))
     return tuple(found)
 
 
-def _cases(program: str, stack: ExitStack) -> Sequence[Case]:
-    return _Comparison(program, stack).cases()
+def _cases(program: str, size: _Size, stack: ExitStack) -> Sequence[Case]:
+    return _Comparison(program, stack, size).cases()
+
+
+def _section(program: str, size: _Size, turns: int) -> Section:
+    return Section(
+        f"{problem_of(program, size.fields)}, p = {NPROCS}",
+        "run",
+        partial(_cases, program, size),
+        repeats=turns,
+        warm_up=0,
+    )
 
 
 # -- the start ------------------------------------------------------------------------------
@@ -190,15 +232,7 @@ def _execute(command: list[str], variables: Any) -> None:
 def sections() -> list[Section]:
     """Return what is to be measured."""
     return [
-        *(
-            Section(
-                f"{problem_of(program, {})}, p = {NPROCS}",
-                "run",
-                partial(_cases, program),
-                repeats=_TURNS,
-                warm_up=0,
-            )
-            for program in PROGRAMS
-        ),
+        *(_section(program, _USUAL, _TURNS) for program in PROGRAMS),
+        *(_section(program, size, _SMALL_TURNS) for program, size in _SMALL.items()),
         Section(f"Empty program, from the command line, p = {NPROCS}", "run", _starts, 3),
     ]

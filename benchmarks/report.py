@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.document import Document, read
-from benchmarks.goals import DIFFERENCE, LINES, PEAK, RATIO, SPREAD, WITHIN
+from benchmarks.goals import DIFFERENCE, DIFFERENT, LINES, PEAK, RATIO, SPREAD, WITHIN
 
 _ORDER = ("primitives", "recording", "start", "programs", "virtual", "faults", "mpi")
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -69,10 +69,9 @@ def _row(section: str, case: dict[str, Any], goal: dict[str, Any]) -> GoalFigure
     if goal["kind"] == SPREAD:
         spread = quartiles(case["seconds"])
         return GoalFigures(*known, percent(goal["measured"]), spread, "", goal["met"])
-    if goal["kind"] == PEAK:
-        return GoalFigures(*known, memory(goal["measured"]), "", "", goal["met"])
-    if goal["kind"] == LINES:
-        return GoalFigures(*known, f"{goal['measured']:.0f} lines", "", "", goal["met"])
+    if goal["kind"] in _COUNTED:
+        counted = _COUNTED[goal["kind"]](goal["measured"])
+        return GoalFigures(*known, counted, "", "", goal["met"])
     values, of_least = _figures(case, goal)
     if goal["kind"] not in (RATIO, WITHIN):
         measured, spread = duration(values["median"]), quartiles(values)
@@ -89,6 +88,8 @@ def _goal(goal: dict[str, Any]) -> str:
         return f"at most {memory(limit)} of memory"
     if goal["kind"] == LINES:
         return f"fewer lines than {other}: at most {limit}"
+    if goal["kind"] == DIFFERENT:
+        return f"at most {limit} results other than {other}"
     return f"at most {duration(limit)}" if other is None else _compared(goal["kind"], limit, other)
 
 
@@ -173,3 +174,11 @@ def number(value: float) -> str:
     digits = max(2 - math.floor(math.log10(abs(value))), 0)
     sign = "−" if value < 0 else ""  # noqa: RUF001  # a minus sign
     return f"{sign}{abs(value):.{digits}f}"
+
+
+_COUNTED: dict[str, Callable[[float], str]] = {
+    PEAK: memory,
+    LINES: "{:.0f} lines".format,
+    DIFFERENT: "{:.0f} results".format,
+}
+"""How a figure is written that is a number of its own, by the kind of its goal."""

@@ -66,16 +66,21 @@ def _goals(rows: list[GoalFigures]) -> Iterator[str]:
 def _document(document: Document) -> Iterator[str]:
     yield f"## {document['benchmark']}"
     yield ""
-    yield _provenance(document)
+    if not all("circumstances" in section for section in document["sections"]):
+        yield _provenance(document)
     for section in document["sections"]:
         yield ""
         yield f"### {section['title']}"
         yield ""
+        if "circumstances" in section:
+            yield _provenance(section["circumstances"])
+            yield ""
         yield from _section(section)
     yield ""
 
 
 def _provenance(document: Document) -> str:
+    """Say when, where and with what a document, or a section of its own, was measured."""
     machine, load = document["machine"], document["load_average"]
     versions = {name: version for name, version in document["versions"].items() if version}
     python, ours = versions.pop("python"), versions.pop("bsplib")

@@ -392,7 +392,7 @@ def shared_out(amount: Ints, weights: Ints) -> Ints:
 
 
 def taken(rest: Ints, most: Ints) -> tuple[Ints, Ints]:
-    """Take at most so much of what is left; return both."""
+    """Take at most ``most`` of each rest; return what was taken, and what is left."""
     part = np.minimum(rest, most)
     return part, rest - part
 

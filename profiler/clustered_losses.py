@@ -45,7 +45,7 @@ from bsplib.profiler.loss_sums import (
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi
 from bsplib.profiler.small_messages import small_messages
-from bsplib.profiler.whatif import MendedRows, Replay, saved
+from bsplib.profiler.whatif import REMEDIES, MendedRows, Replay, saved
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ if TYPE_CHECKING:
 
 _MOST_PLACES = 200
 """Call stacks that are looked at for each cause, those that lose most."""
-_REPEATED = 5
-"""A place that is passed at least so often can have a loss that happens once."""
+_LEAST_PASSES = 5
+"""A place that is passed fewer times cannot have a loss that happens once."""
 _HALF = 0.5
-_ALONE = 0.35
-"""A process is waited for always if so much of the loss is its, beyond an even share of it."""
+_SHARE_ALONE = 0.35
+"""Share of the loss, beyond an even share of it, from which on one process is always waited for."""
 MANY_STEPS = 5
 """A place that is passed fewer times does not have too many supersteps."""
 BOUND_SHARE = 0.3
@@ -123,6 +123,8 @@ class ClusteredLoss:
     without_ns: int | None = None
     """What the run would take if this alone were mended; None for a loss of less than
     ``LEAST_SHARE``."""
+    remedies: tuple[tuple[str, int], ...] = ()
+    """The same with further remedies, by their names in ``bsplib.profiler.whatif``."""
     inside: InsideLoss | None = field(default=None, repr=False, compare=False)
     """What was executed there; None where the line does not matter."""
 
@@ -148,23 +150,24 @@ def find(callgraph: CallGraph, account: RunAccount) -> ClusteredLosses:
     least = LEAST_SHARE * account.in_supersteps_ns()
     worth = [draft for draft in drafts if draft.ns >= least]
     rows_of = _RowsOfDrafts(callgraph, account, drafts)
-    replay, record = Replay(account.run, len(worth)), records_of_samples(callgraph.run)
+    mends = [(draft, each) for draft in worth for each in REMEDIES.get(draft.cause, (draft.cause,))]
+    replay, record = Replay(account.run, len(mends)), records_of_samples(callgraph.run)
     for each in account.accounts():
         replay.add_alone(each, each.computing.core)
-        before = np.zeros((len(worth), len(each.step)))
+        before = np.zeros((len(mends), len(each.step)))
         after = np.zeros_like(before)
         looked_at = LookedAt(each, callgraph.run.samples, record)
         for draft, rows in rows_of.of(each):
             draft.measured.add(each, draft, rows, callgraph)
             if draft.inside is not None:
                 draft.inside.add(looked_at, rows.rows)
-            if draft.ns >= least:
-                number = worth.index(draft)
-                before[number], after[number] = saved(draft.cause, MendedRows(each, rows.rows))
-        if worth:
+            for number, (mended, remedy) in enumerate(mends):
+                if mended is draft:
+                    before[number], after[number] = saved(remedy, MendedRows(each, rows.rows))
+        if mends:
             replay.add(each, before, after)
-    for draft, saved_ns in zip(worth, replay.saved_ns().tolist(), strict=True):
-        draft.without_ns = account.elapsed_ns - round(saved_ns)
+    for (draft, remedy), saved_ns in zip(mends, replay.saved_ns().tolist(), strict=True):
+        draft.without_ns[remedy] = account.elapsed_ns - round(saved_ns)
     return ClusteredLosses(tuple(draft.clustered(callgraph) for draft in drafts), replay.alone_ns())
 
 
@@ -199,7 +202,8 @@ class _Draft:
     measured: _Measured
     shares: tuple[int, ...] = ()
     inside: InsideLoss | None = None
-    without_ns: int | None = None
+    without_ns: dict[str, int] = field(default_factory=dict)
+    """By remedy; see :attr:`ClusteredLoss.without_ns`."""
 
     def clustered(self, callgraph: CallGraph) -> ClusteredLoss:
         """Return the loss, after its records have been looked at."""
@@ -225,7 +229,8 @@ class _Draft:
             self.shares,
             measured.total_bytes if self.cause == BYTES else 0,
             measured.most_bytes if self.cause == BYTES else 0,
-            self.without_ns,
+            self.without_ns.get(self.cause),
+            tuple((name, ns) for name, ns in self.without_ns.items() if name != self.cause),
             self.inside,
         )
 
@@ -410,7 +415,8 @@ def _is_repeated(callgraph: CallGraph, passed: Ints) -> list[bool]:
     for leaf, count in zip(leaves, often, strict=True):
         passes[leaf] += count
     return [
-        count > 1 and passes[leaf] >= _REPEATED for leaf, count in zip(leaves, often, strict=True)
+        count > 1 and passes[leaf] >= _LEAST_PASSES
+        for leaf, count in zip(leaves, often, strict=True)
     ]
 
 
@@ -437,7 +443,7 @@ def _habits(
 ) -> Iterator[_Cluster]:
     """Yield clusters for the processes that are always waited for, and for the others."""
     lost = {pid: ns for pid, ns in by_pid.items() if ns}
-    always = (1 / size + _ALONE * (1 - 1 / size)) * sum(lost.values())
+    always = (1 / size + _SHARE_ALONE * (1 - 1 / size)) * sum(lost.values())
     alone = [pid for pid in sorted(lost) if lost[pid] >= max(always, 1)]
     for pid in alone:
         most = sums.most(origin, pid, without)

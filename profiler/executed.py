@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_CENTRES = 200
-"""So many cost centres have their functions: those with the most time in them."""
+"""Greatest number of cost centres of which the functions are shown: those with the most time."""
 LEAST_SHARE = 0.001
 """A function with less of the time below its cost centre is left out, with all that it called."""
 _DEEPEST = 60

@@ -52,8 +52,8 @@ _SUMMED_CELLS = 2**18
 window are summed up again."""
 
 _KEPT_RECORDS = 2**20
-"""A run of so many records at most is kept in the form that any range of time is found in. In a
-longer one, the records of the range are read again."""
+"""Greatest number of records of a run that are kept in the form in which any range of time is
+found. In a longer run, the records of the range are read again."""
 
 _PROCESS_CELLS = 2**24
 """Cells of single processes from which the greatest of each row is chosen."""

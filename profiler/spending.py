@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 _MOST_EXACT = 2**17
 """A run of more records is summed up in bins."""
 _BIN_CELLS = 2**18
+"""About the number of bins times the number of rows."""
 _LEAST_BINS = 2**12
 _MOST_BINS = 2**15
-"""About so many bins times rows; and how many bins there are at least and at most."""
-_FINER = 2
-"""A column has to be as wide as so many bins; else its records are booked again."""
+_LEAST_BINS_PER_COLUMN = 2
+"""The records of a column that is narrower are booked again."""
 
 _TRANSFERS = (
     parts.TRANSFERS,
@@ -187,7 +187,9 @@ class _Bins:
 
     def suffice(self, edges: Floats) -> bool:
         """Tell whether columns are so wide that what lies across their edges is not seen."""
-        return bool((edges[-1] - edges[0]) / (len(edges) - 1) >= _FINER * self.width)
+        return bool(
+            (edges[-1] - edges[0]) / (len(edges) - 1) >= _LEAST_BINS_PER_COLUMN * self.width
+        )
 
     @cached_property
     def _until(self) -> Floats:

@@ -217,7 +217,7 @@ def _counted(h: Ints, comm_ns: Ints, count: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _quantile(values: NDArray[np.float64 | np.int64], count: Ints, quantile: float) -> float:
-    """Return a quantile of values that were measured so often, as :func:`numpy.quantile` does."""
+    """Return a quantile, as :func:`numpy.quantile` does, where each value counts several times."""
     order = np.argsort(values, kind="stable")
     until = np.cumsum(count[order])
     place = (int(until[-1]) - 1) * quantile

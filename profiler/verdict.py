@@ -26,6 +26,7 @@ from bsplib.profiler.kinds import (
 )
 from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
 from bsplib.profiler.mpi_words import SMALL_MESSAGES
+from bsplib.profiler.whatif import EVEN, STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,10 +215,14 @@ def _without_s(clustered: ClusteredLoss) -> float | None:
 
 def _mended(clustered: ClusteredLoss, without_s: float, elapsed_s: float) -> str:
     """Return what the run would take without a loss; other losses may hide it."""
-    if elapsed_s - without_s < _LEAST_SAVED * elapsed_s:
+    usual = _REMEDIES.get(clustered.cause) or _fewer(clustered)
+    every = [(usual, without_s), *((_FURTHER[name], ns / 1e9) for name, ns in clustered.remedies)]
+    worth = [each for each in every if elapsed_s - each[1] >= _LEAST_SAVED * elapsed_s]
+    if not worth:
         return "to mend this alone would save little, since other processes take as long"
-    remedy = _REMEDIES.get(clustered.cause) or _fewer(clustered)
-    return f"{remedy} the run would take {fmt.seconds(without_s)}"
+    (remedy, first_s), *others = worth
+    more = "".join(f", {name} {fmt.seconds(seconds)}" for name, seconds in others)
+    return f"{remedy} the run would take {fmt.seconds(first_s)}{more}"
 
 
 def _fewer(clustered: ClusteredLoss) -> str:
@@ -245,6 +250,11 @@ _REMEDIES = {
     CORES: "with a core for each process",
 }
 """What is done about a cause, before "the run would take"."""
+_FURTHER = {
+    EVEN: "with the bytes evenly distributed",
+    STAGES: "in two stages (if all get the same values, or what comes is combined)",
+}
+"""What else can be done about transfers."""
 
 
 def _of_computation(clustered: ClusteredLoss, ledger: Ledger) -> str:

@@ -262,6 +262,12 @@ HALF = 0.5
 """Part of the bytes, or of supersteps that move some, that a mended program still has."""
 
 
+EVEN, STAGES = "even", "stages"
+"""Further remedies of transfers: each process moves as many bytes, or they go in two stages."""
+REMEDIES = {BYTES: (BYTES, EVEN, STAGES), COMM: (COMM, STAGES)}
+"""By cause the remedies that are replayed, where there are several; the first one is usual."""
+
+
 class MendedRows:
     """The records of a window, some of which belong to a loss."""
 
@@ -305,9 +311,14 @@ class MendedRows:
         return np.minimum(saved_ns - after, self.records["comm_calls"]), after
 
 
-def saved(cause: str, mended: MendedRows) -> Saved:
-    """Return what the records of a window would take less without a loss, in nanoseconds."""
-    return _MENDED[cause](mended)
+def saved(remedy: str, mended: MendedRows) -> Saved:
+    """Return what the records of a window would take less without a loss, in nanoseconds.
+
+    Args:
+        remedy: a cause, or one of ``REMEDIES``.
+        mended: the records.
+    """
+    return _MENDED[remedy](mended)
 
 
 def _computation(mended: MendedRows) -> Saved:
@@ -337,6 +348,36 @@ def _transfers(mended: MendedRows) -> Saved:
 def _half_the_bytes(mended: MendedRows) -> Saved:
     own, uneven, *_ = mended.account.communication
     return mended.after(mended.only(HALF * (own + uneven)))
+
+
+def _two_stages(mended: MendedRows) -> Saved:
+    """Let a process that alone sends, or receives, n bytes for each other one do so in two stages.
+
+    It scatters parts of n / p bytes, which all processes exchange then; or these combine parts, and
+    it gathers the results. That costs g n (p - 1) / p in each stage and another l, instead
+    of g n (p - 1). Where h counts bytes in and out, the exchange costs twice as much.
+    """
+    account, records = mended.account, mended.records
+    size = group_sizes(account.run)[records["group"]]
+    h_out, h_in = account.h_out_and_in
+    alone = _from_one(account.step, size, h_out, h_in) | _from_one(account.step, size, h_in, h_out)
+    if account.run.is_interleaved or not alone.any():
+        return mended.nothing(), mended.nothing()
+    own, uneven, *_ = account.communication
+    stages = 2 if account.rates.rule == "max" else 3
+    h = stages * account.h_max[account.step] / size
+    less = own + uneven - 1e9 * (account.rates.g * h + account.rates.l)
+    return mended.after(np.where(mended.inside & alone, less, 0.0).clip(min=0.0))
+
+
+def _from_one(step: Ints, size: Ints, giving: Floats, taking: Floats) -> NDArray[np.bool_]:
+    """Mark the records of supersteps in which one of three or more gives all others as much."""
+    givers, takers = (np.bincount(step, values > 0)[step] for values in (giving, taking))
+    most = np.zeros(len(givers) and int(step.max()) + 1)
+    np.maximum.at(most, step, taking)
+    alike = np.bincount(step, taking)[step] == most[step] * (size - 1)
+    found: NDArray[np.bool_] = (size > 2) & (givers == 1) & (takers == size - 1) & alike
+    return found
 
 
 def _fewer_supersteps(mended: MendedRows) -> Saved:
@@ -374,5 +415,7 @@ _MENDED: dict[str, Callable[[MendedRows], Saved]] = {
     SYNC: _fewer_supersteps,
     SMALL: _fewer_messages,
     BYTES: _half_the_bytes,
+    EVEN: _transfers,
+    STAGES: _two_stages,
     CORES: _cores,
 }

@@ -15,5 +15,5 @@ TIMES = float(os.environ.get("BSP_EXAMPLES", "0.5"))
 
 
 def examples(count: int, **more: Any) -> settings:
-    """Draw so many examples, times ``BSP_EXAMPLES``, of which each takes as long as it takes."""
+    """Draw ``count`` times ``BSP_EXAMPLES`` examples, without a limit of time for each."""
     return settings(max_examples=max(1, round(count * TIMES)), deadline=None, **more)

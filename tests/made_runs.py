@@ -127,7 +127,7 @@ def hostile_run():
 
 
 def tree_run(nodes, nprocs=4, seed=7):
-    """About so many nodes, functions and cost centres, a few of them shared."""
+    """A run of about ``nodes`` functions and cost centres, a few of them shared."""
     rng = np.random.default_rng(seed)
     maker = RunMaker(nprocs)
     functions = nodes // 2

@@ -4,7 +4,7 @@
 numbers, and draws four times as many examples. It starts the processes of every run anew, but for
 the ranks of an MPI: these stay for the next test, also after an error, unless the test ends them or
 is about their start or end. Its parts run three at a time. What runs on an MPI is marked
-``on_mpi``. On the interpreted core only so much of it is run as in ``make test``, since the ranks
+``on_mpi``. On the interpreted core no more of it is run than in ``make test``, since the ranks
 have the same port there, and what the port has of the core is tested by all other cases.
 
 ``make test`` (``pytest``) leaves out the cases that find the fewest faults for their time:
@@ -17,8 +17,8 @@ have the same port there, and what the port has of the core is tested by all oth
    On the backend of the tests, which starts processes for every run, 3 alone is enough.
    The simulator takes all numbers;
 3. combinations of parameters beyond pairs. A fault that needs three parameters to have certain
-   values at once is rare. Hence of all combinations only so many are run that each value of a
-   parameter meets each value of every other one. Backend and number of processes count as one
+   values at once is rare. Hence of all combinations only enough are run for each value of a
+   parameter to meet each value of every other one. Backend and number of processes count as one
    parameter: every value is tried at every number.
 
 4. an MPI, but for one case of each test marked ``mpi``, on 3 processes of one MPI: these keep

@@ -48,7 +48,7 @@ those of one node or edge (see ``describe_pies``)."""
 MOST_LISTED_PROCESSES = 4096
 """Greatest number of processes of which each part of the account is given."""
 MOST_CAUSES = 3
-"""So many causes of each part of the account are given."""
+"""Greatest number of causes that are given of each part of the account."""
 MOST_LAID_OUT = 300
 """Greatest number of nodes for which dot is used; the page lays out larger graphs itself."""
 MOST_LINES = 600

@@ -89,7 +89,7 @@ class Encoding:
         return np.dtype(np.int32) if self.span < 2**31 else np.dtype(np.int64)
 
     def is_dense(self, rows: int) -> bool:
-        """Tell whether there are so few possible keys that each may have a place in a table.
+        """Tell whether a table with a place for each possible key is small enough.
 
         Otherwise keys are numbered: :class:`bsplib.apps.sql.numbering.Numbering`.
         """

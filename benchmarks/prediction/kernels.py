@@ -34,10 +34,11 @@ Kernel = Callable[[bsplib.Group, int, int], Step]
 FILE = HERE / "kernels.csv"
 OF_ANOTHER_COMPUTER = HERE / "kernels_epyc.csv"
 _LEAST_S, _MOST_S = 0.02, 0.5
-"""Each cell is repeated for so long at least, and no longer than this if it has its repeats."""
+"""The least time for which each cell is repeated, and the most if it has its repeats."""
 _MOST_TURNS = 3
+"""Greatest number of turns, in each of which all cells are measured."""
 _ENOUGH_S = 480.0
-"""All cells are measured so often at most; after this time no further turn is begun."""
+"""Time after which no further turn is begun."""
 
 
 class KernelCell(NamedTuple):

@@ -9,6 +9,7 @@ the result of a sequential program.
 from __future__ import annotations
 
 import pickle
+import statistics
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -48,21 +49,28 @@ def forget(program: str) -> None:
             kept.cache_clear()
 
 
-def timed(main: Callable[[], Any], barrier: Callable[[], object]) -> tuple[float, Any]:
+def timed(
+    main: Callable[[], Any], barrier: Callable[[], object], runs: int = 1
+) -> tuple[float, Any]:
     """Run a process's part of a program.
 
     Args:
         main: the program.
         barrier: waits for all processes.
+        runs: how often; more than once where the program is short.
 
     Returns:
-        The seconds from barrier to barrier, and what the program returns.
+        The seconds from barrier to barrier, their median where there are several runs, and what
+        the program returns.
     """
-    barrier()
-    began = time.perf_counter()
-    piece = main()
-    barrier()
-    return time.perf_counter() - began, piece
+    taken = []
+    for _ in range(runs):
+        barrier()
+        began = time.perf_counter()
+        piece = main()
+        barrier()
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken), piece
 
 
 def keep(piece: Any, folder: str | None, pid: int) -> None:

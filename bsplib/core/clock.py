@@ -137,8 +137,8 @@ class Clock:
             seconds: 0 or more.
 
         Returns:
-            Whether this is the first charge, and so much was measured before that the program
-            does not charge from its first line on.
+            Whether this is the first charge, and the time that was measured before it is too
+            long for a program that charges from its first line on.
 
         Raises:
             OverflowError: the clock would pass 2^62 ns, which is 146 years.

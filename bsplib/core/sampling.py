@@ -84,13 +84,13 @@ ON_CORE, BLOCKED, NO_CORE, STATES = range(4)
 """What a thread does: it has a core, it waits for something, or it is ready without a core. The
 last is counted as blocked where the system does not tell it. ``STATES``: how many these are."""
 MOST_CALLS = 128
-"""So many calls of a stack are seen, the innermost ones."""
+"""Greatest number of calls of a stack that are seen: the innermost ones."""
 _PLACE_BYTES = 16
 """Of a call in a key: the addresses of its code and of its instruction."""
 _MOST_KEYS = 2**14
-"""So many different stacks are known at a time; then all are forgotten, and looked up anew."""
-_MOST_ROWS = 4096
-"""So many numbers are kept before they are saved: four for each row."""
+"""Greatest number of stacks that are known; beyond it all are forgotten, and looked up anew."""
+_MOST_NUMBERS = 4096
+"""Numbers that are kept before they are saved: four for each row."""
 
 _signal = 0
 """The signal that is used from the first start on."""
@@ -182,7 +182,7 @@ class Sampler:
             if number < 0:
                 number = self._number_new(key, frame)
             self._add(first, last, count, STATES * number + state)
-        if len(self._rows) >= _MOST_ROWS:
+        if len(self._rows) >= _MOST_NUMBERS:
             rows, self._rows = self._rows, []
             self._save(rows)
 

@@ -59,7 +59,7 @@ cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(list items, Py_ssize_t position) noexcept  # borrowed
 
 cdef enum:
-    FEW = 128  # so many calls of a stack need no memory from the heap
+    CALLS_WITHOUT_HEAP = 128  # a deeper stack needs memory from the heap
     RECENT = 64
 
 
@@ -91,10 +91,12 @@ cdef inline bint is_key(PyObject *key, const Call *calls, Py_ssize_t nbytes) noe
     )
 
 cdef inline int known_number(StackKeys keys, Py_ssize_t depth) except -2:
-    cdef Call calls[FEW]
-    cdef Py_ssize_t count = bsp_calls(calls, FEW, depth, <PyObject *> keys._outermost)
+    cdef Call calls[CALLS_WITHOUT_HEAP]
+    cdef Py_ssize_t count = bsp_calls(
+        calls, CALLS_WITHOUT_HEAP, depth, <PyObject *> keys._outermost
+    )
     cdef Py_ssize_t nbytes = count * <Py_ssize_t> sizeof(Call)
-    if count > FEW:
+    if count > CALLS_WITHOUT_HEAP:
         return keys._numbers.get(key_of(keys, depth), -1)
     cdef Py_ssize_t place = bsp_hash(calls, count) % RECENT
     cdef PyObject *recent = PyList_GET_ITEM(keys._recent, place)

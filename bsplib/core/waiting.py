@@ -28,10 +28,10 @@ if not cython.compiled:
     )
 
 MOST_SPINS = 2000 if cython.compiled else 500
-"""A process looks so often before it first lets others run. That is about 50 us, more than a
+"""Number of looks before a process first lets others run. They take about 50 us, more than a
 meeting takes if all processes come to it at the same time."""
 _LEAST_SPINS = MOST_SPINS // 5
-"""It looks at least so often, even after several waits in which looking was in vain."""
+"""Least number of these looks, even after several waits in which looking was in vain."""
 _FIRST_TRIAL = 32
 _LAST_TRIAL = 1 << 10
 """Waits with fewer looks after which it tries all of them once more: at first, and at most."""

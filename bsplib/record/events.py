@@ -44,6 +44,8 @@ root.
   Win_unlock_all, Win_complete, and the flushes) has in ``PART`` the sums of the Put, Get and
   Accumulate calls since the last such call. These have their bytes in rows of their own, too: do
   not add both.
+* Win_post and Win_start have a row of ``PART`` without bytes for each process of their group. The
+  ``tag`` of Win_lock is 1 for an exclusive lock, and 0 for a shared one.
 * A blocking receive or probe has a row of ``DONE`` with request 0 if its source or its tag were
   open (ANY_SOURCE, ANY_TAG); Sendrecv and Mrecv always have one. A probe has no bytes. mpi4py's
   ``recv`` of objects is Mprobe, where it waits, and Mrecv.

@@ -148,7 +148,7 @@ def unpacked_columns(
         names: the fields that are wanted; default: all.
 
     Raises:
-        TraceError: it is not the payload of so many rows of that dtype.
+        TraceError: it is not the payload of ``count`` rows of that dtype.
     """
     wanted = list(dtype.names or () if names is None else names)
     needed = set(wanted).union(*(_NEEDS.get(name, ()) for name in wanted))
@@ -192,7 +192,7 @@ def heads(content: memoryview) -> Iterator[tuple[ChunkHead, memoryview]]:
 
 
 def stored_heads(file: IO[bytes], nbytes: int) -> Iterator[tuple[ChunkHead, bytes]]:
-    """Yield the head and the payload of each chunk of a file of so many bytes.
+    """Yield the head and the payload of each chunk in the next ``nbytes`` of a file.
 
     Raises:
         TraceError: something else than whole chunks is there.
@@ -204,7 +204,7 @@ def stored_heads(file: IO[bytes], nbytes: int) -> Iterator[tuple[ChunkHead, byte
 
 
 def _head(header: bytes | memoryview, left: int) -> ChunkHead:
-    """Return what a header says, where so many bytes are left with it."""
+    """Return what a header says; ``left`` bytes of the file are left, with those of the header."""
     if len(header) < HEADER.size:
         raise TraceError("a chunk has an incomplete header")
     magic, rows, numbering, nbytes, base = HEADER.unpack(header)

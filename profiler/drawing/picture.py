@@ -85,8 +85,8 @@ class Drawing(NamedTuple):
 def drawing(callgraph: CallGraph, view: View, most: int = shown_nodes.MOST_SHOWN) -> Drawing:
     """Choose what a picture shows: the critical path, and the nodes with the greatest scores.
 
-    Where these call each other along so many edges that dot would take minutes and nobody could
-    follow them, fewer nodes are chosen.
+    If dot would need minutes for the edges between these, and nobody could follow them, fewer
+    nodes are chosen.
 
     Args:
         callgraph: the call graph.

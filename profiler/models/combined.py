@@ -59,7 +59,7 @@ def choose_combined(values: Values, times: Vector, processes: str | None = None)
     texts = list(dict.fromkeys(term for rival in every for term in rival.terms))
     try:
         combination = _combination(every, texts, values, times)
-    except RuntimeError:  # the fit of so many terms does not end
+    except RuntimeError:  # the fit did not end, as with many terms
         return choice
     if combination is None:
         return choice

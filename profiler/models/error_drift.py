@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 special = optional_module("scipy.special")
 
 _CHANCE = 0.002
-"""Errors drift if they would look so by chance at most so often."""
+"""Errors drift if the probability is at most this that chance makes them look so."""
 _LEAST_FREEDOM = 3
 
 

@@ -13,6 +13,13 @@ def test_copies_between_two_processes_take_some_time(copies):
     assert 0 < compiled.sample("two_copies", 4096, 20, copies) < 60
 
 
+@needs_a_compiler
+@pytest.mark.parametrize("given", [0, 1])
+@pytest.mark.parametrize("name", ["allreduce", "broadcast", "alltoall", "scan"])
+def test_a_collective_of_two_processes_takes_some_time(name, given):
+    assert 0 < compiled.sample("least_collectives", name, 4096, 20, given) < 60
+
+
 def test_without_a_compiler_the_error_names_the_program(monkeypatch):
     monkeypatch.setattr(compiled, "compiler", lambda: None)
     with pytest.raises(RuntimeError, match=r"^no_such\.c cannot be compiled: there is no cc"):

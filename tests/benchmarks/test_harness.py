@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.document import read
 from benchmarks.goals import Goal
-from benchmarks.harness import Case, Section, comparison, measure, summary
+from benchmarks.harness import Case, Section, comparison, measure, measure_again, summary
 from benchmarks.report import goals
 from bsplib import core
 
@@ -109,6 +109,30 @@ def test_a_goal_beside_a_case_that_is_not_there_is_neither_met_nor_missed(measur
     assert judged(document) == [(None, None)]
     (row,) = goals([document])
     assert row.verdict == "not measured"
+
+
+def sections_of(seconds):
+    """Sections named A, B and so on, of a case that takes as long as it is told."""
+    return {
+        title: Section(title, "call", lambda _, each=each: [told("ours", [each] * 2)], 2, 0)
+        for title, each in seconds.items()
+    }
+
+
+def test_sections_measured_again_replace_those_of_before_with_circumstances_of_their_own(tmp_path):
+    before = sections_of({"A": 1.0, "gone": 2.0, "C": 3.0})
+    measure("trial", before.values(), tmp_path)
+    now = sections_of({"B": 4.0, "C": 5.0})
+    found = read(measure_again("trial", now.values(), ["A", "B", "C", "D"], tmp_path))
+    medians = {each["title"]: each["cases"][0]["seconds"]["median"] for each in found["sections"]}
+    assert list(medians.items()) == [("A", 1.0), ("B", 4.0), ("C", 5.0)]
+    assert ["circumstances" in each for each in found["sections"]] == [False, True, True]
+    assert found["sections"][1]["circumstances"].keys() == found.keys() - {"benchmark", "sections"}
+
+
+def test_sections_measured_first_are_the_file(tmp_path):
+    found = read(measure_again("trial", sections_of({"A": 1.0}).values(), ["A"], tmp_path))
+    assert [list(each) for each in found["sections"]] == [["title", "unit", "cases"]]
 
 
 def test_a_quick_section_takes_as_few_turns_as_have_quartiles():

@@ -22,7 +22,7 @@ from benchmarks import (
     terminal,
 )
 from benchmarks.goals import Goal
-from benchmarks.harness import Case, Section, measure
+from benchmarks.harness import Case, Section, measure, measure_again
 from benchmarks.report import documents, duration, goals, number, tally
 
 BENCHMARKS = [
@@ -60,6 +60,34 @@ def test_goals_come_first_with_what_was_measured(folder):
     assert f"{row} at most put | 0.750 times | 0.750 to 0.750 | 0.750 times | yes |" in text
     assert f"{row} at most 1.00 µs | 3.00 µs | 3.00 µs to 3.00 µs | 3.00 µs | **no** |" in text
     assert f"{row} at most 1.00 µs over Fence |  |  |  | not measured |" in text
+
+
+def test_a_section_that_was_measured_again_tells_when_and_where(folder):
+    def prepare(_):
+        return [Case("put", iter([1.0] * 2).__next__)]
+
+    assert table.tables(folder).count("Measured ") == 1
+    again = [Section("Gets", "get", prepare, repeats=2, warm_up=0)]
+    measure_again("trial", again, ["Puts", "Gets"], folder)
+    text = table.tables(folder)
+    assert text.count("Measured ") == 2
+    assert text.index("### Gets\n\nMeasured ") > text.index("### Puts\n\n|")
+    measure_again("trial", again[:0], ["Gets"], folder)
+    assert table.tables(folder).count("Measured ") == 1
+
+
+def test_chosen_sections_are_kept_in_the_results_where_that_is_wanted(monkeypatch, tmp_path):
+    def prepare(_):
+        return [Case("nothing", lambda: 1.0)]
+
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    monkeypatch.setattr(command.table, "write", lambda: None)
+    both = [Section(title, "call", prepare) for title in ("First", "Second")]
+    options = ["--keep", "--quick", "--only", "second"]
+    outcome = CliRunner().invoke(command._command([command.Benchmark("trial", both)]), options)
+    assert outcome.exit_code == 0, outcome.output
+    (found,) = documents(tmp_path)
+    assert [each["title"] for each in found["sections"]] == ["Second"]
 
 
 @pytest.mark.parametrize(("samples", "met"), [([1.0, 1.05, 1.1], "yes"), ([1.0, 1.5, 2.0], "no")])

@@ -132,3 +132,12 @@ def test_every_program_is_measured():
     titles = [section.title for section in programs_against.sections()]
     for program in versions.PROGRAMS:
         assert f"{versions.problem_of(program, {})}, p = 2" in titles
+    for small in ("3600 unknowns", "sort of 20000 records", "over 2000 points"):
+        assert sum(small in title for title in titles) == 1
+
+
+def test_several_runs_of_a_short_program_give_the_same_result(folder):
+    problem = versions.problem_of("sample_sort", SMALL["sample_sort"])
+    arguments = ("sample_sort", SMALL["sample_sort"], folder, 3)
+    assert min(bsplib.run(whole_program, *arguments, nprocs=2, backend="sim")) > 0
+    check(problem, folder)

@@ -22,7 +22,7 @@ import click
 from rich.progress import track
 
 MOST_S = 30
-"""A run that has not ended after so many seconds hangs."""
+"""A run that takes longer hangs."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSEGV, signal.SIGQUIT)
 
 PROGRAM = """

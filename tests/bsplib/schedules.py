@@ -45,7 +45,7 @@ class Explorer:
         self.wrong: list[tuple[int, str]] = []
         self.by_case: Counter[str] = Counter()
         self.bounds: dict[str, int] = {}
-        """By program: so many pre-emptions at most had the orders that were all run."""
+        """By program: the greatest number of pre-emptions of which all orders were run."""
 
     def run(
         self,
@@ -126,7 +126,7 @@ class Explorer:
                     left.append((search, seconds - spent))
 
     def random_orders(self, chosen: list[Case], count: int, seed: int, seconds: float) -> None:
-        """Run programs in random orders, in turn, but no longer than so many seconds."""
+        """Run programs in random orders, in turn, until all are run or the seconds have passed."""
         stop = time.monotonic() + seconds
         for number in range(seed, seed + count):
             if time.monotonic() > stop:
@@ -142,7 +142,9 @@ def _take_turn(search: Iterator[None], seconds: float) -> bool:
 
 
 @click.command()
-@click.option("--preemptions", default=-1, help="Run all orders with so many at most.")
+@click.option(
+    "--preemptions", default=-1, help="Run all orders with at most this number of pre-emptions."
+)
 @click.option("--seconds", default=3600.0, help="Processor time for all orders of one program.")
 @click.option(
     "--all-seconds", default=3600.0, help="Processor time for all orders of all programs."
@@ -150,7 +152,7 @@ def _take_turn(search: Iterator[None], seconds: float) -> bool:
 @click.option("--random", "count", default=0, help="Number of random orders.")
 @click.option("--random-seconds", default=3600.0, help="Longest time for all random orders.")
 @click.option("--seed", default=0, help="Of the first random order.")
-@click.option("--every", default=1, help="Take only one program of so many.")
+@click.option("--every", default=1, help="Take only one of this number of programs.")
 @click.option("--defect", type=click.Choice(sorted(defects.ALL)), help="Put a defect back.")
 @click.option("--event", help="Take only programs with this next event.")
 @click.option("--out", is_flag=True, help="Add the outcome to schedules.json.")

@@ -33,8 +33,8 @@ MPIS = {f"mpi on {mpi.name}": mpi for mpi in WHEELS if mpi.is_here()}
 BACKENDS = ("shm", "sim", *MPIS)
 PROGRAMS = 2000
 SUPERSTEPS = 10**6
-FEWER = 10
-"""An MPI, which is slower, is taken through so many times fewer supersteps."""
+TIMES_FEWER_ON_MPI = 10
+"""How many times fewer supersteps are run on an MPI, which is slower."""
 AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 """Open MPI asks for these where it runs as root."""
 LARGE = 300
@@ -115,7 +115,7 @@ def memory(usual: int) -> dict[str, Any]:
     """Take each backend through supersteps; return its memory at ten moments, by process."""
     outcome = {}
     for backend, nprocs in (("shm", 2), ("sim", 4), *((mpi, 3) for mpi in MPIS)):
-        count = usual // FEWER if backend in MPIS else usual
+        count = usual // TIMES_FEWER_ON_MPI if backend in MPIS else usual
         click.echo(f"{count} supersteps on {backend}, {nprocs} processes", err=True)
         found = bsplib.run(supersteps, count, nprocs=nprocs, backend=chosen(backend))
         growth = max(each[-1] - each[1] for each in found)

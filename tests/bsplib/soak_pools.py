@@ -30,8 +30,8 @@ import bsplib
 from bsplib.core import BUILD
 
 RESULTS = Path(__file__).with_suffix(".json")
-FAULTY = 50
-"""Of so many programs one is followed by a program that fails."""
+PROGRAMS_PER_FAULT = 50
+"""One of this number of programs is followed by a program that fails."""
 
 
 class Soak:
@@ -58,7 +58,7 @@ class Soak:
         try:
             for cell in check_in_pool(self._pool(program.nprocs), program):
                 self.entered.setdefault(cell, []).append(seed)
-            if seed % FAULTY == 0:
+            if seed % PROGRAMS_PER_FAULT == 0:
                 faulty = program_of(seed, Breaker)
                 fail_in_pool(self._pool(faulty.nprocs), faulty)
         except Exception as error:  # noqa: BLE001  # whatever it is, it counts

@@ -1,6 +1,6 @@
 """Thousands of runs of one program whose replies to gets were once overwritten.
 
-``python tests/bsplib/soak_replies.py --runs 10000`` runs it so often on shm, on shm with the
+``python tests/bsplib/soak_replies.py --runs 10000`` runs it 10,000 times on shm, on shm with the
 interpreted core, and on each MPI that is installed as a wheel, whose ranks share memory. The
 variants follow each other: 3, 4 and 6 processes; a partition, a split, and two partitions of other
 members one after the other; recorded or not. Runs are those of a pool, since a process takes
@@ -137,7 +137,9 @@ def interpreted(options: list[str]) -> int:
 @click.command()
 @click.option("--runs", default=1000, show_default=True, help="Runs on each backend.")
 @click.option("--each", default=100, show_default=True, help="Runs of the processes of a pool.")
-@click.option("--recorded", default=49, show_default=True, help="Record one run of so many.")
+@click.option(
+    "--recorded", default=49, show_default=True, help="Record one of this number of runs."
+)
 @click.option("--backend", type=click.Choice(BACKENDS), help="Only this one.")
 def command(runs: int, each: int, recorded: int, backend: str | None) -> None:
     """Run the program many times on each backend; print what came out as lines of JSON."""

@@ -221,7 +221,7 @@ OWN_MEMORY = pytest.mark.not_on_mpi("arrays and buffers are not in /dev/shm ther
 
 @pytest.fixture
 def small_shared_memory(monkeypatch):
-    """Let /dev/shm be full after so many bytes of a run, in every process."""
+    """Returns a function that lets /dev/shm be full after some bytes of a run, in every process."""
 
     def limit(nbytes):
         given = os.posix_fallocate

@@ -96,7 +96,7 @@ def short(monkeypatch):
 
 
 def write(folder, count):
-    """Record so many supersteps, with a row of traffic in each; leave the files open."""
+    """Record ``count`` supersteps, with a row of traffic in each; leave the files open."""
     spool = Spool(folder, 0)
     spool.define_group(root_group(2))
     spool.define_stack((Frame("a.py", "main", 1, 2),))

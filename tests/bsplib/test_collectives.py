@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("machine", [ONE_STAGE, TWO_STAGES], ids=lambda on
 
 
 def edge_at(nbytes, nprocs):
-    """A Machine on which two stages pay for more than so many bytes; exact in floats."""
+    """A Machine on which two stages pay for more than ``nbytes``; exact in floats."""
     g = 2.0**-30
     return Machine("edge", "made up", g=g, l=nbytes * g * max(1, nprocs - 2))
 

@@ -39,7 +39,7 @@ def record(tmp_path):
 
 
 def compute(work_ns=WORK_NS):
-    """Use so much CPU time."""
+    """Use CPU time."""
     end = time.thread_time_ns() + work_ns
     while time.thread_time_ns() < end:
         pass

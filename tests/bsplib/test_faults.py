@@ -357,7 +357,7 @@ def continue_when_named(by, said):
 def test_a_process_may_be_stopped_in_any_phase_is_named_and_goes_on(
     run, nothing_is_left, stop, tmp_path, monkeypatch, phase
 ):
-    monkeypatch.setattr(waiting, "_NAPS_PER_LOOK", 4)  # two seconds would be long for so many tests
+    monkeypatch.setattr(waiting, "_NAPS_PER_STATE_CHECK", 4)  # instead of two seconds
     with standard_error(tmp_path / "said") as said:
         happens = stop(continue_when_named("process 0", said))
         results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")

@@ -30,7 +30,7 @@ def available_memory():
 
 
 def need_room(nbytes):
-    """Skip where a transfer of so many bytes does not fit."""
+    """Skip where a transfer of ``nbytes`` does not fit."""
     free = min(free_shared_memory(), available_memory())
     if free < nbytes:
         pytest.skip(f"{nbytes} bytes of memory and /dev/shm are needed, {free} are free")

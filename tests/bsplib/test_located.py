@@ -81,7 +81,7 @@ class Asked:
         self.lines.extend(iter(self.process.stderr.readline, ""))
 
     def ask(self, sentence, times):
-        """Ask again and again until the answer has ended so often with a sentence."""
+        """Ask again and again until the answer has ended ``times`` times with a sentence."""
         deadline = time.monotonic() + DEADLINE_S
         while sum(sentence in line for line in self.lines) < times:
             assert self.process.poll() is None, self.lines

@@ -216,7 +216,7 @@ KEPT, OFFERED, RETURNED = 1, 2, 3
 def parcel(me, left_out=None, lives=0, skips=()):
     """Process 0 sends a parcel, and uses its memory again when process 1 has finished with it.
 
-    Process 1 keeps the payload, and writes into it. Its array dies after so many moments, before
+    Process 1 keeps the payload, and writes into it. Its array dies after ``lives`` moments, before
     it comes to the next one; with ``lives=None`` it keeps nothing. ``skips`` names moments at which
     process 0 does not ask for the state. What is left out as "lease" lets it ask too early.
     """

@@ -27,7 +27,7 @@ TRACE = "out.bsp"
 
 
 def count(bsp, supersteps, at=None, do=None):
-    """Sync so many times; before one of them do something."""
+    """Sync ``supersteps`` times; before one of them do something."""
     for number in range(supersteps):
         if number == at and do is not None:
             do(bsp)

@@ -24,7 +24,7 @@ def segment():
 
 
 def failing(times, monkeypatch):
-    """Let the system find no room so many times; return the list of all attempts."""
+    """Let the system find no room for the first attempts; return the list of all attempts."""
     attempts = []
     reserve = os.posix_fallocate
 

@@ -57,7 +57,7 @@ class Application:
 
 
 def _relations(size: int) -> Generator:
-    """Return a source of relations with so many items that most rows are sent."""
+    """Return a source of relations with enough items that most rows are sent."""
     return Generator(size, items=size // 2)
 
 

@@ -344,7 +344,7 @@ def real_straggler(bsp: bsplib.Group, slow: int = 1) -> None:
 
 
 def real_fan_in(bsp: bsplib.Group) -> None:
-    """Send so much to process 0 that it counts, at the price of the Machine, beside the start."""
+    """Send enough to process 0 that its price on the Machine is not small beside the start."""
     data = bytes(1_000_000)
     for _ in range(100):
         bsp.send(0, data)

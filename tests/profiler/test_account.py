@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count, islice
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
@@ -20,6 +22,7 @@ from tests.bsplib.random_programs.generator import programs as random_programs
 from tests.bsplib.random_programs.program import charging_main
 from tests.bsplib.random_programs.seeded import program_of
 from tests.drawn import examples
+from tests.mpi_backend import MPIS, ranks_of
 
 from .test_properties import programs
 
@@ -66,6 +69,25 @@ def test_nothing_is_unexplained_on_virtual_processors(program):
 def test_the_account_of_random_programs_on_real_processes_adds_up(seed):
     _, run = record(program_of(seed, Narrow), "shm")
     check_sums(run, rates_of_run(run))
+
+
+@pytest.fixture(scope="module")
+def backend(request):
+    """An MPI, whose ranks stay for the next program."""
+    with ranks_of(MPIS[request.param]) as name:
+        yield name
+
+
+@pytest.mark.mpi
+@pytest.mark.lengthy
+@pytest.mark.parametrize("nprocs", [3])
+@pytest.mark.parametrize("backend", MPIS, indirect=True)
+def test_the_account_of_random_programs_on_ranks_of_an_mpi_adds_up(nprocs, backend):
+    drawn = (program_of(seed, Narrow) for seed in count())
+    for program in islice((each for each in drawn if each.nprocs == nprocs), 2):
+        _, run = record(program, backend)
+        assert (run.meta["backend"], run.nprocs) == ("mpi", nprocs)
+        check_sums(run, rates_of_run(run))
 
 
 def test_a_straggler_makes_others_wait_for_its_computation(script):

@@ -34,7 +34,7 @@ TIMES = st.integers(0, 1000)
 
 @st.composite
 def steps(draw, nprocs, one_stack):
-    """The arguments of a superstep of so many processes."""
+    """The arguments of a superstep of ``nprocs`` processes."""
     stack = st.sampled_from(STACKS)
     times = st.lists(TIMES, min_size=nprocs, max_size=nprocs)
     pids = st.integers(0, nprocs - 1)

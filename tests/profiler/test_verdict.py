@@ -104,6 +104,55 @@ def test_uneven_transfers_are_named_by_their_direction(script, puts, kind, who):
     assert f"({kind})" in sentence.text
 
 
+@pytest.mark.parametrize(("rule", "stages"), [("max", 2), ("sum", 3)])
+@pytest.mark.parametrize("is_out", [True, False])
+def test_one_process_that_sends_or_gets_all_is_told_what_two_stages_would_take(
+    script, is_out, rule, stages
+):
+    program = script(4)
+    for _ in range(10):
+        pairs = [(0, pid) if is_out else (pid, 0) for pid in (1, 2, 3)]
+        program.step("main gather", transfer=2800, puts=[(*pair, 900) for pair in pairs])
+    clustered = book(program.reading().callgraph, Rates(1e-9, 1e-7, rule)).clustered_losses[0]
+    # Of 2800 ns, 2700 ns are g h. In stages of 2700 / 4 bytes, with another l, that is less.
+    assert dict(clustered.remedies)["stages"] == 28_000 - 10 * (2700 - stages * 675 - 100)
+    sentence = first(program, Rates(1e-9, 1e-7, rule))
+    assert sentence.text.endswith(
+        f", in two stages (if all get the same values, or what comes is combined) "
+        f"{28 - (2700 - stages * 675 - 100) / 100:.1f} µs."
+    )
+
+
+@pytest.mark.parametrize(
+    "puts",
+    [
+        [(0, 1, 900), (0, 2, 900), (0, 3, 800)],
+        [(0, 1, 900), (0, 2, 900)],
+        [(0, 1, 900), (0, 2, 900), (0, 3, 900), (1, 2, 8)],
+    ],
+)
+def test_two_stages_are_no_remedy_where_not_one_process_sends_all_others_as_much(script, puts):
+    program = script(4)
+    for _ in range(10):
+        program.step("main gather", transfer=2800, puts=puts)
+    assert "in two stages" not in first(program, Rates(1e-9, 1e-7)).text
+
+
+def test_a_run_bound_by_communication_is_told_what_an_even_distribution_would_take(script):
+    program = script(4)
+    for number in range(40):
+        sizes = [900 if pid == number % 4 else 300 for pid in range(4)]
+        puts = [(pid, (pid + 1) % 4, size) for pid, size in enumerate(sizes)]
+        program.step("main turn", transfer=1000, puts=puts)
+    told = book(program.reading().callgraph, Rates(1e-9, 1e-7)).verdict().sentences
+    (sentence,) = (each for each in told if each.kind == "communication-bound")
+    # h is 900 bytes at most, and 600 on average over the processes.
+    assert sentence.text.endswith(
+        "with half as many bytes the run would take 22.0 µs, with the bytes evenly distributed "
+        "28.0 µs."
+    )
+
+
 def test_a_fan_in_to_changing_processes_rotates(script):
     program = script(4)
     for number in range(40):

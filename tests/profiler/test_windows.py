@@ -26,7 +26,7 @@ from .test_properties import programs
 
 @pytest.fixture
 def short(monkeypatch):
-    """Returns a function that makes chunks and windows of so many rows."""
+    """Returns a function that sets the rows of chunks and windows."""
 
     def shorten(rows):
         monkeypatch.setattr(tables, "ROWS", rows)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 MOST = 20
-"""A reader can learn so many words before reading the code. A further one replaces another one:
-by the field's word, or by a plain one that needs no explanation."""
+"""Greatest number of words that a reader can learn before reading the code. A further one replaces
+another one, or the field's word or a plain one replaces it."""
 CODE = ("bsplib", "profiler", "webui", "apps")
 
 
@@ -29,14 +31,31 @@ def test_a_word_of_the_glossary_has_one_meaning():
     assert [word for word in words if "(" in word or "," in word] == []
 
 
-def test_the_code_has_every_word_of_the_glossary():
-    code = "\n".join(
-        path.read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def code() -> dict[str, str]:
+    """Return the sources of the packages by their names."""
+    return {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
         for folder in CODE
-        for path in (ROOT / folder).rglob("*.py")
-    )
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in (".py", ".pxd", ".c", ".h")
+    }
+
+
+def test_the_code_has_every_word_of_the_glossary(code):
     plain = [word.removeprefix("to ") for word in glossary()]
+    every = "\n".join(code.values())
     missing = [
-        word for word in plain if re.search(rf"(?<![a-zA-Z]){word}(?![a-zA-Z])", code) is None
+        word for word in plain if re.search(rf"(?<![a-zA-Z]){word}(?![a-zA-Z])", every) is None
     ]
     assert missing == []
+
+
+def test_a_quantity_is_named_and_not_called_so_much(code):
+    found = [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in code.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if re.search(r"\bso (much|many|often)\b", line, re.IGNORECASE)
+    ]
+    assert found == []

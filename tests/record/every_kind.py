@@ -197,7 +197,7 @@ def derived(comm):
 
 
 def windows(comm):
-    right, _ = neighbours_of(comm)
+    right, left = neighbours_of(comm)
     memory = np.zeros(10)
     window = MPI.Win.Create(memory, memory.itemsize, comm=comm)
     window.Fence()
@@ -208,7 +208,15 @@ def windows(comm):
     window.Lock(right)
     window.Get(y, right)
     window.Unlock(right)
+    window.Lock(right, MPI.LOCK_SHARED)
+    window.Unlock(right)
     comm.Barrier()
+    origins, targets = comm.group.Incl([left]), comm.group.Incl([right])
+    window.Post(origins)
+    window.Start(targets)
+    window.Put(X[:4], right)
+    window.Complete()
+    window.Wait()
     window.Free()
     return y
 

@@ -302,13 +302,22 @@ def test_windows_have_the_bytes_of_each_epoch(ran):
         assert window > 0
         for name in ("Win_fence", "Put", "Get", "Win_unlock", "Win_free"):
             assert set(rows.column(name, "object")) == {window}
-        assert rows.bytes_of("Put") == [(32, 0)]
+        assert rows.bytes_of("Put") == [(32, 0)] * 2
         assert rows.bytes_of("Accumulate") == [(16, 0)]
-        assert rows.column("Put", "partner") == [right]
+        assert rows.column("Put", "partner") == [right] * 2
         assert rows.parts("Win_fence") == [[], [(right, 48, 0)]]
         assert rows.bytes_of("Get") == [(0, 24)]
-        assert rows.parts("Win_unlock") == [[(right, 0, 24)]]
-        assert rows.column("Win_unlock", "partner") == [right]
+        assert rows.parts("Win_unlock") == [[(right, 0, 24)], []]
+        assert rows.column("Win_unlock", "partner") == [right] * 2
+        assert rows.parts("Win_complete") == [[(right, 32, 0)]]
+
+
+def test_posts_and_starts_name_their_processes_and_locks_whether_they_are_exclusive(ran):
+    for rank, size, rows in each(ran, "windows"):
+        right, left = (rank + 1) % size, (rank - 1) % size
+        assert rows.parts("Win_post") == [[(left, 0, 0)]]
+        assert rows.parts("Win_start") == [[(right, 0, 0)]]
+        assert rows.column("Win_lock", "tag") == [1, 0]
 
 
 def test_files_have_the_bytes_that_were_read_and_written(ran):

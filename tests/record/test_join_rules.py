@@ -262,6 +262,126 @@ def test_a_wait_is_followed_to_the_process_that_caused_it(joined):
     assert culprits(run) == {(1, 0), (2, 0)}
 
 
+# -- windows --------------------------------------------------------------------------------------
+
+
+def with_window(nprocs):
+    """Return ranks that have made a window, each with another number of its own."""
+    makers = makers_of(nprocs)
+    for maker in makers:
+        maker.call("Win_create", 1, 2, request=100 + maker.rank)
+    return makers
+
+
+def on_window(maker, name, enter, leave, *, group=(), **more):
+    """Make a call on the window; those of ``group`` are named by a post or a start."""
+    parts = [(rank, 0, 0) for rank in group]
+    maker.call(name, enter, leave, request=100 + maker.rank, parts=parts, line=enter, **more)
+
+
+def waits_us(run, pid):
+    """Return the waits of a process at each call that ends a stretch: call, begin and end."""
+    return [
+        (run.stacks[row["stack"]][-1].function, row["arrive"] // US, row["released"] // US)
+        for row in of_pid(run, pid)
+        if row["released"] > row["arrive"]
+    ]
+
+
+def test_a_start_waits_for_the_post_and_a_wait_for_the_complete(joined):
+    target, origin = makers = with_window(2)
+    on_window(target, "Win_post", 40, 41, group=[1])
+    on_window(target, "Win_wait", 42, 85)
+    on_window(origin, "Win_start", 10, 43, group=[0])
+    on_window(origin, "Put", 44, 45, partner=0, out=8)
+    on_window(origin, "Win_complete", 80, 84)
+    run = joined(makers)
+    assert waits_us(run, 0) == [("Win.Wait", 42, 80)]
+    assert waits_us(run, 1) == [("Win.Start", 10, 40)]
+    assert culprits(run) == {(0, 1), (1, 0)}
+    assert sum(each["bytes"] for each in run.traffic) == 8
+
+
+def test_a_complete_waits_for_the_post_where_the_start_returned_at_once(joined):
+    target, origin = makers = with_window(2)
+    on_window(target, "Win_post", 60, 61, group=[1])
+    on_window(target, "Win_wait", 62, 85)
+    on_window(origin, "Win_start", 10, 11, group=[0])
+    on_window(origin, "Win_complete", 20, 63)
+    run = joined(makers)
+    assert waits_us(run, 1) == [("Complete", 20, 60)]
+
+
+def test_a_wait_is_for_the_last_one_of_its_group_and_epochs_follow_each_other(joined):
+    target, *origins = makers = with_window(3)
+    for now in (0, 100):
+        on_window(target, "Win_post", now + 10, now + 11, group=[2, 1])
+        on_window(target, "Win_wait", now + 12, now + 95)
+        for origin, late in zip(origins, (60, 90 - now // 2), strict=True):
+            on_window(origin, "Win_start", now + 13, now + 14, group=[0])
+            on_window(origin, "Win_complete", now + late, now + late + 1)
+    run = joined(makers)
+    assert waits_us(run, 0) == [("Win.Wait", 12, 90), ("Win.Wait", 112, 160)]
+    assert culprits(run) == {(0, 1), (0, 2)}
+
+
+def test_a_loop_of_tests_waits_for_the_complete_as_a_wait_does(joined):
+    target, origin = makers = with_window(2)
+    on_window(target, "Win_post", 10, 11, group=[1])
+    on_window(target, "Win_test", 12, 60)
+    on_window(target, "Win_test", 61, 63)
+    on_window(origin, "Win_start", 12, 13, group=[0])
+    on_window(origin, "Win_complete", 50, 62)
+    assert waits_us(joined(makers), 0) == [("Win.Test", 12, 50)]
+
+
+def locking(kinds=(1, 1), *, wanted=0):
+    """Return ranks of which 1 holds a lock of 0 until 70, and 2 wants one from 20 on."""
+    target, holder, waiter, other = makers = with_window(4)
+    for maker in (target, other):
+        maker.call("Barrier", 15, 95)
+    on_window(holder, "Win_lock", 10, 11, partner=0, tag=kinds[0])
+    on_window(holder, "Win_unlock", 70, 72, partner=0)
+    on_window(waiter, "Win_lock", 20, 71, partner=wanted, tag=kinds[1])
+    on_window(waiter, "Win_unlock", 73, 74, partner=wanted)
+    for maker in (holder, waiter):
+        maker.call("Barrier", 90, 95)
+    return makers
+
+
+@pytest.mark.parametrize("kinds", [(1, 1), (0, 1), (1, 0)])
+def test_a_lock_waits_for_the_one_that_holds_it(joined, kinds):
+    run = joined(locking(kinds))
+    assert waits_us(run, 2) == [("Lock", 20, 70)]
+    assert (2, 1) in culprits(run)
+
+
+def test_a_lock_does_not_wait_for_a_shared_one_or_for_one_of_another_process(joined):
+    for makers in (locking((0, 0)), locking(wanted=3)):
+        assert waits_us(joined(makers), 2) == []
+
+
+def test_a_call_on_a_window_waits_for_a_target_that_is_outside_mpi(joined):
+    target, origin = makers = with_window(2)
+    target.call("Barrier", 60, 90)
+    on_window(origin, "Win_lock", 10, 11, partner=0, tag=1)
+    on_window(origin, "Put", 12, 13, partner=0, out=8)
+    on_window(origin, "Win_unlock", 20, 62, partner=0)
+    origin.call("Barrier", 80, 90)
+    run = joined(makers)
+    assert waits_us(run, 1) == [("Unlock", 20, 60)]
+    assert (1, 0) in culprits(run)
+
+
+def test_a_lock_waits_for_nobody_while_its_target_is_in_mpi(joined):
+    target, origin = makers = with_window(2)
+    target.call("Barrier", 15, 90)
+    on_window(origin, "Win_lock", 20, 40, partner=0, tag=1)
+    on_window(origin, "Win_unlock", 41, 42, partner=0)
+    origin.call("Barrier", 80, 90)
+    assert waits_us(joined(makers), 1) == []
+
+
 def test_messages_without_collectives_are_supersteps_of_all_processes(joined):
     run = joined(one_message((10, 12), (15, 16)))
     assert len(run.groups) == 1

@@ -277,7 +277,7 @@ def test_a_request_that_comes_byte_by_byte_is_not_waited_for(broadcast_trace, mo
 
 @pytest.fixture
 def crowd():
-    """Connects so many times to the port of an address, and asks for nothing."""
+    """Connects ``count`` times to the port of an address, and asks for nothing."""
     with ExitStack() as stack:
 
         def connect(url, count):

@@ -20,7 +20,7 @@ from bsplib.webui.traces import Traces
 
 @pytest.fixture
 def make(run_maker, frame, tmp_path):
-    """Writes a trace of so many processes into the folder."""
+    """Writes a trace of ``nprocs`` processes into the folder."""
 
     def make(name, nprocs=2, **meta):
         maker = run_maker(nprocs)

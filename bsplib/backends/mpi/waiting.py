@@ -28,9 +28,9 @@ processor time, and comes later than it could by at most this part."""
 _MOST_NAP_S = 2e-3
 _LAST_LOOKS = 10
 LOOK_S = 0.02
-"""A rank that waits asks itself so often whether it waits in vain."""
+"""Time after which a waiting rank checks again whether it waits in vain, and asks no other one."""
 ASK_S = 0.2
-"""It asks the others so often."""
+"""Time after which it asks the other ranks, too."""
 
 _sched_yield, _sleep, _now = os.sched_yield, time.sleep, time.perf_counter
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 LEAST_BYTES = 1 << 18
 """Payloads from this size on are usually parcels: to copy a smaller one takes less time."""
-_SHARE_LEFT = 4
-"""The parcels that others keep may have one part in so many of the shared memory that is free."""
+_KEPT_SHARE = 1 / 4
+"""The parcels that others keep may have this share of the shared memory that is free."""
 LENT, OFFERED, KEPT, RETURNED = range(4)
 """States: it can only be read; its receiver may keep it; it does; it has dropped the array."""
 
@@ -142,7 +142,7 @@ class Parcels:
 
     def _may_lend(self, nbytes: int) -> bool:
         outlived = sum(self._staged[start] for start in self._outlived)
-        return _SHARE_LEFT * (outlived + nbytes) <= free_shared_memory()
+        return outlived + nbytes <= _KEPT_SHARE * free_shared_memory()
 
     # -- of others ----------------------------------------------------------------------------
 

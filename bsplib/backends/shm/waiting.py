@@ -26,11 +26,13 @@ _ASKED = 4
 """Processes, of those that it waits for, of which it asks whether they have a core."""
 _SPINS_PER_CALL = 4
 """Looks of the core that take as long as one call of a function that looks."""
-_LOOK_NS = 10_000_000
-_LOOKS_PER_STATE = 200
-"""A process that may not sleep checks after each _LOOK_NS whether it waits in vain, and after
-so many of these checks whether a process that it waits for is stopped."""
-_NAPS_PER_LOOK = 50  # about 2 s, until it looks for stopped processes
+_NS_PER_CHECK = 10_000_000
+"""Time after which a process that may not sleep checks again whether it waits in vain."""
+_CHECKS_PER_STATE_CHECK = 200
+"""Number of these checks after which it also checks whether a process that it waits for is
+stopped."""
+_NAPS_PER_STATE_CHECK = 50
+"""The same for a process that sleeps: number of its naps, which take about 2 s."""
 _NAPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Time-outs of a sleeping process, which then looks again, and checks whether it waits in vain."""
 
@@ -188,9 +190,9 @@ class Waiting:
             if time.perf_counter_ns() >= deadline:
                 suspect()
                 looks += 1
-                if looks % _LOOKS_PER_STATE == 0:
+                if looks % _CHECKS_PER_STATE_CHECK == 0:
                     self._say_who_is_stopped(whom)
-                deadline = time.perf_counter_ns() + _LOOK_NS
+                deadline = time.perf_counter_ns() + _NS_PER_CHECK
             return True
 
         return goes_on
@@ -217,7 +219,7 @@ class Waiting:
                 suspect()
                 futex.acquire(seen, _NAPS_S[min(naps, len(_NAPS_S) - 1)])
                 naps += 1
-                if naps % _NAPS_PER_LOOK == 0:
+                if naps % _NAPS_PER_STATE_CHECK == 0:
                     self._say_who_is_stopped(whom)
         finally:
             control[self._asleep] = 0

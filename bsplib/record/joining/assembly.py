@@ -14,12 +14,13 @@ from bsplib.record.joining.calls import BASE, FIRST_COLLECTIVE, Role
 from bsplib.record.joining.collectives import Collectives, gathered
 from bsplib.record.joining.description import described
 from bsplib.record.joining.figures import cpu_at, ready_at
-from bsplib.record.joining.messages import Messages, matched
+from bsplib.record.joining.messages import Messages, matched, together
 from bsplib.record.joining.numbering import distinct_numbers
 from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls
 from bsplib.record.joining.steps import ALL, MESSAGES, Ends, ends_of_messages, found_ends
 from bsplib.record.joining.volumes import flows
 from bsplib.record.joining.waiting import WaitingTimes, Waits, blamed, waits_at
+from bsplib.record.joining.windows import late_targets, notices
 from bsplib.recording.records import (
     FROM_SYSTEM,
     NOT_MEASURED,
@@ -35,18 +36,20 @@ from bsplib.recording.records import (
 )
 from bsplib.sync_kinds import Kind
 
-_POLLED = 3
-"""So many rows of probes and polls before a receive are taken as a part of it."""
+_POLLED_ROWS = 3
+"""Greatest number of probes and polls before a receive that are taken as a part of it."""
 _BY_PARTNER = frozenset({"Alltoallv", "Alltoallw"})
 _NO_FAMILY = (-2, -2)
 
 
 def assembled(calls: MpiCalls) -> Run:
     """Return the run of a program by the calls of its processes."""
-    messages, collectives = matched(calls), gathered(calls)
+    collectives = gathered(calls)
+    messages = together(matched(calls), notices(calls, collectives))
     ends = found_ends(calls, messages, collectives)
     laid = _Laid(calls, ends)
-    waits = waits_at(calls, ends, messages, collectives, laid.arrive[laid.of_end])
+    late, arrive = late_targets(calls, collectives), laid.arrive[laid.of_end]
+    waits = waits_at(calls, ends, messages, collectives, late, arrive)
     stretches = laid.stretches(waits)
     groups, group_of = _groups(calls, ends)
     records = _records(laid, stretches, group_of)
@@ -112,7 +115,7 @@ class _Laid:
         """Step back over probes and polls before the calls that end stretches."""
         calls, begins = self.calls, self.call.copy()
         waits = np.isin(calls.role, [Role.PROBE, Role.POLL, Role.COMPLETE])
-        for _ in range(_POLLED):
+        for _ in range(_POLLED_ROWS):
             before = begins - 1
             rows = np.flatnonzero(~self.is_last & (before >= self.after))
             rows = rows[waits[before[rows]]]
@@ -326,6 +329,7 @@ class _Traffic:
             self._of_collectives(collectives),
             self._by_partner(collectives),
             *self._of_windows(),
+            self._of_targets(),
         ]
         stretch, partner, size, count, direction = (
             np.concatenate(column)
@@ -405,6 +409,14 @@ class _Traffic:
             rows = _Rows(stretch, calls.partner[at], size[at], np.ones_like(at), direction)
             found.append(self._carried(rows))
         return found
+
+    def _of_targets(self) -> _Rows:
+        """Return the empty messages by which Lock, Unlock and Flush ask for an answer."""
+        calls, ends = self._calls, self._ends
+        asking = np.flatnonzero(calls.role[ends.call] == Role.TARGET)
+        nothing = np.zeros_like(asking)
+        partner = calls.partner[ends.call[asking]]
+        return _Rows(self._laid.of_end[asking], partner, nothing, nothing + 1)
 
     def _carried(self, rows: _Rows) -> _Rows:
         """Move rows whose partner is not in the group of their stretch to one where it is."""

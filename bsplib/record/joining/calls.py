@@ -25,7 +25,7 @@ class Role(IntEnum):
     START = 7
     """It starts a persistent request, which may send or receive."""
     COMPLETE = 8
-    """It waits for requests, or tests them."""
+    """It waits for requests or for the end of an epoch, or tests them."""
     PROBE = 9
     """It waits for a message, and leaves it there."""
     POLL = 10
@@ -33,18 +33,20 @@ class Role(IntEnum):
     PUT = 11
     GET = 12
     GET_AND_PUT = 13
-    FILE = 14
-    INIT = 15
-    FINALIZE = 16
-    ALL = 17
+    TARGET = 14
+    """It waits until the process whose window it is has answered."""
+    FILE = 15
+    INIT = 16
+    FINALIZE = 17
+    ALL = 18
     """Each process waits for all."""
-    FROM_ROOT = 18
+    FROM_ROOT = 19
     """Each process waits for the root."""
-    TO_ROOT = 19
+    TO_ROOT = 20
     """The root waits for all, and nobody else waits."""
-    PREFIX = 20
+    PREFIX = 21
     """Each process waits for those of lower rank."""
-    NEIGHBOURS = 21
+    NEIGHBOURS = 22
     """Each process waits for its neighbours in the topology."""
 
 
@@ -78,12 +80,14 @@ _ROLES: dict[str, Role] = {
     "Start": Role.START,
     **dict.fromkeys(("Wait", "Waitall", "Waitany", "Waitsome"), Role.COMPLETE),
     **dict.fromkeys(("Test", "Testall", "Testany", "Testsome"), Role.COMPLETE),
+    **dict.fromkeys(("Win_wait", "Win_test"), Role.COMPLETE),
     **dict.fromkeys(("Probe", "Mprobe"), Role.PROBE),
     **dict.fromkeys(("Iprobe", "Improbe"), Role.POLL),
     **dict.fromkeys(("Put", "Rput", "Accumulate", "Raccumulate"), Role.PUT),
     **dict.fromkeys(("Get", "Rget"), Role.GET),
     **dict.fromkeys(("Get_accumulate", "Rget_accumulate"), Role.GET_AND_PUT),
     **dict.fromkeys(("Fetch_and_op", "Compare_and_swap"), Role.GET_AND_PUT),
+    **dict.fromkeys(("Win_lock", "Win_unlock", "Win_flush"), Role.TARGET),
     **{name: Role.FILE for name in CALLS if name.startswith("File_")},
     "Init": Role.INIT,
     "Finalize": Role.FINALIZE,
@@ -127,6 +131,14 @@ _IN_PYTHON = {
     "Dist_graph_create_adjacent": "Create_dist_graph_adjacent",
     "Intercomm_merge": "Merge",
     "Win_fence": "Fence",
+    "Win_post": "Post",
+    "Win_start": "Win.Start",
+    "Win_complete": "Complete",
+    "Win_wait": "Win.Wait",
+    "Win_test": "Win.Test",
+    "Win_lock": "Lock",
+    "Win_unlock": "Unlock",
+    "Win_flush": "Flush",
 }
 SHOWN = tuple(_IN_PYTHON.get(name, name) for name in CALLS)
 """How pages call each call: by its name in mpi4py where that is short."""

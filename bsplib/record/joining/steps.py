@@ -112,10 +112,12 @@ def _sets(calls: MpiCalls) -> tuple[list[tuple[int, ...]], list[tuple[int, int]]
 
 
 def _exchanges(calls: MpiCalls, messages: Messages) -> NDArray[np.bool_]:
-    """Mark the calls at which a process waits for messages, or until they are on their way."""
+    """Mark the calls at which a process waits for another one, or until a message is sent."""
     other = (calls.partner != NO_PROCESS) & (calls.partner != calls.pid)
     ends: NDArray[np.bool_] = np.isin(calls.role, [Role.SEND, Role.RECEIVE, Role.BOTH])
     ends &= other
+    is_shared = np.array([len(comm.members) > 1 for comm in calls.comms], bool)[calls.comm]
+    ends |= (calls.role == Role.TARGET) & (calls.partner != NO_PROCESS) & is_shared
     completed = np.zeros(len(ends), bool)
     completed[calls.dones["event"]] = True
     ends |= completed & (calls.role == Role.COMPLETE)

@@ -25,9 +25,10 @@ from bsplib.record.joining.collectives import Collectives
 from bsplib.record.joining.messages import Messages
 from bsplib.record.joining.ranks import Ints, MpiCalls
 from bsplib.record.joining.steps import Ends
+from bsplib.record.joining.windows import LateTargets
 
-_LONGEST_CHAIN = 1000
-"""A wait is followed through at most so many processes."""
+_MOST_PROCESSES = 1000
+"""Greatest number of processes through which a wait is followed."""
 _HALF = 0.5
 
 
@@ -41,7 +42,12 @@ class Waits:
 
 
 def waits_at(
-    calls: MpiCalls, ends: Ends, messages: Messages, collectives: Collectives, arrive: Ints
+    calls: MpiCalls,
+    ends: Ends,
+    messages: Messages,
+    collectives: Collectives,
+    late_targets: LateTargets,
+    arrive: Ints,
 ) -> Waits:
     """Return how long processes wait at the ends of their stretches.
 
@@ -50,6 +56,7 @@ def waits_at(
         ends: where stretches end.
         messages: all messages.
         collectives: all collectives.
+        late_targets: the calls that waited at windows.
         arrive: when the process began to wait at each end.
     """
     latest = _Latest(arrive, ends.pid)
@@ -61,6 +68,8 @@ def waits_at(
     at = np.searchsorted(ends.call, messages.arrival[late])
     latest.add(at, calls.enter[messages.send[late]], messages.source[late])
     _add_late_receivers(calls, ends, messages, latest)
+    at = np.searchsorted(ends.call, late_targets.call)
+    latest.add(at, late_targets.until, late_targets.culprit)
     leave = calls.leave[ends.call]
     return Waits(np.minimum(latest.until, leave), latest.culprit)
 
@@ -147,7 +156,7 @@ class _BlameSearch:
         """Return the stretch that is to blame for the wait of another one, or that one itself."""
         begin, until, pid = self._arrive[row], self._released[row], self._culprit[row]
         found = row
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MOST_PROCESSES):
             late = self._longest(pid, begin, until)
             if late is None:
                 return found

@@ -47,6 +47,7 @@ extern char ompi_request_null[], ompi_mpi_byte[], ompi_mpi_datatype_null[], ompi
 enum { MPI_ANY_SOURCE = -1, MPI_PROC_NULL = -2, MPI_ROOT = -4 };
 enum { MPI_CART = 1, MPI_GRAPH = 2, MPI_DIST_GRAPH = 3, MPI_COMM_TYPE_SHARED = 0 };
 #define MPI_INFO_NULL ((MPI_Info)ompi_mpi_info_null)
+enum { MPI_LOCK_EXCLUSIVE = 1 };
 
 #else
 
@@ -76,6 +77,7 @@ typedef struct {
 enum { MPI_ANY_SOURCE = -2, MPI_PROC_NULL = -1, MPI_ROOT = -3 };
 enum { MPI_GRAPH = 1, MPI_CART = 2, MPI_DIST_GRAPH = 3, MPI_COMM_TYPE_SHARED = 1 };
 #define MPI_INFO_NULL ((MPI_Info)0x1c000000)
+enum { MPI_LOCK_EXCLUSIVE = 234 };
 
 #endif
 
@@ -90,6 +92,8 @@ int PMPI_Comm_group(MPI_Comm, MPI_Group *);
 int PMPI_Comm_remote_group(MPI_Comm, MPI_Group *);
 int PMPI_Group_translate_ranks(MPI_Group, int, const int *, MPI_Group, int *);
 int PMPI_Group_free(MPI_Group *);
+int PMPI_Group_size(MPI_Group, int *);
+int PMPI_Win_get_group(MPI_Win, MPI_Group *);
 int PMPI_Topo_test(MPI_Comm, int *);
 int PMPI_Cartdim_get(MPI_Comm, int *);
 int PMPI_Cart_shift(MPI_Comm, int, int, int *, int *);

@@ -61,7 +61,7 @@ static void unmap(struct chunk *chunk)
     *chunk = (struct chunk){0};
 }
 
-/* Begin a chunk with room for so many bytes; return whether there is one. */
+/* Begin a chunk with room for at least ``least`` bytes; return whether there is one. */
 static int new_chunk(int kind, size_t least)
 {
     struct chunk *chunk = &chunks[kind];

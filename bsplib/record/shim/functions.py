@@ -193,11 +193,12 @@ Win_allocate Win_allocate_shared | size unit info comm base wins | | \
 Win_create_dynamic | info comm wins | | opened(c, (uintptr_t)*wins, 0)
 Win_free | wins | struct held *held = on_held(c, (uintptr_t)*wins, 0) | if (held) let_go(held)
 Win_fence | assertion win | epoch_ends(c, win, -1)
-Win_lock | lock rank assertion win | on_held(c, (uintptr_t)win, 0); c->row->partner = rank
+Win_lock | lock rank assertion win | locks(c, win, rank, lock)
 Win_lock_all | assertion win | on_held(c, (uintptr_t)win, 0)
 Win_unlock Win_flush Win_flush_local | rank win | epoch_ends(c, win, rank)
 Win_unlock_all Win_flush_all Win_flush_local_all | win | epoch_ends(c, win, -1)
-Win_post Win_start | group assertion win | on_held(c, (uintptr_t)win, 0)
+Win_post Win_start | group assertion win | on_held(c, (uintptr_t)win, 0) | \
+    names_partners(c, win, group)
 Win_complete | win | epoch_ends(c, win, -1)
 Win_wait Win_sync | win | on_held(c, (uintptr_t)win, 0)
 Win_test | win flag | on_held(c, (uintptr_t)win, 0) | if (!*flag) polled(c)

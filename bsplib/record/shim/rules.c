@@ -351,3 +351,29 @@ static void epoch_ends(struct call *c, MPI_Win win, int rank)
             held->out[i] = held->in[i] = 0;
         }
 }
+
+static void locks(struct call *c, MPI_Win win, int rank, int kind)
+{
+    on_held(c, (uintptr_t)win, 0);
+    c->row->partner = code_of(rank);
+    c->row->tag = kind == MPI_LOCK_EXCLUSIVE;
+}
+
+/* An epoch has begun with the processes of a group. */
+static void names_partners(struct call *c, MPI_Win win, MPI_Group group)
+{
+    int size = 0;
+    MPI_Group all;
+    if (PMPI_Group_size(group, &size) != MPI_SUCCESS || size == 0 ||
+        PMPI_Win_get_group(win, &all) != MPI_SUCCESS)
+        return;
+    int *own = malloc(size * sizeof(int)), *ranks = malloc(size * sizeof(int));
+    for (int i = 0; own && i < size; i++)
+        own[i] = i;
+    if (own && ranks && PMPI_Group_translate_ranks(group, size, own, all, ranks) == MPI_SUCCESS)
+        for (int i = 0; i < size; i++)
+            add_partner(c, code_of(ranks[i]), 0, 0);
+    free(own);
+    free(ranks);
+    PMPI_Group_free(&all);
+}

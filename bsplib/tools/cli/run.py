@@ -277,7 +277,7 @@ def _run_measured(run: Callable[[], None], target: Path, *, cll: bool) -> None:
 
 
 def _run_again(run: Callable[[], None], repeats: int) -> None:
-    """Run a script so often; the runs of each repeat are marked in the trace."""
+    """Run a script ``repeats`` times; the runs of each repeat are marked in the trace."""
     for number in range(repeats):
         override(repeat=(number, repeats))
         run()

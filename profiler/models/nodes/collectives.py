@@ -141,7 +141,7 @@ def _gives(pair: tuple[Form, Form], values: Values, observed: CollectiveCosts) -
 
 
 def _form(function: str, count: Form, size: Form, element: int, ratio: float) -> Form:
-    """Return the form of so many calls of the same cost."""
+    """Return the form of ``count`` calls of the same cost."""
     cost = f"{function}({size.text}, {element}, {PROCESSES}, {ratio:.12g})"
     terms = tuple(cost if term == "1" else f"{term}*{cost}" for term in count.terms)
     return Form(count.coefficients, terms, rounded=True, weight=count.weight + size.weight)

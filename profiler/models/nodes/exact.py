@@ -133,7 +133,7 @@ class ExactSearch:
         return found
 
     def _of(self, count: int, rows: Matrix, known: Sequence[Sequence[Form]]) -> list[list[Form]]:
-        """Return for each row of values the exact forms of so many terms.
+        """Return for each row of values the exact forms of ``count`` terms.
 
         Args:
             count: number of terms.
@@ -190,7 +190,7 @@ class ExactSearch:
         return self._subsets[count]
 
     def _allowed(self, count: int) -> NDArray[np.intp]:
-        """Return the subsets of so many terms that the points can tell from other values."""
+        """Return the subsets of ``count`` terms that the points can tell from other values."""
         weights = np.array([term.weight for term in self._terms])
         rows = self._usable[:, None]
         for more in range(1, count):  # each subset in ascending order

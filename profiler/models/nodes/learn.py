@@ -370,7 +370,7 @@ def _beside_zeros(piece: Piece, used: NDArray[np.bool_], values: Values) -> tupl
 
 
 def _is_doubtful(forms: Sequence[Form]) -> bool:
-    """Whether pieces may be simpler: of so many terms some sum gives nearly any few values."""
+    """Whether pieces may be simpler: some sum of many terms gives nearly any few values."""
     return not forms or len(forms[0].terms) > _FEW_TERMS
 
 

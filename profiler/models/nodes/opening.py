@@ -65,7 +65,7 @@ def _beyond_machine(prediction: NodePrediction) -> Iterator[str]:
 
 
 def _unlike(machine: Machine, count: int) -> str:
-    """Return that a computer was not measured with so many processes, and the way out."""
+    """Return that a computer was not measured with ``count`` processes, and the way out."""
     cores = "" if machine.cores is None else f" on {fmt.counted(machine.cores, 'core')}"
     return (
         f"{machine.label} with {count} processes, since it was probed with at most "

@@ -201,8 +201,8 @@ def fit_shares(
 
     The mean hardly depends on the data: it is one of BSP's own terms. Where chance divides the
     data, the shares of the processes are about normally distributed. Their standard deviation is
-    known from all processes, so much better than the greatest share of a few runs; the greatest
-    of p is above the mean by about 0.6 log2(p)^0.75 of it.
+    known from all processes, and therefore much better than the greatest share of a few runs; the
+    greatest of p is above the mean by about 0.6 log2(p)^0.75 of it.
 
     Args:
         values: the variables, one element for each point.

@@ -16,8 +16,7 @@ import bsplib
 from benchmarks.whole.lines import lines_of_code
 from bsplib.apps import gallery
 from bsplib.apps.gallery import references, word_count
-from bsplib.backends.mpi.installations import LIBRARY
-from bsplib.backends.mpi.launch import end_kept
+from tests.mpi_backend import MPIS, ranks_of
 from tests.mpi_installations import MPICH, OPEN_MPI
 
 FOLDER = Path(gallery.__file__).parent
@@ -38,7 +37,6 @@ SMALL = {
     "sample_sort": (2400,),
 }
 """Arguments with which each program is quick."""
-MPIS = {"mpi-mpich": MPICH, "mpi-openmpi": OPEN_MPI}
 PEERS = [name for name in SMALL if (FOLDER / f"{name}_mpi4py.py").exists()]
 PROGRAMS = pytest.mark.parametrize("name", SMALL)
 
@@ -101,15 +99,8 @@ def test_nothing_that_check_sees_is_wrong_in_a_program(name):
 @pytest.fixture(scope="module")
 def backend(request):
     """An MPI, whose ranks stay for the next program."""
-    mpi = MPIS[request.param]
-    if not mpi.is_here():
-        pytest.skip(f"{mpi.title} is not installed: pip install -e '.[dev]'")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(LIBRARY, str(mpi.file(mpi.library)))
-        for name, value in mpi.environment:
-            patch.setenv(name, value)
-        yield "mpi"
-        end_kept()
+    with ranks_of(MPIS[request.param]) as name:
+        yield name
 
 
 @PROGRAMS

@@ -242,8 +242,8 @@ def test_memory_delays_a_transform_by_all_that_it_streams():
     computation, communication = streams(Shape(1024, 2), 1)
     assert FLAT.delay(computation) == pytest.approx(far * 16 + near * 14)
     assert FLAT.delay(communication) == pytest.approx(512 * 16 * 16)
-    # Where two share a core, so much as is used of both goes through its caches; what a
-    # process goes through at once is its own.
+    # Where two share a core, what both use goes through its caches; what a process goes
+    # through at once is its own.
     computation, communication = streams(Shape(1024, 2), 2)
     assert FLAT.delay(computation) == pytest.approx(far * 17 + near * 14)
     assert FLAT.delay(communication) == pytest.approx(512 * 16 * 17)

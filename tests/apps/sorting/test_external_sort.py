@@ -71,7 +71,7 @@ def folder(tmp_path_factory):
 
 
 def check(run, folder, keys, blocks, nprocs, *, descending=False):
-    """Sort with memory for so many keys a block; nothing but the result is left behind."""
+    """Sort by blocks of ``keys`` keys; nothing but the result is left behind."""
     source, target = folder / "keys.npy", folder / "sorted.npy"
     np.save(source, keys)
     memory = external_sort.SHARES * nprocs * keys.itemsize * blocks

@@ -27,7 +27,7 @@ def radix(request):
 
 @pytest.fixture
 def length(radix):
-    """Return so many keys that the sort begins by the first digit, but not within each byte."""
+    """Return a number of keys that are sorted by the first digit, but not within each byte."""
     return 1000 if hasattr(radix, "cython") else 200_000
 
 

@@ -52,7 +52,7 @@ def recorded(core):
 
 
 def compute(work_ns=10 * MS):
-    """Use so much CPU time."""
+    """Use CPU time."""
     end = time.thread_time_ns() + work_ns
     while time.thread_time_ns() < end:
         pass

@@ -56,7 +56,7 @@ class Comm:
 
 
 def aligned(shifts, keys, *, stop=RUNNING):
-    """Let threads align clocks that are so many ns ahead; return their Clocks and Alignments."""
+    """Let threads align clocks that are ``shifts`` ns ahead; return their Clocks and Alignments."""
     queues = {}
     made = [
         Clocks(

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 
 PARCEL = LEAST_BYTES // 8
-"""From so many numbers on, a receiver may keep the memory of a message."""
+"""Least count of numbers in a message of which a receiver may keep the memory."""
 _MOST_LISTED = 1 << 12
 """A larger array is compared by a digest: lists of a million numbers take too long."""
 

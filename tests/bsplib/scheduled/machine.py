@@ -38,7 +38,7 @@ PATTERN = 0xDB
 """Each byte of memory that is not in use."""
 NPROCS = 3
 _LARGE = 1 << 13
-"""In place of 256 KiB: from so many bytes on, processes wait for memory that is in use."""
+"""In place of 256 KiB: the least bytes for which processes wait for memory that is in use."""
 _STEP_NS = 4000
 """Time that passes between two looks at the clock."""
 

@@ -72,7 +72,7 @@ class Order:
 
 
 class Search:
-    """All orders with so many pre-emptions at most.
+    """All orders with a limited number of pre-emptions.
 
     A pre-emption lets another process go on where one could go on by itself. Where a process waits
     or ends, any other one may go on.
