@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
@@ -155,12 +156,13 @@ def test_the_time_of_many_empty_calls_is_next_to_nothing(simulate):
     """With the real clock: what the clock costs to read is no computation of the program."""
 
     def main(bsp):
+        begun = time.perf_counter()
         for _ in range(2000):
             bsp.time()
-        return bsp.time()
+        return bsp.time() / (time.perf_counter() - begun)
 
-    best = min(simulate(main, nprocs=1).results[0] for _ in range(5))
-    assert best < 2000 * 1e-6
+    least_share = min(simulate(main, nprocs=1).results[0] for _ in range(5))
+    assert least_share < 0.25
 
 
 # -- scaled to the Machine ------------------------------------------------------------------------
