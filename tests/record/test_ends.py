@@ -274,6 +274,16 @@ def test_a_process_that_the_program_forks_adds_nothing(mpi, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_rank_loads_nothing_large_for_the_recorder(mpi, tmp_path):
+    """All of these take memory in each rank."""
+    large = {"flask", "networkx", "graphviz", "rich", "click", "numpy"}
+    large |= {"hashlib", "subprocess", "shutil"}
+    text = f"import sys; from mpi4py import MPI; print(sorted({large} & sys.modules.keys()))\n"
+    bare, recorded = both(mpi, tmp_path, text, 1)
+    assert (recorded.status, recorded.output) == (0, bare.output) == (0, "[]\n")
+
+
+@pytest.mark.slow
 def test_a_program_can_be_a_module(mpi, tmp_path):
     package = tmp_path / "package"
     package.mkdir()
