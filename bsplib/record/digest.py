@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 
-def _found() -> Callable[[bytes], Any]:
+class _Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+    def hexdigest(self) -> str: ...
+
+
+def _found() -> Callable[[bytes], _Digest]:
     """Return the function of CPython 3.12 or later, of 3.11, or of another build."""
-    for name in ("_sha2", "_sha256"):
+    for name in ("_sha2", "_sha256", "hashlib"):
         try:
-            own: Callable[[bytes], Any] = importlib.import_module(name).sha256
+            module: Any = importlib.import_module(name)
         except ImportError:
             continue
+        own: Callable[[bytes], _Digest] = module.sha256
         return own
-    return importlib.import_module("hashlib").sha256  # type: ignore[no-any-return]
+    raise ImportError("this Python has no SHA-256")
 
 
 sha256 = _found()
