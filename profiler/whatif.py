@@ -21,7 +21,7 @@ import numpy as np
 
 from bsplib.profiler.costs import communication_ns, group_sizes, without_core_ns
 from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
-from bsplib.profiler.small_messages import CALL_NS
+from bsplib.profiler.small_messages import CALL_NS, could_be_one
 from bsplib.profiler.survey import survey
 from bsplib.sync_kinds import Kind
 
@@ -395,9 +395,9 @@ def _fewer_supersteps(mended: MendedRows) -> Saved:
 
 
 def _fewer_messages(mended: MendedRows) -> Saved:
-    """Leave out waits after which nothing was sent; of the others half, with what a call costs."""
+    """Leave out those that could be one with others; of the rest half, with what a call costs."""
     account, records = mended.account, mended.records
-    part = np.where(account.h_max[account.step] > 0, HALF, 1.0)
+    part = np.where(could_be_one(account)[account.step], 1.0, HALF)
     moved = (communication_ns(records) - without_core_ns(records)[0]) * part
     before, after = mended.after(mended.only(moved))
     return before + mended.only(np.minimum(account.computing.core, CALL_NS) * part), after
