@@ -44,7 +44,7 @@ from bsplib.profiler.loss_sums import (
     lost_by_cause,
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi
-from bsplib.profiler.small_messages import small_messages
+from bsplib.profiler.small_messages import could_be_one, move_nothing, small_messages
 from bsplib.profiler.whatif import REMEDIES, MendedRows, Replay, saved
 from bsplib.sync_kinds import Kind
 
@@ -268,7 +268,8 @@ class _Measured:
         elif draft.cause == SUB_GROUPS:
             self._add_members(account, draft.clusters[0])
         elif draft.cause in _STEPS:
-            self.needless += int(np.count_nonzero(inside & _are_needless(account)))
+            needless = could_be_one if draft.cause == SMALL else move_nothing
+            self.needless += int(np.count_nonzero(inside & needless(account)))
         elif draft.cause == BYTES:
             self._add_bytes(account, rows.rows)
 
@@ -326,16 +327,6 @@ class _Measured:
         if (h.max(), -at) > (self.most_bytes, -self._at) or self._at < 0:
             self.most_bytes, self._at = int(h.max()), at
             self.pids = (int(account.run.records["pid"][most]),)
-
-
-def _are_needless(account: Account) -> NDArray[np.bool_]:
-    """Mark the supersteps that move no bytes, with mpi4py not even empty messages."""
-    needless: NDArray[np.bool_] = account.h_max == 0
-    run = account.run
-    if run.is_interleaved:
-        sending = run.traffic["record"][run.traffic["messages"] > 0]
-        needless[account.step[sending]] = False
-    return needless
 
 
 def _sizes(account: Account) -> Ints:

@@ -61,6 +61,16 @@ def ends_with_message(run: Run, stack: int) -> bool:
     return _called(run, stack) in _OF_MESSAGES
 
 
+def end_with_messages(run: Run, records: NDArray[np.void] | Columns) -> NDArray[np.bool_]:
+    """Tell for each record whether it ends with a call of MPI that waits for messages."""
+    return _end_with(run, _OF_MESSAGES, records)
+
+
+def end_with_sends(run: Run, records: NDArray[np.void] | Columns) -> NDArray[np.bool_]:
+    """Tell for each record whether it ends with a call of MPI that only sends."""
+    return _end_with(run, _SENDS, records)
+
+
 def _called(run: Run, stack: int) -> str:
     """Return the call of MPI at the end of a stack; empty if there is none."""
     last = run.stacks[stack][-1]

@@ -305,7 +305,7 @@ def _of_blocked(clustered: ClusteredLoss, ledger: Ledger) -> str:
 
 _NEEDLESS = {
     STEPS: "move no bytes",
-    SMALL_MESSAGES: "send nothing, and could be one with the exchange before",
+    SMALL_MESSAGES: "send nothing that came in the exchange before, and could be one with it",
 }
 """What supersteps are without which the program would do the same, by their kind."""
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from bsplib.profiler.costs import communication_ns, group_sizes, without_core_ns
 from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
-from bsplib.profiler.small_messages import CALL_NS
+from bsplib.profiler.small_messages import CALL_NS, could_be_one
 from bsplib.profiler.survey import survey
 from bsplib.sync_kinds import Kind
 
@@ -85,6 +85,8 @@ class Replay:
                 self._root.add(account, rows, every)
                 self._note_ends(account, after_ns)
                 continue
+            if account.run.is_interleaved:
+                every += _waits_for_other_groups(account, np.asarray(rows), saved)
             by_group = _totals(account, np.asarray(rows), every)
             gained = (by_group[0] - by_group[1:])[:, owners[0]]
             if account.run.is_interleaved:  # a process may have been in the group for less time
@@ -218,7 +220,8 @@ def _greatest(step: Ints, lasts: Floats) -> Floats:
 def _step_by_step(account: Account, rows: Ints, lasts: Floats, released: Floats) -> None:
     """Let the processes of a group with oblivious supersteps go on, each from its own release.
 
-    A record may have waited for one of an earlier superstep, too, where the trace says so. One of
+    A record may have waited for one of an earlier superstep, too, where the trace says so; or for
+    one of a sub-group, which is a part of a record of this group. One of
     another group, or of a later superstep, is not waited for here. Where the other one went on
     after the release, to a Wait for example, what it did until then has the same share in the time
     until its arrival as it was recorded.
@@ -234,8 +237,10 @@ def _step_by_step(account: Account, rows: Ints, lasts: Floats, released: Floats)
     pids = account.run.records["pid"][order]
     place = np.full(len(account.step), len(order), np.int64)
     place[order] = np.arange(len(order))
-    behind, lasts = place[account.behind[order]], lasts[:, by_step].clip(min=0)
-    left = np.append(lasts, np.zeros((len(lasts), 1)), axis=1)[:, behind] * _after(account, order)
+    others = _of_same_group(account, order)
+    behind, lasts = place[others], lasts[:, by_step].clip(min=0)
+    left = np.append(lasts, np.zeros((len(lasts), 1)), axis=1)[:, behind]
+    left *= _after(account, order, others, account.run.records["start"][others])
     arrived = np.zeros((len(lasts), len(order) + 1))
     bounds = np.append(np.flatnonzero(np.diff(account.step[order], prepend=-1)), len(order))
     for begin, end in pairwise(bounds.tolist()):
@@ -246,12 +251,54 @@ def _step_by_step(account: Account, rows: Ints, lasts: Floats, released: Floats)
         )
 
 
-def _after(account: Account, rows: Ints) -> Floats:
-    """Return which part of the record that each waited for comes after the release."""
+def _of_same_group(account: Account, rows: Ints) -> Ints:
+    """Return what records waited for, in place of records of their sub-groups their own ones."""
+    groups, behind = account.run.records["group"], account.behind[rows]
+    owner = account.owner[behind]
+    inside = (groups[behind] != groups[rows]) & (owner >= 0) & (groups[owner] == groups[rows])
+    return np.where(inside, owner, behind)
+
+
+def _waits_for_other_groups(account: Account, rows: Ints, saved: Floats) -> Floats:
+    """Return how long records of sub-groups wait for records of other groups.
+
+    Such a record has an Isend, for example, in the middle of a superstep of all processes. What it
+    takes less until then the other one does not wait. What this one takes more, in the record that
+    it is inside of, it does while it waits.
+
+    Args:
+        account: the account of the records.
+        rows: the records of sub-groups.
+        saved: by mend, what each record takes less.
+
+    Returns:
+        Shape (1 + mends, rows), of which the first is the time as it was recorded.
+    """
     records, behind = account.run.records, account.behind[rows]
+    waited = (records["released"] - records["arrive"])[rows].astype(np.float64)
+    waited[records["group"][behind] == records["group"][rows]] = 0
+    waited[records["kind"][rows] != Kind.OBLSYNC] = 0
+    begun = records["start"][behind] + records["sub"][behind]
+    earlier = saved[:, behind] * (1 - _after(account, rows, behind, begun))
+    owner = account.owner[rows]
+    whole = np.bincount(owner + 1, waited, len(account.owner) + 1)[owner + 1]
+    more = -saved[:, owner].clip(max=0) * (waited / np.maximum(whole, 1)) * (owner >= 0)
+    return np.concatenate([waited[None], (waited - earlier - more).clip(min=0)])
+
+
+def _after(account: Account, rows: Ints, behind: Ints, begun: Ints) -> Floats:
+    """Return which part of the record that each waited for comes after the release.
+
+    Args:
+        account: the account of the records.
+        rows: those that waited.
+        behind: those that they waited for.
+        begun: when these began.
+    """
+    records = account.run.records
     arrive, released = records["arrive"][behind], records["released"][rows]
     after = (arrive - released).clip(min=0)
-    part: Floats = after / np.maximum(arrive - records["start"][behind], 1)
+    part: Floats = after / np.maximum(arrive - begun, 1)
     return part.clip(max=1.0)
 
 
@@ -389,9 +436,9 @@ def _fewer_supersteps(mended: MendedRows) -> Saved:
 
 
 def _fewer_messages(mended: MendedRows) -> Saved:
-    """Leave out waits after which nothing was sent; of the others half, with what a call costs."""
+    """Leave out those that could be one with others; of the rest half, with what a call costs."""
     account, records = mended.account, mended.records
-    part = np.where(account.h_max[account.step] > 0, HALF, 1.0)
+    part = np.where(could_be_one(account)[account.step], 1.0, HALF)
     moved = (communication_ns(records) - without_core_ns(records)[0]) * part
     before, after = mended.after(mended.only(moved))
     return before + mended.only(np.minimum(account.computing.core, CALL_NS) * part), after

@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> None:
     try:
         run_program(program, rest, is_module=is_module)
     except BaseException as error:
-        recorder.status = _status_of(error)
+        recorder.status, recorder.error = _status_of(error), _sentence_of(error)
         raise
     recorder.status = 0
 
@@ -123,3 +123,13 @@ def _status_of(error: BaseException) -> int:
         code = error.code
         return code if isinstance(code, int) else int(code is not None)
     return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _sentence_of(error: BaseException) -> str:
+    """Return what the traceback of an exception says of it; empty for ``sys.exit``."""
+    from traceback import TracebackException  # noqa: PLC0415  # only needed after an exception
+
+    if isinstance(error, SystemExit):
+        return ""
+    *_, said = TracebackException.from_exception(error).format_exception_only()
+    return said.strip().partition("\n")[0]

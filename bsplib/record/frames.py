@@ -10,12 +10,12 @@ Python itself tells.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
 
+from bsplib.record.digest import sha256
 from bsplib.record.program import run_program
 
 _WORD = 8
@@ -217,7 +217,7 @@ def hashes(files: set[str]) -> dict[str, str]:
     for path in sorted(files):
         try:
             with open(path, "rb") as file:
-                found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+                found[path] = sha256(file.read()).hexdigest()
         except (OSError, ValueError):
             continue
     return found

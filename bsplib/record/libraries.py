@@ -12,7 +12,6 @@ import importlib
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +112,8 @@ def _ask_process(module: Path, cache: Path) -> str:
     except (OSError, ValueError):
         known = {}
     if key not in known:
+        import subprocess  # noqa: PLC0415  # loads much, and is needed once for each installation
+
         done = subprocess.run(
             [sys.executable, "-c", _QUESTION], capture_output=True, text=True, check=False
         )

@@ -56,6 +56,8 @@ class ProxyRecorder:
         self._pid = os.getpid()
         self.status: int | None = None
         """Exit status of the program, where it is known."""
+        self.error = ""
+        """The exception that ended the program."""
         sys.meta_path.insert(0, _MpiFinder(self._imported))
         atexit.register(self._end)
 
@@ -146,7 +148,7 @@ class ProxyRecorder:
                 say("nothing was recorded, since the program did not call MPI")
             return
         rows.line("sources", hashes(rows.stacks.files))
-        self._close(rows, self.status, "")
+        self._close(rows, self.status, self.error)
         if self._rank == 0:
             self._join(all_are_complete=self._await_others())
 

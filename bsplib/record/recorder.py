@@ -70,6 +70,8 @@ class ShimRecorder:
         self._pid = os.getpid()
         self.status: int | None = None
         """Exit status of the program, where it is known."""
+        self.error = ""
+        """The exception that ended the program."""
         self._stacks = frames.Stacks(self._write_stack)
         self._set_up(job, library)
 
@@ -117,4 +119,6 @@ class ShimRecorder:
         if not self._shim.bsp_record_was_initialized() and rank_of_environment() == 0:
             say("nothing was recorded, since the program did not call MPI")
         self._write("sources", frames.hashes(self._stacks.files))
-        self._shim.bsp_record_python_ends(int(self.status is not None), self.status or 0)
+        has_status, status = self.status is not None, self.status or 0
+        error = self.error.encode(errors="replace")
+        self._shim.bsp_record_python_ends(int(has_status), status, error)

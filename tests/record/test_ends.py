@@ -31,6 +31,14 @@ def both(mpi, tmp_path, text, nprocs=2, **variables):
     return bare, recorded
 
 
+@pytest.fixture(params=["shim", "proxies"])
+def recorder(request, tmp_path):
+    """Variables with which one recorder or the other is used."""
+    if request.param == "shim":
+        return {}
+    return {"CC": "nosuch", "PATH": "/nosuch", "XDG_CACHE_HOME": str(tmp_path)}
+
+
 @pytest.mark.slow
 def test_an_exit_status_is_that_of_the_program(mpi, tmp_path):
     bare, recorded = both(
@@ -51,12 +59,17 @@ def test_the_traceback_of_an_error_has_the_program_s_lines_only(mpi, tmp_path):
     assert recorded.ranks[0].end["status"] == 1
 
 
-@pytest.fixture(params=["shim", "proxies"])
-def recorder(request, tmp_path):
-    """Variables with which one recorder or the other is used."""
-    if request.param == "shim":
-        return {}
-    return {"CC": "nosuch", "PATH": "/nosuch", "XDG_CACHE_HOME": str(tmp_path)}
+@pytest.mark.slow
+def test_the_trace_says_which_exception_ended_the_program(mpi, tmp_path, recorder):
+    """A status alone is no error: a program may say by it what it has found."""
+    for end, error in (
+        ("raise ValueError('mine \\\"\\u00e9\\nmore')", 'ValueError: mine "é'),
+        ("sys.exit(3)", ""),
+    ):
+        program = tmp_path / "program.py"
+        program.write_text(f"{BEGIN}comm.Barrier()\n{end}\n", encoding="utf-8")
+        recorded = record(mpi, 1, tmp_path / f"{len(error)}.bsp", str(program), **recorder)
+        assert recorded.ranks[0].end["error"] == error
 
 
 @pytest.mark.slow
@@ -258,6 +271,16 @@ def test_a_process_that_the_program_forks_adds_nothing(mpi, tmp_path):
     (rank,) = recorded.ranks
     assert rank.state == ENDED
     assert len(rank.events) == 4
+
+
+@pytest.mark.slow
+def test_a_rank_loads_nothing_large_for_the_recorder(mpi, tmp_path):
+    """All of these take memory in each rank."""
+    large = {"flask", "networkx", "graphviz", "rich", "click", "numpy"}
+    large |= {"hashlib", "subprocess", "shutil"}
+    text = f"import sys; from mpi4py import MPI; print(sorted({large} & sys.modules.keys()))\n"
+    bare, recorded = both(mpi, tmp_path, text, 1)
+    assert (recorded.status, recorded.output) == (0, bare.output) == (0, "[]\n")
 
 
 @pytest.mark.slow

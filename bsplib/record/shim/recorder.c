@@ -6,6 +6,7 @@ static struct {
     char **join;    /* command that joins the files, with the folder and the trace; or NULL */
     char *by_hand;  /* how a user does it */
     char *recorded; /* what to say when it is done */
+    char *error;    /* the exception that ended the program, or NULL */
     long process;
     int status, has_status, patience_ms;
     int64_t exit_begun;
@@ -223,7 +224,7 @@ static void close_recording(void)
         return;
     int ended_early = !recording;
     if (!ended_early)
-        write_end("");
+        write_end(setup.error ? setup.error : "");
     int rank = my_rank;
     close_file();
     recording = 0;
@@ -285,9 +286,10 @@ int bsp_record_rank(void)
 }
 
 /* The last that Python code does: no names of stacks from here on. */
-void bsp_record_python_ends(int has_status, int status)
+void bsp_record_python_ends(int has_status, int status, const char *error)
 {
     python.name_stack = NULL;
+    setup.error = strdup(error);
     setup.has_status = has_status;
     setup.status = status;
     setup.exit_begun = now();
