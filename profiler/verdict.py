@@ -46,9 +46,10 @@ _LEAST_SAVED = 0.01
 Transfers differ by chance if to even them saves a smaller share of the time in supersteps.
 """
 _LEAST_LISTED = 0.005
-"""A part of the account that is a smaller share of the elapsed time is not listed."""
-BALANCED, SPREAD, REST = "balanced", "spread", "rest"
-"""Kinds of the sentence of a run in which no place loses ``LEAST_SHARE``, and of the last one."""
+"""What is a smaller share of the elapsed time has no sentence, and is no part in the last one."""
+BALANCED, SPREAD, LITTLE, REST = "balanced", "spread", "little", "rest"
+"""Kinds of the sentence of a run in which no place loses ``LEAST_SHARE``, or so little that it has
+no sentence, and of the last one."""
 NOTHING = "Nothing was recorded that takes time."
 """Sentence about a run without elapsed time."""
 
@@ -60,7 +61,7 @@ class Sentence(NamedTuple):
     seconds: float
     """What the sentence is about, in seconds of the elapsed time."""
     kind: str
-    """One of ``bsplib.profiler.kinds.KINDS``, ``BALANCED``, ``SPREAD`` or ``REST``."""
+    """One of ``bsplib.profiler.kinds.KINDS``, ``BALANCED``, ``SPREAD``, ``LITTLE`` or ``REST``."""
     node: str | None = None
     """Id of the cost centre; None if the sentence is about the whole run."""
     superstep: int | None = None
@@ -94,15 +95,17 @@ def judge(ledger: Ledger) -> Verdict:
         return Verdict(True, (Sentence(NOTHING, 0.0, BALANCED),))
     inside = ledger.account.in_supersteps_ns()
     worth = [each for each in ledger.clustered_losses if each.ns >= LEAST_SHARE * inside]
+    seen = [each for each in worth if each.ns >= _LEAST_LISTED * whole]
     least_s = _LEAST_SAVED * inside / 1e9 / ledger.callgraph.run.nprocs
     told = sorted(
-        (pair for pair in _told(ledger, worth) if not _is_noise(pair[0], ledger, least_s)),
+        (pair for pair in _told(ledger, seen) if not _is_noise(pair[0], ledger, least_s)),
         key=lambda pair: (
             -_gain_s(pair[0], ledger.elapsed_s),
             -pair[0].seconds,
         ),
     )[:MOST_SENTENCES]
-    sentences = [each for each, _ in told] or [_about_the_run(ledger)]
+    about = _about_supersteps if worth and not seen else _about_the_run
+    sentences = [each for each, _ in told] or [about(ledger)]
     spent = Counter(ledger.account.whole())
     for _, clustered in told:
         shares = dict(zip(PARTS, clustered.shares, strict=True)) if clustered.shares else {}
@@ -146,6 +149,16 @@ def _rest(spent: Counter[str], whole: int, elapsed_s: float, others: bool) -> Se
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}%" if share >= 0.005 or share == 0 else "under 1%"
+
+
+def _about_supersteps(ledger: Ledger) -> Sentence:
+    """Return the sentence about a run of which the supersteps are a small part."""
+    seconds = ledger.account.in_supersteps_ns() / 1e9 / ledger.callgraph.run.nprocs
+    text = (
+        f"{_figures(seconds, ledger.elapsed_s)} are spent in supersteps, and no place in the "
+        "program loses 1% of the run."
+    )
+    return Sentence(text, seconds, LITTLE)
 
 
 def _about_the_run(ledger: Ledger) -> Sentence:
@@ -238,7 +251,7 @@ def _figures(seconds: float, elapsed_s: float) -> str:
     amount, whole = fmt.seconds(seconds), fmt.seconds(elapsed_s)
     number, _, unit = amount.partition(" ")
     lost = number if unit == whole.partition(" ")[2] else amount
-    return f"{lost} of {whole} ({100 * seconds / elapsed_s if elapsed_s else 0:.0f}%)"
+    return f"{lost} of {whole} ({_percent(seconds / elapsed_s if elapsed_s else 0.0)})"
 
 
 _REMEDIES = {

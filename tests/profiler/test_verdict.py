@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from bsplib.profiler.callgraph import build
 from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates
 from bsplib.profiler.verdict import MOST_SENTENCES
+from bsplib.recording.records import Lifetime
 
 FREE = Rates(g=0.0, l=0.0)
 DEAR_BYTES = Rates(g=1e-6, l=0.0)
@@ -228,6 +231,26 @@ def test_a_balanced_run_is_called_balanced(script):
     verdict = book(program.reading().callgraph, FREE).verdict()
     assert verdict.balanced
     assert str(verdict).startswith("Balanced: 10.0 ns of 1.01 µs (1%) are lost")
+
+
+@pytest.mark.parametrize(("ends_ns", "is_told"), [(90_000, True), (1_000_000, False)])
+def test_a_loss_that_is_nothing_of_the_run_is_only_in_the_last_sentence(script, ends_ns, is_told):
+    program = script(2)
+    for _ in range(10):
+        program.step("main late", w=[100, 200])
+    run = program.run()
+    last = int(run.records["end"].max())
+    life = Lifetime(-ends_ns, (-ends_ns,) * 2, (0, 0), (last, last), last, last)
+    verdict = book(build(replace(run, lifetime=life)), FREE).verdict()
+    (sentence,) = verdict.sentences
+    assert not verdict.balanced
+    assert (sentence.kind == "fixed") == is_told
+    if not is_told:
+        assert sentence.text == (
+            "2.00 µs of 1.00 ms (under 1%) are spent in supersteps, and no place in the program "
+            "loses 1% of the run."
+        )
+        assert verdict.rest.text == "All of it: start and end 100%."
 
 
 def test_losses_in_many_places_are_called_spread_with_the_function_above_most_of_them(script):
