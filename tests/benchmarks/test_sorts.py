@@ -64,7 +64,7 @@ def test_keys_that_are_not_in_order_are_an_error(wrong):
 
 def test_numpy_goes_without_the_features_that_are_named():
     code = (
-        "from benchmarks.apps_sorts import of_numpy\n"
+        "from numpy._core import _multiarray_umath as of_numpy\n"
         "print(*(each for each in of_numpy.__cpu_dispatch__ if of_numpy.__cpu_features__[each]))"
     )
     for without in apps_sorts._features().values():
