@@ -27,6 +27,12 @@ def test_an_allgather_takes_some_time(nprocs, given):
     assert 0 < compiled.sample("least_collectives", "allgather", 4096, 20, given, nprocs) < 60
 
 
+@needs_a_compiler
+@pytest.mark.parametrize("nprocs", [1, 3])
+def test_an_empty_run_takes_some_time(nprocs):
+    assert 0 < compiled.sample("least_run", nprocs, 20) < 60
+
+
 def test_without_a_compiler_the_error_names_the_program(monkeypatch):
     monkeypatch.setattr(compiled, "compiler", lambda: None)
     with pytest.raises(RuntimeError, match=r"^no_such\.c cannot be compiled: there is no cc"):
