@@ -2,7 +2,10 @@
 
 In memory, the time is measured from a sync at which every process has a block of the keys in
 its own array to a sync at which it has another array with its block of the sorted keys. The
-peers have all keys in one array before and after.
+peers have all keys in one array before and after. How fast numpy sorts depends on the vector
+instructions that it uses, and so does how we sort: both are measured with all of those that numpy
+finds, without those of 512 bits, and without any, in an interpreter of their own. Keys in
+difficult orders are compared with random ones.
 
 For files, the sort is compared with reading and writing as many bytes, in pieces of the same
 length, by as many processes, with the same overlap, and without the page cache as in the sort.
@@ -12,6 +15,7 @@ With ``BENCH_LARGE=1`` in the environment the file has 2 GiB.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -21,11 +25,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow
+from numpy._core import _multiarray_umath as of_numpy
 from numpy.typing import NDArray
 
 import bsplib
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
+from benchmarks.mpi import Peers
 from benchmarks.timing import seconds_of
 from bsplib.apps.progress import ProgressSteps
 from bsplib.apps.sorting import external_sort, keycheck, keyfile, sample_sort
@@ -35,16 +41,24 @@ from bsplib.apps.sorting.overlapped_io import Buffer, make_buffers, stream
 from bsplib.apps.sorting.workspace import workspace
 
 NPROCS = 2
-SIZE = 20_000_000
+SIZE = 2**24
 _WARM_UP = 1
 _SORTS = 3
 """Number of sorts for a sample, which is their median."""
+_TURNS = 5
+_SLOW_TURNS = 2
+"""Turns in which DuckDB is measured, which takes longer."""
 _OVERSAMPLING = 2048
 """At p = 2 this many are needed for blocks within 2% of n/p; the sample of 8192 is cheap."""
 _NUMPY, _POLARS, _DUCKDB = "numpy.sort(x)", "polars, 2 threads", "DuckDB, 2 threads"
+_WAYS: dict[str, dict[str, Any]] = {
+    "partition first": {"partition_first": True},
+    "seven stages": {},
+}
+"""Options of our sort, by their names."""
 
 
-# -- in memory ------------------------------------------------------------------------------
+# -- keys in memory -------------------------------------------------------------------------
 
 
 def random_keys(seed: int, size: int, dtype: str) -> NDArray[Any]:
@@ -55,15 +69,70 @@ def random_keys(seed: int, size: int, dtype: str) -> NDArray[Any]:
     return numbers.random(size)
 
 
+def _with_nan(pid: int, places: NDArray[np.int64], _: int) -> NDArray[Any]:
+    keys = random_keys(pid, len(places), "float64")
+    keys[keys < 1 / 2] = np.nan
+    return keys
+
+
+_RANDOM = "random"
+_ORDERS: dict[str, Callable[[int, NDArray[np.int64], int], NDArray[Any]]] = {
+    _RANDOM: lambda pid, places, _: random_keys(pid, len(places), "float64"),
+    "organ pipe": lambda _, places, size: np.minimum(places, size - places) / 1.0,
+    "one value": lambda _, places, __: np.full(len(places), 0.5),
+    "three values": lambda pid, places, _: np.floor(3 * random_keys(pid, len(places), "float64")),
+    "sorted": lambda _, places, __: places / 1.0,
+    "reversed": lambda _, places, size: (size - places) / 1.0,
+    "every second one NaN": _with_nan,
+}
+"""How keys are made from the process, their places among all keys, and the number of all keys."""
+
+
+def keys_in_order(order: str, pid: int, nprocs: int, size: int) -> NDArray[Any]:
+    """Return a process's keys, which are floats in one of the orders."""
+    return _ORDERS[order](pid, np.arange(size * pid // nprocs, size * (pid + 1) // nprocs), size)
+
+
+# -- in memory ------------------------------------------------------------------------------
+
+
 def sorts(bsp: bsplib.Group, size: int, dtype: str, how: dict[str, Any]) -> float:
     """Return the seconds of a sample sort of keys that are distributed already."""
-    block = random_keys(bsp.pid, size // bsp.nprocs, dtype)
+    return _sorted_s(bsp, random_keys(bsp.pid, size // bsp.nprocs, dtype), how)
+
+
+def sorts_in_order(bsp: bsplib.Group, size: int, order: str, how: dict[str, Any]) -> float:
+    """Return the seconds of a sample sort of keys in one of the orders."""
+    return _sorted_s(bsp, keys_in_order(order, bsp.pid, bsp.nprocs, size), how)
+
+
+def _sorted_s(bsp: bsplib.Group, block: NDArray[Any], how: dict[str, Any]) -> float:
+    found = [block]
 
     def sort() -> None:
-        sample_sort.sort_blocks(bsp, block, oversampling=_OVERSAMPLING, **how)
+        found[0] = sample_sort.sort_blocks(bsp, block, oversampling=_OVERSAMPLING, **how)
         bsp.sync()
 
-    return _median(sort)
+    bsp.sync()
+    seconds = _median(sort)
+    _check(bsp, block, found[0])
+    return seconds
+
+
+def _check(bsp: bsplib.Group, given: NDArray[Any], found: NDArray[Any]) -> None:
+    """Raise unless as many keys as were given are in order, those that are no number last."""
+    keys = found[: len(found) - np.count_nonzero(np.isnan(found))]
+    in_order = bool((keys[:-1] <= keys[1:]).all()) and not np.isnan(keys).any()
+    ends = bsp.allgather(np.array([found[0], found[-1]]))
+    firsts = np.sort(np.concatenate(ends))
+    in_order = in_order and np.array_equal(np.concatenate(ends), firsts, equal_nan=True)
+    if not in_order or bsp.allreduce(len(given)) != bsp.allreduce(len(found)):
+        raise AssertionError("the keys are not in order")
+
+
+def sorts_of_numpy(bsp: bsplib.Group, size: int, dtype: str) -> float:
+    """Return the seconds in which numpy sorts all keys, on process 0."""
+    return _median(partial(np.sort, random_keys(0, size, dtype))) if bsp.pid == 0 else 0.0
 
 
 def _median(sort: Callable[[], object]) -> float:
@@ -71,30 +140,68 @@ def _median(sort: Callable[[], object]) -> float:
     return float(np.median(seconds[_WARM_UP:]))
 
 
-def _in_memory(dtype: str, stack: ExitStack) -> Sequence[Case]:
-    """Compare our sorts with those of the peers."""
-    pool = stack.enter_context(bsplib.Pool(NPROCS))
+def _features() -> dict[str, tuple[str, ...]]:
+    """Return the instructions that numpy is not to use, by a name for what remains."""
+    found = tuple(each for each in of_numpy.__cpu_dispatch__ if of_numpy.__cpu_features__[each])
+    wide = tuple(each for each in found if each.startswith(("AVX512", "X86_V4")))
+    without = {", numpy without AVX-512": wide, ", numpy without vector instructions": found}
+    return {"": ()} | {name: features for name, features in without.items() if features}
 
-    def ours(**how: Any) -> float:
-        seconds: float = pool.run(sorts, SIZE, dtype, how)[0]
-        return seconds
 
-    keys = random_keys(0, SIZE, dtype)
-    goals = (Goal.times(1 / 1.4, _NUMPY), Goal.times(1 / 4, _POLARS), Goal.times(1 / 6, _DUCKDB))
+def _in_memory(dtype: str, without: tuple[str, ...], stack: ExitStack) -> Sequence[Case]:
+    """Compare our sorts with those of the peers.
+
+    Args:
+        dtype: of the keys.
+        without: features of the processor that numpy is not to use.
+        stack: ends what is started.
+    """
+    environment = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(without)}
+    pool = stack.enter_context(Peers("a pool", _pool, 1, environment))
+
+    def ours(how: dict[str, Any]) -> float:
+        return pool.sample("apps_sorts:sorts", size=SIZE, dtype=dtype, how=how)
+
+    goals = [Goal.times(0.55, _NUMPY), Goal.times(0.9, _POLARS)]
+    if not without:
+        goals.append(Goal.times(1 / 6, _DUCKDB))
     return [
-        Case(_NUMPY, partial(_median, partial(np.sort, keys))),
-        *_others(keys, stack),
-        Case("sample sort, partition first", partial(ours, partition_first=True), goals=goals),
-        Case("sample sort, seven stages", ours, goals=goals),
+        Case(_NUMPY, partial(pool.sample, "apps_sorts:sorts_of_numpy", size=SIZE, dtype=dtype)),
+        *_others(random_keys(0, SIZE, dtype), [goal.of for goal in goals], stack),
+        *(
+            Case(f"sample sort, {name}", partial(ours, how), goals=tuple(goals))
+            for name, how in _WAYS.items()
+        ),
     ]
 
 
-def _others(keys: NDArray[Any], stack: ExitStack) -> list[Case]:
-    """Return a case for each peer that is installed."""
+def _pool(address: str) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.pool_peer", "shm", str(NPROCS), address]
+
+
+def _in_orders(name: str, stack: ExitStack) -> Sequence[Case]:
+    """Compare the sort of keys in difficult orders with that of random ones."""
+    pool = stack.enter_context(bsplib.Pool(NPROCS))
+
+    def ours(order: str) -> float:
+        seconds: float = pool.run(sorts_in_order, SIZE, order, _WAYS[name])[0]
+        return seconds
+
+    goal = Goal.times(1.3, _RANDOM)
+    return [
+        Case(order, partial(ours, order), goals=() if order == _RANDOM else (goal,))
+        for order in _ORDERS
+    ]
+
+
+def _others(keys: NDArray[Any], wanted: Sequence[str | None], stack: ExitStack) -> list[Case]:
+    """Return a case for each peer that is wanted and installed."""
     found = []
-    for name, prepare in ((_POLARS, _polars), (_DUCKDB, _duckdb)):
+    for name, prepare, turns in ((_POLARS, _polars, None), (_DUCKDB, _duckdb, _SLOW_TURNS)):
+        if name not in wanted:
+            continue
         try:
-            found.append(Case(name, partial(_median, prepare(keys, stack))))
+            found.append(Case(name, partial(_median, prepare(keys, stack)), repeats=turns))
         except ModuleNotFoundError as error:
             print(f"without {error.name}: pip install -e '.[bench]'")
     return found
@@ -204,8 +311,23 @@ def sections() -> list[Section]:
     )
     return [
         *(
-            Section(f"Sort of 2 x 10^7 {dtype}, p = {NPROCS}", "sort", partial(_in_memory, dtype))
+            Section(
+                f"Sort of 2^24 {dtype}, p = {NPROCS}{name}",
+                "sort",
+                partial(_in_memory, dtype, without),
+                repeats=_TURNS,
+            )
             for dtype in ("int64", "float64")
+            for name, without in _features().items()
+        ),
+        *(
+            Section(
+                f"Sort of 2^24 float64 in difficult orders, {name}, p = {NPROCS}",
+                "sort",
+                partial(_in_orders, name),
+                repeats=_TURNS,
+            )
+            for name in _WAYS
         ),
         Section(
             f"External sort of {words}, p = {NPROCS}",

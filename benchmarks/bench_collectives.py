@@ -31,7 +31,7 @@ _GOALS = {
 _SECONDS = 0.02
 """About so long is a sample."""
 _LARGE = 2**16
-"""From so many bytes on, two processes are compared with the least that they can do, too."""
+"""From so many bytes on, processes are compared with the least that they can do, too."""
 _GROWING = (8, 16, 32, 64, 128)
 """Numbers of processes over which the time of allreduce is to grow as p log p."""
 
@@ -47,7 +47,7 @@ def _cases(nprocs: int, nbytes: int, given: bool, stack: ExitStack) -> Sequence[
         except MpiError as error:
             print(f"without {mpi.name}: {error}")
 
-    least = nprocs == 2 and nbytes >= _LARGE and _has_compiler()
+    has_least = nbytes >= _LARGE and _has_compiler()
 
     def ours(name: str) -> float:
         return pool.run(programs.collectives, count, name, size, given=given)[0]
@@ -59,12 +59,12 @@ def _cases(nprocs: int, nbytes: int, given: bool, stack: ExitStack) -> Sequence[
             arguments = {"count": count, "name": name, "size": size, "given": given}
             sample = partial(ranks.sample, "collectives", **arguments)
             cases.append(Case(title, sample))
-        if least:
-            bound = partial(
-                compiled.sample, "least_collectives", name, nbytes, 10 * count, int(given)
-            )
+        if has_least:
+            numbers = nbytes, 10 * count, int(given), nprocs
             against.append(f"C, {name}")
-            cases.append(Case(against[-1], bound))
+            cases.append(
+                Case(against[-1], partial(compiled.sample, "least_collectives", name, *numbers))
+            )
         goal = Goal.times(most, f"{OPEN_MPI.title}, {name}")
         cases.append(Case(name, partial(ours, name), tuple(against), (goal,)))
     return cases

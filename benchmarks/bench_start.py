@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from functools import partial
 
 import bsplib
-from benchmarks import peers, programs
+from benchmarks import compiled, peers, programs
 from benchmarks.command import Benchmark, run
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
@@ -23,6 +23,7 @@ from benchmarks.timing import seconds_each, seconds_of
 NPROCS = 4
 
 _POOL_MAP = "multiprocessing.Pool.map"
+_LEAST_RUN = "C, a pipe to each process and two meetings"
 
 _BEFORE = "from time import perf_counter as now\nbegan = now()"
 _AFTER = "print(now() - began, open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
@@ -57,12 +58,15 @@ def _runs(nprocs: int, goals: tuple[Goal, ...], stack: ExitStack) -> Sequence[Ca
     theirs = stack.enter_context(peers.FORK.Pool(nprocs))
     theirs_once = partial(theirs.map, peers.empty, range(nprocs), chunksize=1)
     ours_once = partial(ours.run, programs.nothing)
+    least = partial(compiled.sample, "least_run", nprocs, 1000)
+    cases = [Case(_LEAST_RUN, least)] if compiled.compiler() else []
     return [
         Case(_POOL_MAP, partial(seconds_each, 100, theirs_once)),
+        *cases,
         Case(
             "bsplib.Pool.run",
             partial(seconds_each, 100, ours_once),
-            against=(_POOL_MAP,),
+            against=(_POOL_MAP, *(case.name for case in cases)),
             goals=goals,
         ),
     ]

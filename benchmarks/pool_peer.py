@@ -1,8 +1,9 @@
-"""The driver of a pool on the ranks of an MPI: take a sample on request.
+"""The driver of a pool, perhaps on the ranks of an MPI: take a sample on request.
 
-``python -m benchmarks.pool_peer NPROCS SOCKET`` connects to the socket. For every line of JSON that
-it receives, it runs a program of :mod:`benchmarks.programs`, or probes the hosts, and answers with
-the seconds, as :mod:`benchmarks.mpi_peer` does.
+``python -m benchmarks.pool_peer BACKEND NPROCS SOCKET`` connects to the socket. For every line of
+JSON that it receives, it runs a program of :mod:`benchmarks.programs`, or of the module before the
+colon in its name, or probes the hosts. It answers with the seconds, as :mod:`benchmarks.mpi_peer`
+does.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import json
 import socket
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import bsplib
-from benchmarks import programs
 from bsplib.machine.probing.probe import probe
 
 
@@ -29,9 +31,17 @@ def probed(nprocs: int, figure: str, rounds: int) -> float:
     return value
 
 
-def main(nprocs: int, address: Path) -> None:
+def _program(name: str) -> Callable[..., float]:
+    module, _, function = name.rpartition(":")
+    found: Callable[..., float] = getattr(
+        import_module(f"benchmarks.{module or 'programs'}"), function
+    )
+    return found
+
+
+def main(backend: str, nprocs: int, address: Path) -> None:
     """Take samples until the other side closes the socket."""
-    with socket.socket(socket.AF_UNIX) as plug, bsplib.Pool(nprocs, backend="mpi") as pool:
+    with socket.socket(socket.AF_UNIX) as plug, bsplib.Pool(nprocs, backend=backend) as pool:
         plug.connect(str(address))
         with plug.makefile("r", encoding="utf-8") as requests:
             for line in requests:
@@ -40,9 +50,9 @@ def main(nprocs: int, address: Path) -> None:
                 if name == probed.__name__:
                     seconds = probed(nprocs, **arguments)
                 else:
-                    seconds = pool.run(getattr(programs, name), **arguments)[0]
+                    seconds = pool.run(_program(name), **arguments)[0]
                 plug.sendall(json.dumps({"rank": 0, "seconds": seconds}).encode() + b"\n")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))

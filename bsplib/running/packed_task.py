@@ -89,6 +89,8 @@ class TaskWork:
 class TaskRunner:
     """Does the tasks of kept processes; see :class:`JobRunner`.
 
+    Runners of the same conditions are equal: processes keep theirs, and what they have prepared.
+
     Args:
         conditions: of all these tasks.
     """
@@ -97,6 +99,11 @@ class TaskRunner:
         self.conditions = conditions
         self._lines: whole_lines | None = None
         self._made: Group | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TaskRunner) and self.conditions == other.conditions
+
+    __hash__ = None  # type: ignore[assignment]  # conditions need not have any
 
     def run(self, job: bytes, pid: int, open_port: OpenPort) -> tuple[bytes, bool]:
         """See :meth:`JobRunner.run`."""

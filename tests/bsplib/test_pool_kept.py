@@ -51,6 +51,18 @@ def test_a_port_is_kept_between_runs_and_a_new_one_is_opened_after_oblivious_sup
     assert kept == [[False] * 3, [True] * 3, [False] * 3, [True] * 3]
 
 
+def test_processes_keep_what_runs_their_jobs_for_the_next_run(pool):
+    def main(bsp):
+        import gc  # noqa: PLC0415  # where main is executed
+
+        runners = [each for each in gc.get_objects() if type(each).__name__ == "TaskRunner"]
+        before = getattr(runners[0], "seen_by_a_test", None)
+        runners[0].seen_by_a_test = "in the run before"
+        return len(runners), before
+
+    assert [pool.run(main) for _ in range(2)] == [[(1, None)] * 3, [(1, "in the run before")] * 3]
+
+
 def test_the_supersteps_of_each_run_are_counted_from_0(pool):
     def main(bsp):
         bsp.sync()
