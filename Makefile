@@ -75,7 +75,7 @@ test-quick-runtime: tools
 test-quick-rooms: tools
 	$(BIN)/pytest --quick $(OTHER_TESTS) $(PAGE_TESTS)
 
-# The quick tests on every Python that pyproject.toml names and this computer has.
+# The quick tests on every Python that pyproject.toml names; uv downloads those that are not here.
 test-pythons: tools
 	$(BIN)/python tests/pythons.py
 

@@ -1,12 +1,15 @@
 """Run the quick tests on the versions of Python that pyproject.toml names.
 
-    python tests/pythons.py           on every version that this computer has
-    python tests/pythons.py --ends    on the oldest and the newest of them
+    python tests/pythons.py           on every version
+    python tests/pythons.py 3.14      on these, whether or not pyproject.toml names them
+    python tests/pythons.py --ends    on the oldest and the newest that this computer has
 
-With ``--ends`` the version of the environment of ``make test`` is not run again, and a version for
-which packages cannot be installed is no failure. Each version gets an environment of its own in
-``build/pythons/``, which stays for the next time. A version that is not on this computer is named,
-and left out: nothing but packages is downloaded.
+uv downloads a version that is not on this computer, and is installed if it is not there. A version
+that cannot be had is named, and left out. Each version gets an environment of its own in
+``build/pythons/``, which stays for the next time.
+
+With ``--ends`` no Python is downloaded, the version of the environment of ``make test`` is not run
+again, and a version for which packages cannot be installed is no failure.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -66,6 +70,34 @@ def is_of(version: str, command: str) -> bool:
     return done.stdout.strip() == version
 
 
+def downloaded(versions: list[str]) -> dict[str, str]:
+    """Let uv download Pythons; return those that can be had, and name the others in a sentence."""
+    if not versions:
+        return {}
+    uv, reason = installed_uv(), "uv is not installed, and pip cannot install it"
+    if uv is not None:
+        for version in versions:
+            done = quietly(uv, "python", "install", version)
+            reason = f"uv says {(done.stderr.splitlines() or [''])[-1].strip()!r}"
+    found = {version: interpreter(version) for version in versions}
+    if missing := [version for version, python in found.items() if python is None]:
+        print(f"Python {', '.join(missing)} could not be had: {reason}.", flush=True)
+    return {version: python for version, python in found.items() if python is not None}
+
+
+def installed_uv() -> str | None:
+    """Return the command uv, which is installed beside this Python where there is none."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
+    if shutil.which("uv", path=path) is None:
+        quietly(sys.executable, "-m", "pip", "install", "--quiet", "uv")
+    return shutil.which("uv", path=path)
+
+
+def quietly(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command, and keep what it prints."""
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
 def requirements() -> list[str]:
     """Return what builds bsplib, what it needs, and what quick tests need."""
     told = project()
@@ -103,8 +135,13 @@ def without_one_that_is_tested(found: list[str]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--ends", action="store_true", help="only the oldest and the newest")
-    ends = parser.parse_args().ends
-    pythons = {version: interpreter(version) for version in claimed()}
+    parser.add_argument("versions", nargs="*", help="default: those that pyproject.toml names")
+    options = parser.parse_args()
+    ends = options.ends
+    pythons = {version: interpreter(version) for version in options.versions or claimed()}
+    missing = [version for version, python in pythons.items() if python is None]
+    if not ends:
+        pythons |= downloaded(missing)
     found = {version: python for version, python in pythons.items() if python is not None}
     missing = [version for version in pythons if version not in found]
     versions = without_one_that_is_tested(list(found)) if ends and found else list(found)

@@ -64,6 +64,11 @@ def own_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def load() -> None:
+    """Import what a run on the default backend needs."""
+    import bsplib.backends.shm.launch  # noqa: F401, PLC0415  # loaded lazily, see above
+
+
 def _launch_shm(work: Work, options: Options) -> Report:
     from bsplib.backends.shm.launch import launch  # noqa: PLC0415  # loaded lazily, see above
 

@@ -13,6 +13,17 @@ pytestmark = pytest.mark.lengthy  # each test starts an interpreter
 
 BSP = Path(sys.executable).parent / "bsp"
 NAMES = ("apps", "profiler", "webui", "tools", "core", "recording", "errors", "visible")
+LIBRARIES = (
+    "logging",
+    "numpy",
+    "queue",
+    "random",
+    "rich",
+    "secrets",
+    "string",
+    "struct",
+    "typing",
+)
 
 PROGRAM = """
 import apps, profiler, webui
@@ -25,6 +36,17 @@ def main(bsp):
 if __name__ == "__main__":
     print(bsplib.run(main, nprocs=2, profile="own.bsp"), apps.OWN, profiler.OWN, webui.OWN)
     print(bsplib.load("own.bsp").runs[0].nprocs)
+"""
+
+RING = """
+import bsplib
+
+def main(bsp):
+    bsp.send((bsp.pid + 1) % bsp.nprocs, bsp.pid)
+    bsp.sync()
+    return bsp.move()
+
+print(bsplib.run(main, nprocs=2, profile="ring.bsp"))
 """
 
 TEST = """
@@ -95,6 +117,14 @@ def test_every_command_uses_the_rooms_of_bsplib(folder, line):
     assert "<html" in (folder / "page.html").read_text(encoding="utf-8")
     path = str(folder)
     assert "run 1: program.py" in output(folder, *line, "report", "own.bsp", PYTHONPATH=path)
+
+
+def test_bsp_runs_a_program_beside_files_that_have_names_of_libraries_by_accident(tmp_path):
+    for name in LIBRARIES:
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError(__file__)\n", encoding="utf-8")
+    (tmp_path / "ring.py").write_text(RING, encoding="utf-8")
+    assert output(tmp_path, BSP, "run", "ring.py") == "[1, 0]\n"
+    assert "run 1: ring.py" in output(tmp_path, BSP, "report", "ring.bsp")
 
 
 def test_a_program_of_bsplib_runs_beside_modules_of_its_names(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -33,6 +34,19 @@ def here(monkeypatch):
 def exit_code(monkeypatch, *options):
     monkeypatch.setattr(sys, "argv", ["pythons.py", *options])
     return pythons.main()
+
+
+@pytest.fixture
+def uv(monkeypatch, tmp_path):
+    """Returns a function that puts a command uv on the PATH which runs a line of the shell."""
+
+    def uv(line):
+        command = tmp_path / "uv"
+        command.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+        command.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    return uv
 
 
 def test_the_versions_that_the_classifiers_name_begin_with_the_oldest_that_can_be_installed():
@@ -69,6 +83,47 @@ def test_without_an_option_all_that_are_here_are_run(monkeypatch, here, calls):
     assert calls == pythons.claimed()
 
 
+def test_a_version_that_is_not_here_is_downloaded_by_uv(monkeypatch, tmp_path, uv, calls, capsys):
+    uv(f'echo "$@" >> {tmp_path}/asked')
+    asked = tmp_path / "asked"
+    monkeypatch.setattr(
+        pythons, "interpreter", lambda version: "python" if asked.exists() else None
+    )
+    assert exit_code(monkeypatch) == 0
+    lines = [f"python install {version}" for version in pythons.claimed()]
+    assert asked.read_text(encoding="utf-8").splitlines() == lines
+    assert calls == pythons.claimed()
+    assert "not here: none" in capsys.readouterr().out
+
+
+def test_one_sentence_says_which_versions_uv_cannot_download(monkeypatch, here, uv, calls, capsys):
+    uv("echo error: for a reason >&2; echo '  cause: no network' >&2; exit 1")
+    versions = pythons.claimed()
+    here(THIS)
+    assert exit_code(monkeypatch) == 0
+    sentence, _, *lines = capsys.readouterr().out.splitlines()
+    missing = ", ".join(version for version in versions if version != THIS)
+    assert sentence == f"Python {missing} could not be had: uv says 'cause: no network'."
+    assert lines == [f"-- Python {THIS} (python{THIS})"]
+    assert calls == [THIS]
+
+
+def test_without_uv_and_a_package_of_it_a_sentence_says_so(monkeypatch, here, capsys):
+    here()
+    monkeypatch.setattr(pythons, "installed_uv", lambda: None)
+    assert exit_code(monkeypatch, "3.99") == 0
+    assert capsys.readouterr().out.startswith(
+        "Python 3.99 could not be had: uv is not installed, and pip cannot install it.\n"
+    )
+
+
+def test_the_ends_download_no_python(monkeypatch, here, uv, calls, tmp_path):
+    uv(f"touch {tmp_path}/asked")
+    here(THIS)
+    exit_code(monkeypatch, "--ends")
+    assert not (tmp_path / "asked").exists()
+
+
 @pytest.mark.parametrize("options", [[], ["--ends"]])
 @pytest.mark.parametrize("wrong", ["tests failed", pythons.NOT_INSTALLED])
 def test_only_packages_that_cannot_be_installed_are_no_failure_of_the_ends(
@@ -76,6 +131,7 @@ def test_only_packages_that_cannot_be_installed_are_no_failure_of_the_ends(
 ):
     (other, *_) = [version for version in pythons.claimed() if version != THIS]
     here(other)
+    monkeypatch.setattr(pythons, "downloaded", lambda versions: {})
     monkeypatch.setattr(pythons, "outcome", lambda version, python: wrong)
     passes = options == ["--ends"] and wrong == pythons.NOT_INSTALLED
     assert exit_code(monkeypatch, *options) == (0 if passes else 1)

@@ -231,7 +231,14 @@ def enter(backend: str | None, mpiexec: str | None) -> None:
 
 
 def put_first(folder: Path) -> None:
-    """Let the script import the modules beside it, as python SCRIPT does."""
+    """Let the script import the modules beside it, as python SCRIPT does.
+
+    What a run needs is imported before: a file beside the script may have the name of a library by
+    accident, such as ``logging.py``, and would be imported in its place.
+    """
+    import bsplib.running.launch  # noqa: F401, PLC0415  # most commands run no script
+
+    backends.load()
     if sys.flags.safe_path:  # the first entry is no folder of bsp or of python -m
         sys.path.insert(0, str(folder))
     else:

@@ -1,0 +1,80 @@
+"""The titles of the last commits are short."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MOST_COMMITS = 50
+"""Greatest number of commits that are read: those before are known."""
+MOST_CHARACTERS = 72
+"""Longest title that tools of git show on one line."""
+
+
+def git(folder, *arguments):
+    """Return what git prints; None where it fails or is not installed."""
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def last_titles(folder):
+    """Return the titles of the last commits, at most those since the last tag.
+
+    None where the folder has no history of its own, as in a source distribution.
+    """
+    top = git(folder, "rev-parse", "--show-toplevel")
+    if top is None or Path(top).resolve() != folder.resolve():
+        return None
+    tag = git(folder, "describe", "--tags", "--abbrev=0")
+    since = [] if tag is None else [f"^{tag}"]
+    log = git(folder, "log", f"-{MOST_COMMITS}", "--format=%s", "HEAD", *since)
+    return None if log is None else log.splitlines()
+
+
+def test_the_titles_of_the_last_commits_are_short():
+    titles = last_titles(ROOT)
+    if titles is None:
+        pytest.skip("this folder has no history of git")
+    assert [title for title in titles if len(title) > MOST_CHARACTERS] == []
+
+
+@pytest.fixture
+def commit(tmp_path):
+    """Makes commits without changes, whose titles are given, in a new repository."""
+
+    def commit(*titles):
+        for title in titles:
+            name = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org")
+            assert git(tmp_path, *name, "commit", "--allow-empty", "-m", title) is not None
+
+    assert git(tmp_path, "init") is not None
+    return commit
+
+
+def test_the_last_commits_are_those_since_the_last_tag(commit, tmp_path):
+    commit("first", "second")
+    assert last_titles(tmp_path) == ["second", "first"]
+    git(tmp_path, "tag", "v1")
+    assert last_titles(tmp_path) == []
+    commit("third", "fourth")
+    assert last_titles(tmp_path) == ["fourth", "third"]
+
+
+def test_a_shallow_copy_has_the_commits_that_are_there(commit, tmp_path):
+    commit("first", "second")
+    git(tmp_path, "clone", "--depth", "1", tmp_path.as_uri(), "shallow")
+    assert last_titles(tmp_path / "shallow") == ["second"]
+
+
+def test_a_copy_without_history_has_no_commits(commit, tmp_path):
+    commit("first")
+    (tmp_path / "sources").mkdir()
+    assert last_titles(tmp_path / "sources") is None
