@@ -22,6 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import bsplib
+from benchmarks import compiled
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.query_peers import PEERS
@@ -103,6 +104,8 @@ def _cases(stack: ExitStack, given: Input, wanted: Mapping[str, float]) -> Seque
     pool = stack.enter_context(bsplib.Pool(NPROCS))  # first, because it forks: peers have threads
     expected = pa.concat_tables(pool.run(temp6, given))
     cases = _peers(given, expected, stack)
+    if given.scattered and compiled.compiler():
+        cases.append(_least(given))
     there = {case.name for case in cases}
     goals = tuple(Goal.times(times, of) for of, times in wanted.items() if of in there)
     ours = Case(
@@ -112,6 +115,13 @@ def _cases(stack: ExitStack, given: Input, wanted: Mapping[str, float]) -> Seque
         goals,
     )
     return [*cases, ours]
+
+
+def _least(given: Input) -> Case:
+    """Return the least that scattered items add to the time with dense ones, for a process."""
+    rows = given.generator.rows["TRAN"] // NPROCS
+    sample = partial(compiled.sample, "least_numbering", rows, given.generator.items)
+    return Case("C, numbering the items of TRAN once", sample)
 
 
 def _peers(given: Input, expected: pa.Table, stack: ExitStack) -> list[Case]:

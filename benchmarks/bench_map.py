@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -62,10 +63,13 @@ def _maps(stack: ExitStack) -> dict[str, Map]:
     """Return ways to call a function for each item, in processes that run already."""
     ours = stack.enter_context(bsplib.Pool(NPROCS))  # first, because it forks
     theirs = stack.enter_context(peers.FORK.Pool(NPROCS))
+    joblib: dict[str, Map] = {LOKY: _loky} if find_spec("joblib") else {}
+    if not joblib:
+        print("without joblib: pip install -e '.[bench]'")
     return {
         LIBRARY: partial(theirs.map, task),
         f"{LIBRARY}, chunksize=1": partial(theirs.map, task, chunksize=1),
-        LOKY: _loky,
+        **joblib,
         "bsplib.Pool.map": partial(ours.map, task),
     }
 

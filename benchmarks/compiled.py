@@ -31,7 +31,7 @@ def _compiled(name: str) -> Path:
         raise RuntimeError(f"{name}.c cannot be compiled: there is no cc, gcc or clang")
     program = Path(_temporary().name, name)
     source = _FOLDER / f"{name}.c"
-    subprocess.run([found, "-O3", "-march=native", "-o", program, source], check=True)
+    subprocess.run([found, "-O3", "-march=native", "-o", program, source, "-lm"], check=True)
     return program
 
 

@@ -33,6 +33,11 @@ def test_an_empty_run_takes_some_time(nprocs):
     assert 0 < compiled.sample("least_run", nprocs, 20) < 60
 
 
+@needs_a_compiler
+def test_numbering_of_scattered_keys_takes_some_time():
+    assert 0 < compiled.sample("least_numbering", 5000, 100) < 60
+
+
 def test_without_a_compiler_the_error_names_the_program(monkeypatch):
     monkeypatch.setattr(compiled, "compiler", lambda: None)
     with pytest.raises(RuntimeError, match=r"^no_such\.c cannot be compiled: there is no cc"):
