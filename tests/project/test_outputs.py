@@ -283,6 +283,7 @@ WRITERS = {
     "bsplib/recording/record_folder.py": "writes into the folder of records",
     "bsplib/recording/spool.py": "writes records into the folder of records",
     "bsplib/record/build.py": "writes below the cache of the user, to temporary names",
+    "bsplib/record/compiler.py": "writes below the cache of the user, to temporary names",
     "bsplib/record/events.py": "writes the file of a rank, in the folder of its trace's name",
     "bsplib/record/libraries.py": "writes a note below the cache of the user",
     "bsplib/recording/trace.py": "writes to the temporary name that output_file yields",
