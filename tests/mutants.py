@@ -257,6 +257,11 @@ def watch(folder: Path) -> Calls:
     os.environ[called.OUT] = str(file)
     options = ("--quick", "-p", "tests.called", *WATCHED)
     pytest(folder, *options, core="python", limit_s=WATCH_LIMIT_S)
+    if not file.exists():
+        raise click.ClickException(
+            f"The quick tests did not end in {WATCH_LIMIT_S} s on the interpreted core; run "
+            "mutants while the computer does nothing else."
+        )
     told = json.loads(file.read_text(encoding="utf-8"))
     return Calls(told["tests"], told["callers"])
 
