@@ -5,6 +5,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# uv installs in a second what takes pip ten; `make UV= demo` uses pip although uv is there.
+UV := $(shell command -v uv)
+NEW_VENV := $(if $(UV),$(UV) venv --quiet --seed --python $(PYTHON),$(PYTHON) -m venv)
+INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,\
+	$(BIN)/python -m pip install --quiet --no-compile)
 INSTALLED := $(VENV)/.bsplib-installed
 TOOLS := $(VENV)/.tools-installed
 PEERS := $(VENV)/.peers-installed
@@ -230,20 +235,19 @@ $(TOOLS): pyproject.toml | $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dev,predict,sql,notebook]'
 	touch $(TOOLS)
 
-# On Debian, venv and pip are a package of their own. The core is compiled while pip installs what
-# bsplib needs. Python compiles a module when it is first imported: most of them never are.
+# On Debian, venv and pip are a package of their own. The core is compiled while the packages that
+# bsplib needs are installed. Python compiles a module when it is first imported: most of them never are.
 $(INSTALLED): pyproject.toml | compiler
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	@$(if $(UV),true,$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null) || { \
 	  if [ "$$(id -u)" = 0 ]; then \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; \
 	  else \
 	    echo "a virtual environment needs: apt-get install python3-venv" >&2; exit 1; \
 	  fi; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile $(call LISTED,["build-system"]["requires"])
-	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable . & building=$$!; \
-	  $(BIN)/python -m pip install --quiet --no-compile $(call LISTED,["project"]["dependencies"]) && \
-	  wait $$building
+	$(NEW_VENV) $(VENV)
+	$(INSTALL) $(call LISTED,["build-system"]["requires"])
+	$(INSTALL) --no-build-isolation --no-deps --editable . & building=$$!; \
+	  $(INSTALL) $(call LISTED,["project"]["dependencies"]) && wait $$building
 	touch $(INSTALLED)
 
 clean:

@@ -43,6 +43,7 @@ from benchmarks.apps_fft import transforms
 from benchmarks.provenance import Circumstances
 from bsplib.apps import gallery
 from bsplib.apps.fourier import fft, fft_barrier_free, fft_cyclic
+from bsplib.apps.gallery import word_count
 from bsplib.profiler.kinds import CORE
 from bsplib.profiler.profile import Profile, RunProfile
 from bsplib.profiler.repeats import Repeats, gathered
@@ -260,7 +261,7 @@ def _summed_up(what: str, told: Sequence[tuple[bool, float]]) -> AccuracyGoal:
 GALLERY = Path(gallery.__file__).parent
 MEDIAN, GREATEST = 0.02, 0.05
 """What may be unexplained of the elapsed time."""
-SIZES = {"transforms": 2**20, "sort": 4_000_000, "rows": 1_000_000}
+SIZES = {"transforms": 2**20, "sort": 4_000_000, "rows": 1_000_000, "words": 2_000_000}
 
 
 def unexplained() -> Found:
@@ -283,10 +284,12 @@ PROCESSES = {"cannon": 4}
 
 def _programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
     """Return the programs of the gallery and of the apps, with their arguments."""
+    given = {"word_count": (word_count.text(SIZES["words"]),)}
     names = sorted(file.stem for file in GALLERY.glob("*.py"))
     taught = [name for name in names if not name.endswith(("__", "_mpi4py", "references"))]
     found: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-        name: (import_module(f"{gallery.__name__}.{name}").main, ()) for name in taught
+        name: (import_module(f"{gallery.__name__}.{name}").main, given.get(name, ()))
+        for name in taught
     }
     for algorithm in (fft_cyclic, fft, fft_barrier_free):
         name = algorithm.__name__.rpartition(".")[2]

@@ -19,8 +19,8 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 UNFINISHED = ".bsp-"
 """Prefix of temporary names; a killed program leaves such a file behind."""
@@ -29,8 +29,7 @@ _HEAD_BYTES = 1 << 16
 """What is read of a file to recognise its kind."""
 
 
-@dataclass(frozen=True)
-class OutputKind:
+class OutputKind(NamedTuple):
     """A kind of output that may replace or continue an earlier file of the same kind."""
 
     name: str

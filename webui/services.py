@@ -22,6 +22,7 @@ from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.executed import executed_below
 from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.losses import book
+from bsplib.profiler.own_threads import own_threads_sentence
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.profiler.steal import steal_sentence
@@ -181,6 +182,7 @@ def describe_verdict(ledger: Ledger) -> Json:
             for each in sentences
         ],
         "rest": None if rest is None else rest.text,
+        "threads": own_threads_sentence(ledger.callgraph.run),
         "steal": steal_sentence(ledger.callgraph.run),
     }
 

@@ -102,7 +102,8 @@ class Log:
             usage.settle(elapsed, now_ns)
             self._close(usage)
             used = usage.used
-            self._comp_cpu += used[0]
+            self._comp_cpu += used[0] + used[4]
+            usage.own_threads_ns += used[4]
             if usage.has_waits:
                 self._comp_ready += used[1]
             if usage.has_faults:

@@ -61,6 +61,8 @@ cdef extern from *:
            it: the order of the reader's stores is all that counts. */
         int waits; /* file with the time that the thread was ready without a core; -1: none */
         int64_t time, cpu, ready; /* at the tick before: time, and what the thread had of it */
+        int64_t process; /* CPU time of all threads at the tick before */
+        int64_t others; /* CPU time of the others since the thread blocked, not counted yet */
         volatile int asked; /* the interpreter was asked to call the reader */
         volatile uint32_t written, claimed, read;
         bsp_ticks runs[BSP_RUNS];
@@ -122,11 +124,21 @@ cdef extern from *:
         int64_t cpu = bsp_clock(CLOCK_THREAD_CPUTIME_ID), ready = bsp_ready();
         int64_t on = cpu - bsp_sampler.cpu, without = ready - bsp_sampler.ready;
         int64_t blocked = now - bsp_sampler.time - on - without;
+        int64_t process = bsp_clock(CLOCK_PROCESS_CPUTIME_ID);
+        int64_t others = process - bsp_sampler.process - on;
         bsp_sampler.time = now;
         bsp_sampler.cpu = cpu;
         bsp_sampler.ready = ready;
-        if (on >= blocked && on >= without) return BSP_ON_CORE;
-        return without > blocked ? BSP_NO_CORE : BSP_BLOCKED;
+        bsp_sampler.process = process;
+        if (blocked > on && blocked >= without) {
+            /* The CPU time of other threads comes in steps of some ms: it is kept for later. */
+            bsp_sampler.others += others > 0 ? others : 0;
+            if (2 * bsp_sampler.others < blocked) return BSP_BLOCKED;
+            bsp_sampler.others -= blocked < bsp_sampler.others ? blocked : bsp_sampler.others;
+            return BSP_ON_CORE;
+        }
+        bsp_sampler.others = 0;
+        return on >= without ? BSP_ON_CORE : BSP_NO_CORE;
     }
 
     static void bsp_tick(int number, siginfo_t *info, void *context) {
@@ -226,6 +238,7 @@ cdef extern from *:
         bsp_sampler.asked = 0;
         bsp_sampler.waits = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
         bsp_state(bsp_clock(CLOCK_MONOTONIC));
+        bsp_sampler.others = 0;
         if (sigaction(number, &action, NULL) != 0) return errno;
         /* The C library has the same call in a library of its own. */
         if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &bsp_sampler.timer) != 0) {

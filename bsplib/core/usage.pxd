@@ -9,6 +9,7 @@ cdef extern from *:
     #include <fcntl.h>
     #include <stdlib.h>
     #include <sys/resource.h>
+    #include <time.h>
     #include <unistd.h>
 
     static int bsp_open_waits(void) {
@@ -29,6 +30,12 @@ cdef extern from *:
         return numbers[0] || numbers[1] || numbers[2] ? numbers[1] : -1;
     }
 
+    static long long bsp_process_cpu(void) {
+        struct timespec used;
+        if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) return 0;
+        return used.tv_sec * 1000000000LL + used.tv_nsec;
+    }
+
     static long long bsp_page_faults(void) {
     #ifdef RUSAGE_THREAD
         struct rusage used;
@@ -41,6 +48,7 @@ cdef extern from *:
     int open_waits "bsp_open_waits"() noexcept
     void close_waits "bsp_close_waits"(int file) noexcept
     long long waited_ns "bsp_waited"(int file) noexcept
+    long long process_cpu_ns "bsp_process_cpu"() noexcept
     long long page_faults "bsp_page_faults"() noexcept
 
 cdef long long DUE_NS, _MINOR
@@ -53,9 +61,9 @@ cdef class Usage:
     cdef int _file
     cdef word _thread
     cdef readonly long long last_ns
-    cdef public long long open_ns, carried_ns
+    cdef public long long open_ns, carried_ns, own_threads_ns
     cdef public long long[::1] used
-    cdef long long _cpu_ns, _waited_ns, _faults
+    cdef long long _cpu_ns, _process_ns, _waited_ns, _faults
     cdef readonly bint has_waits, has_faults
     cdef long long _next_cpu_ns, _next_ready_ns
     cdef double _on_core, _off_core
@@ -73,7 +81,7 @@ cdef class Usage:
     @cython.locals(
         cpu=cython.longlong, waited=cython.longlong, faults=cython.longlong, is_same=bint, since=cython.longlong,
         used=cython.longlong, given=cython.longlong, last=cython.longlong, left=cython.longlong,
-        ready=cython.longlong, at=Py_ssize_t, comp=cython.longlong, comm=cython.longlong,
+        ready=cython.longlong, others=cython.longlong, at=Py_ssize_t, comp=cython.longlong, comm=cython.longlong,
         comp_cpu=cython.longlong, comm_cpu=cython.longlong, comp_ready=cython.longlong,
         comm_ready=cython.longlong, total=cython.longlong, blocked=cython.longlong, longer=cython.longlong,
         room=cython.longlong, waited_last=cython.longlong, waited_open=cython.longlong,

@@ -24,6 +24,11 @@ open stretches before it, which were too short to be read. It is **shared out by
 
 So all but the last stretch together are shorter than ``DUE_NS`` and the calls of a superstep.
 
+Where the last stretch is computation, time blocked is **waiting for threads of its own**, such as
+those of a library for matrices, as far as the CPU time of the other threads of the process since
+the reading before reaches. It counts as CPU time. The system brings the CPU time of threads that
+run up to date at its ticks only: some ms of it may count in the next stretch.
+
 The module runs interpreted, or compiled with ``usage.pxd``.
 """
 
@@ -31,6 +36,7 @@ from __future__ import annotations
 
 import os
 import resource
+import time
 from array import array
 
 try:
@@ -65,6 +71,10 @@ if not cython.compiled:
         except (OSError, ValueError):
             return -1
         return waited if on_core or waited or slices else -1
+
+    def process_cpu_ns() -> int:
+        """Return the CPU time of all threads of this process."""
+        return time.process_time_ns()
 
     def page_faults() -> int:
         """Return the page faults of this thread: minor + major * 2**40; -1 if not known."""
@@ -104,9 +114,12 @@ class Usage:
         """When the system was last read."""
         self.open_ns = 0
         """Elapsed time of all open stretches."""
-        self.used = array("q", [0] * 4)
-        """What the last stretch has been given: CPU time, time ready, minor and major faults."""
-        self._cpu_ns = self._waited_ns = self._faults = 0
+        self.used = array("q", [0] * 5)
+        """What the last stretch has been given: CPU time, time ready, minor and major faults, and
+        what of the rest other threads of the process were on a core."""
+        self.own_threads_ns = 0
+        """How long computation has waited for threads of its own."""
+        self._cpu_ns = self._process_ns = self._waited_ns = self._faults = 0
         self._on_core = self._off_core = 0.0  # parts of an open stretch, of what is left of it
         self.carried_ns = 0
         """How much earlier the next superstep begins, since it was ready without a core."""
@@ -138,6 +151,7 @@ class Usage:
         self.last_ns = now_ns
         self._next_cpu_ns = self._next_ready_ns = 0
         self._cpu_ns = cpu_ns()
+        self._process_ns = process_cpu_ns()
         self._waited_ns = -1 if self._file < 0 else waited_ns(self._file)
         self._faults = page_faults()
 
@@ -181,10 +195,11 @@ class Usage:
             now_ns: the present time.
         """
         cpu, waited, faults = self._cpu_ns, self._waited_ns, self._faults
-        used, ready = self._next_cpu_ns, self._next_ready_ns
+        used, ready, others = self._next_cpu_ns, self._next_ready_ns, -self._process_ns
         is_same = this_thread() == self._thread
         self.begin(now_ns)
         if is_same:
+            others += self._process_ns - self._cpu_ns + cpu
             used += max(self._cpu_ns - cpu, 0)
             if self.has_waits:
                 ready += max(self._waited_ns - waited, 0)
@@ -211,6 +226,7 @@ class Usage:
         self.used[1] = waited_last
         self.used[2] = faults & _MINOR
         self.used[3] = faults >> 40
+        self.used[4] = min(max(others, 0), blocked)
         for at in range(self._count):
             comp = self._open_comp[at]
             comm = self._open_comm[at]

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,6 +105,7 @@ def _recorder(out: Path, program: str, arguments: list[str]) -> ShimRecorder | P
         join=[sys.executable, "-m", JOIN, *command] if there else None,
         by_hand=shlex.join(["bsp", "recover", f"{out}.ranks"]),
         recorded=f"recorded in {out}: {shlex.join(['bsp', 'report', str(out)])}",
+        begin=time.monotonic_ns(),
     )
     try:
         return ShimRecorder(job)

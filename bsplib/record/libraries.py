@@ -13,16 +13,15 @@ import importlib.util
 import json
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
 class NoShimError(Exception):
     """The shim cannot be used; the text says why, as the end of a sentence."""
 
 
-@dataclass(frozen=True)
-class Library:
+class Library(NamedTuple):
     """A library of MPI."""
 
     path: str

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 FORMAT = 1
 """As in :mod:`bsplib.record.events`, which would load numpy."""
@@ -29,8 +27,7 @@ def rank_of_environment() -> int:
     return next((int(os.environ[name]) for name in RANKS if os.environ.get(name, "").isdigit()), 0)
 
 
-@dataclass
-class RecordedProgram:
+class RecordedProgram(NamedTuple):
     """What is recorded, and where."""
 
     folder: str
@@ -43,7 +40,8 @@ class RecordedProgram:
     """The same as a user types it."""
     recorded: str
     """What to say when it has been done."""
-    begin: int = field(default_factory=time.monotonic_ns)
+    begin: int
+    """When the program begins, in nanoseconds of the system's monotonic clock."""
 
     def how_to_join(self) -> str:
         """Return a sentence for where the files were not joined."""

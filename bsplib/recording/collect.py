@@ -100,7 +100,7 @@ def collect(
         if part.lost or (complete and not part.begun):
             lost[pid] = part.lost or "it has no file of records"
     hosts = [part.told.host for part in parts]
-    meta.update(_hosts(hosts))
+    meta.update(_hosts(hosts), **own_threads_of([part.told for part in parts]))
     run = Run(
         nprocs=nprocs,
         groups=tuple(groups),
@@ -143,6 +143,13 @@ def reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
     return reasons
 
 
+def own_threads_of(told: Sequence[Told]) -> dict[str, list[int]]:
+    """Return the metadata on how long processes waited for threads of their own, if it is known."""
+    waited = [each.noted.own_threads_ns for each in told]
+    known = any(each is not None for each in waited)
+    return {"own_threads_ns": [each or 0 for each in waited]} if known else {}
+
+
 def has_ended(run: Run) -> bool:
     """Tell whether every process has reached the end of ``main``."""
     records = run.records
@@ -151,7 +158,7 @@ def has_ended(run: Run) -> bool:
 
 
 @dataclass
-class _Told:
+class Told:
     """What a process has told of itself."""
 
     host: Host | None = None
@@ -170,7 +177,7 @@ class _Part:
     """The field ``record`` is a position among the records of this process."""
     lost: str
     begun: bool
-    told: _Told
+    told: Told
     samples: NDArray[np.void] | None
 
 
@@ -250,14 +257,14 @@ def unread_chunks(path: Path) -> memoryview:
 
 def read_definitions(
     path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], _Told]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Told]:
     """Return the numbers that the groups and stacks of a process have in the run, and the rest.
 
     Groups and stacks that the run does not have yet are added to it.
     """
     group_of: list[int] = []
     stack_of: list[int] = []
-    told = _Told()
+    told = Told()
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for line in text.split("\n")[:-1]:  # a last line without its end is incomplete
         what, value = json.loads(line)

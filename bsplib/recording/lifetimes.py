@@ -31,6 +31,8 @@ class Noted:
     started: int | None = None
     ready: int | None = None
     finished: int | None = None
+    own_threads_ns: int | None = None
+    """How long its computation has waited for threads of its own."""
 
     def relative(self, moment: int | None) -> int | None:
         """Return a moment on the clock of the records."""

@@ -61,6 +61,7 @@ class Recorder:
         """End the measurements."""
         if self._usage is not None:
             self._usage.close()
+            self._spool.note(own_threads_ns=self._usage.own_threads_ns)
 
     def define_group(self, info: GroupInfo) -> int:
         """Return the number that stands for a group in this process's records."""

@@ -134,7 +134,7 @@ RECORD = np.dtype(
         ("self_bytes", np.int64),  # payload to itself, not counted in h
         ("self_messages", np.int64),
         # Of the computing part: from start to arrive, without comm_calls and sub.
-        ("comp_cpu", np.int64),  # ns of CPU time
+        ("comp_cpu", np.int64),  # ns of CPU time, and of waiting for threads of the process
         ("comp_ready", np.int64),  # ns in which the thread could run and had no core
         # Of the communicating part: comm_calls, and from arrive to end.
         ("comm_cpu", np.int64),
@@ -283,7 +283,8 @@ class Run:
     those that are numbers, and of arrays the number of elements), folder (the working
     directory), backend, host, cores, versions, core (``bsplib.core.BUILD``), started
     (ISO 8601), error, machine; machine_given: whether the program named the machine;
-    cpu_measured: whether records have CPU time; absent: see :attr:`absent`;
+    cpu_measured: whether records have CPU time; own_threads_ns: for how long the computation of
+    each process waited for threads of its own, where that was measured; absent: see :attr:`absent`;
     repeat: see :attr:`repeat`; sample_ns: time from one sample of a process to the next.
     Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
     together) and clock_bounds_s (by host: the greatest possible error of its times against

@@ -13,6 +13,7 @@ from bsplib.profiler.critical import LOSS
 from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.executed import executed_below
 from bsplib.profiler.limits import check_product
+from bsplib.profiler.own_threads import own_threads_s
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.rows import RowChoice, choose, find
@@ -106,6 +107,7 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
         "loss_s": ledger.lost_s,
         "waiting_for_core_s": ledger.waiting_s,
         "steal_s": steal_s(profile.run),
+        "own_threads_s": own_threads_s(profile.run),
         "balanced": verdict.balanced,
         "verdict": [entry._asdict() for entry in verdict.sentences],
         "verdict_rest": verdict.rest._asdict() if verdict.rest else None,

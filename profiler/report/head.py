@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from bsplib.profiler import format as fmt
 from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.hosts import where
+from bsplib.profiler.own_threads import own_threads_sentence
 from bsplib.profiler.report.lines import print_wrapped
 from bsplib.profiler.steal import steal_sentence
 from bsplib.profiler.verdict import MOST_SENTENCES
@@ -50,8 +51,9 @@ def print_verdict(repeats: Repeats, console: Console) -> None:
         print_wrapped(console, f"{interval.sentence.text}{doubt}")
     if verdict.rest:
         print_wrapped(console, verdict.rest.text)
-        if stolen := steal_sentence(repeats.median.run):
-            print_wrapped(console, stolen)
+        for about in (own_threads_sentence, steal_sentence):
+            if text := about(repeats.median.run):
+                print_wrapped(console, text)
         found = ledger.efficiencies
         is_measured = repeats.median.run.meta.get("backend") != "sim"
         print_wrapped(

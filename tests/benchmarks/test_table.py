@@ -21,6 +21,7 @@ from benchmarks import (
     table,
     terminal,
 )
+from benchmarks.bench_mpi4py_tests import outcomes
 from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section, measure, measure_again
 from benchmarks.report import documents, duration, goals, number, tally
@@ -163,3 +164,33 @@ def test_durations_have_three_digits(seconds, text):
 
 def test_a_number_is_never_a_power_of_ten():
     assert [number(value) for value in (0.0001234, 12345.0)] == ["0.000123", "12345"]
+
+
+def test_results_that_differ_are_counted_by_their_goal():
+    seconds = dict.fromkeys(("median", "lower_quartile", "upper_quartile", "least"), 2.0)
+    for different, met in ((0, True), (3, False)):
+        case = {"name": "recorded", "seconds": seconds, "different": different}
+        case["goals"] = [Goal.different(0, "bare").judge(case)]
+        (row,) = goals([{"sections": [{"title": "Tests", "cases": [case]}]}])
+        assert (row.goal, row.median) == (
+            "at most 0 results other than bare",
+            f"{different} results",
+        )
+        assert row.met is met
+
+
+def test_how_tests_of_mpi4py_end_is_read_from_what_unittest_prints():
+    text = (
+        "testA (test_x.TestX.testA) ... ok\n"
+        "testB (test_x.TestX.testB) ... skipped 'mpi-win'\n"
+        "testC (test_x.TestX.testC) ... a warning\nFAIL\n"
+        "testD (test_x.TestX.testD) ... ok\n"
+        "======\nERROR: testD (test_x.TestX.testD)\n"
+        "testE (test_x.TestX.testE) ... "
+    )
+    assert outcomes(text) == {
+        "testA (test_x.TestX.testA)": "ok",
+        "testB (test_x.TestX.testB)": "skipped",
+        "testC (test_x.TestX.testC)": "FAIL",
+        "testD (test_x.TestX.testD)": "failed",
+    }

@@ -94,6 +94,14 @@ def has_a_thread(bsp):
     bsp.sync()
 
 
+def waits_for_a_thread(bsp):
+    other = threading.Lock()
+    other.acquire()
+    threading.Thread(target=lambda: (spend(0.1), other.release())).start()
+    other.acquire()
+    bsp.sync()
+
+
 def has_a_timer(bsp):
     alarms = []
     signal.signal(signal.SIGALRM, lambda *_: alarms.append(1))
@@ -181,6 +189,14 @@ def test_other_threads_are_no_part_of_the_samples(sampled):
     _, run = sampled(has_a_thread)
     assert "Thread.run" not in functions(run)
     assert functions(run)["has_a_thread"] > 0
+
+
+@needs_sampler
+def test_a_line_that_waits_for_its_own_threads_computes(sampled):
+    _, run = sampled(waits_for_a_thread)
+    (line, *_) = [line for line in lines_of(run) if line.function == "waits_for_a_thread"]
+    assert line.line == waits_for_a_thread.__code__.co_firstlineno + 4
+    assert line.own.computing > 0
 
 
 @needs_sampler

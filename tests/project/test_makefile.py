@@ -13,13 +13,16 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def commands(tmp_path):
-    """Return the commands of a target in a copy without a virtual environment."""
+    """Return the commands of a target in a copy without a virtual environment.
+
+    ``uv`` is the path of the command; empty where it is not installed.
+    """
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
 
-    def commands(target):
+    def commands(target, uv=""):
         done = subprocess.run(
-            ["make", "--dry-run", "--directory", tmp_path, target],
+            ["make", "--dry-run", "--directory", tmp_path, f"UV={uv}", target],
             capture_output=True,
             text=True,
             check=True,
@@ -50,3 +53,13 @@ def test_the_core_is_compiled_once(commands):
 def test_the_demo_compiles_the_core_while_pip_installs_what_bsplib_needs(commands):
     _, _, beside = commands("demo").partition("--no-deps --editable . & ")
     assert "pip install" in beside.partition("wait $building")[0]
+
+
+def test_uv_installs_what_the_demo_needs_where_it_is_there(commands):
+    lines = commands("demo", uv="/somewhere/uv").splitlines()
+    installed = [line for line in lines if "pip install" in line]
+    assert len(installed) == 3
+    assert all("/somewhere/uv pip install" in line for line in installed)
+    assert any("/somewhere/uv venv --quiet --seed --python python3 .venv" in line for line in lines)
+    assert "python3 -m venv .venv" in commands("demo")
+    assert "/uv " not in commands("demo")

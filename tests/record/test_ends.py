@@ -277,7 +277,7 @@ def test_a_process_that_the_program_forks_adds_nothing(mpi, tmp_path):
 def test_a_rank_loads_nothing_large_for_the_recorder(mpi, tmp_path):
     """All of these take memory in each rank."""
     large = {"flask", "networkx", "graphviz", "rich", "click", "numpy"}
-    large |= {"hashlib", "subprocess", "shutil"}
+    large |= {"hashlib", "subprocess", "shutil", "inspect"}
     text = f"import sys; from mpi4py import MPI; print(sorted({large} & sys.modules.keys()))\n"
     bare, recorded = both(mpi, tmp_path, text, 1)
     assert (recorded.status, recorded.output) == (0, bare.output) == (0, "[]\n")

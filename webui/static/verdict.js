@@ -47,11 +47,11 @@ export function createVerdict({ store, isLong = false }) {
   }
 
   function draw(model) {
-    const { balanced, rest = null, steal = "" } = model.verdict;
+    const { balanced, rest = null, threads = "", steal = "" } = model.verdict;
     const sentences = told(model);
     host.classList.toggle("balanced", balanced);
     host.classList.toggle("short", isShort);
-    const others = [rest, steal].filter(Boolean).map((text) => html("p", { class: "rest" }, text));
+    const others = [rest, threads, steal].filter(Boolean).map((text) => html("p", { class: "rest" }, text));
     const list = html("ol", {}, ...sentences.map((sentence) => item(sentence, model)));
     host.replaceChildren(
       html("div", { class: "sentences" }, list, ...others),

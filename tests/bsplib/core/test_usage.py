@@ -78,6 +78,33 @@ def test_time_asleep_is_neither_cpu_time_nor_a_wait_for_a_core(recorded):
     assert record["arrive"] - record["start"] - used >= 49 * MS
 
 
+def in_another_thread(work):
+    """Wait for a thread that does this."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def test_computation_that_waits_for_its_own_threads_has_their_cpu_time(recorded):
+    in_another_thread(compute)
+    recorded.end(Kind.END)
+    (record,) = recorded.records
+    assert record["comp_cpu"] >= 9 * MS
+    assert recorded.usage.own_threads_ns >= 9 * MS
+
+
+def test_a_thread_that_sleeps_computes_nothing_for_its_process(recorded):
+    in_another_thread(lambda: time.sleep(0.02))
+    recorded.end(Kind.END)
+    assert recorded.usage.own_threads_ns < 10 * MS
+
+
+def test_threads_that_compute_during_a_sync_are_no_computation_of_the_process(recorded):
+    recorded.end(Kind.END, communicate=lambda: in_another_thread(compute))
+    assert recorded.records["comp_cpu"][0] < 9 * MS
+    assert recorded.usage.own_threads_ns < 9 * MS
+
+
 def test_a_call_that_is_asleep_for_a_part_of_its_time_has_the_cpu_time_of_the_rest(recorded):
     began = time.perf_counter_ns()
     compute()
