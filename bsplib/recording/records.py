@@ -210,6 +210,7 @@ class Doing(IntEnum):
     """What a process did when it was sampled."""
 
     COMPUTING = 0
+    """It had a core, or its thread waited while other threads of the process had one."""
     CALL = 1
     """It was inside put, get, send or a similar primitive."""
     WAITING = 2
