@@ -19,8 +19,7 @@ from bsplib.record.libraries import Library, NoShimError
 
 _SHIM = Path(__file__).parent / "shim"
 _MADE_FROM = (*sorted(each.name for each in _SHIM.glob("*.[ch]")), "functions.py", "generate.py")
-OPTIONS = ("-O1", "-fPIC", "-shared", "-std=gnu11", "-w")
-"""Of the compiler."""
+_OPTIONS = ("-O1", "-fPIC", "-shared", "-std=gnu11", "-w")
 
 
 def cache_folder() -> Path:
@@ -44,14 +43,14 @@ def compiled_shim(library: Library, cache: Path) -> Path:
             if not path.exists():
                 from bsplib.record.compiler import compile_shim  # noqa: PLC0415  # loads much
 
-                compile_shim(library, path)
+                compile_shim(library, _OPTIONS, path)
     except OSError as error:
         raise NoShimError(f"there is no place for it in {cache}: {error.strerror}") from None
     return path
 
 
 def _key(library: Library) -> str:
-    digest = sha256(f"{library} {sysconfig.get_platform()} {OPTIONS}".encode())
+    digest = sha256(f"{library} {sysconfig.get_platform()} {_OPTIONS}".encode())
     for name in _MADE_FROM:
         digest.update((_SHIM / name).read_bytes())
     digest.update((_SHIM.parent / "events.py").read_bytes())

@@ -8,12 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bsplib.record.build import OPTIONS
 from bsplib.record.libraries import Library, NoShimError
 
 
-def compile_shim(library: Library, path: Path) -> None:
-    """Compile the shim for a library into a file.
+def compile_shim(library: Library, options: tuple[str, ...], path: Path) -> None:
+    """Compile the shim for a library, with options of the compiler, into a file.
 
     Raises:
         NoShimError: there is no compiler, or it fails.
@@ -26,7 +25,7 @@ def compile_shim(library: Library, path: Path) -> None:
         source.write_text(_source(library), encoding="utf-8")
         linked = [f"-L{folder}", f"-l:{name}", f"-Wl,-rpath,{folder}", "-pthread"]
         done = subprocess.run(
-            [compiler, *OPTIONS, str(source), "-o", str(result), *linked],
+            [compiler, *options, str(source), "-o", str(result), *linked],
             capture_output=True,
             text=True,
             check=False,

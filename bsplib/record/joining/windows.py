@@ -40,7 +40,7 @@ class LateTargets(NamedTuple):
     """Pid of the process that was late."""
 
 
-class _Windows:
+class _WindowCalls:
     """Calls of windows, by the window that all its processes know."""
 
     def __init__(self, calls: MpiCalls, collectives: Collectives) -> None:
@@ -98,7 +98,7 @@ def notices(calls: MpiCalls, collectives: Collectives) -> Messages:
         calls: all calls.
         collectives: all collectives, among them those that made the windows.
     """
-    windows = _Windows(calls, collectives)
+    windows = _WindowCalls(calls, collectives)
     posts, starts = windows.of("Win_post"), windows.of("Win_start")
     post, start = _told(windows, posts, starts)
     complete = windows.last_before_next(starts, windows.of("Win_complete"))
@@ -116,7 +116,7 @@ def notices(calls: MpiCalls, collectives: Collectives) -> Messages:
     )
 
 
-def _told(windows: _Windows, posts: Ints, starts: Ints) -> tuple[Ints, Ints]:
+def _told(windows: _WindowCalls, posts: Ints, starts: Ints) -> tuple[Ints, Ints]:
     """Return the posts and the starts that belong together, one element for each pair."""
     calls = windows.calls
     rows = calls.parts[calls.parts["partner"] != NO_PROCESS]
@@ -137,7 +137,7 @@ def late_targets(calls: MpiCalls, collectives: Collectives) -> LateTargets:
         calls: all calls.
         collectives: all collectives, among them those that made the windows.
     """
-    found = [*_held(_Windows(calls, collectives)), *_outside(calls)]
+    found = [*_held(_WindowCalls(calls, collectives)), *_outside(calls)]
     columns = np.array(found, np.int64).reshape(-1, 3)
     return LateTargets(*columns.T)
 
@@ -152,7 +152,7 @@ class _Lock(NamedTuple):
     """When its Unlock began."""
 
 
-def _held(windows: _Windows) -> Iterator[tuple[int, int, int]]:
+def _held(windows: _WindowCalls) -> Iterator[tuple[int, int, int]]:
     """Yield the locks that were given when another process called Unlock."""
     calls = windows.calls
     for locks in _locks(windows).values():
@@ -168,7 +168,7 @@ def _held(windows: _Windows) -> Iterator[tuple[int, int, int]]:
                     break
 
 
-def _locks(windows: _Windows) -> dict[tuple[int, int], list[_Lock]]:
+def _locks(windows: _WindowCalls) -> dict[tuple[int, int], list[_Lock]]:
     """Return the locks of each window, by the number of the window and the pid of the target."""
     calls, found = windows.calls, defaultdict[tuple[int, int], list[_Lock]](list)
     opened: dict[tuple[int, int, int], int] = {}
