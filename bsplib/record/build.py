@@ -20,7 +20,6 @@ from bsplib.record.libraries import Library, NoShimError
 _SHIM = Path(__file__).parent / "shim"
 _MADE_FROM = (*sorted(each.name for each in _SHIM.glob("*.[ch]")), "functions.py", "generate.py")
 _OPTIONS = ("-O1", "-fPIC", "-shared", "-std=gnu11", "-w")
-"""Of the compiler."""
 
 
 def cache_folder() -> Path:
@@ -44,7 +43,7 @@ def compiled_shim(library: Library, cache: Path) -> Path:
             if not path.exists():
                 from bsplib.record.compiler import compile_shim  # noqa: PLC0415  # loads much
 
-                compile_shim(library, path, _OPTIONS)
+                compile_shim(library, _OPTIONS, path)
     except OSError as error:
         raise NoShimError(f"there is no place for it in {cache}: {error.strerror}") from None
     return path

@@ -11,8 +11,8 @@ from pathlib import Path
 from bsplib.record.libraries import Library, NoShimError
 
 
-def compile_shim(library: Library, path: Path, options: tuple[str, ...]) -> None:
-    """Compile the shim for a library into a file, with options of the compiler.
+def compile_shim(library: Library, options: tuple[str, ...], path: Path) -> None:
+    """Compile the shim for a library, with options of the compiler, into a file.
 
     Raises:
         NoShimError: there is no compiler, or it fails.
