@@ -143,7 +143,7 @@ def reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
     return reasons
 
 
-def own_threads_of(told: Sequence[Told]) -> dict[str, list[int]]:
+def own_threads_of(told: Sequence[AboutProcess]) -> dict[str, list[int]]:
     """Return the metadata on how long processes waited for threads of their own, if it is known."""
     waited = [each.noted.own_threads_ns for each in told]
     known = any(each is not None for each in waited)
@@ -158,7 +158,7 @@ def has_ended(run: Run) -> bool:
 
 
 @dataclass
-class Told:
+class AboutProcess:
     """What a process has told of itself."""
 
     host: Host | None = None
@@ -177,7 +177,7 @@ class _Part:
     """The field ``record`` is a position among the records of this process."""
     lost: str
     begun: bool
-    told: Told
+    told: AboutProcess
     samples: NDArray[np.void] | None
 
 
@@ -257,14 +257,14 @@ def unread_chunks(path: Path) -> memoryview:
 
 def read_definitions(
     path: Path, groups: dict[GroupInfo, int], stacks: dict[Stack, int]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], Told]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32], AboutProcess]:
     """Return the numbers that the groups and stacks of a process have in the run, and the rest.
 
     Groups and stacks that the run does not have yet are added to it.
     """
     group_of: list[int] = []
     stack_of: list[int] = []
-    told = Told()
+    told = AboutProcess()
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for line in text.split("\n")[:-1]:  # a last line without its end is incomplete
         what, value = json.loads(line)
