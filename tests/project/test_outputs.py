@@ -282,7 +282,7 @@ WRITERS = {
     "bsplib/recording/parts.py": "writes records into a folder that it has made",
     "bsplib/recording/record_folder.py": "writes into the folder of records",
     "bsplib/recording/spool.py": "writes records into the folder of records",
-    "bsplib/record/build.py": "writes below the cache of the user, to temporary names",
+    "bsplib/record/build.py": "opens its lock below the cache of the user",
     "bsplib/record/compiler.py": "writes below the cache of the user, to temporary names",
     "bsplib/record/events.py": "writes the file of a rank, in the folder of its trace's name",
     "bsplib/record/libraries.py": "writes a note below the cache of the user",
