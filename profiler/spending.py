@@ -368,7 +368,7 @@ class _BookedRecords(NamedTuple):
 
 
 def _booked(window: RunWindow, rates: Rates, position: Ints) -> _BookedRecords:
-    """Return the records of a window, which are in supersteps of these positions."""
+    """Return the records of a window; ``position`` has the superstep of each."""
     account = Account(window.run, rates, window.halo, window.position)
     return _BookedRecords(account, account.booked, position, _Interruptions(account))
 

@@ -79,7 +79,7 @@ class Supersteps:
         return flags
 
     def check_kinds(self, engine: Engine, flags: int) -> NoReturn:
-        """Raise, since the processes do not end the superstep in the same way."""
+        """Raise the error that says how each process ends the superstep, since they differ."""
         all_flags = [engine.meeting.flags_of(pid) for pid in range(engine.nprocs)]
         all_flags[engine.pid] = flags
         at = {

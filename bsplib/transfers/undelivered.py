@@ -23,7 +23,7 @@ _LISTED = 5
 
 
 class Pending(NamedTuple):
-    """How many transfers with another process wait for a sync, those done at once included."""
+    """Numbers of transfers with another process since the last sync, with those done at once."""
 
     puts: int
     gets: int

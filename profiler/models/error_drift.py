@@ -93,9 +93,9 @@ def find_drift(data: Data, parts: Sequence[NDArray[np.intp]]) -> Drift | None:
 
 
 def _polynomials(columns: Sequence[Vector], count: int) -> NDArray[np.float64]:
-    """Return the logarithms of the variables, their squares and products, around the middle.
+    """Return the logarithms of the variables less their means, and the products of any two.
 
-    A variable that has one value here gives columns of zeros, so that all parts have as many.
+    A variable with a single value gives columns of zeros: the number of columns is always the same.
     """
     logs = [
         np.log(column / np.exp(np.log(column).mean())) if np.ptp(column) else np.zeros(count)

@@ -211,7 +211,7 @@ def _records(laid: _Laid, stretches: WaitingTimes, groups: _GroupsOfEnds) -> NDA
 
 
 def _collective_calls(calls: MpiCalls, ends: Ends) -> Ints:
-    """Return a call for each end whose role tells how it ends: of a collective one of its calls."""
+    """Return for each end the call whose role is its own: for a collective, one of its calls."""
     found = ends.call.copy()
     begun = np.flatnonzero(calls.role >= FIRST_COLLECTIVE)
     done = calls.origin >= 0

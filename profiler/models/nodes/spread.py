@@ -282,7 +282,7 @@ def _with_one(
     deviations: Vector,
     known: Vector | None = None,
 ) -> Spread | None:
-    """Fit one term, which adds to the part of the means that is known; None if it does not."""
+    """Fit one term to the means less their known part; None if its coefficient is not positive."""
     wanted = np.ones(len(means)) if known is None else 1 - known / means
     rows = (column(text, values, rounded=True) / means)[:, None]
     folds = regions(values, LEAST)
