@@ -96,6 +96,7 @@ def test_on_another_machine_a_collective_has_the_stages_that_it_takes_there(reco
     )
 
 
+@pytest.mark.lengthy
 def test_unequal_blocks_are_priced_by_whole_elements(record):
     def main(bsp, n):
         blocks = bsp.scatter(np.zeros(n) if bsp.pid == 0 else None, axis=0)

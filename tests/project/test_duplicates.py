@@ -110,6 +110,7 @@ def repetitions(files: Sequence[Path]) -> list[str]:
     ]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("room", ["bsplib", "profiler", "webui", "apps", "benchmarks"])
 def test_no_six_lines_appear_twice_in_a_room(room):
     files = sorted((ROOT / room).rglob("*.py"))

@@ -316,6 +316,7 @@ def writes(call):
     )
 
 
+@pytest.mark.lengthy  # it parses all files
 def test_all_files_are_written_by_the_module_that_holds_the_rule():
     found = set()
     for room in ("bsplib", "profiler", "webui", "apps"):
