@@ -227,14 +227,19 @@ def _without_s(clustered: ClusteredLoss) -> float | None:
 
 
 def _mended(clustered: ClusteredLoss, without_s: float, elapsed_s: float) -> str:
-    """Return what the run would take without a loss; other losses may hide it."""
+    """Return what the run would take without a loss; other losses may hide it.
+
+    Of remedies that bring the same, the first is told.
+    """
     usual = _REMEDIES.get(clustered.cause) or _fewer(clustered)
     every = [(usual, without_s), *((_FURTHER[name], ns / 1e9) for name, ns in clustered.remedies)]
     worth = [each for each in every if elapsed_s - each[1] >= _LEAST_SAVED * elapsed_s]
     if not worth:
         return "to mend this alone would save little, since other processes take as long"
     (remedy, first_s), *others = worth
-    more = "".join(f", {name} {fmt.seconds(seconds)}" for name, seconds in others)
+    told = {fmt.seconds(seconds): name for name, seconds in reversed(others)}
+    told.pop(fmt.seconds(first_s), None)
+    more = "".join(f", {name} {seconds}" for seconds, name in reversed(told.items()))
     return f"{remedy} the run would take {fmt.seconds(first_s)}{more}"
 
 

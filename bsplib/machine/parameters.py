@@ -183,7 +183,7 @@ class Machine:
         )
 
     def for_group(self, nprocs: int) -> Self:
-        """Return the Machine of a group of ``nprocs`` processes: one level if one node has them."""
+        """Return the Machine of a group of `nprocs` processes: one level if one node has them."""
         if self.nodes is None or self.cores is None or self.inside is None or nprocs > self.cores:
             return self
         near = self.inside
