@@ -102,6 +102,32 @@ def is_installed(name: str) -> bool:
     return name.startswith(("<frozen", *_installed())) and not name.startswith(tuple(_OWN))
 
 
+def is_of_handler(error: BaseException) -> bool:
+    """Tell whether a handler of the program's signals raised an error that code of bsplib met.
+
+    Python calls such a handler between any two instructions of the main thread, those of bsplib
+    too. What it raises belongs to the program, whatever its class: a TimeoutError is an OSError.
+    So a part of bsplib that goes on after an error asks this first.
+
+    Args:
+        error: was raised below a function of bsplib that calls nothing but bsplib, the standard
+            library, numpy and zstandard.
+    """
+    return not all(
+        is_own_file(file) or _is_called_here(file)
+        for file, *_ in stack_of_error(error.__traceback__)
+    )
+
+
+def _is_called_here(file: str) -> bool:
+    """Tell whether a file is of the standard library, or of a package that bsplib calls."""
+    called = [sys.modules[name] for name in ("numpy", "zstandard") if name in sys.modules]
+    folders = tuple(folder + os.sep for package in called for folder in package.__path__)
+    packages = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+    is_library = is_installed(file) and not any(name in file for name in packages)
+    return is_library or file.startswith(folders)
+
+
 def is_hidden(code: CodeType) -> bool:
     """Tell whether code has no place in a recorded stack.
 

@@ -108,9 +108,8 @@ class LineSampler:
         A handler of the program's own signals may be called in between, too: what it raises goes
         on to the program.
         """
-        for file, *_ in call_site.stack_of_error(error.__traceback__):
-            if not call_site.is_own_file(file) and not call_site.is_installed(file):
-                raise error
+        if call_site.is_of_handler(error):
+            raise error
         self._spool = None
 
     def _save(self, rows: list[int]) -> None:

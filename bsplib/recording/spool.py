@@ -31,6 +31,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.call_site import is_of_handler
 from bsplib.core.rows import HEADER_BYTES, Rows
 from bsplib.recording.call_stacks import shortened
 from bsplib.recording.packing import MOST_ROWS, packed
@@ -62,6 +63,12 @@ def append(file: BinaryIO, content: bytes) -> None:
     if file.write(content) != len(content):  # the disk is full
         file.truncate(at)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _raise_of_handler(error: BaseException) -> None:
+    """Raise an error again if a handler of the program's signals has raised it."""
+    if is_of_handler(error):
+        raise error
 
 
 def _line(what: str, value: Any) -> bytes:
@@ -134,7 +141,8 @@ class MappedTable:
                 else:
                     self._turn()
             except (OSError, MemoryError) as error:
-                self._stop(error)
+                self._stop(error)  # also after an error of a handler: half of it may be done
+                _raise_of_handler(error)
         if self._file is None:
             # Memory that is used again and again: so no row is a special case.
             self.rows.use(mmap.mmap(-1, mmap.PAGESIZE), 0)
@@ -205,7 +213,8 @@ class Spool:
                 self._samples = path.open("xb", buffering=0)
             for first in range(0, len(rows), MOST_ROWS):
                 append(self._samples, packed(rows[first : first + MOST_ROWS]))
-        except (OSError, MemoryError):
+        except (OSError, MemoryError) as error:
+            _raise_of_handler(error)
             self._is_sampled = False
 
     def define_sampled(self, number: int, stack: Stack) -> None:
@@ -221,7 +230,8 @@ class Spool:
             return
         try:
             append(self._definitions, _line("sampled", [number, shortened(stack)]))
-        except (OSError, MemoryError):
+        except (OSError, MemoryError) as error:
+            _raise_of_handler(error)
             self._is_sampled = False
 
     def define_stack(self, stack: Stack) -> None:
@@ -254,7 +264,8 @@ class Spool:
         try:
             append(self._definitions, _line(what, value))
         except OSError as error:
-            self.stop(error)
+            self.stop(error)  # also after an error of a handler: it may be defined or not
+            _raise_of_handler(error)
 
     def stop(self, error: BaseException) -> None:
         """Stop recording; what has been recorded is kept."""

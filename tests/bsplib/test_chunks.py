@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import sys
 
 import numpy as np
@@ -236,6 +238,49 @@ def test_samples_can_be_written_between_any_two_lines_of_the_spool(tmp_path):
     assert lines == list(range(20))
     assert len(written) > 100
     assert run.samples["time"].tolist() == written
+
+
+@pytest.fixture
+def interrupted():
+    """A function during which a handler of the program raises an OSError, like a full disk's."""
+
+    def handle(*_):
+        raise TimeoutError
+
+    earlier = signal.signal(signal.SIGALRM, handle)
+    yield lambda *_: signal.raise_signal(signal.SIGALRM)
+    signal.signal(signal.SIGALRM, earlier)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda spool: spool.define_stack(SAMPLED),
+        lambda spool: spool.define_sampled(0, SAMPLED),
+        lambda spool: spool.add_samples(np.array([(0, 5, 0, 0)], SAMPLE)),
+    ],
+)
+def test_what_a_handler_raises_while_the_spool_writes_reaches_the_program(
+    tmp_path, monkeypatch, interrupted, act
+):
+    spool = write(tmp_path, 3)
+    monkeypatch.setattr(spooling, "append", interrupted)
+    with pytest.raises(TimeoutError):
+        act(spool)
+    spool.close()
+    assert len(collected(tmp_path).records) == 3
+
+
+@pytest.mark.usefixtures("short")
+def test_what_a_handler_raises_while_a_table_grows_reaches_the_program(
+    tmp_path, monkeypatch, interrupted
+):
+    spool = write(tmp_path, 4)
+    monkeypatch.setattr(os, "posix_fallocate", interrupted)
+    with pytest.raises(TimeoutError):
+        spool.traffic.rows.append_traffic(4, 1, 0, 1, 1)
+    spool.close()
+    assert len(collected(tmp_path).records) == 4
 
 
 def test_where_samples_cannot_be_written_the_records_are(tmp_path):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import warnings
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
@@ -151,15 +152,10 @@ def test_a_disk_that_gets_full_ends_the_recording_and_not_the_program(run, nproc
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
 def test_any_file_of_records_may_fail(tmp_path, monkeypatch, number):
     # On virtual processors, whose files are the only ones that get room here.
-    calls, allocate = [], os.posix_fallocate
-
-    def fail(*arguments):
-        calls.append(arguments)
-        if len(calls) == number:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        allocate(*arguments)
-
-    monkeypatch.setattr(os, "posix_fallocate", fail)
+    effects = [mock.DEFAULT] * 100
+    effects[number - 1] = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    fails = mock.Mock(wraps=os.posix_fallocate, side_effect=effects)
+    monkeypatch.setattr(os, "posix_fallocate", fails)
     many = spool.ROWS_AT_FIRST + 5
     with pytest.warns(bsplib.TraceWarning, match="there was no room|No space left on device"):
         results = bsplib.run(count, many, nprocs=2, backend="sim", profile=tmp_path / TRACE)
@@ -173,10 +169,8 @@ def test_any_file_of_records_may_fail(tmp_path, monkeypatch, number):
 @pytest.mark.forked
 @pytest.mark.fresh
 def test_a_definition_that_cannot_be_written_ends_the_recording(run, tmp_path, monkeypatch):
-    def fail(*_, **__):
-        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
-
-    monkeypatch.setattr(spool, "append", fail)
+    fails = mock.Mock(side_effect=OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)))
+    monkeypatch.setattr(spool, "append", fails)
     with pytest.warns(bsplib.TraceWarning, match="quota exceeded"):
         assert run(count, 3, profile=tmp_path / TRACE) == [3, 3]
     assert len(read_trace(tmp_path / TRACE).runs[0].records) == 0
