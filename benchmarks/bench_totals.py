@@ -105,7 +105,7 @@ def goals(cells: Sequence[Report]) -> list[AccuracyGoal]:
                 f"{len(errors)}",
                 f"{mean:.0%}, {worst:.0%}",
                 f"{limits[0]:.0%}, {limits[1]:.0%}",
-                mean <= limits[0] and worst <= limits[1],
+                bool(mean <= limits[0] and worst <= limits[1]),
             )
         )
     return rows

@@ -1,7 +1,9 @@
 """Totals of real runs are predicted and measured; what is said of them follows from the cells."""
 
+import json
 import platform
 
+import numpy as np
 import pytest
 
 from benchmarks.bench_totals import counts, goals, judged
@@ -24,8 +26,9 @@ def test_a_program_is_recorded_small_and_its_large_totals_are_predicted(tmp_path
 
 def test_goals_are_the_mean_and_greatest_error_for_each_number_of_processes():
     cells = [
-        {"p": p, "measured_s": 1.0, "predicted_s": predicted}
+        {"p": p, "measured_s": 1.0, "predicted_s": np.float64(predicted)}
         for p, predicted in ((2, 0.9), (2, 1.3), (4, 1.1), (4, 0.8))
     ]
     rows = goals(cells)
     assert [(row.reached, row.met) for row in rows] == [("20%, 30%", False), ("15%, 20%", True)]
+    assert json.dumps([row._asdict() for row in rows])
