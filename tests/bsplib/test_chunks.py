@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import signal
@@ -93,6 +94,7 @@ def test_a_last_chunk_in_part_is_left_out():
 @pytest.fixture
 def short(monkeypatch):
     """Chunks of eight rows."""
+    importlib.import_module("bsplib.recording.recording")  # keeps what it computes from these
     monkeypatch.setattr(spooling, "ROWS_AT_FIRST", 4)
     monkeypatch.setattr(spooling, "CHUNK_ROWS", 8)
 
