@@ -15,7 +15,12 @@ from bsplib.experiments.formula import postfix
 from bsplib.profiler import format as fmt
 from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.models.nodes.laws import EXACT, Law, Where
-from bsplib.profiler.models.nodes.memory import HUGE, LARGER_ARRAYS, exchanged_in_runs
+from bsplib.profiler.models.nodes.memory import (
+    HUGE,
+    LARGER_ARRAYS,
+    exchanged_in_runs,
+    memory_in_runs,
+)
 from bsplib.profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
 from bsplib.profiler.models.nodes.settle import words
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -28,6 +33,7 @@ from bsplib.webui.services import describe_node
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
+    from bsplib.machine.measured import Curve
     from bsplib.profiler.models.nodes.forms import Form
     from bsplib.profiler.models.nodes.model import NodeModel
     from bsplib.recording.records import Run
@@ -94,6 +100,9 @@ def describe_model(shown: ShownModel) -> Json:
             for each, exchanged in zip(model.chains, exchanged_in_runs(model), strict=True)
         ],
         "larger_arrays": {"bytes": HUGE, "text": LARGER_ARRAYS},
+        "memory": None
+        if model.memory is None
+        else {"law": _law(model.memory), "in_runs": memory_in_runs(model)},
         "layouts": _lay_out(model, number),
     }
 
@@ -142,13 +151,17 @@ def _curves(machine: Machine | None) -> list[Json]:
         {
             "p": entry.p,
             "empty": entry.empty,
-            "patterns": {
-                name: [list(curve.nbytes), list(curve.seconds)]
-                for name, curve in entry.patterns.items()
-            },
+            "patterns": {name: _curve(curve) for name, curve in entry.patterns.items()},
+            "evicted": None if entry.evicted is None else _curve(entry.evicted),
+            "evicting": entry.evicting,
+            "passes": None if entry.passes is None else _curve(entry.passes),
         }
         for entry in (() if machine is None else machine.measured)
     ]
+
+
+def _curve(curve: Curve) -> list[list[float]]:
+    return [list(curve.nbytes), list(curve.seconds)]
 
 
 def _law(law: Law) -> Json:

@@ -24,7 +24,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Curve", "HRelation", "Measured", "Touched", "price_parts", "slowdown"]
+__all__ = [
+    "Curve",
+    "HRelation",
+    "Measured",
+    "Touched",
+    "memory_slowdown",
+    "price_parts",
+    "slowdown",
+]
 
 
 class HRelation(NamedTuple):
@@ -121,6 +129,8 @@ class Measured:
     """Additional seconds by the bytes of an exchange where the caches hold other data."""
     evicting: float = 0.0
     """Seconds of a computation after which the caches hold other data."""
+    passes: Curve | None = None
+    """Seconds of a pass over arrays by their bytes, while all processes make one."""
     misfit: float | None = None
     """Greatest relative error of the curves at sizes between their knots."""
     spread: float | None = None
@@ -141,6 +151,13 @@ class Measured:
     def lateness(self, relation: HRelation) -> Any:
         """Return the seconds by which late processes lengthen the sync."""
         return 0.0 if self.late is None else self.late.at(np.asarray(relation.wait) * 1e9)
+
+    def byte_s(self, nbytes: float) -> float | None:
+        """Return the seconds for each byte of a pass over arrays; None where none was measured."""
+        if self.passes is None:
+            return None
+        used = max(nbytes, self.passes.nbytes[0])
+        return float(self.passes.at(used)) / used
 
     @property
     def has_state(self) -> bool:
@@ -181,6 +198,27 @@ def price_parts(
 def slowdown(measured: Sequence[Measured], nprocs: int) -> float:
     """Return the time of a computation beside ``nprocs - 1`` others, divided by its time alone."""
     return sum(share * part.slowdown for part, share in _around(measured, nprocs))
+
+
+def memory_slowdown(
+    measured: Sequence[Measured], nprocs: int, before: float, nbytes: float
+) -> float:
+    """Return how much longer a pass over each byte takes where processes use more memory.
+
+    Args:
+        measured: at least one, in order of p.
+        nprocs: number of processes that compute.
+        before: bytes that a process used.
+        nbytes: bytes that it uses.
+
+    Returns:
+        1 or more; 1 where no passes were measured.
+    """
+    found = 0.0
+    for part, share in _around(measured, nprocs):
+        one, two = part.byte_s(before), part.byte_s(nbytes)
+        found += share * (1.0 if not one or not two else max(two / one, 1.0))
+    return found
 
 
 def _around(measured: Sequence[Measured], nprocs: int) -> Iterable[tuple[Measured, float]]:

@@ -243,6 +243,23 @@ class Machine:
             return near.parts(relation.h, pattern if near is self else None)
         return self.parts(relation.h, pattern)
 
+    def memory_slowdown(self, nprocs: int, before: float, nbytes: float) -> float:
+        """Return how much longer computation may take where processes use more memory.
+
+        Args:
+            nprocs: number of processes that compute.
+            before: bytes that a process used.
+            nbytes: bytes that it uses.
+
+        Returns:
+            1 or more; 1 where no probe measured it.
+        """
+        if not self.measured:
+            return 1.0
+        from bsplib.machine.measured import memory_slowdown  # noqa: PLC0415  # few were measured
+
+        return memory_slowdown(self.measured, nprocs, before, nbytes)
+
     def slowdown(self, nprocs: int) -> float:
         """Return the time of a computation beside ``nprocs - 1`` others, divided by its time alone.
 
@@ -303,7 +320,7 @@ def _measured(entry: Mapping[str, Any]) -> Measured:
     curves = {name: Curve(**curve) for name, curve in entry["patterns"].items()}
     others = {
         name: None if entry[name] is None else Curve(**entry[name])
-        for name in ("cold", "late", "evicted")
+        for name in ("cold", "late", "evicted", "passes")
     }
     return Measured(**{**entry, "patterns": curves, **others})
 

@@ -65,6 +65,10 @@ From version 3 on an entry may also have::
     bytes = [0, 1048576]              # caches were swept
     seconds = [0.0, 2e-4]
 
+    [measured.passes]                 # seconds of a pass over arrays by their bytes, while all
+    bytes = [32768, 33554432]         # processes make one
+    seconds = [1e-6, 4e-3]
+
 Name, source and g are required, and cores where there are nodes; a figure that is missing is a
 gap; of an entry of ``measured`` p and empty_s are required. Other entries are errors, and so is a
 later version.

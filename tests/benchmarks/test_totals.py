@@ -22,13 +22,20 @@ def test_a_program_is_recorded_small_and_its_large_totals_are_predicted(tmp_path
     for cell in cells:
         assert cell["measured_s"] > 0
         assert cell["predicted_s"] > 0
+        assert cell["settled_s"] > 0
 
 
 def test_goals_are_the_mean_and_greatest_error_for_each_number_of_processes():
     cells = [
-        {"p": p, "measured_s": 1.0, "predicted_s": np.float64(predicted)}
-        for p, predicted in ((2, 0.9), (2, 1.3), (4, 1.1), (4, 0.8))
+        {"p": p, "measured_s": 1.0, "predicted_s": np.float64(predicted), "settled_s": settled}
+        | {"inside": predicted < 1, "settled_inside": True}
+        for p, predicted, settled in ((2, 0.9, 0.95), (2, 1.3, 1.1), (4, 1.1, 1.3), (4, 0.8, 0.8))
     ]
     rows = goals(cells)
-    assert [(row.reached, row.met) for row in rows] == [("20%, 30%", False), ("15%, 20%", True)]
+    assert [(row.reached, row.met) for row in rows] == [
+        ("20%, 30%; 1 of 2", False),
+        ("8%, 10%; 2 of 2", True),
+        ("15%, 20%; 1 of 2", True),
+        ("25%, 30%; 2 of 2", False),
+    ]
     assert json.dumps([row._asdict() for row in rows])

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
 import bsplib
 from bsplib.machine import Machine, load_machine
 from bsplib.machine.measured import Curve, HRelation, Measured
-from bsplib.machine.probing.state import SIZES, WAITS_S, cache_bytes, measure_before
+from bsplib.machine.probing.state import (
+    PASSES,
+    SIZES,
+    WAITS_S,
+    cache_bytes,
+    measure_before,
+    measure_passes,
+)
 
 STATE = {
     "late": Curve((0, 1_000_000), (0.0, 4e-5)),
     "evicted": Curve((0, 1000), (0.0, 2e-3)),
     "evicting": 1e-3,
+    "passes": Curve((1000, 10_000, 20_000), (1e-6, 1e-5, 4e-5)),
 }
 PLAIN = Measured(2, 1e-6, patterns={"exchange": Curve((0, 1000), (1e-6, 1e-3))})
 TWO = Measured(2, 1e-6, patterns=PLAIN.patterns, **STATE)
@@ -110,3 +118,27 @@ def test_a_probe_measures_the_state():
         assert curve.seconds[0] == 0
     assert 0 < before.evicting_s < 1
     assert cache_bytes() >= 2**15
+
+
+def test_computation_may_be_slower_where_processes_use_more_memory_than_the_caches_hold():
+    assert PROBED.memory_slowdown(2, 100, 10_000) == pytest.approx(1)
+    assert PROBED.memory_slowdown(2, 10_000, 20_000) == pytest.approx(2)
+    assert PROBED.memory_slowdown(2, 20_000, 10_000) == 1
+    assert PROBED.memory_slowdown(64, 1000, 30_000) == pytest.approx(7e-5 / 30_000 / 1e-9)
+    assert Machine("m", "x", 1e-9, 1e-6).memory_slowdown(2, 1000, 20_000) == 1
+    assert replace(PROBED, measured=(PLAIN,)).memory_slowdown(2, 1000, 20_000) == 1
+
+
+def test_between_numbers_of_processes_the_slowdown_by_memory_is_interpolated():
+    four = Measured(4, 1e-6, passes=Curve((1000, 20_000), (1e-6, 2e-5)))
+    machine = replace(PROBED, measured=(TWO, four))
+    assert machine.memory_slowdown(3, 1000, 20_000) == pytest.approx(1.5)
+
+
+@pytest.mark.slow
+def test_a_probe_measures_passes_over_arrays():
+    passes = measure_passes(2, "shm")
+    assert passes.nbytes == PASSES
+    each = [seconds / size for size, seconds in zip(PASSES, passes.seconds, strict=True)]
+    assert each == sorted(each)
+    assert 0 < each[-1] < 1e-6

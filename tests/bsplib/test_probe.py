@@ -154,6 +154,7 @@ def few_sizes(monkeypatch):
     monkeypatch.setattr(probe_times, "_STARTS", 1)
     monkeypatch.setattr(probe_times, "_COLD_SIZES", (1024, 4096))
     monkeypatch.setattr(state, "SIZES", (1024, 4096))
+    monkeypatch.setattr(state, "PASSES", (2**15, 2**17))
     monkeypatch.setattr(state, "_LATE_REPEATS", 2)
     monkeypatch.setattr(state, "_SWEPT_REPEATS", 1)
 
@@ -187,6 +188,7 @@ def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     assert together.evicted.nbytes == (0, 1024, 4096)
     assert together.evicting > 0
     for entry in machine.measured:
+        assert entry.passes.nbytes == (2**15, 2**17)
         assert entry.empty > 0
         assert entry.start > entry.empty
         assert entry.spread >= 0

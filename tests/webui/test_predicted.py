@@ -38,6 +38,9 @@ PROBED = replace(
                 "all-to-all": Curve((0, 4096, 2**20), (1e-5 * p, 2e-5 * p, 1e-3)),
                 "all-to-one": Curve((8, 2**16), (1e-6, 5e-4 * p)),
             },
+            evicted=Curve((0, 4096, 2**20), (0.0, 1e-5, 2e-3)),
+            evicting=2e-4,
+            passes=Curve((2**15, 2**20, 2**22), (1e-5, 4e-4 * p, 4e-3 * p)),
         )
         for p in (1, 2, 4, 64)
     ),
@@ -127,6 +130,12 @@ ALONE_NOTHING = replace(
 )
 
 
+USED = Law(
+    FITTED,
+    (Piece((Form((64.0,), ("n/p",), rounded=True), Form((8.0,), ("n",), rounded=True))),),
+)
+
+
 def staged(kind):
     """Return a model whose second cost centre is a collective that chooses its stages."""
 
@@ -186,6 +195,7 @@ PREDICTED = """async ([data, rates, points]) => {
         made(h=exact((40, "ceil(n/grid_rows(p))"))),
         made(supersteps=exact((1, "1"), inside="a larger run may have more")),
         made(h=ALONE_NOTHING, h_sum=ALONE_NOTHING),
+        replace(made(), memory=USED),
     ],
     ids=[
         "pieces",
@@ -199,6 +209,7 @@ PREDICTED = """async ([data, rates, points]) => {
         "grid",
         "inside",
         "alone",
+        "memory",
     ],
 )
 def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
@@ -472,3 +483,17 @@ def test_a_model_without_a_machine_is_shown_with_a_note():
 def test_a_value_of_no_variable_is_refused():
     with pytest.raises(UsageError, match="there is no variable m; the variables are: n"):
         describe_model(webui.ShownModel(made(), values={"m": 3.0}))
+
+
+@pytest.mark.browser
+def test_the_page_says_that_more_memory_may_make_computation_slower(tab, show):
+    model = replace(made(), memory=USED)
+    with served_model(webui.ShownModel(model, PROBED, 16, {"n": 2.0**20})) as url:
+        show(tab, url)
+        (sentence,) = [each for each in said(tab) if each.startswith("Never seen")]
+    assert sentence == (
+        "Never seen: up to 8.39 MB of data in the memory of a process, where the runs had "
+        "2.10 MB, so that computation may take up to 1.4 times as long as the formulas say."
+    )
+    expected = str(predict_nodes(model, 16, {"n": 2**20}, PROBED))
+    assert sentence.removeprefix("Never seen: ").removesuffix(".") in " ".join(expected.split())

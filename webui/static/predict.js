@@ -26,9 +26,17 @@ function around(measured, p) {
   return [[one, 1 - share], [two, share]];
 }
 
-/* The price of some supersteps with an h-relation in all: [transfers, supersteps]. A probed
-   Machine has its times; see bsplib.profiler.models.nodes.predicted. */
-function communication({ measured, g, l }, pattern, p, h, supersteps) {
+/* What the exchange of some bytes takes more where the caches hold other data, some time after the
+   last sync. */
+function evicted(entry, bytes, apart) {
+  if (!entry.evicted || bytes <= 0) return 0;
+  return onCurve(entry.evicted, bytes) * (entry.evicting ? Math.min(apart / entry.evicting, 1) : 1);
+}
+
+/* The price of some supersteps with an h-relation in all, each after a computation of some seconds:
+   [transfers, supersteps]. A probed Machine has its times; see
+   bsplib.profiler.models.nodes.predicted. */
+function communication({ measured, g, l }, pattern, p, h, supersteps, computed) {
   if (!measured?.length) return [h * g, supersteps * l];
   if (supersteps <= 0) return [0, 0];
   let [all, empty] = [0, 0];
@@ -36,7 +44,7 @@ function communication({ measured, g, l }, pattern, p, h, supersteps) {
     const curve = entry.patterns[pattern ?? "all-to-all"];
     const moved = curve === undefined || h <= 0 ? entry.empty
       : Math.max(onCurve(curve, h / supersteps), entry.empty);
-    all += share * moved;
+    all += share * (moved + evicted(entry, h / supersteps, computed / supersteps));
     empty += share * entry.empty;
   }
   return [(all - empty) * supersteps, empty * supersteps];
@@ -54,15 +62,36 @@ export function slowed(slowdowns, p) {
   return from + (to - from) * (p - one) / (two - one);
 }
 
+/* The bytes that a process uses at most because of the sizes of the data; 0 if not known. */
+function memoryAt({ memory }, point, away) {
+  if (!memory) return 0;
+  const found = valueOf(memory.law, point, away);
+  return found.why ? 0 : found.high;
+}
+
+/* What a predicted run uses of memory, and how much longer than its formulas say computation may
+   take for it: { here, inRuns, slowdown }. As bsplib.profiler.models.nodes.memory. */
+function memoryUse(data, point, { measured }, away) {
+  const [here, inRuns] = [memoryAt(data, point, away), data.memory?.in_runs ?? 0];
+  if (here <= inRuns || !measured?.length) return { here, inRuns, slowdown: 1 };
+  const byteSeconds = ({ passes }, bytes) => {
+    const used = Math.max(bytes, passes[0][0]);
+    return onCurve(passes, used) / used;
+  };
+  const slowdown = around(measured, point.p).reduce((sum, [entry, share]) => sum + share * (entry.passes
+    ? Math.max(byteSeconds(entry, here) / byteSeconds(entry, inRuns), 1) : 1), 0);
+  return { here, inRuns, slowdown };
+}
+
 /* { comp, comm, sync, total } in seconds, low and high, why it is not all of it, and the bytes of
    the mean h-relation. */
-function chainAt({ laws, pattern }, point, rates, away) {
+function chainAt({ laws, pattern }, point, rates, away, slowdown) {
   const rule = rates.rule === "sum" ? "h_sum" : "h";
   const used = ["comp", rule, "supersteps"].map((quantity) => valueOf(laws[quantity], point, away));
-  const price = (end) => {
+  const price = (end, slower = 1) => {
     const [comp, h, supersteps] = used.map((value) => (value.why ? 0 : value[end]));
-    const computed = comp * rates.ratio * slowed(rates.slowdowns, point.p);
-    return [computed, ...communication(rates, pattern, point.p, h, supersteps)];
+    const computed = comp * slower * rates.ratio * slowed(rates.slowdowns, point.p);
+    return [computed, ...communication(rates, pattern, point.p, h, supersteps, computed)];
   };
   const sum = (parts) => parts.reduce((all, part) => all + part, 0);
   const [comp, comm, sync] = price("value");
@@ -71,7 +100,7 @@ function chainAt({ laws, pattern }, point, rates, away) {
   return {
     exchanged: h.why || supersteps.why || !supersteps.value ? 0 : h.value / supersteps.value,
     comp, comm, sync, total: comp + comm + sync, low: sum(price("low")),
-    high: unknown ? Infinity : sum(price("high")), refused: unknown,
+    high: unknown ? Infinity : sum(price("high", slowdown)), refused: unknown,
   };
 }
 
@@ -82,10 +111,11 @@ function shiftOf(own, { g, l }) {
 }
 
 /* The prediction at a point: { point, chains (in the order of the model's), total, low, high,
-   refused: Map(position of the cost centre -> why it is not all counted) }. */
+   refused: Map(position of the cost centre -> why it is not all counted), memory }. */
 export function predict(data, point, rates) {
   const away = { ...awayFrom(data.variables, point), shift: shiftOf(data.rates, rates) };
-  const chains = data.chains.map((chain) => chainAt(chain, point, rates, away));
+  const memory = memoryUse(data, point, rates, away);
+  const chains = data.chains.map((chain) => chainAt(chain, point, rates, away, memory.slowdown));
   const refused = new Map();
   chains.forEach((each, number) => {
     const leaf = data.chains[number].nodes.at(-1);
@@ -94,7 +124,7 @@ export function predict(data, point, rates) {
   const sum = (name) => chains.reduce((all, each) => all + each[name], 0);
   return {
     point, chains, refused, total: sum("total"), low: sum("low"), high: sum("high"),
-    distance: away.distance,
+    distance: away.distance, memory,
   };
 }
 

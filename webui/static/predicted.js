@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { createChain } from "./chain.js";
 import { createCurves } from "./curves.js";
 import { byId, html } from "./dom.js";
-import { label, seconds } from "./format.js";
+import { bytes, label, seconds } from "./format.js";
 import { create as createGraph } from "./graph.js";
 import { explainPage } from "./help.js";
 import { listenForKeys, shortcut } from "./keys.js";
@@ -23,6 +23,7 @@ import { startTheme } from "./theme.js";
 import { createVerdict } from "./verdict.js";
 
 const USUAL_PROCESSES = 1024; // with which the page opens, unless the runs had more
+const CLEAR_SLOWDOWN = 1.25; // below this it is in the band, and is not told
 const OF_THE_RUNS = "own";
 const PRICED_BY = ["point", "reference", "machine", "g", "l", "speed"];
 /* The name of a Machine in the address; null, the Machine of the runs, need not be the default. */
@@ -110,6 +111,17 @@ function sharing({ rates, prediction }) {
   }];
 }
 
+/* That processes use more memory than in the runs, where it may make computation slower. */
+function moreMemory({ here, inRuns, slowdown }) {
+  if (slowdown < CLEAR_SLOWDOWN) return [];
+  return [{
+    node: null, superstep: null, seconds: 0,
+    text: `Never seen: up to ${bytes(here)} of data in the memory of a process, where the runs had ${
+      bytes(inRuns)}, so that computation may take up to ${Number(slowdown.toPrecision(2))} times as `
+      + "long as the formulas say.",
+  }];
+}
+
 /* What is extrapolated, and what is not counted. */
 function doubts(model) {
   const { point, refused } = model.prediction;
@@ -128,9 +140,10 @@ function doubts(model) {
         settle ? `; it would be settled by: ${settle}` : ""}.`,
     });
   }
-  const { bytes, text } = model.data.larger_arrays;
+  found.push(...moreMemory(model.prediction.memory));
+  const { bytes: huge, text } = model.data.larger_arrays;
   const isLarger = model.prediction.chains.some(({ exchanged }, chain) =>
-    exchanged >= bytes && model.data.chains[chain].exchanged < bytes);
+    exchanged >= huge && model.data.chains[chain].exchanged < huge);
   if (isLarger) found.push({ node: null, superstep: null, seconds: 0, text });
   return found;
 }

@@ -1,4 +1,4 @@
-"""Measures what a superstep costs by what came before it: late processes, and swept caches.
+"""Measures what a superstep costs by what came before it, and computation by the memory it uses.
 
 The other times of a probe are of supersteps in a row, with buffers in the caches and processes
 that spin. In a program a process computes first: meanwhile others wait, and go to sleep, and what
@@ -8,6 +8,9 @@ was in the caches makes room for other data. So here
   the last process goes on;
 - all processes touch more memory than a cache has next to a core, exchange, and the time counts
   beside that of an exchange in turn with it that nothing came before.
+
+And while all processes compute, one pass over arrays takes longer the more memory they have: first
+they fit into the cache next to a core, then into one that cores share, then into none.
 
 Times of different processes are compared, so they have to have one clock: they are on one host.
 """
@@ -34,7 +37,11 @@ WAITS_S = (0.0, 5e-5, 2e-4, 1e-3, 5e-3)
 """How much later one process comes to a sync than the others."""
 SIZES = tuple(4**power for power in range(5, 12))
 """Bytes that are exchanged after the caches were swept: 1 KiB to 4 MiB."""
-_LATE_REPEATS, _SWEPT_REPEATS = 15, 9
+PASSES = tuple(2**power for power in range(15, 26))
+"""Bytes of the arrays of a process over which it passes: 32 KiB to 32 MiB."""
+_LATE_REPEATS, _SWEPT_REPEATS, _PASS_REPEATS = 15, 9, 7
+_LEAST_PASSED_BYTES = 2**21
+"""Bytes that are passed over between two readings of the clock: some 0.1 ms."""
 _SWEEP_BYTES = 2**23
 _CACHE_BYTES = 2**20
 """Size of the cache next to a core, where the system does not tell it."""
@@ -92,6 +99,21 @@ def measure_before(nprocs: int, backend: BackendName, empty_s: float) -> PricesB
         Curve((0, *SIZES), tuple(evicted.tolist())),
         sweep_s * min(cache_bytes() / _SWEEP_BYTES, 1.0),
     )
+
+
+def measure_passes(nprocs: int, backend: BackendName) -> Curve:
+    """Measure a pass over arrays by their bytes, while all processes make it.
+
+    Args:
+        nprocs: processes on one host.
+        backend: starts them.
+    """
+    with Pool(nprocs, backend=backend) as pool:
+        taken = np.max(pool.run(_pass_over), axis=0)
+    typical = np.quantile(taken, _QUARTILE, axis=-1)
+    # Of a byte: less memory is nowhere slower, but for the calls of numpy, which count there.
+    each = np.minimum.accumulate((typical / PASSES)[::-1])[::-1]
+    return Curve(PASSES, tuple((each * PASSES).tolist()))
 
 
 def cache_bytes() -> int:
@@ -156,6 +178,22 @@ def _exchange_swept(bsp: Group) -> _Swept:
                 _exchange(bsp, partner, source[:size])
                 moments.went[place, repeat] = bsp.time()
     return _Swept(*turns, float(np.quantile(sweeps, _QUARTILE)))
+
+
+def _pass_over(bsp: Group) -> Seconds:
+    """Return the seconds of a pass over two arrays, by their bytes together and by repeat."""
+    taken = np.zeros((len(PASSES), _PASS_REPEATS))
+    for place, size in enumerate(PASSES):
+        x, y = np.ones(size // 16), np.zeros(size // 16)
+        passes = max(_LEAST_PASSED_BYTES // size, 1)
+        np.add(x, y, out=y)  # the first pass brings the arrays into the caches
+        for repeat in range(_PASS_REPEATS):
+            bsp.sync()
+            began = bsp.time()
+            for _ in range(passes):
+                np.add(x, y, out=y)
+            taken[place, repeat] = (bsp.time() - began) / passes
+    return taken
 
 
 def _exchange(bsp: Group, partner: int, source: NDArray[np.uint8]) -> None:

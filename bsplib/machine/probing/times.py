@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from bsplib.backends import table as backends
 from bsplib.machine.measured import Curve, Measured
 from bsplib.machine.pattern import PATTERNS
-from bsplib.machine.probing.state import measure_before
+from bsplib.machine.probing.state import measure_before, measure_passes
 from bsplib.machine.speed import axpy_flops
 from bsplib.running.launch import run
 from bsplib.running.options import BackendName
@@ -210,6 +210,7 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         late=None if state is None else state.late,
         evicted=None if state is None else state.evicted,
         evicting=0.0 if state is None else state.evicting_s,
+        passes=measure_passes(times.nprocs, backend) if anew else None,
         misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
         spread=spread_of(times),
     )

@@ -7,7 +7,7 @@
      "nodes": [[id, kind, name, file, line, sync], ...],
      "chains": [{"nodes": [position, ...], "pattern": "all-to-all" or null,
                  "laws": {"h": LAW, ...}, "shown": {...}}, ...],
-     "meta": {"machine": {...}, ...}, "notes": [...]}
+     "meta": {"machine": {...}, ...}, "notes": [...], "memory": LAW or null (optional)}
 
     LAW = {"kind": "exact" | "fitted" | "refused", "text": for readers, "pieces": [PIECE, ...],
            "reach": [least, noise, growth, factor, calibrated], "why": "...",
@@ -68,6 +68,7 @@ def document(model: NodeModel) -> dict[str, Any]:
         ],
         "meta": dict(model.meta),
         "notes": list(model.notes),
+        "memory": None if model.memory is None else _law(model.memory),
     }
 
 

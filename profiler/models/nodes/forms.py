@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _FUNCTIONS = frozenset(FUNCTIONS)
 _WHOLE = frozenset({"ceil", "floor", "exp", "grid_rows", *COST_FUNCTIONS})
 """Functions of terms that say themselves what becomes of parts of elements."""
@@ -49,7 +50,7 @@ class Form:
             total = total + float(coefficient) * column(term, values, rounded=self.rounded)
         return total
 
-    def times(self, factor: int) -> Form:
+    def times(self, factor: float) -> Form:
         """Return a multiple of the form."""
         return replace(self, coefficients=tuple(factor * each for each in self.coefficients))
 
@@ -76,6 +77,19 @@ class Form:
             weight=self.weight + other.weight,
         )
 
+    def depending_on(self, names: Collection[str]) -> Form:
+        """Return the terms that have one of some variables, without the others."""
+        kept = [
+            pair
+            for pair in zip(self.coefficients, self.terms, strict=True)
+            if not set(_NAME.findall(pair[1])).isdisjoint(names)
+        ]
+        return replace(
+            self,
+            coefficients=tuple(each for each, _ in kept),
+            terms=tuple(term for _, term in kept),
+        )
+
     @property
     def shared(self) -> str:
         """The only size that it divides among processes as if parts of elements were possible.
@@ -83,7 +97,7 @@ class Form:
         It is empty where there is none, or where several are divided together.
         """
         divided = [term for term in self.terms if "/p" in term]
-        named = {name for term in divided for name in re.findall(r"[A-Za-z_]\w*", term)}
+        named = {name for term in divided for name in _NAME.findall(term)}
         if named & _WHOLE:
             return ""
         sizes = named - _FUNCTIONS - {PROCESSES}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -44,6 +45,11 @@ _WHOLE = 1e-6
 _FEW_TERMS = 1
 _AS_SIMPLE = 2
 """Greatest difference of the weights of the simplest form and of another possibility."""
+_LEAST_PART, _MOST_FORMS = 0.1, 3
+"""Of the computation that grows most with the sizes, a computation that tells how memory may grow
+has at least this part; and how many forms are kept."""
+PAGE = 4096
+"""Bytes of memory that the system gives a process at once, except for huge pages."""
 
 
 class Points:
@@ -78,6 +84,18 @@ class Points:
             )
             found.append(first if same else None)
         return found
+
+    def most_pages(self) -> float:
+        """Return how many pages more a process got in a run than in the least with as many of them.
+
+        Returns:
+            The greatest difference; 0 where pages were not counted.
+        """
+        counts = self.of(lambda each: math.nan if each.pages is None else each.pages)[0]
+        if not (counts > 0).all():  # nan is not
+            return 0.0
+        several = self.values[PROCESSES]
+        return max(float(np.ptp(counts[several == p])) for p in np.unique(several))
 
     @property
     def seeds(self) -> int:
@@ -387,11 +405,39 @@ _NO_SEEDS = "fitted, not exact: runs with other seeds would tell whether it depe
 
 
 def learn_work(
-    points: Points, takes: Mapping[Chain, Callable[[Observation], float]]
+    points: Points, takes: Mapping[Chain, Callable[[Observation], float]], least_growth: float
 ) -> dict[Chain, Law]:
-    """Return the law of the computation of each chain."""
+    """Return the law of the computation of each chain; arguments as of :func:`fit_works`."""
     works = {chain: points.of(take)[0] for chain, take in takes.items()}
-    return fit_works(works, points.values, points.varied)
+    return fit_works(works, points.values, points.varied, least_growth)
+
+
+def learn_memory(points: Points, works: Iterable[Law]) -> Law | None:
+    """Return how the bytes may grow that the process with most uses because of the sizes.
+
+    What processes got from the system in the runs is known. Small runs do not tell how it grows,
+    since most of it belongs to the interpreter. Whatever a process puts into memory takes it time:
+    so each form of a computation that is a part of the run is possible.
+
+    Args:
+        points: the runs.
+        works: the laws of the computation of all chains.
+
+    Returns:
+        The forms that grow most; None where pages were not counted, or nothing grows with a size.
+    """
+    used = PAGE * points.most_pages()
+    sizes = set(points.varied) - {PROCESSES}
+    grown = [
+        form.depending_on(sizes) for law in works for piece in law.pieces for form in piece.forms
+    ]
+    most = {form: float(form.at(points.values).max()) for form in grown if form.terms}
+    least = _LEAST_PART * max(most.values(), default=0.0)
+    far = {name: _FAR[-1] * column.max() for name, column in points.values.items()}
+    there = {name: np.array([value]) for name, value in far.items()}
+    forms = [form.times(used / top) for form, top in most.items() if top >= least > 0]
+    forms.sort(key=lambda form: float(form.at(there)[0]), reverse=True)
+    return Law(FITTED, (Piece(tuple(forms[:_MOST_FORMS])),)) if used > 0 and forms else None
 
 
 def taking(chain: Chain, quantity: str, *, booked: bool) -> Callable[[Observation], float]:

@@ -16,10 +16,11 @@ from rich.console import Console
 from bsplib.profiler.models.nested_regions import distance
 from bsplib.profiler.models.nodes.collectives import kinds_of, ratio_of
 from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, PredictedValue
-from bsplib.profiler.models.nodes.learn import Learner, Points, learn_work, taking
+from bsplib.profiler.models.nodes.learn import Learner, Points, learn_memory, learn_work, taking
 from bsplib.profiler.models.nodes.observed import Chain, Observation, ObservedProgram, observe
 from bsplib.profiler.models.nodes.parts import parts_of
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.models.nodes.work import REAL_GROWTH
 from bsplib.profiler.prices import recorded_machine
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class NodeModel:
     """Of the first run: machine, backend, virtual_time; and the host, if all runs have the same."""
     notes: tuple[str, ...] = ()
     """What a user should know, a sentence each."""
+    memory: Law | None = None
+    """Bytes that the process with most uses at most because of the sizes; None if not known."""
 
     @property
     def variables(self) -> list[str]:
@@ -179,7 +182,7 @@ def fit_nodes(
     Args:
         runs: runs of one program, each with its variables (without the number of processes,
             which is always ``p``) and with its seeds. Runs with the same variables and seeds
-            are repeats, of which the least times count.
+            are repeats, of which the median times count.
         origins: where the values of a variable come from, for the reader.
     """
     program, observations = observe(runs)
@@ -204,7 +207,9 @@ def fit_nodes(
     )
     every = known | dict(zip(jobs, found, strict=True))
     laws = {job: _inside(law, program, job[0], points) for job, law in every.items()}
-    work = learn_work(points, {chain: taking(chain, "comp", booked=True) for chain in chains})
+    takes = {chain: taking(chain, "comp", booked=True) for chain in chains}
+    is_virtual = all(run.meta.get("backend") == "sim" for run, *_ in runs)
+    work = learn_work(points, takes, 0.0 if is_virtual else REAL_GROWTH)
     return NodeModel(
         _name(runs[0][0]),
         _in_order(program),
@@ -222,6 +227,7 @@ def fit_nodes(
         len(runs),
         _meta([run for run, *_ in runs]),
         tuple(_notes(points, learner)),
+        learn_memory(points, work.values()),
     )
 
 

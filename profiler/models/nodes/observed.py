@@ -21,6 +21,7 @@ from bsplib.profiler.callgraph import CallGraph, Node, build
 from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
 from bsplib.profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
 from bsplib.profiler.models.nodes.values import PROCESSES
+from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.prices import recognise
 from bsplib.profiler.timeline import lay_out
 from bsplib.sync_kinds import Kind
@@ -60,11 +61,13 @@ class Observation:
     seed: tuple[float, ...]
     """What tells it from runs with the same variables and other data."""
     repeats: int
-    """Number of runs; computation is that of the least time of each superstep."""
+    """Number of runs; computation is that of the median time of each superstep."""
     seen: dict[Chain, Quantities]
     """As the page shows them."""
     booked: dict[Chain, Quantities]
     """Each superstep once."""
+    pages: float | None = None
+    """Pages of memory that the system gave to the process that got most; None if not counted."""
     moved: dict[Chain, NDArray[np.float64]] = field(default_factory=dict)
     """Of chains whose supersteps are all alike and have all processes of the run: the bytes that
     each process sends, and those that it receives, in one of them."""
@@ -120,29 +123,40 @@ def _observation(
 ) -> Observation:
     arranged = [_Arranged(graph) for graph in graphs]
     first = arranged[0]
+    pages = _pages(graphs)
     if all(other.is_like(first) for other in arranged[1:]):
-        w = _least_work(arranged)
-        return Observation(values, seed, len(graphs), *first.sums(w), first.moved())
+        w = _typical_work(arranged)
+        return Observation(values, seed, len(graphs), *first.sums(w), pages, first.moved())
     every = [each.sums(each.w) for each in arranged]
-    seen, booked = (_least([pair[side] for pair in every]) for side in (0, 1))
-    return Observation(values, seed, len(graphs), seen, booked)
+    seen, booked = (_typical([pair[side] for pair in every]) for side in (0, 1))
+    return Observation(values, seed, len(graphs), seen, booked, pages)
 
 
-def _least_work(arranged: Sequence[_Arranged]) -> NDArray[np.float64]:
-    """Return the computation of each record, from all repeats.
+def _typical_work(arranged: Sequence[_Arranged]) -> NDArray[np.float64]:
+    """Return the computation of each record: the median of all repeats.
 
-    The least time of a record is the one that other programs disturbed least.
+    The least time would be too low for a prediction of what a clock shows: of many supersteps some
+    are always disturbed, by the caches at least, and the slowest process counts in each.
     """
-    least: NDArray[np.float64] = np.minimum.reduce([each.w for each in arranged])
-    return least
+    typical: NDArray[np.float64] = np.median([each.w for each in arranged], axis=0)
+    return typical
 
 
-def _least(found: Sequence[dict[Chain, Quantities]]) -> dict[Chain, Quantities]:
-    """Return the first run's quantities, with the least computation of all."""
+def _typical(found: Sequence[dict[Chain, Quantities]]) -> dict[Chain, Quantities]:
+    """Return the first run's quantities, with the median computation of all."""
     return {
-        chain: each._replace(comp=min(other[chain].comp for other in found if chain in other))
+        chain: each._replace(
+            comp=float(np.median([other[chain].comp for other in found if chain in other]))
+        )
         for chain, each in found[0].items()
     }
+
+
+def _pages(graphs: Sequence[CallGraph]) -> float | None:
+    """Return the pages that the process with most got in a run: the median of all repeats."""
+    found = [page_faults(graph) for graph in graphs]
+    counts = [max(max(each.minor) for each in nodes.values()) for nodes in found if nodes]
+    return float(np.median(counts)) if len(counts) == len(graphs) else None
 
 
 class _Arranged:

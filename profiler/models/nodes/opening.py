@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.models.nodes.memory import memory_doubt
 from bsplib.profiler.models.nodes.settle import number
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ def opening(prediction: NodePrediction) -> Iterator[str]:
     yield f"Known: {_known(prediction)}."
     yield f"Believed: {_believed(prediction)}."
     unseen = [*_beyond_runs(prediction), *_beyond_machine(prediction)]
+    if doubt := memory_doubt(prediction.model, prediction.point, prediction.prices.machine):
+        unseen.append(doubt)
     yield f"Never seen: {'; '.join(unseen) or 'nothing, the runs reach as far'}."
 
 

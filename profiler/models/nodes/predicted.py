@@ -14,6 +14,7 @@ from rich.console import Console
 from bsplib.errors import UsageError
 from bsplib.machine.measured import HRelation
 from bsplib.profiler.models.nodes.laws import FITTED, Point, PredictedValue
+from bsplib.profiler.models.nodes.memory import memory_use
 from bsplib.profiler.models.nodes.observed import Chain
 from bsplib.profiler.models.nodes.stages import on_machine, shift_of
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -196,6 +197,7 @@ def _predict(model: NodeModel, point: Point, prices: ReplayPrices) -> NodePredic
     rule = "h_sum" if prices.machine.h == "sum" else "h"
     nodes, paths = dict.fromkeys(model.nodes, _NOTHING), dict[Chain, Seconds]()
     refused: dict[str, PredictedValue] = {}
+    slowdown = memory_use(model, point, prices.machine).slowdown
     low = high = 0.0
     for each, values in model.priced(point):
         used = [values[quantity] for quantity in ("comp", rule, "supersteps")]
@@ -206,7 +208,8 @@ def _predict(model: NodeModel, point: Point, prices: ReplayPrices) -> NodePredic
         price = _Price(prices, each.pattern, int(point[PROCESSES]))
         parts = price(*(value.value for value in known))
         low += sum(price(*(value.low for value in known)))
-        high += math.inf if unknown else sum(price(*(value.high for value in known)))
+        comp, *others = (value.high for value in known)
+        high += math.inf if unknown else sum(price(comp * slowdown, *others))
         for depth, node in enumerate(each.chain, 1):
             nodes[node] = _sum(nodes[node], parts)
             paths[each.chain[:depth]] = _sum(paths.get(each.chain[:depth], _NOTHING), parts)
@@ -226,8 +229,9 @@ class _Price(NamedTuple):
     def __call__(self, comp_s: float, h: float, supersteps: float) -> tuple[float, float, float]:
         """Return the seconds of computation, of transfers, and of supersteps.
 
-        Where a probe has measured the Machine, each superstep is one of the mean h-relation, in
-        the pattern of the chain, from memory in use, with as few calls as the pattern needs.
+        Where a probe has measured the Machine, each superstep is one of the mean h-relation after
+        the mean computation, in the pattern of the chain, from memory in use, with as few calls as
+        the pattern needs, and no process comes late.
         """
         machine = self.prices.machine.for_group(self.nprocs)
         computed = comp_s * self.prices.ratio_at(self.nprocs)
@@ -236,7 +240,7 @@ class _Price(NamedTuple):
             return computed, h * g, supersteps * latency
         if supersteps <= 0:
             return computed, 0.0, 0.0
-        moved = HRelation(h / supersteps, calls=int(h > 0))
+        moved = HRelation(h / supersteps, calls=int(h > 0), apart=computed / supersteps)
         transfer_s, sync_s = machine.parts_of(moved, self.pattern, self.nprocs)
         return computed, float(transfer_s) * supersteps, sync_s * supersteps
 

@@ -98,6 +98,7 @@ def model_of(found: Any) -> NodeModel:
     roots = {each.chain[0] for each in chains}
     _check(len(roots) == 1, "its chains begin at different functions")
     notes = tuple(_text(note, "a note") for note in _list(whole.get("notes"), "notes"))
+    memory = whole.get("memory")
     runs: Any = whole.get("runs")
     _check(type(runs) is int and 0 < runs < 10**9, "runs is no number of runs")
     return NodeModel(
@@ -109,6 +110,7 @@ def model_of(found: Any) -> NodeModel:
         runs,
         _object(whole.get("meta"), "meta"),
         notes,
+        None if memory is None else _read_law(_object(memory, "memory"), measured),
     )
 
 

@@ -1,4 +1,4 @@
-"""Computation of a call chain: a formula fitted to the least times, with a band.
+"""Computation of a call chain: a formula fitted to typical times, with a band.
 
 The formula has up to three of the terms of :mod:`bsplib.profiler.models.terms`, which
 :mod:`bsplib.profiler.models.select` chooses. The trials of all chains tell how far it may be off.
@@ -36,6 +36,10 @@ USUAL_GROWTH = 1.0
 for each width of their range. So it was in 90% of 67 predictions of sorts and Fourier transforms
 at most one width beyond four or five runs of real processes: memory and caches behave otherwise
 there."""
+REAL_GROWTH = 0.2
+"""The least growth where real processes were timed, even if trials inside of the runs show less:
+these cannot show what caches, memory and the prediction of branches do beyond them. With it the
+bands held the time of six of eight programs at 8 times the largest size of their runs."""
 _MOST_TERMS = 3
 _ENOUGH = 6
 """Runs of several processes that are enough to be fitted without those of one process."""
@@ -52,19 +56,22 @@ class FittedWork(NamedTuple):
     trials: Trials
 
 
-def fit_works(works: Mapping[T, Vector], values: Values, varied: Values) -> dict[T, Law]:
+def fit_works(
+    works: Mapping[T, Vector], values: Values, varied: Values, least_growth: float = 0.0
+) -> dict[T, Law]:
     """Fit the computation of each chain of a program.
 
     Args:
         works: computation at each point, by chain.
         values: the variables, one element for each point.
         varied: the variables that have several values.
+        least_growth: of the bands beyond the runs, as :attr:`Reach.growth` counts.
     """
     found = {chain: _fit(values, seconds, varied) for chain, seconds in works.items()}
     tried = {chain: fit for chain, fit in found.items() if isinstance(fit, FittedWork)}
     reaches = pooled([fit.trials for fit in tried.values()])
     laws = {chain: law for chain, law in found.items() if isinstance(law, Law)} | {
-        chain: replace(fit.law, reach=_usual(reach))
+        chain: replace(fit.law, reach=_usual(reach, least_growth))
         for (chain, fit), reach in zip(tried.items(), reaches, strict=True)
     }
     return {chain: laws[chain] for chain in works}
@@ -121,9 +128,11 @@ def _fitted(values: Values, seconds: Vector) -> FittedWork:
     return FittedWork(Law(FITTED, (Piece(forms),)), trials)
 
 
-def _usual(reach: Reach) -> Reach:
+def _usual(reach: Reach, least_growth: float) -> Reach:
     """Return a reach that widens as usual ones do, where trials were too few."""
-    return reach if reach.calibrated else replace(reach, growth=USUAL_GROWTH, factor=1.0)
+    if not reach.calibrated:
+        return replace(reach, growth=USUAL_GROWTH, factor=1.0)
+    return replace(reach, growth=max(reach.growth, least_growth / reach.factor))
 
 
 def supported(terms: Sequence[Term], values: Values, seconds: Vector) -> list[Term]:
