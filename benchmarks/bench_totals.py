@@ -89,10 +89,10 @@ def judged(folder: Path, program: str, machine: Machine, repeats: int) -> list[R
                 "p": p,
                 "measured_s": measured,
                 "predicted_s": prediction.total.total_s,
-                "inside": prediction.low_s <= measured <= prediction.high_s,
+                "inside": bool(prediction.low_s <= measured <= prediction.high_s),
                 "settling_n": settling[0][1]["n"] if settling else None,
                 "settled_s": settled.total.total_s,
-                "settled_inside": settled.low_s <= measured <= settled.high_s,
+                "settled_inside": bool(settled.low_s <= measured <= settled.high_s),
                 "refused": sorted(model.nodes[node].name for node in model.refused()),
             }
         )

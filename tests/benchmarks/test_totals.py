@@ -23,6 +23,7 @@ def test_a_program_is_recorded_small_and_its_large_totals_are_predicted(tmp_path
         assert cell["measured_s"] > 0
         assert cell["predicted_s"] > 0
         assert cell["settled_s"] > 0
+        assert json.dumps(cell)
 
 
 def test_goals_are_the_mean_and_greatest_error_for_each_number_of_processes():
