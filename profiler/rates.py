@@ -123,7 +123,14 @@ _INSEPARABLE = "so that the cost of bytes cannot be told from that of a superste
 
 
 def fit_line(h: Values, comm_s: Values, count: Values) -> tuple[float, float]:
-    """Fit g h + l to times, with g and l not negative, by the least relative errors.
+    """Fit g h + l to times, with g and l not negative.
+
+    The line has the least sum of |log(line / time)|, each weighted by the time: as many seconds
+    are spent in supersteps that are slower than it as in quicker ones. The square of relative
+    errors, on the other hand, would follow a few quick supersteps, since a line that is too high
+    for them is off by many times their time, and one that is too low for all others by less than
+    theirs. Where h hardly differs, bytes and supersteps explain the times alike, and of many bytes
+    it is rather these.
 
     Args:
         h: bytes.
@@ -133,17 +140,44 @@ def fit_line(h: Values, comm_s: Values, count: Values) -> tuple[float, float]:
     Returns:
         g in seconds per byte and l in seconds.
     """
-    weight = np.sqrt(count) / np.maximum(comm_s, comm_s.max() * 1e-6 or 1.0)
-    columns = np.stack([h, np.ones_like(h)]) * weight
-    target = comm_s * weight
+    if not comm_s.any():
+        return 0.0, 0.0
+    times = np.maximum(comm_s, comm_s.max() * _LEAST_TIME)
+    weight = count * times / times.max()
+    columns = np.stack([h, np.ones_like(h)])
     fits = []
     for chosen in ([0, 1], [0], [1]):
         part = columns[chosen]
         if np.linalg.matrix_rank(part) < len(chosen):
             continue
         values = np.zeros(2)
-        values[chosen] = np.linalg.lstsq(part.T, target, rcond=None)[0]
+        values[chosen] = _least_logarithms(part, times, weight)
         if values.min() >= 0:
-            error = float(((values @ columns - target) ** 2).sum())
-            fits.append((error, float(values[0]), float(values[1])))
+            error = float((weight * _logarithms(values @ columns, times)).sum())
+            is_doubtful = values[0] == 0 and (weight @ h) > _MANY_BYTES * weight.sum()
+            fits.append((error + is_doubtful * _CLEARLY * weight.sum(), *values.tolist()))
     return min(fits)[1:]
+
+
+_LEAST_TIME = 1e-6
+"""The least time that is told from none, and the least value of a line, as a part of a time."""
+_MANY_BYTES, _CLEARLY = 1024, 0.1
+"""Supersteps of more bytes in the mean are said to cost latency alone only where the logarithms of
+all other lines are off by more than this in the mean."""
+_ROUNDS, _NEAR = 30, 1e-4
+"""How often weights are found anew, and the logarithm below which a time counts as met."""
+
+
+def _least_logarithms(columns: Values, times: Values, weight: Values) -> Values:
+    """Return the coefficients with the least weighted sum of logarithms, by weights found anew."""
+    line = times
+    for _ in range(_ROUNDS):
+        scale = np.sqrt(weight / np.maximum(_logarithms(line, times), _NEAR) / (line * times))
+        found: Values = np.linalg.lstsq((columns * scale).T, times * scale, rcond=None)[0]
+        line = np.maximum(found @ columns, _LEAST_TIME * times)
+    return found
+
+
+def _logarithms(line: Values, times: Values) -> Values:
+    off: Values = np.abs(np.log(np.maximum(line, _LEAST_TIME * times) / times))
+    return off

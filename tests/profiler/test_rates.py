@@ -131,7 +131,7 @@ def test_a_machine_without_l_is_refused(script):
         rates_on(load_machine("cray-t3e-mpi:speed=3e8"), run, speed="1x")
 
 
-def test_a_line_is_fitted_by_relative_errors():
+def test_a_line_is_found_through_times_of_six_orders():
     h = np.array([0.0, 1e3, 1e6])
     g, latency = fit_line(h, 2e-9 * h + 1e-6, np.ones(3))
     assert (g, latency) == (pytest.approx(2e-9), pytest.approx(1e-6))
@@ -143,3 +143,32 @@ def test_a_pair_that_was_measured_four_times_counts_as_four_pairs():
     counted = fit_line(h, comm_s, np.array([4.0, 1.0, 1.0]))
     repeated = fit_line(np.repeat(h, [4, 1, 1]), np.repeat(comm_s, [4, 1, 1]), np.ones(6))
     assert counted == pytest.approx(repeated)
+
+
+def test_a_few_quick_supersteps_do_not_make_the_bytes_of_all_others_cheap():
+    """Twenty exchanges of some 5.6 MB take 12 ms each, and one of 4 MB takes 1 ms."""
+    h = np.array([4e6, *(5.65e6 + 1e3 * np.arange(20))])
+    comm_s = np.array([1e-3, *(12e-3 + 1e-5 * np.arange(20))])
+    g, latency = fit_line(h, comm_s, np.ones(21))
+    assert g == pytest.approx(12e-3 / 5.65e6, rel=0.05)
+    assert latency == 0
+
+
+def test_a_few_slow_supersteps_do_not_make_those_of_all_others_dear():
+    h = np.array([0.0, 1e3, 1e5, 1e6, 1.001e6])
+    comm_s = np.array([1e-6, 3e-6, 2.01e-4, 2.001e-3, 9e-3])
+    g, latency = fit_line(h, comm_s, np.array([1000.0, 1000.0, 100.0, 100.0, 2.0]))
+    assert g == pytest.approx(2e-9, rel=0.05)
+    assert latency == pytest.approx(1e-6, rel=0.05)
+
+
+@pytest.mark.parametrize(("nbytes", "is_latency"), [(8, True), (5e6, False)])
+def test_times_of_nearly_equal_h_are_those_of_bytes_only_if_there_are_many(nbytes, is_latency):
+    h = nbytes * np.array([1.0, 1.01, 1.02])
+    comm_s = 1e-3 * np.array([1.0, 1.005, 0.999])
+    g, latency = fit_line(h, comm_s, np.ones(3))
+    assert (latency > g * h.max()) == is_latency
+
+
+def test_communication_without_any_time_costs_nothing():
+    assert fit_line(np.array([0.0, 8.0]), np.zeros(2), np.ones(2)) == (0, 0)
