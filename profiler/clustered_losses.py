@@ -65,6 +65,8 @@ _LEAST_PASSES = 5
 _HALF = 0.5
 _SHARE_ALONE = 0.35
 """Share of the loss, beyond an even share of it, from which on one process is always waited for."""
+_BEYOND_LATENCY = 4
+"""What supersteps take beyond l counts as theirs up to this multiple of it."""
 MANY_STEPS = 5
 """A place that is passed fewer times does not have too many supersteps."""
 BOUND_SHARE = 0.3
@@ -447,9 +449,14 @@ def _habits(
 
 
 def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) -> Iterator[_Draft]:
-    """Yield the l of places with more of it than of all else, as one loss."""
+    """Yield the l of places whose supersteps take longer than all else there, as one loss.
+
+    l is a usual time. What supersteps take beyond it is not explained, but they take it: up to a
+    few times l, since more has other reasons.
+    """
     sums = account.sums.by_origin
-    others = sums[parts.USEFUL] + sums[parts.TRANSFERS]
+    beyond = np.minimum(sums[parts.UNEXPLAINED], _BEYOND_LATENCY * sums[parts.LATENCY])
+    others = sums[parts.USEFUL] + sums[parts.TRANSFERS] - beyond
     often = account.sums.passed.max(axis=1, initial=0) >= MANY_STEPS
     often[list(without)] = False
     at = np.flatnonzero((sums[parts.LATENCY] > others) & often)
