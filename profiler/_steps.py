@@ -62,6 +62,10 @@ class RootSteps:
         """Of each superstep: its number, begin and end in nanoseconds, and the position of the
         record with the most computation."""
         self.count = len(self.numbers)
+        self._first: int | None = None
+        """The number of the first superstep, if none is missing between it and the last."""
+        if self.count and self.numbers[-1] - self.numbers[0] == self.count - 1:
+            self._first = int(self.numbers[0])
         self.ended_ns = int(self.end.max(initial=0))
         """When the last process ended its last superstep."""
         self._by_length = np.argsort(self.end - self.start, kind="stable").astype(np.int32)
@@ -70,7 +74,10 @@ class RootSteps:
 
     def positions(self, window: RunWindow) -> Ints:
         """Return the position of the superstep of each record of a window."""
-        return np.searchsorted(self.numbers, window.root_supersteps()).astype(np.int64)
+        numbers = window.root_supersteps()
+        if self._first is not None:
+            return numbers - self._first
+        return np.searchsorted(self.numbers, numbers).astype(np.int64)
 
     def windows(self, low: int, high: int) -> Iterator[RunWindow]:
         """Yield the windows of a range of positions."""

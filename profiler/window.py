@@ -216,7 +216,8 @@ def _halo_after(nprocs: int, records: Columns, traffic: Columns) -> _Halo:
     last = np.full(nprocs, -1, np.int64)
     np.maximum.at(last, records["pid"][root], superstep)
     steps = np.unique(last[last >= 0])
-    rows = root[np.isin(superstep, steps)]
+    is_last = superstep == steps[0] if len(steps) == 1 else np.isin(superstep, steps)
+    rows = root[is_last]
     place = np.full(len(records), -1, np.int64)
     place[rows] = np.arange(len(rows))
     kept = traffic[np.flatnonzero(place[traffic["record"]] >= 0)]
