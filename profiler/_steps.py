@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler._numbering import ranked
-from bsplib.profiler.costs import computation_ns, group_sizes
-from bsplib.profiler.window import windows
+from bsplib.profiler.costs import computation_ns, group_sizes, once
+from bsplib.profiler.window import hand_out, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +22,34 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
+_STEPS = "root supersteps"
+
+
+class StepRows:
+    """Takes in the windows of a run, and keeps its root supersteps for :class:`RootSteps`."""
+
+    def __init__(self) -> None:
+        self._parts: list[Ints] = []
+
+    def add(self, window: RunWindow) -> None:
+        """Take in the supersteps of a window."""
+        self._parts.append(_of_window(window))
+
+    def rows(self) -> Ints:
+        """Return number, start, end and record of all supersteps, as rows."""
+        return np.concatenate([np.zeros((4, 0), np.int64), *self._parts], axis=1)
+
+    def keep(self, run: Run) -> None:
+        """Keep the supersteps with the run of which all windows were taken in."""
+        once(run, _STEPS, self.rows)
+
+
+def _steps_of(run: Run) -> Ints:
+    taker = StepRows()
+    hand_out(run, [taker])
+    return taker.rows()
+
+
 class RootSteps:
     """The supersteps of the root group, with the sub-groups opened in them.
 
@@ -30,13 +58,14 @@ class RootSteps:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        parts = [_of_window(window) for window in windows(run)]
-        empty = np.zeros((4, 0), np.int64)
-        every = [np.concatenate(columns) for columns in zip(empty, *parts, strict=True)]
-        self.numbers, self.start, self.end, self.record = every
+        self.numbers, self.start, self.end, self.record = once(run, _STEPS, lambda: _steps_of(run))
         """Of each superstep: its number, begin and end in nanoseconds, and the position of the
         record with the most computation."""
         self.count = len(self.numbers)
+        self._first: int | None = None
+        """The number of the first superstep, if none is missing between it and the last."""
+        if self.count and self.numbers[-1] - self.numbers[0] == self.count - 1:
+            self._first = int(self.numbers[0])
         self.ended_ns = int(self.end.max(initial=0))
         """When the last process ended its last superstep."""
         self._by_length = np.argsort(self.end - self.start, kind="stable").astype(np.int32)
@@ -45,7 +74,10 @@ class RootSteps:
 
     def positions(self, window: RunWindow) -> Ints:
         """Return the position of the superstep of each record of a window."""
-        return np.searchsorted(self.numbers, window.root_supersteps()).astype(np.int64)
+        numbers = window.root_supersteps()
+        if self._first is not None:
+            return numbers - self._first
+        return np.searchsorted(self.numbers, numbers).astype(np.int64)
 
     def windows(self, low: int, high: int) -> Iterator[RunWindow]:
         """Yield the windows of a range of positions."""
@@ -70,13 +102,22 @@ class RootSteps:
             The position of each moment, with the part of the superstep that was over; and
             the first and the last superstep that ran between neighbouring edges.
         """
-        begun = np.minimum.accumulate(self.start[::-1])[::-1]
-        bounds = np.append(begun, self.ended_ns)
-        places: Floats = np.interp(edges, bounds, np.arange(self.count + 1))
-        first = np.searchsorted(np.maximum.accumulate(self.end), edges[:-1], side="right")
+        begun = _falling(self.start)
+        places = self._places(edges, begun)
+        first = np.searchsorted(_rising(self.end), edges[:-1], side="right")
         last = np.searchsorted(begun, edges[1:], side="left") - 1
         first = np.minimum(first, max(self.count - 1, 0))
         return places, first, np.maximum(first, last)
+
+    def _places(self, edges: Floats, begun: Ints) -> Floats:
+        """Return where moments lie between the begins of supersteps, and the end of the last."""
+        # Only these are looked at, since all of them as floats would need much memory.
+        near = np.searchsorted(begun, edges, side="right") + np.array([[-1], [0]])
+        near = np.unique(near.clip(0, self.count))
+        bounds = begun[near.clip(max=max(self.count - 1, 0))] if self.count else near.copy()
+        bounds[near == self.count] = self.ended_ns
+        places: Floats = np.interp(edges, bounds, near)
+        return places
 
     def ranges(self, chosen: NDArray[np.bool_], most: int) -> list[tuple[int, int]]:
         """Return the ranges of supersteps that have one of the chosen records.
@@ -96,6 +137,18 @@ class RootSteps:
         first, end = np.flatnonzero(has[1:] != has[:-1]).reshape(-1, 2).T * block
         last = np.minimum(end, self.count) - 1
         return list(zip(self.numbers[first].tolist(), self.numbers[last].tolist(), strict=True))
+
+
+def _falling(start: Ints) -> Ints:
+    """Return for each superstep when it, or an earlier one of those after it, began."""
+    if (start[1:] >= start[:-1]).all():
+        return start
+    return np.minimum.accumulate(start[::-1])[::-1]
+
+
+def _rising(end: Ints) -> Ints:
+    """Return for each superstep when it, or a later one of those before it, ended."""
+    return end if (end[1:] >= end[:-1]).all() else np.maximum.accumulate(end)
 
 
 def _of_window(window: RunWindow) -> Ints:

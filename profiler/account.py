@@ -383,6 +383,14 @@ def shared_out(amount: Ints, weights: Ints) -> Ints:
     Returns:
         Shares as rows; of a column without weights all are 0.
     """
+    shares: Ints = np.zeros(weights.shape, np.int64)
+    some = np.flatnonzero(weights.any(axis=1))  # often half of the rows have nothing
+    if len(some):
+        shares[some] = _shared_among(amount, weights[some])
+    return shares
+
+
+def _shared_among(amount: Ints, weights: Ints) -> Ints:
     total = weights.sum(axis=0)
     shares: Ints = np.floor(amount * (weights / np.maximum(total, 1))).astype(np.int64)
     columns = np.arange(weights.shape[1])

@@ -47,9 +47,13 @@ def _superstep_numbers(run: Run) -> NDArray[np.int64]:
     group, superstep = run.records["group"], run.records["superstep"]
     least = np.full(len(run.groups), np.iinfo(np.int64).max)
     end = np.zeros(len(run.groups), np.int64)
-    for part in blocks(len(group)):
-        np.minimum.at(least, group[part], superstep[part])
-        np.maximum.at(end, group[part], superstep[part] + 1)
+    if len(run.groups) == 1:
+        least[0] = superstep.min(initial=least[0])
+        end[0] = superstep.max(initial=-1) + 1
+    else:
+        for part in blocks(len(group)):
+            np.minimum.at(least, group[part], superstep[part])
+            np.maximum.at(end, group[part], superstep[part] + 1)
     lengths = np.maximum(end - least, 0)  # a window of a run has late supersteps only
     if is_small(lengths.sum(dtype=float), len(group)):
         first = np.cumsum(lengths) - lengths - np.where(end > 0, least, 0)

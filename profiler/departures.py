@@ -17,7 +17,7 @@ import numpy as np
 
 from bsplib.profiler._numbering import blocks
 from bsplib.profiler.costs import communication_ns, h_relation, superstep_numbers
-from bsplib.profiler.window import windows
+from bsplib.profiler.window import hand_out
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -107,23 +107,39 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
         l: seconds for each superstep.
         rule: h of a process: ``max`` or ``sum`` of the bytes in and the bytes out.
     """
-    names = [field.name for field in fields(Departures)]
-    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
-    for window in windows(run):
-        found = _of_window(window, g, l, rule)
-        for name in names:
-            parts[name].append(getattr(found, name))
-    if not parts["h"]:
-        whole, some = np.zeros(0, np.int64), np.zeros(0)
-        return Departures(whole, whole, whole, whole, some, whole, some, some)
-    if len(run.groups) == 1:
-        del parts["root"]  # it is the superstep itself
-    # One column after the other, since a long run has many supersteps.
-    every = {name: np.concatenate(parts.pop(name)) for name in names if name in parts}
-    if len(run.groups) == 1:
-        return Departures(root=every["superstep"], **every)
-    order = np.argsort(every["group"], kind="stable")  # by group and number
-    return Departures(**{name: values[order] for name, values in every.items()})
+    taker = DepartureRows(run, g, l, rule)
+    hand_out(run, [taker])
+    return taker.close()
+
+
+class DepartureRows:
+    """Takes in the windows of a run for :func:`departures`, which describes the arguments."""
+
+    def __init__(self, run: Run, g: float, l: float, rule: str = "max") -> None:  # noqa: E741  # the name in the field
+        self._run, self._prices = run, (g, l, rule)
+        self._names = [field.name for field in fields(Departures)]
+        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in self._names}
+
+    def add(self, window: RunWindow) -> None:
+        """Take in the supersteps of a window."""
+        found = _of_window(window, *self._prices)
+        for name in self._names:
+            self._parts[name].append(getattr(found, name))
+
+    def close(self) -> Departures:
+        """Return the departures, when all windows have been taken in."""
+        run, names, parts = self._run, self._names, self._parts
+        if not parts["h"]:
+            whole, some = np.zeros(0, np.int64), np.zeros(0)
+            return Departures(whole, whole, whole, whole, some, whole, some, some)
+        if len(run.groups) == 1:
+            del parts["root"]  # it is the superstep itself
+        # One column after the other, since a long run has many supersteps.
+        every = {name: np.concatenate(parts.pop(name)) for name in names if name in parts}
+        if len(run.groups) == 1:
+            return Departures(root=every["superstep"], **every)
+        order = np.argsort(every["group"], kind="stable")  # by group and number
+        return Departures(**{name: values[order] for name, values in every.items()})
 
 
 def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures:  # noqa: E741
@@ -148,9 +164,9 @@ def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures: 
     pattern[most_out > most_in] = ExchangeSide.FAN_OUT
     every = Departures(
         group=records["group"][row],
-        superstep=records["superstep"][row],
+        superstep=_short(records["superstep"][row]),
         root=window.root_supersteps()[row],
-        record=window.position[row],
+        record=_short(window.position[row]),
         h=most_h,
         pattern=pattern.astype(np.int8),
         comm_s=greatest(communication_ns(records).astype(np.float64)) / 1e9,
@@ -159,6 +175,13 @@ def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures: 
     synced = np.zeros(count, bool)
     synced[numbers[records["kind"] != Kind.END]] = True
     return every.of(np.flatnonzero(synced))
+
+
+def _short(numbers: Ints) -> Ints:
+    """Return numbers that are not negative, in half the memory where all of them are small."""
+    if numbers.max(initial=0) > np.iinfo(np.int32).max:
+        return numbers
+    return numbers.astype(np.int32)
 
 
 def by_place(

@@ -21,6 +21,7 @@ from bsplib.profiler._phases import Course
 from bsplib.profiler._steps import RootSteps, excess
 from bsplib.profiler.costs import record_costs, spent_ns, superstep_numbers
 from bsplib.profiler.survey import span_of
+from bsplib.profiler.window import hand_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -101,6 +102,8 @@ class Heatmap:
         self.steps = RootSteps(run)
         self.begin_ns, self.end_ns = span_of(run)
         """When the run began and ended, with its start and its end."""
+        self._drawn: tuple[Floats, Floats] | None = None
+        """The edges of a picture by time, and what was spent between them."""
 
     def by_superstep(self, low: int, high: int, columns: int) -> Window:
         """Return a range of supersteps of the root group.
@@ -124,14 +127,18 @@ class Heatmap:
             high: nanoseconds, the end of the range.
             columns: number of columns.
         """
-        low, high = _clipped(low, high, self.begin_ns, self.end_ns)
-        columns = min(max(columns, 1), MAX_COLUMNS) if high > low and self.steps.count else 0
-        edges = np.linspace(low, high, columns + 1)
+        edges = self._edges(low, high, columns)
         places, first, last = self.steps.during(edges)
         layers = np.concatenate(
             [self._course(edges, first, last), self._amounts(places)[:, len(TIMES) :]], axis=1
         )
         return self._window(edges, layers, np.diff(places), first, last)
+
+    def _edges(self, low: float, high: float, columns: int) -> Floats:
+        """Return the edges of the columns of a range of time, clipped to the run."""
+        low, high = _clipped(low, high, self.begin_ns, self.end_ns)
+        columns = min(max(columns, 1), MAX_COLUMNS) if high > low and self.steps.count else 0
+        return np.linspace(low, high, columns + 1)
 
     def _window(
         self,
@@ -168,8 +175,18 @@ class Heatmap:
         """All supersteps, as finely as memory allows."""
         return self._summed(0, self.steps.count)
 
+    def whole(self, columns: int) -> WholeHeatmap:
+        """Return what takes in the windows of the run for pictures of all of it.
+
+        Args:
+            columns: number of columns of its picture by time.
+        """
+        return WholeHeatmap(self, self._edges(self.begin_ns, self.end_ns, columns))
+
     def _course(self, edges: Floats, first: Ints, last: Ints) -> Floats:
         """Return what the processes did between moments, which lie in these supersteps."""
+        if self._drawn is not None and np.array_equal(self._drawn[0], edges):
+            return self._drawn[1]
         spent = np.zeros((max(len(edges) - 1, 0), len(TIMES), self.rows))
         if len(first):
             low, high = int(first[0]), int(last[-1])
@@ -179,47 +196,123 @@ class Heatmap:
 
     def _courses(self, low: int, high: int) -> Iterable[Course]:
         """Return the courses of windows that have supersteps of a range."""
-        if len(self.run.table("records")) > _KEPT_RECORDS:
+        if self.is_long:
             return (Course(each, self.block) for each in self.steps.windows(low, high + 1))
         return (course for first, last, course in self._kept if first <= high and low <= last)
 
     @cached_property
     def _kept(self) -> list[tuple[int, int, Course]]:
         """The first and the last superstep, and the course, of all windows of a short run."""
-        kept = []
-        for window in self.steps.windows(0, self.steps.count):
-            position = self.steps.positions(window)
-            course = Course(window, self.block)
-            kept.append((int(position.min()), int(position.max()), course))
-        return kept
+        courses = _Courses(self)
+        hand_out(self.run, [courses])
+        return courses.kept
+
+    def take_over(self, grid: Grid, courses: _Courses | _CourseSums) -> None:
+        """Draw from these sums of the whole run from now on."""
+        self._grid = grid
+        if isinstance(courses, _Courses):
+            self._kept = courses.kept
+        else:
+            self._drawn = courses.edges, courses.spent
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its records are read again for a range of time."""
+        return len(self.run.table("records")) > _KEPT_RECORDS
 
     def _summed(self, low: int, high: int) -> Grid:
         """Sum up the records of a range of supersteps."""
-        count, nprocs = max(high - low, 1), self.run.nprocs
-        width = max(-(-count * self.rows // _SUMMED_CELLS), -(-count * nprocs // _PROCESS_CELLS))
-        amounts = np.zeros((-(-count // width), len(LAYERS), self.rows))
-        carried, at = np.zeros((len(LAYERS), nprocs)), -1  # a column that two windows share
+        sums = _GridSums(self, low, high)
         for window in self.steps.windows(low, high):
-            column = (self.steps.positions(window) - low) // width
-            first = int(column.min())
-            columns = int(column.max()) - first + 1
-            cells = (column - first) * nprocs + window.run.records["pid"][window.fresh]
-            layers = [np.bincount(cells, cost, columns * nprocs) for cost in _costs(window)]
-            by_process = np.array(layers, np.float64).reshape(len(LAYERS), columns, nprocs)
-            if at == first:
-                by_process[:, 0] += carried
-            for layer, of_layer in enumerate(by_process):
-                amounts[first : first + columns, layer] = self._by_row(of_layer, layer)
-            carried, at = by_process[:, -1].copy(), first + columns - 1
-        return Grid(low, width, amounts)
+            sums.add(window)
+        return sums.grid()
 
-    def _by_row(self, by_process: NDArray[Any], layer: int) -> Floats:
-        """Join the processes of each row in a layer of the shape ``(columns, processes)``."""
-        if self.block == 1:
-            return by_process
-        joined = np.maximum if LAYERS[layer] in GREATEST else np.add
-        rows: Floats = joined.reduceat(by_process, np.arange(0, self.run.nprocs, self.block), 1)
-        return rows
+
+class _GridSums:
+    """Takes in the windows of a range of supersteps for a grid."""
+
+    def __init__(self, heatmap: Heatmap, low: int, high: int) -> None:
+        count, nprocs = max(high - low, 1), heatmap.run.nprocs
+        rows = heatmap.rows
+        self._width = max(-(-count * rows // _SUMMED_CELLS), -(-count * nprocs // _PROCESS_CELLS))
+        self._heatmap, self._low = heatmap, low
+        self._amounts = np.zeros((-(-count // self._width), len(LAYERS), rows))
+        self._carried, self._at = np.zeros((len(LAYERS), nprocs)), -1
+        """The last column, which the next window may share."""
+
+    def add(self, window: RunWindow) -> None:
+        """Take in a window."""
+        nprocs = self._heatmap.run.nprocs
+        column = (self._heatmap.steps.positions(window) - self._low) // self._width
+        first = int(column.min())
+        columns = int(column.max()) - first + 1
+        cells = (column - first) * nprocs + window.run.records["pid"][window.fresh]
+        layers = [np.bincount(cells, cost, columns * nprocs) for cost in _costs(window)]
+        by_process = np.array(layers, np.float64).reshape(len(LAYERS), columns, nprocs)
+        if self._at == first:
+            by_process[:, 0] += self._carried
+        for layer, of_layer in enumerate(by_process):
+            by_row = _by_row(of_layer, layer, self._heatmap.block)
+            self._amounts[first : first + columns, layer] = by_row
+        self._carried, self._at = by_process[:, -1].copy(), first + columns - 1
+
+    def grid(self) -> Grid:
+        """Return the grid, when all windows have been taken in."""
+        return Grid(self._low, self._width, self._amounts)
+
+
+def _by_row(by_process: NDArray[Any], layer: int, block: int) -> Floats:
+    """Join the processes of each row in a layer of the shape ``(columns, processes)``."""
+    if block == 1:
+        return by_process
+    joined = np.maximum if LAYERS[layer] in GREATEST else np.add
+    rows: Floats = joined.reduceat(by_process, np.arange(0, by_process.shape[1], block), 1)
+    return rows
+
+
+class _Courses:
+    """Takes in the windows of a short run, and keeps their courses."""
+
+    def __init__(self, heatmap: Heatmap) -> None:
+        self._heatmap = heatmap
+        self.kept: list[tuple[int, int, Course]] = []
+        """With the first and the last superstep of each."""
+
+    def add(self, window: RunWindow) -> None:
+        """Take in a window."""
+        position = self._heatmap.steps.positions(window)
+        course = Course(window, self._heatmap.block)
+        self.kept.append((int(position.min()), int(position.max()), course))
+
+
+class _CourseSums:
+    """Takes in the windows of a long run for a picture by time."""
+
+    def __init__(self, heatmap: Heatmap, edges: Floats) -> None:
+        self._block, self.edges = heatmap.block, edges
+        self.spent = np.zeros((max(len(edges) - 1, 0), len(TIMES), heatmap.rows))
+
+    def add(self, window: RunWindow) -> None:
+        """Take in a window."""
+        self.spent += Course(window, self._block).between(self.edges)
+
+
+class WholeHeatmap:
+    """Takes in the windows of a run, after which a heat map draws all of it without reading."""
+
+    def __init__(self, heatmap: Heatmap, edges: Floats) -> None:
+        self._heatmap = heatmap
+        self._grid = _GridSums(heatmap, 0, heatmap.steps.count)
+        self._courses = _CourseSums(heatmap, edges) if heatmap.is_long else _Courses(heatmap)
+
+    def add(self, window: RunWindow) -> None:
+        """Take in a window."""
+        self._grid.add(window)
+        self._courses.add(window)
+
+    def keep(self) -> None:
+        """Give the sums to the heat map, when all windows have been taken in."""
+        self._heatmap.take_over(self._grid.grid(), self._courses)
 
 
 def _costs(window: RunWindow) -> list[Floats]:

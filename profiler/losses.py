@@ -23,7 +23,7 @@ from bsplib.profiler.efficiency import Efficiencies, efficiencies
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.loss_lines import LossLines
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
-from bsplib.profiler.run_account import RunAccount
+from bsplib.profiler.run_account import account_of
 from bsplib.profiler.survey import waiting_ns
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.verdict import Verdict, judge, sentence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.run_account import RunAccount
 
 __all__ = ["Booked", "DescribedLoss", "Ledger", "book", "lost_by_record"]
 
@@ -121,7 +122,7 @@ class Ledger:
     def account(self) -> RunAccount:
         """What the elapsed time of the run was used for; at other rates what it would be."""
         run = self.callgraph.run
-        return RunAccount(run if self._measured else retimed(run, self.rates), self.rates)
+        return account_of(run if self._measured else retimed(run, self.rates), self.rates)
 
     @property
     def clustered_losses(self) -> tuple[ClusteredLoss, ...]:

@@ -60,6 +60,8 @@ def _by_origin(callgraph: CallGraph) -> NDArray[np.int64] | None:
         at = callgraph.origin_of(rows), rows["pid"]
         for number, fields in enumerate(_FIELDS.values()):
             for name in fields:
-                is_measured |= bool((rows[name] != NOT_MEASURED).any())
-                np.add.at(sums[number], at, rows[name].clip(min=0))
+                values = rows[name]
+                is_measured |= bool((values != NOT_MEASURED).any())
+                if values.max() > 0:  # few chunks have any
+                    np.add.at(sums[number], at, values.clip(min=0))
     return sums if is_measured else None

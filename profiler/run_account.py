@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.account import Ints
     from bsplib.profiler.rates import Rates
+    from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
 
@@ -44,8 +45,11 @@ class RunAccount:
 
     def accounts(self) -> Iterator[Account]:
         """Yield the account of one window after another."""
-        for window in windows(self.run):
-            yield Account(window.run, self.rates, window.halo, window.position)
+        return (self.of(window) for window in windows(self.run))
+
+    def of(self, window: RunWindow) -> Account:
+        """Return the account of a window."""
+        return Account(window.run, self.rates, window.halo, window.position)
 
     def in_supersteps_ns(self) -> int:
         """Return the time of all processes in supersteps, while they had a core.
@@ -68,15 +72,37 @@ class RunAccount:
     @cached_property
     def sums(self) -> LossSums:
         """What is booked and lost, by origin and by process."""
-        sums = LossSums(self.run, survey(self.run).sums)
+        sums = self.no_sums()
         for account in self.accounts():
             sums.add(account)
         return sums
+
+    def no_sums(self) -> LossSums:
+        """Return sums that have not taken in any account."""
+        return LossSums(self.run, survey(self.run).sums)
+
+    def take_over(self, sums: LossSums) -> None:
+        """Use sums that have taken in the accounts of all windows."""
+        self.sums = sums
 
     @cached_property
     def outside(self) -> Ints:
         """Time of each process outside its records: shape (parts, processes)."""
         return time_outside(self.run, self.sums.covered)
+
+
+_ACCOUNT = "account"
+
+
+def account_of(run: Run, rates: Rates) -> RunAccount:
+    """Return the account of a run; that at the last rates is kept with the run."""
+    known = run.derived.get(_ACCOUNT)
+    if known is None or known.rates != rates:
+        known = RunAccount(run, rates)
+        if run.is_fixed:
+            run.derived[_ACCOUNT] = known
+    account: RunAccount = known
+    return account
 
 
 def time_outside(run: Run, covered: Ints) -> Ints:

@@ -13,7 +13,7 @@ bins of equal length. Where a picture needs finer ones, its supersteps are booke
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -68,14 +68,24 @@ class Stretches(NamedTuple):
 class Spending:
     """What the rows of a picture spent their time for. A row is a process, or a block of them."""
 
-    def __init__(self, run: Run, rates: Rates, steps: RootSteps, block: int = 1) -> None:
-        """Book a run; a long one is summed up in bins when it is first asked for.
+    def __init__(
+        self,
+        run: Run,
+        rates: Rates,
+        steps: RootSteps,
+        block: int = 1,
+        *,
+        booked: SpendingSums | None = None,
+    ) -> None:
+        """Book a run; a long one is summed up in bins.
 
         Args:
             run: the run.
             rates: what bytes and supersteps cost.
             steps: the supersteps of the root group.
             block: number of processes of a row with consecutive pids.
+            booked: has taken in the accounts of all windows of the run; default: they are booked
+                now.
 
         Raises:
             TraceError: the records of a process take more time than the run.
@@ -83,17 +93,15 @@ class Spending:
         self._run, self._rates, self._steps, self._block = run, rates, steps, block
         self.rows = -(-run.nprocs // block)
         self.begin_ns, self.end_ns = span_of(run)
-        self._kept: list[_BookedRecords] = []
-        """All records of a short run."""
-        self._times: _Bins | None = None
-        self._supersteps: _Bins | None = None
-        self._is_long = len(run.table("records")) > _MOST_EXACT
-        outside = _Outside(run)
-        if self._is_long:
-            self._times, self._supersteps = self._summed(outside)
-        else:
-            self._kept = [outside.seen(booked) for booked in self._booked_again(0, steps.count)]
-        self._around = list(outside.stretches())
+        if booked is None:
+            booked = SpendingSums(run, steps, block)
+            for window in steps.windows(0, steps.count):
+                booked.add(Account(window.run, rates, window.halo, window.position), window)
+        self._kept, self._times, self._supersteps = booked.kept, None, None
+        self._is_long = booked.is_long
+        self._around = list(booked.outside.stretches())
+        if booked.is_long:
+            self._times, self._supersteps = booked.bins(self._around)
 
     def by_time(self, edges: Floats) -> Floats:
         """Return what was spent between each moment and the next one.
@@ -149,28 +157,47 @@ class Spending:
 
     def _booked_again(self, low: int, high: int) -> Iterator[_BookedRecords]:
         for window in self._steps.windows(low, high):
-            yield _booked(window, self._rates, self._steps.positions(window))
+            account = Account(window.run, self._rates, window.halo, window.position)
+            yield _booked(account, self._steps.positions(window))
 
-    def _summed(self, outside: _Outside) -> tuple[_Bins, _Bins]:
-        """Sum up a long run in bins of equal length, and in bins of as many supersteps.
 
-        Args:
-            outside: takes in all records.
-        """
-        count = min(max(_BIN_CELLS // self.rows, _LEAST_BINS), _MOST_BINS)
-        edges = np.linspace(self.begin_ns, self.end_ns, count + 1)
-        spread = _Spread(edges, self.rows, self._block)
-        many = -(-self._steps.count // count)
-        columns = -(-self._steps.count // many)
-        sums = _CellSums(columns, self.rows)
-        for booked in self._booked_again(0, self._steps.count):
-            outside.seen(booked)
-            sums.add(booked.position // many, booked.pid // self._block, booked.parts)
-            for stretches in booked.stretches():
-                spread.add(stretches)
-        for stretches in outside.stretches():
-            spread.add(stretches)
-        return _Bins(edges, spread.amounts), _Bins(np.arange(columns + 1.0) * many, sums.amounts)
+class SpendingSums:
+    """Takes in the accounts of the windows of a run for :class:`Spending`.
+
+    A short run is kept, a long one is summed up in bins of equal length, and in bins of as many
+    supersteps.
+    """
+
+    def __init__(self, run: Run, steps: RootSteps, block: int) -> None:
+        self.is_long = len(run.table("records")) > _MOST_EXACT
+        self.outside = _Outside(run)
+        self.kept: list[_BookedRecords] = []
+        """All records of a short run."""
+        self._steps, self._block = steps, block
+        rows = -(-run.nprocs // block)
+        count = min(max(_BIN_CELLS // rows, _LEAST_BINS), _MOST_BINS)
+        self._edges = np.linspace(*span_of(run), count + 1)
+        self._many = max(-(-steps.count // count), 1)
+        self._columns = -(-steps.count // self._many)
+        self._spread = _Spread(self._edges, rows, block)
+        self._sums = _CellSums(self._columns, rows)
+
+    def add(self, account: Account, window: RunWindow) -> None:
+        """Take in a window with its account."""
+        booked = self.outside.seen(_booked(account, self._steps.positions(window)))
+        if not self.is_long:
+            self.kept.append(booked)
+            return
+        self._sums.add(booked.position // self._many, booked.pid // self._block, booked.parts)
+        for stretches in booked.stretches():
+            self._spread.add(stretches)
+
+    def bins(self, around: Iterable[Stretches]) -> tuple[_Bins, _Bins]:
+        """Return a long run in bins of time and of supersteps, with the time around its records."""
+        for stretches in around:
+            self._spread.add(stretches)
+        by_superstep = np.arange(self._columns + 1.0) * self._many
+        return _Bins(self._edges, self._spread.amounts), _Bins(by_superstep, self._sums.amounts)
 
 
 @dataclass(frozen=True)
@@ -367,9 +394,8 @@ class _BookedRecords(NamedTuple):
         yield Stretches(pid, released, end, own.after)
 
 
-def _booked(window: RunWindow, rates: Rates, position: Ints) -> _BookedRecords:
+def _booked(account: Account, position: Ints) -> _BookedRecords:
     """Return the records of a window; ``position`` has the superstep of each."""
-    account = Account(window.run, rates, window.halo, window.position)
     return _BookedRecords(account, account.booked, position, _Interruptions(account))
 
 

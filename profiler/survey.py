@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler._numbering import starts
+from bsplib.profiler._steps import StepRows
 from bsplib.profiler._sums import RunSums
 from bsplib.profiler.booking import BookKeeper
 from bsplib.profiler.costs import (
@@ -23,7 +24,7 @@ from bsplib.profiler.costs import (
     superstep_numbers,
     without_core_ns,
 )
-from bsplib.profiler.window import windows
+from bsplib.profiler.window import hand_out
 from bsplib.recording.records import MAX_NUMBER, NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.booking import Books
-    from bsplib.profiler.window import RunWindow
+    from bsplib.profiler.window import RunWindow, WindowTaker
     from bsplib.recording.records import Run
 
     Values = NDArray[np.float64]
@@ -83,21 +84,48 @@ class Survey:
     facts: RunFacts
 
 
+_SURVEY = "survey"
+
+
 def survey(run: Run) -> Survey:
     """Sum up a run; if its records cannot change, only the first call takes long."""
-    return once(run, "survey", lambda: _survey(run))
+    return once(run, _SURVEY, lambda: _survey(run))
 
 
-def _survey(run: Run) -> Survey:
-    sums, books, times, facts = RunSums(run), BookKeeper(run), CommunicationTimes(), RunFacts()
-    pairs = of_records if shares_cores(run) else of_supersteps
-    for window in windows(run):
-        sums.add(window)
-        books.add(window)
-        times.add(*pairs(window))
-        facts.add(window)
-    sums.close()
-    return Survey(sums, books.close(sums.keys), times, facts)
+def survey_with_steps(run: Run) -> None:
+    """Sum up a run, and list its root supersteps in the same pass, which a timeline needs, too."""
+    if run.is_fixed and _SURVEY not in run.derived:
+        steps = StepRows()
+        once(run, _SURVEY, lambda: _survey(run, steps))
+        steps.keep(run)
+
+
+class _Surveyor:
+    """Takes in the windows of a run for its survey."""
+
+    def __init__(self, run: Run) -> None:
+        self._sums, self._books = RunSums(run), BookKeeper(run)
+        self._times, self._facts = CommunicationTimes(), RunFacts()
+        self._pairs = of_records if shares_cores(run) else of_supersteps
+
+    def add(self, window: RunWindow) -> None:
+        """Take in a window."""
+        self._sums.add(window)
+        self._books.add(window)
+        self._times.add(*self._pairs(window))
+        self._facts.add(window)
+
+    def close(self) -> Survey:
+        """Return the survey, when all windows have been taken in."""
+        self._sums.close()
+        books = self._books.close(self._sums.keys)
+        return Survey(self._sums, books, self._times, self._facts)
+
+
+def _survey(run: Run, *others: WindowTaker) -> Survey:
+    surveyor = _Surveyor(run)
+    hand_out(run, [surveyor, *others])
+    return surveyor.close()
 
 
 def is_virtual(run: Run) -> bool:
@@ -168,8 +196,7 @@ class CommunicationTimes:
 
     def add(self, h: Values, comm_ns: Values) -> None:
         """Take in pairs."""
-        times = comm_ns.astype(np.int64)
-        self._pending.append(_counted(h.astype(np.int64), times, np.ones(len(h), np.int64)))
+        self._pending.append(_of_pairs(h.astype(np.int64), comm_ns.astype(np.int64)))
         self._rows += len(self._pending[-1][0])
         if self._rows > _MOST_PENDING:
             self._join()
@@ -204,6 +231,20 @@ class CommunicationTimes:
         ]
         found_h, comm_s, number = np.array(points, np.float64).reshape(-1, 3).T
         return found_h, comm_s, number
+
+
+def _of_pairs(h: Ints, comm_ns: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the different pairs in order, and how often each of them is there."""
+    end = int(comm_ns.max(initial=0)) + 1
+    if int(h.max(initial=0)) >= _MOST_KEY // end:
+        return _counted(h, comm_ns, np.ones(len(h), np.int64))
+    keys = np.sort(h * end + comm_ns)  # one number sorts several times as fast as two
+    begins = starts(keys)
+    found_h, found_ns = np.divmod(keys[begins], end)
+    return found_h, found_ns, np.diff(np.append(begins, len(keys)))
+
+
+_MOST_KEY = 2**62
 
 
 def _counted(h: Ints, comm_ns: Ints, count: Ints) -> tuple[Ints, Ints, Ints]:

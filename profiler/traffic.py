@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.profiler.window import windows
+from bsplib.profiler.costs import once
+from bsplib.profiler.window import hand_out
 from bsplib.recording.records import Direction
 
 if TYPE_CHECKING:
@@ -101,44 +102,79 @@ class RunTraffic:
             most: greatest number of rows and of columns; where there are more processes, a
                 row or column is a block of processes.
         """
-        run, nprocs = self._run, self._run.nprocs
-        rows, columns = (
+        if chosen is None and (senders, receivers, most) == (None, None, MAX_BLOCKS):
+            return once(self._run, _WHOLE, lambda: self._summed(MatrixSums(self._run)))
+        return self._summed(MatrixSums(self._run, chosen, senders, receivers, most))
+
+    def _summed(self, sums: MatrixSums) -> Matrix:
+        if len(self._run.table("traffic")):
+            hand_out(self._run, [sums])
+        return sums.matrix()
+
+
+_WHOLE = "matrix of the whole run"
+
+
+class MatrixSums:
+    """Takes in the windows of a run for a matrix; :meth:`RunTraffic.matrix` has the arguments."""
+
+    def __init__(
+        self,
+        run: Run,
+        chosen: NDArray[np.bool_] | None = None,
+        senders: tuple[int, int] | None = None,
+        receivers: tuple[int, int] | None = None,
+        most: int = MAX_BLOCKS,
+    ) -> None:
+        self._run, self._chosen, nprocs = run, chosen, run.nprocs
+        self._rows, self._columns = (
             Blocks.of(*(pids or (0, nprocs)), nprocs, most) for pids in (senders, receivers)
         )
-        shape = rows.parts, columns.parts
-        sums = _Sums(nprocs, shape)
-        for window in windows(run) if len(run.table("traffic")) else ():
-            kept = None if chosen is None else chosen[window.position]
-            sender, receiver, sizes, messages = _transfers(window, kept)
-            inside = _within(sender, rows) & _within(receiver, columns)
-            cells = _block(sender[inside], rows) * columns.parts + _block(receiver[inside], columns)
-            sums.bytes += _by_cell(cells, sizes[inside], shape)
-            sums.messages += _by_cell(cells, messages[inside], shape)
-            sums.out += np.bincount(sender, sizes, nprocs)
-            sums.into += np.bincount(receiver, sizes, nprocs)
-            sums.total += float(sizes.sum()), float(messages.sum())
-        for first, records in run.table("records").chunks(("pid", "self_bytes")):
-            counted = 1 if chosen is None else chosen[first : first + len(records)]
-            sums.to_self += np.bincount(records["pid"], records["self_bytes"] * counted, nprocs)
+        self._shape = self._rows.parts, self._columns.parts
+        self._bytes, self._messages = np.zeros((2, *self._shape))
+        self._out, self._into, self._to_self = np.zeros((3, nprocs))
+        self._total = np.zeros(2)
+
+    def add(self, window: RunWindow) -> None:
+        """Take in the transfers of a window."""
+        rows, columns, shape, nprocs = self._rows, self._columns, self._shape, self._run.nprocs
+        kept = None if self._chosen is None else self._chosen[window.position]
+        sender, receiver, sizes, messages = _transfers(window, kept)
+        inside = _within(sender, rows) & _within(receiver, columns)
+        cells = _block(sender[inside], rows) * columns.parts + _block(receiver[inside], columns)
+        self._bytes += _by_cell(cells, sizes[inside], shape)
+        self._messages += _by_cell(cells, messages[inside], shape)
+        self._out += np.bincount(sender, sizes, nprocs)
+        self._into += np.bincount(receiver, sizes, nprocs)
+        self._total += float(sizes.sum()), float(messages.sum())
+
+    def _add_to_self(self) -> None:
+        """Sum up what processes transferred to themselves, which windows do not have."""
+        nprocs = self._run.nprocs
+        for first, records in self._run.table("records").chunks(("pid", "self_bytes")):
+            if not records["self_bytes"].any():
+                continue
+            counted = 1 if self._chosen is None else self._chosen[first : first + len(records)]
+            self._to_self += np.bincount(records["pid"], records["self_bytes"] * counted, nprocs)
+
+    def matrix(self) -> Matrix:
+        """Return the matrix, when all windows have been taken in."""
+        self._add_to_self()
+        rows, columns = self._rows, self._columns
         return Matrix(
             rows,
             columns,
-            sums.bytes,
-            sums.messages,
-            _sums(sums.out, rows),
-            _sums(sums.into, columns),
-            _sums(sums.to_self, rows).total,
-            *sums.total.tolist(),
+            self._bytes,
+            self._messages,
+            _sums(self._out, rows),
+            _sums(self._into, columns),
+            _sums(self._to_self, rows).total,
+            *self._total.tolist(),
         )
 
-
-class _Sums:
-    """Sums over the transfers of a run."""
-
-    def __init__(self, nprocs: int, shape: tuple[int, int]) -> None:
-        self.bytes, self.messages = np.zeros((2, *shape))
-        self.out, self.into, self.to_self = np.zeros((3, nprocs))
-        self.total = np.zeros(2)
+    def keep(self) -> None:
+        """Keep the matrix of the whole run for :meth:`RunTraffic.matrix`."""
+        once(self._run, _WHOLE, self.matrix)
 
 
 def _transfers(

@@ -9,7 +9,7 @@ record needs to know of the superstep before it, at the border of two windows, i
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
 from bsplib.recording.tables import Columns, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -170,6 +170,24 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
         halo = _halo_after(run.nprocs, records, traffic)
 
 
+class WindowTaker(Protocol):
+    """What takes in one window of a run after the other, to sum them up."""
+
+    def add(self, window: RunWindow) -> None:
+        """Take in the next window."""
+
+
+def hand_out(run: Run, takers: Sequence[WindowTaker]) -> None:
+    """Give all windows of a run to each of some takers.
+
+    To read the windows takes as long as to sum them up, so that what is wanted together is
+    summed up in one pass.
+    """
+    for window in windows(run):
+        for taker in takers:
+            taker.add(window)
+
+
 def _waits_in(run: Run, position: Ints, halo: int) -> NDArray[np.void] | None:
     """Return the waits of a window for its own records, by their places in it."""
     if run.waits is None or len(position) == 0:
@@ -198,7 +216,8 @@ def _halo_after(nprocs: int, records: Columns, traffic: Columns) -> _Halo:
     last = np.full(nprocs, -1, np.int64)
     np.maximum.at(last, records["pid"][root], superstep)
     steps = np.unique(last[last >= 0])
-    rows = root[np.isin(superstep, steps)]
+    is_last = superstep == steps[0] if len(steps) == 1 else np.isin(superstep, steps)
+    rows = root[is_last]
     place = np.full(len(records), -1, np.int64)
     place[rows] = np.arange(len(rows))
     kept = traffic[np.flatnonzero(place[traffic["record"]] >= 0)]
@@ -334,12 +353,14 @@ class _WindowReader:
             number: self._traffic_read.get(number) or self._traffic.read(number)
             for number in near.tolist()
         }
+        behind = np.cumsum(last + 1 - first) - last - 1  # what takes a position to its place
+        halo_rows = len(halo.records) if halo else 0
         for columns in self._traffic_read.values():
             caller = columns["record"]
-            place = np.searchsorted(position, caller).clip(max=len(position) - 1)
-            rows = np.flatnonzero(position[place] == caller)
+            stretch = np.searchsorted(last, caller).clip(max=len(last) - 1)
+            rows = np.flatnonzero((first[stretch] <= caller) & (caller <= last[stretch]))
             part = columns[rows]
-            part.fields["record"] = place[rows] + (len(halo.records) if halo else 0)
+            part.fields["record"] = caller[rows] + (behind[stretch[rows]] + halo_rows)
             parts.append(part)
         return joined(parts)
 

@@ -87,6 +87,7 @@ class OpenRun:
         """Folder in which source files are looked for, too."""
         self._graphs: OrderedDict[RunPart, CallGraph] = OrderedDict()
         self._others: OrderedDict[str, object] = OrderedDict()
+        self._ahead: dict[str, object] = {}
         self._lock = threading.Lock()
 
     def part(self, query: Mapping[str, str]) -> RunPart:
@@ -111,6 +112,17 @@ class OpenRun:
                     self._others.popitem(last=False)
             self._others.move_to_end(name)
             return cast("_Made", self._others[name])
+
+    def leave(self, name: str, made: object) -> None:
+        """Keep what was made ahead for a view until it is taken, by its name."""
+        with self._lock:
+            self._ahead[name] = made
+
+    def taken(self, name: str, make: Callable[[], _Made]) -> _Made:
+        """Return what was made ahead, which is then no longer kept; otherwise make it."""
+        with self._lock:
+            ahead = self._ahead.pop(name, None)
+        return make() if ahead is None else cast("_Made", ahead)
 
     def callgraph(self, part: RunPart) -> CallGraph:
         """Return the call graph of a part of the run; only the first call takes long.

@@ -19,7 +19,9 @@ from markupsafe import Markup
 from bsplib.errors import BspError
 from bsplib.output_file import PAGE, PAGE_MARK, write_text
 from bsplib.profiler.compare.traces import pairs_by_order
+from bsplib.profiler.survey import survey_with_steps
 from bsplib.webui.answers import ANSWERS, Json, Query
+from bsplib.webui.one_pass import sum_up
 from bsplib.webui.predicted import ShownModel, describe_model
 from bsplib.webui.traces import COMPARISON, REPEATS, Traces
 
@@ -101,6 +103,9 @@ def saved_page(
 
     It compares the runs of the first trace with those of each other one.
     """
+    for trace in traces_shown:
+        for run in trace.runs:
+            survey_with_steps(run)
     traces = Traces(*traces_shown, library=library, sources=sources, names=names)
     return _saved(_PROFILE, title_of(traces), {"answers": saved_answers(traces)})
 
@@ -137,6 +142,7 @@ def saved_answers(traces: Traces) -> Json:
             if opened.run.repeat is not None:
                 address = address_of(about["id"], number, REPEATS, {})
                 found[address] = traces.answer(about["id"], number, REPEATS, {})
+            sum_up(opened)
             for name, answer in ANSWERS.items():
                 for query in answer.saved(opened):
                     address = address_of(about["id"], number, name, query)

@@ -14,7 +14,7 @@ import numpy as np
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.heatmap import LAYERS, Heatmap
 from bsplib.profiler.rates import rates_of_run
-from bsplib.profiler.spending import Spending
+from bsplib.profiler.spending import Spending, SpendingSums
 from bsplib.webui.opened_runs import AddressError, OpenRun, number_in, records_through
 
 if TYPE_CHECKING:
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler.account import Account
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.heatmap import Window
+    from bsplib.profiler.rates import Rates
+    from bsplib.profiler.run_account import RunAccount
+    from bsplib.profiler.window import RunWindow
 
     Floats = NDArray[np.float64]
 
@@ -110,12 +114,39 @@ def _heatmap(opened: OpenRun, rows: int) -> Heatmap:
     return opened.once(f"heatmap of {rows} rows", lambda: Heatmap(opened.run, most_rows=rows))
 
 
+def _spending(
+    opened: OpenRun, heatmap: Heatmap, rates: Rates, booked: SpendingSums | None = None
+) -> Spending:
+    run, steps, block = opened.run, heatmap.steps, heatmap.block
+    name = f"spending of {heatmap.rows} rows"
+    return opened.once(name, lambda: Spending(run, rates, steps, block, booked=booked))
+
+
+class SavedTimeline:
+    """Takes in the windows of a run for the answers to :func:`saved`."""
+
+    def __init__(self, opened: OpenRun, account: RunAccount) -> None:
+        query, *_ = saved(opened)
+        self._opened, self._rates = opened, account.rates
+        self._heatmap = _heatmap(opened, int(query["rows"]))
+        self._whole = self._heatmap.whole(int(query["columns"]))
+        self._booked = SpendingSums(opened.run, self._heatmap.steps, self._heatmap.block)
+
+    def add(self, window: RunWindow, account: Account) -> None:
+        """Take in a window with its account."""
+        self._whole.add(window)
+        self._booked.add(account, window)
+
+    def keep(self) -> None:
+        """Keep what was summed up with the run, when all windows have been taken in."""
+        self._whole.keep()
+        _spending(self._opened, self._heatmap, self._rates, self._booked)
+
+
 def _parts(opened: OpenRun, heatmap: Heatmap, window: Window, axis: str) -> Json:
     """Return by part of the account which share of each cell it is, in 8 bits and base 64."""
     rates = opened.once("rates", lambda: rates_of_run(opened.run))
-    run, steps, block = opened.run, heatmap.steps, heatmap.block
-    name = f"spending of {heatmap.rows} rows"
-    spending = opened.once(name, lambda: Spending(run, rates, steps, block))
+    spending = _spending(opened, heatmap, rates)
     by = spending.by_time if axis == "time" else spending.by_superstep
     amounts = by(window.edges)
     totals = amounts.sum(axis=1, keepdims=True)

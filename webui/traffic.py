@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bsplib.profiler.departures import ExchangeSide, by_place, departures
+from bsplib.profiler.departures import DepartureRows, ExchangeSide, by_place, departures
 from bsplib.profiler.rates import fitted_to
-from bsplib.profiler.traffic import RunTraffic
+from bsplib.profiler.traffic import MatrixSums, RunTraffic
 from bsplib.webui.opened_runs import AddressError, records_through
 
 if TYPE_CHECKING:
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.departures import Departures
+    from bsplib.profiler.rates import Rates
     from bsplib.profiler.traffic import Blocks, BlockSums, Matrix
-    from bsplib.webui.opened_runs import OpenRun
+    from bsplib.profiler.window import RunWindow
+    from bsplib.webui.opened_runs import OpenRun, RunPart
 
 Json = dict[str, Any]
 
@@ -71,9 +73,11 @@ def describe_matrix(matrix: Matrix, nprocs: int) -> Json:
 
 def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
     """Return how far supersteps depart from g h + l, fitted to the whole run."""
-    callgraph = opened.callgraph(opened.part(query))
-    rates = opened.once("rates fitted to the run", lambda: fitted_to(opened.run))
-    found = departures(callgraph.run, rates.g, rates.l, rates.rule)
+    part = opened.part(query)
+    callgraph, rates = opened.callgraph(part), _fitted(opened)
+    found = opened.taken(
+        _departures_of(part), lambda: departures(callgraph.run, rates.g, rates.l, rates.rule)
+    )
     points, stands_for = found.thinned(MOST_POINTS)
     return {
         "g": rates.g,
@@ -86,6 +90,33 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
         "farthest": _describe_points(callgraph, _farthest(callgraph, found)),
         "centres": _describe_centres(callgraph, found),
     }
+
+
+def _fitted(opened: OpenRun) -> Rates:
+    return opened.once("rates fitted to the run", lambda: fitted_to(opened.run))
+
+
+def _departures_of(part: RunPart) -> str:
+    return f"departures in supersteps {part.supersteps}"
+
+
+class SavedTraffic:
+    """Takes in the windows of a run for the answers of a saved page about its traffic."""
+
+    def __init__(self, opened: OpenRun) -> None:
+        self._opened, rates = opened, _fitted(opened)
+        self._matrix = MatrixSums(opened.run)
+        self._departures = DepartureRows(opened.run, rates.g, rates.l, rates.rule)
+
+    def add(self, window: RunWindow) -> None:
+        """Take in a window."""
+        self._matrix.add(window)
+        self._departures.add(window)
+
+    def keep(self) -> None:
+        """Keep what was summed up with the run, when all windows have been taken in."""
+        self._matrix.keep()
+        self._opened.leave(_departures_of(self._opened.part({})), self._departures.close())
 
 
 def _farthest(callgraph: CallGraph, found: Departures) -> Departures:

@@ -9,9 +9,10 @@ import pytest
 from bsplib import webui
 from bsplib.errors import BspError
 from bsplib.output_file import PAGE_MARK
-from bsplib.profiler import limits
+from bsplib.profiler import heatmap, limits, spending, window
 from bsplib.recording.records import Trace
-from bsplib.webui import answers, page
+from bsplib.recording.trace import read_trace, write_trace
+from bsplib.webui import answers, page, services
 from bsplib.webui.traces import Traces
 
 FOLDER = Path(webui.__file__).parent
@@ -53,6 +54,32 @@ def test_a_saved_page_holds_the_answer_of_every_query_that_a_view_asks_it_to(
     found = data_of(page.saved_page(broadcast_trace))["answers"]
     assert found["traces/0/runs/0/lines.json"] == {}
     assert found["traces/0/runs/0/lines.json?node=a+b"] == {"node": "a b"}
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("most", [4, 2**20], ids=["long", "short"])
+def test_a_saved_page_is_summed_up_in_fewer_passes_to_what_each_answer_says_alone(
+    broadcast_trace, tmp_path, monkeypatch, most
+):
+    write_trace(tmp_path / "run.bsp", broadcast_trace)
+    monkeypatch.setattr(services, "lay_out", lambda *args: {})  # it may run out of time
+    monkeypatch.setattr(window, "ROWS", 64)
+    monkeypatch.setattr(spending, "_MOST_EXACT", most)
+    monkeypatch.setattr(heatmap, "_KEPT_RECORDS", most)
+    passes = []
+
+    class Counted(window._WindowReader):
+        def __init__(self, *args):
+            passes.append(args)
+            super().__init__(*args)
+
+    monkeypatch.setattr(window, "_WindowReader", Counted)
+    together = data_of(page.saved_page(read_trace(tmp_path / "run.bsp")))
+    count = len(passes)
+    monkeypatch.setattr(page, "sum_up", lambda opened: None)
+    monkeypatch.setattr(page, "survey_with_steps", lambda run: None)
+    assert data_of(page.saved_page(read_trace(tmp_path / "run.bsp"))) == together
+    assert len(passes) - count >= count + 4
 
 
 def test_a_saved_page_allows_its_own_scripts_by_hash_and_no_others(saved):
