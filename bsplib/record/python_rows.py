@@ -37,15 +37,27 @@ _ROW_BYTES = EVENT.itemsize
 
 
 class Call:
-    """A call that has begun."""
+    """A call that has begun. There is one at a time, so that calls share one object."""
 
-    # Most calls set few of these.
-    partner, tag, object, flags, bytes_out, bytes_in = NOBODY, ANY_TAG, 0, 0, 0, 0
-    enter = leave = 0
-    cpu = cpu_leave = ready = ready_leave = NOT_READ
-
-    def __init__(self, number: int, comm: int, stack: int) -> None:
-        self.number, self.comm, self.stack = number, comm, stack
+    __slots__ = (
+        *("number", "flags", "comm", "stack", "partner", "tag", "object", "bytes_out", "bytes_in"),
+        *("enter", "leave", "cpu", "cpu_leave", "ready", "ready_leave"),
+    )
+    number: int
+    flags: int
+    comm: int
+    stack: int
+    partner: int
+    tag: int
+    object: int
+    bytes_out: int
+    bytes_in: int
+    enter: int
+    leave: int
+    cpu: int
+    cpu_leave: int
+    ready: int
+    ready_leave: int
 
 
 class PythonRows:
@@ -53,18 +65,16 @@ class PythonRows:
 
     Args:
         path: the file of the rank.
-        moved: how many bytes of objects were sent and received; set to zero before each call.
         failed: is called once if nothing more can be written.
     """
 
     def __init__(
         self,
         path: Path,
-        moved: list[int],
         failed: Callable[[OSError], None],
     ) -> None:
         self._writer: RankWriter | None = RankWriter(path)
-        self._moved, self._failed = moved, failed
+        self._failed = failed
         self._events = bytearray(_ROWS_OF_A_CHUNK * EVENT.itemsize)
         self._count = 0
         """Rows in it."""
@@ -72,8 +82,12 @@ class PythonRows:
         self._dones: list[tuple[int, ...]] = []
         self._written = 0
         self._comms: list[tuple[int, int, list[int]]] = []
-        self._last_number = 0
-        self._last_reading = self._last_write = 0
+        self.last_number = 0
+        """Of the requests."""
+        self._last_write = 0
+        self.last_reading = 0
+        """When the CPU time was read."""
+        self._call = Call()
         self._last_poll: Call | None = None
         self._thread = get_ident()
         self._busy = False
@@ -92,57 +106,66 @@ class PythonRows:
 
         The function that calls this is no part of the stack.
         """
-        if get_ident() != self._thread:
-            self.other_threads += 1
+        if self._busy or self._writer is None or get_ident() != self._thread:
+            self.other_threads += get_ident() != self._thread
             return None
-        if self._busy or self._writer is None:
-            return None
+        stack = self._stack_number(2)
         self._busy = True
-        moved = self._moved
-        moved[0] = moved[1] = 0
-        return Call(number, comm, self._stack_number(2))
+        call = self._call
+        call.number = number
+        call.comm = comm
+        call.stack = stack
+        call.partner = NOBODY
+        call.tag = ANY_TAG
+        call.flags = call.object = call.bytes_out = call.bytes_in = call.enter = 0
+        call.cpu = call.cpu_leave = call.ready = call.ready_leave = NOT_READ
+        return call
 
-    def enter(self, call: Call) -> None:
-        """Note when MPI is called."""
-        call.enter = enter = monotonic_ns()
-        if enter - self._last_reading > READ_AFTER_NS:
-            call.cpu, call.ready = thread_time_ns(), self._ready()
-            call.enter = self._last_reading = monotonic_ns()
+    def read_before(self, call: Call) -> None:
+        """Read the CPU time before a call, where READ_AFTER_NS have passed since it was read."""
+        call.cpu, call.ready = thread_time_ns(), self._ready()
+        call.enter = self.last_reading = monotonic_ns()
 
-    def leave(self, call: Call) -> None:
-        """Note when MPI has returned."""
-        call.leave = leave = monotonic_ns()
-        if leave - call.enter > READ_AFTER_NS:
-            call.cpu_leave, call.ready_leave = thread_time_ns(), self._ready()
-            self._last_reading = leave
-        out, into = self._moved
-        if out:
-            call.bytes_out += out
-        if into:
-            call.bytes_in = into
+    def read_after(self, call: Call) -> None:
+        """Read the CPU time after a call that took longer than READ_AFTER_NS."""
+        call.cpu_leave, call.ready_leave = thread_time_ns(), self._ready()
+        self.last_reading = call.leave
 
     def failed(self, call: Call) -> None:
         """End a call that has raised an error."""
-        call.enter = call.enter or monotonic_ns()
-        self.leave(call)
+        call.leave = monotonic_ns()
+        call.enter = call.enter or call.leave
+        if call.leave - call.enter > READ_AFTER_NS:
+            self.read_after(call)
         call.flags |= RAISED
-        self.finish(call)
+        try:
+            self.finish(call)
+        except struct.error:  # the error of the call is about these arguments
+            call.partner, call.tag = NOBODY, ANY_TAG
+            self.finish(call)
 
-    def finish(self, call: Call, *, polled: bool = False) -> None:
-        """Add the row of a call. polled: it found nothing; several in a row are one."""
+    def finish(self, call: Call) -> None:
+        """Add the row of a call."""
         self._busy = False
-        if polled or self._last_poll is not None:
-            before, self._last_poll = self._last_poll, call if polled else None
-            if polled and before is not None and _continues(before, call):
-                before.leave = call.leave
-                self._last_poll = before
-                self._put(before, self._count - 1)
-                return
+        self._last_poll = None
         self._put(call, self._count)
-        self._count += 1
-        if self._count == _ROWS_OF_A_CHUNK or call.leave - self._last_write > _WRITE_AFTER_NS:
+        self._count = count = self._count + 1
+        if count == _ROWS_OF_A_CHUNK or call.leave - self._last_write > _WRITE_AFTER_NS:
             self.write()
             self._last_write = call.leave
+
+    def finish_poll(self, call: Call, *, found: bool) -> None:
+        """Add the row of a call that may have found nothing; several such in a row are one."""
+        before = self._last_poll
+        if not found and before is not None and _continues(before, call):
+            self._busy = False
+            before.leave = call.leave
+            self._put(before, self._count - 1)
+            return
+        count = self._count
+        self.finish(call)
+        if not found and self._count > count:  # else its row has been written to the file
+            self._last_poll, self._call = call, Call()
 
     def _put(self, call: Call, row: int) -> None:
         """Write the row of a call into memory."""
@@ -175,11 +198,6 @@ class PythonRows:
     def add_done(self, request: int, source: int, tag: int, size: int) -> None:
         """Add a request that the call which is not finished yet has completed."""
         self._dones.append((self._written + self._count, request, source, tag, size))
-
-    def new_number(self) -> int:
-        """Return a number for a request."""
-        self._last_number += 1
-        return self._last_number
 
     def _ready(self) -> int:
         try:
