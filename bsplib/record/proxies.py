@@ -9,7 +9,7 @@ in :data:`NOT_COVERED`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from time import monotonic_ns
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,12 @@ from bsplib.record import proxy_methods
 from bsplib.record.events import (
     ANY_SOURCE,
     ANY_TAG,
-    COMPLETES,
     CREATES,
     IN_PLACE,
     NOBODY,
     PROC_NULL,
 )
-from bsplib.record.python_rows import Call, PythonRows
+from bsplib.record.python_rows import PythonRows
 
 NOT_COVERED = (
     "calls of MPI by code in C, such as h5py and petsc4py",
@@ -110,25 +109,18 @@ class Proxies:
 
     def _names_of_methods(self, moved: list[int]) -> dict[str, Any]:
         """Return what the methods use."""
-        rows = self._rows
+        rows, mpi = self._rows, self._mpi
         return {
-            "rows": rows,
-            "begin": rows.begin,
-            "clock": monotonic_ns,
-            "read_before": rows.read_before,
-            "read_after": rows.read_after,
-            "failed": rows.failed,
-            "finish": rows.finish,
-            "finish_poll": rows.finish_poll,
+            **rows.names_of_methods(),
             "moved": moved,
             "codes": self._codes,
             "ndarray": np.ndarray,
             "byte": self._byte,
-            "own_status": self._mpi.Status(),
+            "own_status": mpi.Status(),
             "own_statuses": self._own_statuses,
             "volume": self._volume,
-            "sizes": self._set_sizes,
-            "made": self._made,
+            "sizes": self._sizes,
+            "created": self._created,
             "arrived": self._arrived,
             "exchanged": self._exchanged,
             "completed": self._completed,
@@ -181,16 +173,18 @@ class Proxies:
     def _method(self, base: Any, call: str, lines: proxy_methods.Lines) -> Any:
         return proxy_methods.method(base, call, lines, self._names)
 
-    def _arrived(self, made: Call, status: Any) -> None:
+    def _arrived(self, status: Any, size: int) -> None:
         """Note what has arrived where source or tag were open."""
-        self._rows.add_done(0, self._code(status.Get_source()), status.Get_tag(), made.bytes_in)
+        self._rows.add_done(0, self._code(status.Get_source()), status.Get_tag(), size)
 
-    def _exchanged(self, made: Call, status: Any) -> None:
-        made.bytes_in = size = status.Get_elements(self._byte)
+    def _exchanged(self, partner: int, out: int, status: Any) -> int:
+        """Note what both directions have moved; return the bytes that have arrived."""
+        size: int = status.Get_elements(self._byte)
         source = self._code(status.Get_source())
-        self._rows.add_part(made.partner, made.bytes_out, 0)
+        self._rows.add_part(partner, out, 0)
         self._rows.add_part(source, 0, size)
         self._rows.add_done(0, source, status.Get_tag(), size)
+        return size
 
     def _aborting(self, base: Any) -> Any:
         aborts = self._aborts
@@ -201,13 +195,12 @@ class Proxies:
 
         return proxy_methods.named(method, base)
 
-    def _made(self, comm: Any, made: Call, result: Any, by_all: bool) -> Any:  # noqa: FBT001
-        """Return a new communicator as an object of a subclass."""
+    def _created(self, comm: Any, result: Any, by_all: bool) -> tuple[Any, int]:
+        """Return a new communicator as an object of a subclass, and flags."""
         comm.bsp_children += by_all
         base = next((base for base in self._classes if isinstance(result, base)), None)
         if base is None or result == self._mpi.COMM_NULL:
-            return result
-        made.flags |= CREATES
+            return result, 0
         members = self._world_ranks(result, self._mpi.COMM_WORLD)
         parent = comm.bsp_number
         ordinal = (
@@ -218,7 +211,7 @@ class Proxies:
             parent, ordinal, self._kind(result), members, *self._neighbours(result)
         )
         recorded.bsp_children = 0
-        return recorded
+        return recorded, CREATES
 
     def _world_ranks(self, comm: Any, world: Any) -> list[int]:
         group, all_ranks = comm.Get_group(), world.Get_group()
@@ -246,19 +239,17 @@ class Proxies:
 
     # -- what a call moves ------------------------------------------------------------------------
 
-    def _set_sizes(
-        self, comm: Any, made: Call, mine: Any, others: Any, gathers: bool, has_blocks: bool
-    ) -> None:
-        """Set the bytes of both buffers, as if none was MPI_IN_PLACE."""
+    def _sizes(
+        self, comm: Any, mine: Any, others: Any, gathers: bool, has_blocks: bool
+    ) -> tuple[int, int, int]:
+        """Return flags, and the bytes of both buffers, as if none was MPI_IN_PLACE."""
         out, into = self._volume(mine), self._volume(others)
         blocks = comm.size if has_blocks else 1
         if self._is_in_place(mine):
-            made.flags |= IN_PLACE
-            out = into // blocks if gathers else into
-        elif self._is_in_place(others):
-            made.flags |= IN_PLACE
-            into = out // blocks
-        made.bytes_out, made.bytes_in = out, into
+            return IN_PLACE, into // blocks if gathers else into, into
+        if self._is_in_place(others):
+            return IN_PLACE, out, out // blocks
+        return 0, out, into
 
     def _is_in_place(self, data: Any) -> bool:
         return type(data) is self._in_place_type and bool(data == self._mpi.IN_PLACE)
@@ -313,26 +304,24 @@ class Proxies:
             found = self._statuses[count] = [self._mpi.Status() for _ in range(count)]
         return found
 
-    def _all_completed(self, made: Call, requests: Any, statuses: Any) -> bool:
+    def _all_completed(self, requests: Any, statuses: Any) -> bool:
         """Note which requests are completed; return whether any is."""
         found = False
-        for at, request in enumerate(requests):
+        for request, status in zip(requests, statuses, strict=False):
             if getattr(request, "bsp_request", 0) and not request:
-                self._completed(made, request, statuses[at])
+                self._completed(request, status)
                 found = True
         return found
 
-    def _any_completed(self, made: Call, requests: Any, status: Any) -> bool:
-        return self._all_completed(made, requests, [status] * len(requests))
+    def _any_completed(self, requests: Any, status: Any) -> bool:
+        return self._all_completed(requests, repeat(status))
 
-    def _some_completed(self, made: Call, requests: Any, statuses: Any, indices: Any) -> bool:
+    def _some_completed(self, requests: Any, statuses: Any, indices: Any) -> bool:
         """The same, where the statuses are in the order of ``indices``."""
-        done = [requests[at] for at in indices or ()]
-        return self._all_completed(made, done, statuses)
+        return self._all_completed([requests[at] for at in indices or ()], statuses)
 
-    def _completed(self, made: Call, request: Any, status: Any) -> None:
+    def _completed(self, request: Any, status: Any) -> None:
         """Note that a request is completed."""
-        made.flags |= COMPLETES
         number, request.bsp_request = request.bsp_request, 0
         if request.bsp_receives and not status.Is_cancelled():
             size = status.Get_elements(self._byte)

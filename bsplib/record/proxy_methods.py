@@ -18,61 +18,87 @@ from typing import Any, NamedTuple
 from bsplib.record.events import (
     ANY_SOURCE,
     ANY_TAG,
+    COMPLETES,
     NOBODY,
+    NOT_READ,
     NUMBER,
     PROC_NULL,
     READ_AFTER_NS,
     STARTS,
 )
+from bsplib.record.python_rows import ROW_BYTES, WRITE_AFTER_NS
 
 _SOURCE = f"""
 def make(base, number):
     def method({{parameters}}):
-        call = begin(number, {{comm}})
-        if call is None:
+        if rows.busy or get_ident() != rows.thread:
+            not_recorded()
             return base({{arguments}})
+        stack = stack_number(2)
+        flags = made = out = into = enter = 0
+        cpu = cpu_leave = ready = ready_leave = {NOT_READ}
+        {{before}}
         try:
-            {{before}}
-            call.enter = enter = clock()
-            if enter - rows.last_reading > {READ_AFTER_NS}:
-                read_before(call)
-            result = base({{arguments}})
-        except BaseException:
+            rows.busy = True
+            try:
+                enter = clock()
+                if enter - rows.last_reading > {READ_AFTER_NS}:
+                    cpu, ready, enter = read_before()
+                result = base({{arguments}})
+            except BaseException:
+                {{moved}}
+                failed(
+                    (number, flags, {{comm}}, stack, {{partner}}, {{tag}}, made, out, into, enter),
+                    cpu,
+                    ready,
+                )
+                raise
+            leave = clock()
+            if leave - enter > {READ_AFTER_NS}:
+                cpu_leave, ready_leave = read_after(leave)
             {{moved}}
-            failed(call)
-            raise
-        call.leave = leave = clock()
-        if leave - call.enter > {READ_AFTER_NS}:
-            read_after(call)
-        {{moved}}
-        {{after}}
-        {{finish}}
+            {{after}}
+            if {{is_new}}:
+                at = rows.at
+                pack(
+                    rows.events, at, number, flags, {{comm}}, stack, {{partner}}, {{tag}}, made,
+                    out, into, enter, leave, cpu, cpu_leave, ready, ready_leave,
+                )
+                rows.at = at + {ROW_BYTES}
+                rows.last_poll = {{poll}}
+                if at == rows.last_at or leave - rows.last_write > {WRITE_AFTER_NS}:
+                    write_at(leave)
+        finally:
+            rows.busy = False
         return result
     return method
 """
+"""A method has all that is recorded in variables of its own: attributes would take longer.
+``made`` is the object of the row."""
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<method>")
 """In the folder of the recorder, whose functions are not shown in stacks."""
 
-_FINISH = "finish(call)"
 _EXCHANGES = frozenset(("Sendrecv", "Sendrecv_replace"))
 _ROOTED = ("gather", "gatherv", "scatter", "scatterv", "reduce")
 _BY_SOME = "Create_group"
 """The maker that not all processes of the communicator call."""
-_MOVED = ("call.bytes_out, call.bytes_in = moved",)
-"""Objects travel as the bytes that mpi4py makes of them."""
 
 
 class Lines(NamedTuple):
     """What a method does besides what all do."""
 
     before: tuple[str, ...] = ()
-    """Before MPI is called: they say in ``call`` what is known then."""
+    """Before MPI is called: they say what is known then."""
     after: tuple[str, ...] = ()
     """After it has returned ``result``."""
-    finish: str = _FINISH
-    moves_objects: bool = False
+    partner: str = f"{NOBODY}"
+    tag: str = f"{ANY_TAG}"
     comm: str = "self.bsp_number"
     """The number of the communicator."""
+    moves_objects: bool = False
+    """Whether what travels is not a buffer, but the bytes that mpi4py makes of objects."""
+    found: str = ""
+    """Of a call that may find nothing: whether it has found something."""
 
 
 def method(base: Any, call: str, lines: Lines, names: dict[str, Any]) -> Callable[..., Any]:
@@ -82,8 +108,7 @@ def method(base: Any, call: str, lines: Lines, names: dict[str, Any]) -> Callabl
         base: the function.
         call: the name of the call in CALLS.
         lines: what is recorded of it.
-        names: what the lines use, and ``rows``, ``begin``, ``clock``, ``read_before``,
-            ``read_after``, ``finish``, ``failed``; those that move objects use ``moved``, too.
+        names: what the lines and the source of each method use.
     """
     parameters = signature(base).parameters.values()
     scope: dict[str, Any] = {}
@@ -106,21 +131,25 @@ def named(made: Any, base: Any) -> Any:
 def _code(parameters: tuple[str, ...], lines: Lines) -> CodeType:
     """Return the code that makes the methods with these parameters and lines."""
     joined = ", ".join(parameters)
-    moved = _MOVED if lines.moves_objects else ()
-    parts = {
-        "before": ("moved[0] = moved[1] = 0",) * lines.moves_objects + lines.before,
-        "moved": moved,
-        "after": lines.after,
-        "finish": (lines.finish,),
-    }
-    texts = {name: _joined(name, part) for name, part in parts.items()}
-    text = _SOURCE.format(parameters=joined, arguments=joined, comm=lines.comm, **texts)
+    before = ("moved[0] = moved[1] = 0",) * lines.moves_objects + lines.before
+    poll = f"(number, {lines.comm}, stack, made)"
+    text = _SOURCE.format(
+        parameters=joined,
+        arguments=joined,
+        comm=lines.comm,
+        partner=lines.partner,
+        tag=lines.tag,
+        before=_joined(2, before),
+        moved="out, into = moved" if lines.moves_objects else "pass",
+        after=_joined(3, lines.after),
+        is_new=f"{lines.found} or not continues({poll}, enter, leave)" if lines.found else "True",
+        poll=f"None if {lines.found} else [{poll}, leave, at]" if lines.found else "None",
+    )
     return compile(text, _FILE, "exec")
 
 
-def _joined(name: str, lines: tuple[str, ...]) -> str:
-    """Return lines for their place in the source of a method."""
-    depth = 3 if name == "before" else 2
+def _joined(depth: int, lines: tuple[str, ...]) -> str:
+    """Return lines for a place in the source of a method."""
     return ("\n" + "    " * depth).join(lines) or "pass"
 
 
@@ -132,109 +161,108 @@ def of_message(name: str, base: Any) -> Lines:
     parameters = tuple(signature(base).parameters)
     sends, objects = "dest" in parameters, name[0].islower()
     partner, tag = "dest" if sends else "source", "sendtag" if "sendtag" in parameters else "tag"
-    before = [f"call.partner = codes.get({partner}, {partner})", f"call.tag = {tag}"]
+    before = [f"partner = codes.get({partner}, {partner})"]
     if sends and not objects:
-        before += [
-            f"if call.partner != {PROC_NULL}:",
-            f"    call.bytes_out = {_volume(parameters[1])}",
-        ]
-    after, finish = _after_message(name.capitalize(), has_status="status" in parameters)
-    if after and "status" in parameters:
+        before += [f"if partner != {PROC_NULL}:", f"    out = {_volume(parameters[1])}"]
+    call, after, found = name.capitalize(), (), ""
+    if "status" in parameters:
         before += ["if status is None:", "    status = own_status"]
-    return Lines(tuple(before), after, finish, moves_objects=objects)
-
-
-def _after_message(call: str, *, has_status: bool) -> tuple[tuple[str, ...], str]:
-    """Return the lines after a message, and what ends it."""
-    if not has_status:
-        return (_started(receives="recv" in call) if call[0] == "I" else ()), _FINISH
-    if call in _EXCHANGES:
-        return ("exchanged(call, status)",), _FINISH
-    opened = (
-        f"if call.partner == {ANY_SOURCE} or call.tag == {ANY_TAG}:",
-        "    arrived(call, status)",
+        after, found = _after_message(call, tag), "result" * (call == "Iprobe")
+    elif call[0] == "I":
+        after = _started(receives="recv" in call)
+    return Lines(
+        tuple(before), after, "partner", tag, moves_objects=objects and not found, found=found
     )
-    if call == "Probe":
-        return opened, _FINISH
+
+
+def _after_message(call: str, tag: str) -> tuple[str, ...]:
+    """Return the lines after a message whose status is known."""
+    if call in _EXCHANGES:
+        return ("into = exchanged(partner, out, status)",)
+    opened = (
+        f"if partner == {ANY_SOURCE} or {tag} == {ANY_TAG}:",
+        "    arrived(status, into)",
+    )
     if call == "Iprobe":
-        return ("if result:", *(f"    {each}" for each in opened)), "finish_poll(call, found=result)"
-    return ("call.bytes_in = status.Get_elements(byte)", *opened), _FINISH
+        return ("if result:", *(f"    {each}" for each in opened))
+    return opened if call == "Probe" else ("into = status.Get_elements(byte)", *opened)
 
 
 def of_collective(name: str, base: Any) -> Lines:
     """Return the lines of a collective call."""
     parameters = tuple(signature(base).parameters)
-    plain = name[1:] if name[0] == "I" else name.lower()
-    before: tuple[str, ...] = ("call.partner = root",) if "root" in parameters else ()
+    partner = "root" if "root" in parameters else f"{NOBODY}"
     if name[0].islower():
-        return Lines(before, moves_objects=True)
+        return Lines(partner=partner, moves_objects=True)
+    starts = name[0] == "I"
+    plain = name[1:] if starts else name.lower()
+    before: tuple[str, ...] = ()
     if plain == "bcast":
-        before += (
-            "if root == self.rank:",
-            f"    call.bytes_out = {_volume('buf')}",
-            "else:",
-            f"    call.bytes_in = {_volume('buf')}",
-        )
+        size = _volume("buf")
+        before = ("if root == self.rank:", f"    out = {size}", "else:", f"    into = {size}")
     elif plain != "barrier":
-        before += _both_buffers(plain)
-    return Lines(before, _started(receives=False) if name[0] == "I" else ())
+        before = _both_buffers(plain)
+    return Lines(before, _started(receives=False) if starts else (), partner)
 
 
 def _both_buffers(plain: str) -> tuple[str, ...]:
     """Return the lines for the buffers of a collective that sends and receives."""
     gathers, scatters = "gather" in plain, "scatter" in plain
-    lines = [
+    lines: tuple[str, ...] = (
         "if type(sendbuf) is ndarray and type(recvbuf) is ndarray:",
-        "    call.bytes_out = sendbuf.nbytes",
-        "    call.bytes_in = recvbuf.nbytes",
+        "    out, into = sendbuf.nbytes, recvbuf.nbytes",
         "else:",
-        f"    sizes(self, call, sendbuf, recvbuf, {gathers}, {gathers or scatters})",
-    ]
+        f"    flags, out, into = sizes(self, sendbuf, recvbuf, {gathers}, {gathers or scatters})",
+    )
     if plain in _ROOTED:
-        nothing = "bytes_out" if plain.startswith("scatter") else "bytes_in"
-        lines += ["if root != self.rank:", f"    call.{nothing} = 0"]
+        lines += ("if root != self.rank:", "    out = 0" if scatters else "    into = 0")
     if plain == "exscan":
-        lines += ["if self.rank == 0:", "    call.bytes_in = 0"]
-    return tuple(lines)
+        lines += ("if self.rank == 0:", "    into = 0")
+    return lines
 
 
 def of_maker(name: str) -> Lines:
     """Return the lines of a call that makes a communicator."""
-    return Lines(after=(f"result = made(self, call, result, {name != _BY_SOME})",))
+    return Lines(after=(f"result, flags = created(self, result, {name != _BY_SOME})",))
 
 
 def of_request(name: str) -> Lines:
     """Return the lines of a call about one request."""
-    before = ("if status is None:", "    status = own_status")
-    before += ('call.object = getattr(self, "bsp_request", 0)',)
-    after = "completed(call, self, status)"
-    if name.lower() == "wait":
-        return _of_requests(name, before, ("if call.object:", f"    {after}"), _FINISH)
-    found = "result" if name[0] == "T" else "result[0]"
-    after_test = (f"if {found} and call.object:", f"    {after}")
-    return _of_requests(name, before, after_test, f"finish_poll(call, found={found})")
+    found = {"Test": "result", "test": "result[0]"}.get(name, "")
+    return Lines(
+        (
+            "if status is None:",
+            "    status = own_status",
+            'made = getattr(self, "bsp_request", 0)',
+        ),
+        (
+            f"if made and {found}:" if found else "if made:",
+            f"    flags = {COMPLETES}",
+            "    completed(self, status)",
+        ),
+        comm=f"{NOBODY}",
+        moves_objects=name[0].islower(),
+        found=found,
+    )
 
 
 def of_requests(name: str) -> Lines:
     """Return the lines of a call about several requests."""
-    which = name[len("wait") :]
+    waits, which, objects = name[0] in "Ww", name[len("wait") :], name[0].islower()
+    before = ("if statuses is None:", "    statuses = own_statuses(requests)")
+    arguments = "requests, statuses"
     if which == "any":
         before = ("if status is None:", "    status = own_status")
-        after = "found = any_completed(call, requests, status)"
-    else:
-        before = ("if statuses is None:", "    statuses = own_statuses(requests)")
-        after = f"found = {which}_completed(call, requests, statuses)"
+        arguments = "requests, status"
     if which == "some":
-        indices = "result" if name[0].isupper() else "result[0]"
-        after = f"found = some_completed(call, requests, statuses, {indices})"
-    waits = name[0] in "Ww"
-    return _of_requests(name, before, (after,), _FINISH if waits else "finish_poll(call, found=found)")
-
-
-def _of_requests(
-    name: str, before: tuple[str, ...], after: tuple[str, ...], finish: str
-) -> Lines:
-    return Lines(before, after, finish, moves_objects=name[0].islower(), comm=f"{NOBODY}")
+        arguments += ", result[0]" if objects else ", result"
+    return Lines(
+        before,
+        (f"found = {which}_completed({arguments})", "if found:", f"    flags = {COMPLETES}"),
+        comm=f"{NOBODY}",
+        moves_objects=objects,
+        found="" if waits else "found",
+    )
 
 
 def _volume(buffer: str) -> str:
@@ -245,8 +273,8 @@ def _volume(buffer: str) -> str:
 def _started(*, receives: bool) -> tuple[str, ...]:
     """Return the lines after a call that has started a request."""
     return (
-        f"call.flags |= {STARTS}",
+        f"flags |= {STARTS}",
         "result = request(result)",
-        "rows.last_number = call.object = result.bsp_request = rows.last_number + 1",
+        "rows.last_number = made = result.bsp_request = rows.last_number + 1",
         f"result.bsp_receives = {receives}",
     )

@@ -26,9 +26,7 @@ from bsplib.record.events import (
     ENDED,
     HEAD_BYTES,
     MAGIC,
-    NUMBER,
     STOPPED,
-    WORLD,
     file_name,
     rank_files,
 )
@@ -93,11 +91,7 @@ class ProxyRecorder:
         self._count_objects()
         Proxies(mpi, rows, self._bytes, self._aborts).install()
         self._rows = rows
-        call = rows.begin(NUMBER["Init"], WORLD)
-        if call is not None:
-            rows.read_before(call)
-            call.leave = call.enter
-            rows.finish(call)
+        rows.add_init()
 
     def _header(self) -> dict[str, Any]:
         mpi = self._mpi
