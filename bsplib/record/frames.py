@@ -104,7 +104,7 @@ class Stacks:
     def __init__(self, write: Callable[[int, list[tuple[str, str, int, int, bool]]], None]) -> None:
         self._write = write
         self._numbers: dict[tuple[int, ...], int] = {}
-        """Key: address of the code and position in it of each frame, from the innermost."""
+        """Key: the places of all frames, from the innermost, as :meth:`number` computes them."""
         self._shown: dict[tuple[int, ...], int] = {}
         """The same, with keys that have only the frames that are shown."""
         self._outermost: FrameType | None = None
@@ -126,15 +126,15 @@ class Stacks:
                 shown as objects, the less time this takes.
         """
         frame = innermost = sys._getframe(above)  # what this is about
-        # The key has addresses of codes, since the hash of a code is that of all its constants,
-        # which takes long. What a frame is, is looked up only for a key that is new: this loop is
-        # most of what a call costs that many functions lie below.
+        # The key has a number for each frame: the sum of the address of its code, whose hash
+        # would take long, and of the position in it. No other frame has the same sum, since the
+        # positions lie inside the object that is at the address. What a frame is, is looked up
+        # only for a key that is new: this loop is most of what a call costs below many functions.
         key: list[int] = []
-        add, outermost = key.append, self._outermost
+        outermost = self._outermost
         try:
             while frame is not outermost:
-                add(id(frame.f_code))
-                add(frame.f_lasti)
+                key.append(id(frame.f_code) + frame.f_lasti)
                 frame = frame.f_back  # type: ignore[assignment]  # None at the outermost
         except AttributeError:
             pass  # of None: the program has ended, or this is a stack of another thread
@@ -172,7 +172,7 @@ class Stacks:
         """Return the number of these frames, and write them if they are new."""
         if not frames:
             return -1
-        key = tuple(part for each in frames for part in (id(each.f_code), each.f_lasti))
+        key = tuple(id(each.f_code) + each.f_lasti for each in frames)
         number = self._shown.get(key)
         if number is None:
             number = self._shown[key] = len(self._shown)

@@ -8,7 +8,7 @@ in :data:`NOT_COVERED`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
@@ -98,8 +98,6 @@ class Proxies:
         self._in_place_type = type(mpi.IN_PLACE)
         self._byte = mpi.BYTE
         self._codes = {mpi.ANY_SOURCE: ANY_SOURCE, mpi.PROC_NULL: PROC_NULL}
-        self._statuses: dict[int, list[Any]] = {}
-        """Lists of statuses of our own, by their lengths."""
         self._names = self._names_of_methods(moved)
         self._classes = {
             base: self._subclass(base)
@@ -117,16 +115,14 @@ class Proxies:
             "ndarray": np.ndarray,
             "byte": self._byte,
             "own_status": mpi.Status(),
-            "own_statuses": self._own_statuses,
+            "own_statuses": _Statuses(mpi.Status),
             "volume": self._volume,
             "sizes": self._sizes,
             "created": self._created,
             "arrived": self._arrived,
             "exchanged": self._exchanged,
             "completed": self._completed,
-            "all_completed": self._all_completed,
-            "any_completed": self._any_completed,
-            "some_completed": self._some_completed,
+            "repeat": repeat,
         }
 
     def install(self) -> None:
@@ -181,9 +177,7 @@ class Proxies:
         """Note what both directions have moved; return the bytes that have arrived."""
         size: int = status.Get_elements(self._byte)
         source = self._code(status.Get_source())
-        self._rows.add_part(partner, out, 0)
-        self._rows.add_part(source, 0, size)
-        self._rows.add_done(0, source, status.Get_tag(), size)
+        self._rows.add_exchange(partner, out, source, status.Get_tag(), size)
         return size
 
     def _aborting(self, base: Any) -> Any:
@@ -296,36 +290,27 @@ class Proxies:
                     members[name] = staticmethod(method)
         return type(base.__name__, (base,), members)
 
-    def _own_statuses(self, requests: Any) -> list[Any]:
-        """Return as many statuses as there are requests."""
-        count = len(requests)
-        found = self._statuses.get(count)
-        if found is None:
-            found = self._statuses[count] = [self._mpi.Status() for _ in range(count)]
-        return found
-
-    def _all_completed(self, requests: Any, statuses: Any) -> bool:
+    def _completed(self, requests: Iterable[Any], statuses: Iterable[Any]) -> bool:
         """Note which requests are completed; return whether any is."""
-        found = False
+        add_done, found = self._rows.add_done, False
         for request, status in zip(requests, statuses, strict=False):
-            if getattr(request, "bsp_request", 0) and not request:
-                self._completed(request, status)
-                found = True
+            number = getattr(request, "bsp_request", 0)
+            if number and not request:
+                found, request.bsp_request = True, 0
+                if request.bsp_receives and not status.Is_cancelled():
+                    size = status.Get_elements(self._byte)
+                    add_done(number, self._code(status.Get_source()), status.Get_tag(), size)
+                else:
+                    add_done(number, NOBODY, ANY_TAG, 0)
         return found
 
-    def _any_completed(self, requests: Any, status: Any) -> bool:
-        return self._all_completed(requests, repeat(status))
 
-    def _some_completed(self, requests: Any, statuses: Any, indices: Any) -> bool:
-        """The same, where the statuses are in the order of ``indices``."""
-        return self._all_completed([requests[at] for at in indices or ()], statuses)
+class _Statuses(dict[int, list[Any]]):
+    """Lists of statuses of our own, by their lengths."""
 
-    def _completed(self, request: Any, status: Any) -> None:
-        """Note that a request is completed."""
-        number, request.bsp_request = request.bsp_request, 0
-        if request.bsp_receives and not status.Is_cancelled():
-            size = status.Get_elements(self._byte)
-            source = self._code(status.Get_source())
-            self._rows.add_done(number, source, status.Get_tag(), size)
-        else:
-            self._rows.add_done(number, NOBODY, ANY_TAG, 0)
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __missing__(self, count: int) -> list[Any]:
+        found = self[count] = [self._make() for _ in range(count)]
+        return found

@@ -228,40 +228,39 @@ def of_maker(name: str) -> Lines:
 
 def of_request(name: str) -> Lines:
     """Return the lines of a call about one request."""
+    before = ('made = getattr(self, "bsp_request", 0)',)
     found = {"Test": "result", "test": "result[0]"}.get(name, "")
-    return Lines(
-        (
-            "if status is None:",
-            "    status = own_status",
-            'made = getattr(self, "bsp_request", 0)',
-        ),
-        (
-            f"if made and {found}:" if found else "if made:",
-            f"    flags = {COMPLETES}",
-            "    completed(self, status)",
-        ),
-        comm=f"{NOBODY}",
-        moves_objects=name[0].islower(),
-        found=found,
-    )
+    return _of_requests(name, "status", before, "(self,), (status,)", found)
 
 
 def of_requests(name: str) -> Lines:
     """Return the lines of a call about several requests."""
-    waits, which, objects = name[0] in "Ww", name[len("wait") :], name[0].islower()
-    before = ("if statuses is None:", "    statuses = own_statuses(requests)")
-    arguments = "requests, statuses"
-    if which == "any":
-        before = ("if status is None:", "    status = own_status")
-        arguments = "requests, status"
-    if which == "some":
-        arguments += ", result[0]" if objects else ", result"
+    indices = "result[0]" if name[0].islower() else "result"
+    status, done = {
+        "all": ("statuses", "requests, statuses"),
+        "any": ("status", "requests, repeat(status)"),
+        "some": ("statuses", f"[requests[at] for at in {indices} or ()], statuses"),
+    }[name[len("wait") :]]
+    return _of_requests(name, status, (), done, "" if name[0] in "Ww" else "found")
+
+
+def _of_requests(name: str, status: str, before: tuple[str, ...], done: str, found: str) -> Lines:
+    """Return the lines of a call that completes requests.
+
+    Args:
+        name: the method.
+        status: its parameter for what is told of them.
+        before: lines before MPI is called.
+        done: the requests that may be completed, and the status of each.
+        found: whether one is, of a method that does not wait.
+    """
+    own = {"status": "own_status", "statuses": "own_statuses[len(requests)]"}[status]
     return Lines(
-        before,
-        (f"found = {which}_completed({arguments})", "if found:", f"    flags = {COMPLETES}"),
+        (f"if {status} is None:", f"    {status} = {own}", *before),
+        (f"found = completed({done})", "if found:", f"    flags = {COMPLETES}"),
         comm=f"{NOBODY}",
-        moves_objects=objects,
-        found="" if waits else "found",
+        moves_objects=name[0].islower(),
+        found=found,
     )
 
 

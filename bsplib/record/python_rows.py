@@ -172,10 +172,14 @@ class PythonRows:
         _pack_leave(self.events, last[2] + _LEAVE_AT, leave)
         return True
 
-    def add_part(self, partner: int, out: int, into: int) -> None:
-        """Add the bytes of a partner of the call that is not finished yet."""
-        if out or into:
-            self._parts += _part(self._written + self.at // ROW_BYTES, partner, out, into)
+    def add_exchange(self, partner: int, out: int, source: int, tag: int, size: int) -> None:
+        """Add what the call that is not finished yet has sent, and what it has received."""
+        event = self._written + self.at // ROW_BYTES
+        if out:
+            self._parts += _part(event, partner, out, 0)
+        if size:
+            self._parts += _part(event, source, 0, size)
+        self._dones += _done(event, 0, source, tag, size)
 
     def add_done(self, request: int, source: int, tag: int, size: int) -> None:
         """Add a request that the call which is not finished yet has completed."""
