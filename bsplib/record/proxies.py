@@ -119,8 +119,6 @@ class Proxies:
             "volume": self._volume,
             "sizes": self._sizes,
             "created": self._created,
-            "arrived": self._arrived,
-            "exchanged": self._exchanged,
             "completed": self._completed,
             "repeat": repeat,
         }
@@ -168,17 +166,6 @@ class Proxies:
 
     def _method(self, base: Any, call: str, lines: proxy_methods.Lines) -> Any:
         return proxy_methods.method(base, call, lines, self._names)
-
-    def _arrived(self, status: Any, size: int) -> None:
-        """Note what has arrived where source or tag were open."""
-        self._rows.add_done(0, self._code(status.Get_source()), status.Get_tag(), size)
-
-    def _exchanged(self, partner: int, out: int, status: Any) -> int:
-        """Note what both directions have moved; return the bytes that have arrived."""
-        size: int = status.Get_elements(self._byte)
-        source = self._code(status.Get_source())
-        self._rows.add_exchange(partner, out, source, status.Get_tag(), size)
-        return size
 
     def _aborting(self, base: Any) -> Any:
         aborts = self._aborts
@@ -292,14 +279,15 @@ class Proxies:
 
     def _completed(self, requests: Iterable[Any], statuses: Iterable[Any]) -> bool:
         """Note which requests are completed; return whether any is."""
-        add_done, found = self._rows.add_done, False
+        add_done, code, found = self._rows.add_done, self._codes.get, False
         for request, status in zip(requests, statuses, strict=False):
             number = getattr(request, "bsp_request", 0)
             if number and not request:
                 found, request.bsp_request = True, 0
                 if request.bsp_receives and not status.Is_cancelled():
                     size = status.Get_elements(self._byte)
-                    add_done(number, self._code(status.Get_source()), status.Get_tag(), size)
+                    source = status.Get_source()
+                    add_done(number, code(source, source), status.Get_tag(), size)
                 else:
                     add_done(number, NOBODY, ANY_TAG, 0)
         return found

@@ -177,15 +177,18 @@ def of_message(name: str, base: Any) -> Lines:
 
 def _after_message(call: str, tag: str) -> tuple[str, ...]:
     """Return the lines after a message whose status is known."""
+    what = "codes.get(source, source), status.Get_tag(), into"
+    source, size = "source = status.Get_source()", "into = status.Get_elements(byte)"
     if call in _EXCHANGES:
-        return ("into = exchanged(partner, out, status)",)
+        return size, source, f"add_exchange(partner, out, {what})"
     opened = (
         f"if partner == {ANY_SOURCE} or {tag} == {ANY_TAG}:",
-        "    arrived(status, into)",
+        f"    {source}",
+        f"    add_done(0, {what})",
     )
     if call == "Iprobe":
         return ("if result:", *(f"    {each}" for each in opened))
-    return opened if call == "Probe" else ("into = status.Get_elements(byte)", *opened)
+    return opened if call == "Probe" else (size, *opened)
 
 
 def of_collective(name: str, base: Any) -> Lines:

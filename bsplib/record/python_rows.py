@@ -102,6 +102,8 @@ class PythonRows:
             "not_recorded": self._not_recorded,
             "read_before": self._read_before,
             "read_after": self._read_after,
+            "add_done": self.add_done,
+            "add_exchange": self._add_exchange,
             "failed": self._add_failed,
             "continues": self._continues,
             "write_at": self._write_at,
@@ -172,7 +174,7 @@ class PythonRows:
         _pack_leave(self.events, last[2] + _LEAVE_AT, leave)
         return True
 
-    def add_exchange(self, partner: int, out: int, source: int, tag: int, size: int) -> None:
+    def _add_exchange(self, partner: int, out: int, source: int, tag: int, size: int) -> None:
         """Add what the call that is not finished yet has sent, and what it has received."""
         event = self._written + self.at // ROW_BYTES
         if out:
