@@ -104,6 +104,11 @@ class Stacks:
     def __init__(self, write: Callable[[int, list[tuple[str, str, int, int, bool]]], None]) -> None:
         self._write = write
         self._numbers: dict[tuple[int, ...], int] = {}
+        """Key: the places of all frames, from the innermost, as :meth:`number` computes them."""
+        self._shown: dict[tuple[int, ...], int] = {}
+        """The same, with keys that have only the frames that are shown."""
+        self._outermost: FrameType | None = None
+        """The frame that runs the program, once it was met: no stack is read beyond it."""
         self._kinds: dict[int, int] = {}
         """_SHOWN, _HIDDEN or _OUTSIDE; key: the address of the code of a function."""
         self._codes: list[CodeType] = []
@@ -120,40 +125,58 @@ class Stacks:
             above: how many callers above this method the stack begins. The fewer frames have to be
                 shown as objects, the less time this takes.
         """
-        innermost = frame = sys._getframe(above)  # what this is about
-        kinds = self._kinds
-        # The key has addresses of codes, since the hash of a code is that of all its constants,
-        # which takes long.
+        frame = innermost = sys._getframe(above)  # what this is about
+        # The key has a number for each frame: the sum of the address of its code, whose hash
+        # would take long, and of the position in it. No other frame has the same sum, since the
+        # positions lie inside the object that is at the address. What a frame is, is looked up
+        # only for a key that is new: this loop is most of what a call costs below many functions.
         key: list[int] = []
+        outermost = self._outermost
         try:
-            while frame is not None:
-                code = frame.f_code
-                kind = kinds.get(id(code))
-                if kind is None:
-                    kind = self._kind_of(code)
-                if kind == _SHOWN:
-                    key.append(id(code))
-                    key.append(frame.f_lasti)
-                elif kind == _OUTSIDE:
-                    break
+            while frame is not outermost:
+                key.append(id(frame.f_code) + frame.f_lasti)
                 frame = frame.f_back  # type: ignore[assignment]  # None at the outermost
-            found = tuple(key)
-            number = self._numbers.get(found)
-            return self._new(found, innermost) if number is None else number
+        except AttributeError:
+            pass  # of None: the program has ended, or this is a stack of another thread
+        found = tuple(key)
+        number = self._numbers.get(found)
+        return self._number_of_new(found, innermost) if number is None else number
+
+    def _number_of_new(self, key: tuple[int, ...], innermost: FrameType) -> int:
+        """Return the number of a stack whose key was not met before."""
+        try:
+            frames, runs = self._frames(innermost)
+            number = self._of_shown(frames)
         except Exception:  # noqa: BLE001  # the program goes on without a line
             return -1
+        if runs in (None, self._outermost):  # else the key has frames that will now be left out
+            self._numbers[key] = number
+        self._outermost = runs or self._outermost
+        return number
 
-    def _new(self, key: tuple[int, ...], frame: FrameType | None) -> int:
-        """Number a stack that was not met before, and write it."""
-        if not key:
-            return -1
+    def _frames(self, frame: FrameType | None) -> tuple[list[FrameType], FrameType | None]:
+        """Return the frames that are shown, from the innermost, and the one that runs them."""
         frames = []
-        while frame is not None and (kind := self._kinds[id(frame.f_code)]) is not _OUTSIDE:
-            if kind is _SHOWN:
+        while frame is not None:
+            kind = self._kinds.get(id(frame.f_code))
+            if kind is None:
+                kind = self._kind_of(frame.f_code)
+            if kind == _OUTSIDE:
+                break
+            if kind == _SHOWN:
                 frames.append(frame)
             frame = frame.f_back
-        number = self._numbers[key] = len(self._numbers)
-        self._write(number, [self._described(each) for each in reversed(frames)])
+        return frames, frame
+
+    def _of_shown(self, frames: list[FrameType]) -> int:
+        """Return the number of these frames, and write them if they are new."""
+        if not frames:
+            return -1
+        key = tuple(id(each.f_code) + each.f_lasti for each in frames)
+        number = self._shown.get(key)
+        if number is None:
+            number = self._shown[key] = len(self._shown)
+            self._write(number, [self._described(each) for each in reversed(frames)])
         return number
 
     def _kind_of(self, code: CodeType) -> int:

@@ -26,9 +26,7 @@ from bsplib.record.events import (
     ENDED,
     HEAD_BYTES,
     MAGIC,
-    NUMBER,
     STOPPED,
-    WORLD,
     file_name,
     rank_files,
 )
@@ -85,19 +83,15 @@ class ProxyRecorder:
         self._rank, self._size = mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
         try:
             folder.mkdir(exist_ok=True)
-            rows = PythonRows(folder / file_name(self._rank), self._bytes, self._full)
+            rows = PythonRows(folder / file_name(self._rank), self._full)
         except OSError as error:
             say(f"rank {self._rank} is not recorded, since {folder} cannot be written: {error}")
             return
         rows.line("header", self._header())
         self._count_objects()
-        Proxies(mpi, rows, self._aborts).install()
+        Proxies(mpi, rows, self._bytes, self._aborts).install()
         self._rows = rows
-        call = rows.begin(NUMBER["Init"], WORLD)
-        if call is not None:
-            rows.enter(call)
-            rows.leave(call)
-            rows.finish(call)
+        rows.add_init()
 
     def _header(self) -> dict[str, Any]:
         mpi = self._mpi

@@ -21,65 +21,69 @@ from bsplib.record.events import (
     EVENTS,
     NOBODY,
     NOT_READ,
+    NUMBER,
     PART,
     PARTS,
     RAISED,
     READ_AFTER_NS,
+    WORLD,
     RankWriter,
 )
 
 _ROWS_OF_A_CHUNK = 1000
-_WRITE_AFTER_NS = 300_000_000
+WRITE_AFTER_NS = 300_000_000
 _POLL_GAP_NS = 20_000
+ROW_BYTES = EVENT.itemsize
+"""Of a call."""
 _pack = struct.Struct("<HHiiiiqqqqqqqqq").pack_into
 """Writes a row of EVENT."""
-_ROW_BYTES = EVENT.itemsize
-
-
-class Call:
-    """A call that has begun."""
-
-    # Most calls set few of these.
-    partner, tag, object, flags, bytes_out, bytes_in = NOBODY, ANY_TAG, 0, 0, 0, 0
-    enter = leave = 0
-    cpu = cpu_leave = ready = ready_leave = NOT_READ
-
-    def __init__(self, number: int, comm: int, stack: int) -> None:
-        self.number, self.comm, self.stack = number, comm, stack
+_pack_leave = struct.Struct("<q").pack_into
+_LEAVE_AT = int(EVENT.fields["leave"][1])  # type: ignore[index]  # it has fields
+_part = struct.Struct("<qiqq").pack
+"""Makes a row of PART."""
+_done = struct.Struct("<qqiiq").pack
+"""Makes a row of DONE."""
 
 
 class PythonRows:
     """Collects rows and writes them in chunks.
 
+    The methods of the proxies write the rows of calls themselves, since functions that do this
+    for them would take as long as all the rest. For them are the attributes without underscore, and
+    :meth:`names_of_methods`.
+
     Args:
         path: the file of the rank.
-        moved: how many bytes of objects were sent and received; set to zero before each call.
         failed: is called once if nothing more can be written.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        moved: list[int],
-        failed: Callable[[OSError], None],
-    ) -> None:
+    def __init__(self, path: Path, failed: Callable[[OSError], None]) -> None:
         self._writer: RankWriter | None = RankWriter(path)
-        self._moved, self._failed = moved, failed
-        self._events = bytearray(_ROWS_OF_A_CHUNK * EVENT.itemsize)
-        self._count = 0
-        """Rows in it."""
-        self._parts: list[tuple[int, ...]] = []
-        self._dones: list[tuple[int, ...]] = []
+        self._failed = failed
+        self.events = bytearray(_ROWS_OF_A_CHUNK * ROW_BYTES)
+        """Rows of EVENT that are not written to the file yet."""
+        self.at = 0
+        """Where the next of them begins."""
+        self.last_at = len(self.events) - ROW_BYTES
+        """Where the last begins for which there is room."""
+        self._parts, self._dones = bytearray(), bytearray()
         self._written = 0
         self._comms: list[tuple[int, int, list[int]]] = []
-        self._last_number = 0
-        self._last_reading = self._last_write = 0
-        self._last_poll: Call | None = None
-        self._thread = get_ident()
-        self._busy = False
+        self.last_number = 0
+        """Of the requests."""
+        self.last_reading = 0
+        """When the CPU time was read."""
+        self.last_write = 0
+        """When rows were written to the file."""
+        self.last_poll: list[Any] | None = None
+        """Of the last row, if the call has found nothing: what has to be the same in the next
+        such call for both to be one row; when it has returned; where its row begins."""
+        self.thread = get_ident()
+        """The thread that is recorded."""
+        self.busy = False
+        """Whether a call is being recorded: calls inside it are not."""
         self.other_threads = 0
         self.stacks = frames.Stacks(lambda number, found: self.line("stack", [number, found]))
-        self._stack_number = self.stacks.number
         try:
             self._schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         except OSError:
@@ -87,105 +91,101 @@ class PythonRows:
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def begin(self, number: int, comm: int) -> Call | None:
-        """Begin a call of this number in CALLS; None if it is not recorded.
+    def names_of_methods(self) -> dict[str, Any]:
+        """Return what all methods of the proxies use."""
+        return {
+            "rows": self,
+            "get_ident": get_ident,
+            "clock": monotonic_ns,
+            "stack_number": self.stacks.number,
+            "pack": _pack,
+            "not_recorded": self._not_recorded,
+            "read_before": self._read_before,
+            "read_after": self._read_after,
+            "add_done": self.add_done,
+            "add_exchange": self._add_exchange,
+            "failed": self._add_failed,
+            "continues": self._continues,
+            "write_at": self._write_at,
+        }
 
-        The function that calls this is no part of the stack.
+    def add_init(self) -> None:
+        """Add the row of Init, which has returned."""
+        cpu, ready, enter = self._read_before()
+        stack = self.stacks.number()
+        row = (NUMBER["Init"], 0, WORLD, stack, NOBODY, ANY_TAG, 0, 0, 0, enter, enter)
+        self._add(*row, cpu, NOT_READ, ready, NOT_READ)
+
+    def _not_recorded(self) -> None:
+        """Count a call that is not recorded if another thread makes it."""
+        self.other_threads += get_ident() != self.thread
+
+    def _read_before(self) -> tuple[int, int, int]:
+        """Return what a row has before a call, READ_AFTER_NS after the last such reading.
+
+        They are ``cpu``, ``ready`` and ``enter``.
         """
-        if get_ident() != self._thread:
-            self.other_threads += 1
-            return None
-        if self._busy or self._writer is None:
-            return None
-        self._busy = True
-        moved = self._moved
-        moved[0] = moved[1] = 0
-        return Call(number, comm, self._stack_number(2))
+        cpu, ready = thread_time_ns(), self._ready()
+        self.last_reading = monotonic_ns()
+        return cpu, ready, self.last_reading
 
-    def enter(self, call: Call) -> None:
-        """Note when MPI is called."""
-        call.enter = enter = monotonic_ns()
-        if enter - self._last_reading > READ_AFTER_NS:
-            call.cpu, call.ready = thread_time_ns(), self._ready()
-            call.enter = self._last_reading = monotonic_ns()
-
-    def leave(self, call: Call) -> None:
-        """Note when MPI has returned."""
-        call.leave = leave = monotonic_ns()
-        if leave - call.enter > READ_AFTER_NS:
-            call.cpu_leave, call.ready_leave = thread_time_ns(), self._ready()
-            self._last_reading = leave
-        out, into = self._moved
-        if out:
-            call.bytes_out += out
-        if into:
-            call.bytes_in = into
-
-    def failed(self, call: Call) -> None:
-        """End a call that has raised an error."""
-        call.enter = call.enter or monotonic_ns()
-        self.leave(call)
-        call.flags |= RAISED
-        self.finish(call)
-
-    def finish(self, call: Call, *, polled: bool = False) -> None:
-        """Add the row of a call. polled: it found nothing; several in a row are one."""
-        self._busy = False
-        if polled or self._last_poll is not None:
-            before, self._last_poll = self._last_poll, call if polled else None
-            if polled and before is not None and _continues(before, call):
-                before.leave = call.leave
-                self._last_poll = before
-                self._put(before, self._count - 1)
-                return
-        self._put(call, self._count)
-        self._count += 1
-        if self._count == _ROWS_OF_A_CHUNK or call.leave - self._last_write > _WRITE_AFTER_NS:
-            self.write()
-            self._last_write = call.leave
-
-    def _put(self, call: Call, row: int) -> None:
-        """Write the row of a call into memory."""
-        # The values are passed one by one: to make tuples of them would take as long as the rest.
-        _pack(
-            self._events,
-            row * _ROW_BYTES,
-            call.number,
-            call.flags,
-            call.comm,
-            call.stack,
-            call.partner,
-            call.tag,
-            call.object,
-            call.bytes_out,
-            call.bytes_in,
-            call.enter,
-            call.leave,
-            call.cpu,
-            call.cpu_leave,
-            call.ready,
-            call.ready_leave,
-        )
-
-    def add_part(self, partner: int, out: int, into: int) -> None:
-        """Add the bytes of a partner of the call that is not finished yet."""
-        if out or into:
-            self._parts.append((self._written + self._count, partner, out, into))
-
-    def add_done(self, request: int, source: int, tag: int, size: int) -> None:
-        """Add a request that the call which is not finished yet has completed."""
-        self._dones.append((self._written + self._count, request, source, tag, size))
-
-    def new_number(self) -> int:
-        """Return a number for a request."""
-        self._last_number += 1
-        return self._last_number
+    def _read_after(self, leave: int) -> tuple[int, int]:
+        """Return ``cpu_leave`` and ``ready_leave`` of a call that took longer than that."""
+        self.last_reading = leave
+        return thread_time_ns(), self._ready()
 
     def _ready(self) -> int:
         try:
             return int(os.pread(self._schedstat, 100, 0).split()[1])
         except (OSError, IndexError):
             return NOT_READ
+
+    def _add_failed(self, row: tuple[int, ...], cpu: int, ready: int) -> None:
+        """Add the row of a call that has raised an error; ``row`` ends with ``enter``."""
+        number, flags, comm, stack, partner, tag, *values, enter = row
+        leave = monotonic_ns()
+        enter = enter or leave
+        readings = [cpu, NOT_READ, ready, NOT_READ]
+        if leave - enter > READ_AFTER_NS:
+            readings[1::2] = self._read_after(leave)
+        ends = (*values, enter, leave, *readings)
+        try:
+            self._add(number, flags | RAISED, comm, stack, partner, tag, *ends)
+        except struct.error:  # the error of the call is about these arguments
+            self._add(number, flags | RAISED, comm, stack, NOBODY, ANY_TAG, *ends)
+
+    def _add(self, *row: int) -> None:
+        """Add the row of a call, and write all rows to the file soon."""
+        _pack(self.events, self.at, *row)
+        self.at += ROW_BYTES
+        self.last_poll = None
+        if self.at > self.last_at:
+            self.write()
+
+    def _continues(self, poll: tuple[int, ...], enter: int, leave: int) -> bool:
+        """Tell whether a poll follows another from the same line at once; if so, add it to its row.
+
+        Both have found nothing.
+        """
+        last = self.last_poll
+        if last is None or last[0] != poll or enter - last[1] >= _POLL_GAP_NS:
+            return False
+        last[1] = leave
+        _pack_leave(self.events, last[2] + _LEAVE_AT, leave)
+        return True
+
+    def _add_exchange(self, partner: int, out: int, source: int, tag: int, size: int) -> None:
+        """Add what the call that is not finished yet has sent, and what it has received."""
+        event = self._written + self.at // ROW_BYTES
+        if out:
+            self._parts += _part(event, partner, out, 0)
+        if size:
+            self._parts += _part(event, source, 0, size)
+        self._dones += _done(event, 0, source, tag, size)
+
+    def add_done(self, request: int, source: int, tag: int, size: int) -> None:
+        """Add a request that the call which is not finished yet has completed."""
+        self._dones += _done(self._written + self.at // ROW_BYTES, request, source, tag, size)
 
     # -- communicators ----------------------------------------------------------------------------
 
@@ -217,18 +217,23 @@ class PythonRows:
         """Write a line."""
         self._try(lambda writer: writer.line(kind, value))
 
+    def _write_at(self, now: int) -> None:
+        self.write()
+        self.last_write = now
+
     def write(self) -> None:
         """Write all rows."""
-        events = np.frombuffer(self._events, EVENT, self._count).copy()
-        parts, dones = self._parts, self._dones
-        self._written += self._count
-        self._count, self._parts, self._dones = 0, [], []
-        self._last_poll = None
+        count = self.at // ROW_BYTES
+        events = np.frombuffer(self.events, EVENT, count)
+        parts, dones = np.frombuffer(self._parts, PART), np.frombuffer(self._dones, DONE)
+        self._written += count
+        self.at, self._parts, self._dones = 0, bytearray(), bytearray()
+        self.last_poll = None
 
         def all_rows(writer: RankWriter) -> None:
             writer.rows(EVENTS, events)
-            writer.rows(PARTS, np.array(parts, PART))
-            writer.rows(DONES, np.array(dones, DONE))
+            writer.rows(PARTS, parts)
+            writer.rows(DONES, dones)
 
         self._try(all_rows)
 
@@ -247,11 +252,3 @@ class PythonRows:
             writer, self._writer = self._writer, None
             writer.stop()
             self._failed(error)
-
-
-def _continues(before: Call, call: Call) -> bool:
-    """Tell whether a poll follows another from the same line at once."""
-    same = (before.number, before.stack, before.comm, before.object) == (
-        *(call.number, call.stack, call.comm, call.object),
-    )
-    return same and call.enter - before.leave < _POLL_GAP_NS

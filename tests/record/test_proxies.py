@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bsplib.record.events import CALLS, CREATES, NOBODY, rank_files, read_rank
+from bsplib.record.events import CALLS, CREATES, NOBODY, RAISED, rank_files, read_rank
 from bsplib.record.proxies import NOT_COVERED
 
 from .conftest import RECORDED, Rows, run
@@ -134,3 +134,89 @@ def test_a_program_that_initializes_mpi_itself_is_recorded(mpi, tmp_path):
     (path,) = rank_files(tmp_path / "out.bsp.ranks")
     names = [CALLS[number] for number in read_rank(path).events["call"]]
     assert names == ["Init", "Barrier"]
+
+
+KINDS = """
+import threading
+import numpy as np
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+x, y, z = np.zeros(4), np.zeros(4), np.zeros(2)
+def arrays_as_objects():
+    request = comm.isend(x, 0)
+    comm.recv(source=0)
+    request.wait()
+    comm.allreduce(x)
+def by_name():
+    comm.Allreduce(recvbuf=y, sendbuf=x)
+    comm.Send(buf=x, dest=MPI.PROC_NULL, tag=5)
+    comm.Reduce(x, recvbuf=y, root=0)
+    status = MPI.Status()
+    MPI.Request.Waitany([comm.Irecv(y, 0, 1), comm.Isend(x + 1, 0, 1)], status=status)
+def in_any_order():
+    requests = [comm.Irecv(y, 0, 3), comm.Irecv(z, 0, 2), comm.Isend(z + 1, 0, 2)]
+    requests.append(comm.Isend(x, 0, 3))
+    done = 0
+    while done < 4:
+        done += len(MPI.Request.Waitsome(requests) or [])
+def wrong():
+    for arguments in ((x, "0"), (x, 0, 1 << 40)):
+        try:
+            comm.Send(*arguments)
+        except (TypeError, OverflowError) as error:
+            print(type(error).__name__)
+def elsewhere():
+    thread = threading.Thread(target=comm.Barrier)
+    thread.start()
+    thread.join()
+for function in (arrays_as_objects, by_name, in_any_order, wrong, elsewhere):
+    function()
+"""
+
+
+@pytest.fixture(scope="module")
+def of_kinds(mpi, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kinds")
+    (folder / "program.py").write_text(KINDS)
+    variables = NO_COMPILER | {"XDG_CACHE_HOME": str(folder)}
+    out = folder / "out.bsp"
+    done = run(mpi, 1, "-c", RECORDED, str(out), str(folder / "program.py"), **variables)
+    assert done.status == 0, done.errors
+    (path,) = rank_files(folder / "out.bsp.ranks")
+    done.ranks = [read_rank(path)]
+    return done
+
+
+def test_arrays_that_are_sent_as_objects_count_once(of_kinds):
+    rows = Rows(of_kinds.ranks[0], "arrays_as_objects")
+    ((out, _),), ((_, into),) = rows.bytes_of("Isend"), rows.bytes_of("Recv")
+    assert out == into > 32
+
+
+def test_arguments_may_be_given_by_name(of_kinds):
+    rows = Rows(of_kinds.ranks[0], "by_name")
+    assert rows.names() == ["Allreduce", "Send", "Reduce", "Irecv", "Isend", "Waitany"]
+    assert rows.bytes_of("Allreduce") == rows.bytes_of("Reduce") == [(32, 32)]
+    assert (rows.column("Send", "tag"), rows.bytes_of("Send")) == ([5], [(0, 0)])
+    assert rows.column("Reduce", "partner") == [0]
+    assert len(rows.dones("Waitany")[0]) == 1
+
+
+def test_each_of_several_requests_has_its_own_bytes(of_kinds):
+    rows = Rows(of_kinds.ranks[0], "in_any_order")
+    first, second = rows.column("Irecv", "object")
+    done = {row[0]: row[1:] for each in rows.dones("Waitsome") for row in each}
+    assert len(done) == 4
+    assert (done[first], done[second]) == ((0, 3, 32), (0, 2, 16))
+
+
+def test_calls_with_wrong_arguments_raise_the_errors_of_mpi4py(of_kinds):
+    assert of_kinds.output == "TypeError\nOverflowError\n"
+    rows = Rows(of_kinds.ranks[0], "wrong")
+    assert all(flags & RAISED for flags in rows.column("Send", "flags"))
+    assert rows.names() == ["Send", "Send"]
+
+
+def test_calls_of_other_threads_are_counted(of_kinds):
+    assert of_kinds.ranks[0].end["other_threads"] == 1
+    assert not Rows(of_kinds.ranks[0], "elsewhere").numbers
