@@ -1,6 +1,6 @@
 """The kinds of entries, and how their words are divided.
 
-The form of an entry is in :mod:`bsplib.core.send_buffer`. An odd number is that of a kind whose
+The form of an entry is in :mod:`bsplib.core.entries`. An odd number is that of a kind whose
 data are in the entry itself.
 """
 

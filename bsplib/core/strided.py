@@ -69,6 +69,21 @@ def gather(strided: int, array: int, at: int) -> None:
     )
 
 
+def read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:
+    """Copy the values of a get.
+
+    Args:
+        at: address of memory for them.
+        there: address of the values or, with a strided view, of the array.
+        nbytes: of the values.
+        strided: the elements of the array; None for those that follow each other.
+    """
+    if strided is None:
+        copy(at, there, nbytes)
+    else:
+        gather(strided.words, there, at)
+
+
 def _walk(axes: int, left: int, block: int, here: int, at: int, scatters: bool) -> int:
     """Copy the blocks along some axes; return the address behind their values.
 
