@@ -26,7 +26,7 @@ from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Waiting
-from bsplib.core import BUILD, atomics, entries, meeting, waiting
+from bsplib.core import BUILD, atomics, entries, meeting
 from bsplib.running.seeds import Seeds
 from bsplib.running.task import Conditions, Task, run_task
 
@@ -282,7 +282,7 @@ def _install_waiting() -> None:
             module.LARGE = _LARGE
 
     # A process looks once, and waits then: for a change, not for some time.
-    waiting.Waiter.arrives = lambda _, address, floor: waiting.load(address) >= floor  # type: ignore[method-assign]
+    meeting.Waiter.arrives = lambda _, address, floor: meeting.load(address) >= floor  # type: ignore[method-assign]
 
     def wait(_: Waiting, ready: Any, whom: Any, suspect: Any, *, spun: bool = False) -> None:
         HERE.scheduler.wait(ready, suspect)
