@@ -8,10 +8,9 @@ from bsplib.core.entries cimport (
     KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT, STRIDED, Arrivals, SendBuffer,
     entries_at,
 )
-from bsplib.core.known_arrays cimport KnownArray
+from bsplib.core.known_arrays cimport KnownArray, StridedView, read_values
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
-from bsplib.core.strided cimport StridedView, read
 
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
 cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES

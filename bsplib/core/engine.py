@@ -33,12 +33,11 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.entries import Arrivals, Entry, SendBuffer, entries_at
-from bsplib.core.known_arrays import KnownArray
+from bsplib.core.known_arrays import KnownArray, StridedView
 from bsplib.core.meeting import Meeting
 from bsplib.core.protocols import Checks, Rare
 from bsplib.core.queue import CollectiveTag
 from bsplib.core.reading import Reading
-from bsplib.core.strided import StridedView
 from bsplib.errors import BspError
 from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, Kind
 
@@ -77,7 +76,7 @@ if not cython.compiled:
         STAGED_PUT,
         STRIDED,
     )
-    from bsplib.core.strided import read
+    from bsplib.core.known_arrays import read_values
 prepare()
 
 _SYNC = Kind.SYNC
@@ -772,7 +771,7 @@ class Engine:
         """
         if self.gets_are_direct:
             for dst, there, nbytes, _pid, strided in self.gets:
-                read(address_of(dst), there, nbytes, strided)
+                read_values(address_of(dst), there, nbytes, strided)
             return
         size = 0
         for _dst, there, nbytes, _pid, _strided in self.gets:
@@ -783,7 +782,7 @@ class Engine:
         at = address_of(self._read)
         for _dst, there, nbytes, _pid, strided in self.gets:
             if there:
-                read(at, there, nbytes, strided)
+                read_values(at, there, nbytes, strided)
                 at += nbytes
 
     def _write_gets(self) -> None:

@@ -2,9 +2,9 @@ cimport cython
 from bsplib.core.atomics cimport (
     address_of, array_at, bytearray_at, bytes_at, copy, nbytes_of, peek, poke, prepare, word, wrapped, write_bytes,
 )
+from bsplib.core.known_arrays cimport scatter
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
-from bsplib.core.strided cimport scatter
 
 cdef word ASK, IN_BUFFER, INDICES_SHIFT, INLINE, INLINE_BYTES, KIND_SHIFT, MESSAGE, PUT
 cdef word STAGED_MESSAGE, STAGED_PLACED, STAGED_PUT, STRIDED, KIND_BITS

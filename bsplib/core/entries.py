@@ -77,7 +77,7 @@ if not cython.compiled:
         wrapped,
         write_bytes,
     )
-    from bsplib.core.strided import scatter
+    from bsplib.core.known_arrays import scatter
 prepare()
 
 DESCRIPTION_MASK = (1 << 32) - 1
