@@ -8,7 +8,7 @@ from bsplib.core.entries cimport (
     KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT, STRIDED, Arrivals, SendBuffer,
     entries_at,
 )
-from bsplib.core.known_arrays cimport KnownArray, StridedView, read_values
+from bsplib.core.known_arrays cimport KnownArray, StridedView, gather
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
 
@@ -152,3 +152,5 @@ cdef class Engine:
     cpdef int end_call(self, long long began) except -1
     cpdef void leave(self) except *
     cpdef void left(self) except *
+
+cdef void _read(word at, word there, word nbytes, StridedView strided) noexcept

@@ -76,7 +76,7 @@ if not cython.compiled:
         STAGED_PUT,
         STRIDED,
     )
-    from bsplib.core.known_arrays import read_values
+    from bsplib.core.known_arrays import gather
 prepare()
 
 _SYNC = Kind.SYNC
@@ -771,7 +771,7 @@ class Engine:
         """
         if self.gets_are_direct:
             for dst, there, nbytes, _pid, strided in self.gets:
-                read_values(address_of(dst), there, nbytes, strided)
+                _read(address_of(dst), there, nbytes, strided)
             return
         size = 0
         for _dst, there, nbytes, _pid, _strided in self.gets:
@@ -782,7 +782,7 @@ class Engine:
         at = address_of(self._read)
         for _dst, there, nbytes, _pid, strided in self.gets:
             if there:
-                read_values(at, there, nbytes, strided)
+                _read(at, there, nbytes, strided)
                 at += nbytes
 
     def _write_gets(self) -> None:
@@ -880,3 +880,18 @@ class Engine:
 
     def left(self) -> None:
         """End the last superstep of the group, which has been left."""
+
+
+def _read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:
+    """Copy the values of a get.
+
+    Args:
+        at: address of memory for them.
+        there: address of the values or, with a strided view, of the array.
+        nbytes: of the values.
+        strided: the elements of the array; None for those that follow each other.
+    """
+    if strided is None:
+        copy(at, there, nbytes)
+    else:
+        gather(strided.words, there, at)

@@ -45,7 +45,6 @@ cdef class StridedView:
 
 cpdef void scatter(word strided, word array, word at) noexcept
 cpdef void gather(word strided, word array, word at) noexcept
-cdef void read_values(word at, word there, word nbytes, StridedView strided) noexcept
 @cython.locals(axes=word, block=word)
 cdef word _walk_view(word strided, word array, word at, bint scatters) noexcept
 @cython.locals(length=word, step=word, _number=word)

@@ -220,21 +220,6 @@ def gather(strided: int, array: int, at: int) -> None:
     _walk_view(strided, array, at, False)
 
 
-def read_values(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:
-    """Copy the values of a get.
-
-    Args:
-        at: address of memory for them.
-        there: address of the values or, with a strided view, of the array.
-        nbytes: of the values.
-        strided: the elements of the array; None for those that follow each other.
-    """
-    if strided is None:
-        copy(at, there, nbytes)
-    else:
-        gather(strided.words, there, at)
-
-
 def _walk_view(strided: int, array: int, at: int, scatters: bool) -> int:
     """Do as :func:`scatter` or :func:`gather`; return the address behind the values."""
     axes, block = strided + _HEAD_BYTES, peek(strided + 8)
