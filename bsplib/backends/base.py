@@ -6,7 +6,7 @@ backends and stand above them. A backend provides
 * a function that runs some work in ``nprocs`` processes and reports how each of them
   ended (:mod:`bsplib.backends.launching`), and
 * a :class:`Port` for each process in each group, by which entries travel
-  (:mod:`bsplib.core.send_buffer`).
+  (:mod:`bsplib.core.entries`).
 
 A small payload is part of its entry. A large one is **staged** for its receiver:
 :meth:`Port.stage` returns memory for it and a handle, and the receiver exchanges
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
 from bsplib.core.clock import Clock
+from bsplib.core.entries import Block, PrivateMemory
 from bsplib.core.meeting import Meeting
-from bsplib.core.send_buffer import Block, PrivateMemory
 
 Buffer = NDArray[np.uint8]
 """Memory for a payload, as bytes."""

@@ -1,12 +1,55 @@
 cimport cython
-from bsplib.core.atomics cimport prepare, this_thread, word
-from bsplib.core.send_buffer cimport SendBuffer
-from bsplib.core.delivering cimport Delivering
+from bsplib.core.atomics cimport (
+    address_of, base_of, copy, dtype_id, fill_new, fits, is_array, is_of, is_packed, is_writable, length_of,
+    nbytes_of, ndim_of, new_like, owns_memory, packed, poke, prepare, same_shape, small_integer, this_thread, word,
+    write_bytes, write_number,
+)
+from bsplib.core.entries cimport (
+    KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT, STRIDED, Arrivals, SendBuffer,
+    entries_at,
+)
+from bsplib.core.known_arrays cimport KnownArray, StridedView, gather
 from bsplib.core.meeting cimport Meeting
+from bsplib.core.queue cimport Queue
 
-cdef word HAS_ASKS, HAS_GET, _SYNC
+cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
+cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES
+cdef Py_ssize_t _MOST_OFFSET
 
-cdef class Engine(Delivering):
+cdef class Engine:
+    cdef readonly int pid
+    cdef readonly int nprocs
+    cdef readonly word thread
+    cdef readonly word quick
+    cdef word _quick_if_usable
+    cdef readonly Meeting meeting
+    cdef readonly SendBuffer send_buffer
+    cdef readonly Arrivals arrivals
+    cdef readonly Queue queue
+    cdef object rare
+    cdef object checks
+    cdef word most_in_buffer
+    cdef readonly Py_ssize_t superstep
+    cdef readonly object unusable
+    cdef readonly list changes
+    cdef readonly list unresolved
+    cdef readonly dict known_arrays
+    cdef object _last_array
+    cdef KnownArray _known
+    cdef int _to
+    cdef readonly list gets
+    cdef readonly bint asks
+    cdef public SendBuffer replies
+    cdef readonly bint gets_are_direct
+    cdef readonly dict early_gets
+    cdef object _read
+    cdef readonly dict heads_out
+    cdef readonly dict dtypes
+    cdef readonly bint has_early
+    cdef readonly word[::1] early_puts
+
+    cdef void _declare_transfers(self) except *
+
     cdef int put(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
     cdef int hpput(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
     cdef object get(
@@ -25,5 +68,89 @@ cdef class Engine(Delivering):
     cdef object hpmove(self, object bsp)
     cdef int sync(self, object bsp) except -1
     cdef int oblsync(self, object bsp, object n) except -1
+
+    @cython.locals(known=KnownArray)
+    cdef bint _find_known(self, object array) except -1
+    @cython.locals(to=Py_ssize_t, first=Py_ssize_t, known=KnownArray, nbytes=word)
+    cdef Py_ssize_t _first_byte(self, object pid, object array, object values, object offset) except? -1
+    @cython.locals(known=KnownArray)
+    cdef Py_ssize_t _first_of_whole(self, Py_ssize_t to, object values) except? -1
+    @cython.locals(known=KnownArray)
+    cdef Py_ssize_t _first_of_view(self, object view, object values, object offset) except? -1
+    @cython.locals(first=Py_ssize_t, known=KnownArray)
+    cdef Py_ssize_t _first_of_list(
+        self, Py_ssize_t to, Py_ssize_t count, object dst, object offset
+    ) except? -1
+    @cython.locals(to=Py_ssize_t, known=KnownArray, size=word)
+    cdef word _strided_on(self, object pid, object view, object values, object offset) except? 0
+    cdef object _view_at(self, object array, object at)
+    @cython.locals(first=Py_ssize_t, known=KnownArray, to=int, start=word, is_known=bint)
+    cdef word _address_there(
+        self, object pid, object array, object values, object offset, bint writes
+    ) except? 0
+    @cython.locals(start=word)
+    cdef word _start_there(self, int to) except? 0
+
+    @cython.locals(first=Py_ssize_t)
+    cdef bint _put_quickly(self, object pid, object src, object dst, object offset) except -1
+    @cython.locals(to=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, known=KnownArray, nbytes=word, at=word)
+    cdef bint _put_list(self, object pid, list src, object dst, object offset) except -1
+    @cython.locals(to=int, size=word, known=KnownArray, nbytes=word, at=word)
+    cdef bint _put_strided(self, object pid, object src, object dst, object offset) except -1
+    @cython.locals(nbytes=word, slot=word, to=int, staged=Py_ssize_t)
+    cdef bint _put_bytes(self, word first, object values) except -1
+    cdef bint buffer_takes(self, word nbytes) except -1
+    cdef word _reserve(self, int to, word slot, word first, word nbytes) except 0
+    @cython.locals(head=word)
+    cdef word _reserve_strided(self, int to, word slot, word size, word nbytes) except 0
+    @cython.locals(head=word)
+    cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
+    @cython.locals(nbytes=word)
+    cpdef void add_put(self, int to, word slot, word first, object values) except *
+    @cython.locals(first=word, nbytes=word, to=int, there=word)
+    cdef bint _hpput_quickly(self, object pid, object src, object dst, object offset) except -1
+    cdef int count_early(self, int to, word nbytes) except -1
+
+    cdef object _get_into(
+        self, object pid, object src, object dst, object offset, bint at_any_time
+    )
+    @cython.locals(nbytes=word, sender=int, there=word, size=word)
+    cdef bint _get_quickly(
+        self, object pid, object src, object dst, object offset, bint at_any_time
+    ) except -1
+    cdef bint _hpgets_at_sync(self) except -1
+    cpdef void add_ask(self, int sender, word nbytes, object pending) except *
+
+    @cython.locals(to=Py_ssize_t, nbytes=word)
+    cdef bint send_quickly(self, object pid, object payload, object tag) except -1
+    cdef bint _takes_payload(self, word nbytes, object tag) except -1
+    cdef word message_room(self, int to, bytes head, word nbytes) except 0
+    cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
+
     @cython.locals(meeting=Meeting, send_buffer=SendBuffer, flags=word, head=word, nothing_new=bint)
     cpdef int end(self, object bsp, word kind, word stamp) except -1
+    @cython.locals(pid=int)
+    cpdef int next_superstep(self) except -1
+    @cython.locals(arrivals=Arrivals, held=word)
+    cdef int _deliver(self, word flags) except -1
+    cdef int _distribute(self, word held) except -1
+    @cython.locals(head=word)
+    cdef int _exchange_gets(self, word held) except -1
+    @cython.locals(there=word, nbytes=word, size=word, at=word)
+    cdef void _read_gets(self) except *
+    @cython.locals(there=word, nbytes=word, at=word)
+    cdef void _write_gets(self) except *
+
+    cpdef list own_entries(self, int to)
+
+    cpdef void suspend(self, str reason) except *
+    cpdef void resume(self) noexcept
+    cpdef bint is_usable(self) noexcept
+    cpdef void forget_known_arrays(self) except *
+
+    cpdef long long begin_call(self) except? -1
+    cpdef int end_call(self, long long began) except -1
+    cpdef void leave(self) except *
+    cpdef void left(self) except *
+
+cdef void _read(word at, word there, word nbytes, StridedView strided) noexcept

@@ -1,23 +1,21 @@
 """The engine of a group: collects its transfers, and delivers them at the end of a superstep.
 
-A group has one engine. What it does stands in three files:
+A group has one engine. :mod:`bsplib.core.calls` passes the calls of a program on to it.
 
-============== ==================================================================================
-EngineState    has all attributes, and names what is left to the primitives
-Collecting     makes entries of puts, gets and messages at their calls
-Delivering     delivers at the end of a superstep
-Engine         takes the calls that :mod:`bsplib.core.calls` passes on, and ends a superstep
-============== ==================================================================================
-
-Every transfer becomes an entry in a :class:`~bsplib.core.send_buffer.SendBuffer`. Where it is
+Every transfer becomes an entry in a :class:`~bsplib.core.entries.SendBuffer`. Where it is
 simple, such as contiguous values of the right dtype for an array that has been named before, the
 engine makes the entry. It declines everything else: then :mod:`bsplib.primitives` checks the
-call, raises all errors, and makes the entry.
+call, raises all errors, and makes the entry. The methods named ``_..._quickly`` return whether they
+have taken a transfer. If not, they have collected nothing.
 
-A superstep ends by a :class:`~bsplib.core.meeting.Meeting`, after which each process reads the
-entries that others have for it, and delivers them in one order: gets, then puts and messages by
-source and program. A get whose source this process can reach is read there; any other one is a
-entry, too, which asks its receiver for the values, and a second meeting brings the answers.
+A superstep ends by a :class:`~bsplib.core.meeting.Meeting`, after which each process finds the
+entries that others have for it, its :class:`~bsplib.core.entries.Arrivals`, and delivers them in
+one order: gets, then puts and messages by source and program. A get whose source this process can
+reach is read there; any other one is an entry, too, which asks its receiver for the values, and a
+second meeting brings the answers.
+
+Some functions return 0 although nobody reads it: with a result the compiled form finds an error by
+a comparison, and without one it would have to ask the interpreter.
 
 A recorder, and others that want to know what happens, observe the engine:
 :mod:`bsplib.core.observed`.
@@ -25,28 +23,160 @@ A recorder, and others that want to know what happens, observe the engine:
 
 from __future__ import annotations
 
+from array import array as numbers
 from typing import Any
+
+import numpy as np
 
 try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.delivering import Delivering
+from bsplib.core.entries import Arrivals, Entry, SendBuffer, entries_at
+from bsplib.core.known_arrays import KnownArray, StridedView
+from bsplib.core.meeting import Meeting
+from bsplib.core.protocols import Checks, Rare
+from bsplib.core.queue import CollectiveTag
 from bsplib.core.reading import Reading
 from bsplib.errors import BspError
-from bsplib.sync_kinds import HAS_ASKS, HAS_GET, Kind
+from bsplib.sync_kinds import HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, Kind
 
 if not cython.compiled:
-    from bsplib.core.atomics import prepare, this_thread
+    from bsplib.core.atomics import (
+        address_of,
+        base_of,
+        copy,
+        dtype_id,
+        fill_new,
+        fits,
+        is_array,
+        is_of,
+        is_packed,
+        is_writable,
+        length_of,
+        nbytes_of,
+        ndim_of,
+        new_like,
+        owns_memory,
+        packed,
+        poke,
+        prepare,
+        same_shape,
+        small_integer,
+        this_thread,
+        write_bytes,
+        write_number,
+    )
+    from bsplib.core.entries import MOST_SLOTS, SLOT_SHIFT
+    from bsplib.core.kinds import (
+        KIND_SHIFT,
+        MESSAGE,
+        PUT,
+        STAGED_MESSAGE,
+        STAGED_PUT,
+        STRIDED,
+    )
+    from bsplib.core.known_arrays import gather
 prepare()
 
 _SYNC = Kind.SYNC
+_MOST_SHARED, _MOST_PRIVATE = 8192, 1024
+"""Bytes up to which values are copied into the send buffer, where processes share memory and where
+they do not. Larger ones are staged, but for a few that the buffer takes, see
+``SendBuffer.takes``."""
+_MANY_PAGES = 1 << 16
+"""Least number of bytes of an hpput that maps all pages that it writes at once, if it is the first
+transfer to that array. This is faster than one page fault for each of them."""
+_MOST_OFFSET = 1 << 40
+"""The greatest offset that is taken here: its byte is sure to have less than 63 bits."""
 
 
-class Engine(Delivering):
-    """Executes the calls of a group; ``bsp`` is the group, for what is declined."""
+class Engine:
+    """Executes the calls of a process in a group.
 
-    # -- calls --------------------------------------------------------------------------------
+    Args:
+        pid: this process.
+        nprocs: number of processes of the group.
+        meeting: the meetings of the group.
+        send_buffer: for the entries of this process.
+        rare: what the primitives do in a superstep.
+        checks: the calls that are declined.
+        checks_all: every transfer is declined, to be checked.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        nprocs: int,
+        meeting: Meeting,
+        send_buffer: SendBuffer,
+        rare: Rare,
+        checks: Checks,
+        checks_all: bool,
+    ) -> None:
+        self.pid = pid
+        self.nprocs = nprocs
+        self.meeting = meeting
+        self.send_buffer = send_buffer
+        self.rare = rare
+        self.checks = checks
+        self.most_in_buffer = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
+        self.superstep = 0
+        self.unusable: str | None = None
+        """Why the program cannot use the group now; None if it can."""
+        self.thread = this_thread()
+        """The thread that runs ``main``: no other may use the group."""
+        self.quick = 0 if checks_all else self.thread
+        """The thread whose calls need no check of the group; 0 where every call needs it."""
+        self._quick_if_usable = self.quick
+        self.changes: list[Any] = rare.changes
+        """Registrations of this superstep, which are announced at its end."""
+        self.unresolved: list[Any] = []
+        """Transfers that can be checked at the superstep's end only, since they name arrays made
+        in this superstep."""
+        self.arrivals = Arrivals(pid, nprocs, meeting, rare, self.most_in_buffer)
+        self.queue = self.arrivals.queue
+        """The messages that the program can read."""
+        self._declare_transfers()
+
+    def _declare_transfers(self) -> None:
+        """Set the attributes for the arrays and messages that this process transfers."""
+        self.known_arrays: dict[int, KnownArray] = {}
+        """What is known of arrays, by the ``id()`` of their arrays."""
+        self._last_array: Any = None
+        """What is known of the array that was found last."""
+        self._known: Any = None
+        """This known: that of the transfer which is being collected."""
+        self._to = 0
+        """The other process of that transfer."""
+        self.gets: list[Any] = self.meeting.gets
+        """The gets of this superstep, each as (destination, address on the other process, bytes,
+        other process, strided view or None). With a strided view the address is that of the array.
+        Where the other process has to answer, it is 0, and in place of the destination there is
+        what says how to write the values."""
+        self.asks = False
+        """Another process has to answer one of these gets."""
+        self.replies: Any = None
+        """A buffer for the answers to the gets of others; None until this process gives one."""
+        self.gets_are_direct = True
+        """The gets may be written as soon as they are read: none is answered, and no other process
+        reads their destinations in this superstep, which own their memory or are of hpgets."""
+        self.early_gets: dict[int, int] = {}
+        """How many hpgets have read at their calls, by process."""
+        self.dtypes: dict[Any, Any] = {}
+        """The dtypes of messages that were read before, by their encoded form."""
+        self._read = np.empty(0, np.uint8)
+        """Memory for the values of gets that are not direct, until they are written."""
+        self.heads_out: dict[Any, bytes] = {}
+        """The encoded heads of messages that were sent before, by the form of the payload and the
+        tag. A message whose head is not here is encoded by the mailbox."""
+        self.has_early = False
+        """An hpput has been executed at its call."""
+        self.early_puts = numbers("Q", [0])
+        """The number of such hpputs by process, for ``oblsync``. The array is made when it is
+        needed: there may be thousands of processes."""
+
+    # -- calls ------------------------------------------------------------------------------------
 
     def put(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
         """See :meth:`Calls.put`."""
@@ -152,7 +282,399 @@ class Engine(Delivering):
         self.checks.oblsync(bsp, self.checks.check_oblsync(bsp, n), 0)
         return 0
 
-    # -- the end of a superstep ---------------------------------------------------------------
+    # -- the place of a transfer ------------------------------------------------------------------
+
+    def _find_known(self, array: Any) -> bool:
+        """Find what is known of an array; return whether anything is."""
+        if array is self._last_array and array is not None:
+            return True
+        known = self.known_arrays.get(id(array))
+        if known is None:
+            return False
+        self._last_array, self._known = array, known
+        return True
+
+    def _first_byte(self, pid: Any, array: Any, values: Any, offset: Any) -> int:
+        """Return the byte of the array at which a transfer begins; -1 if it has to be checked.
+
+        As a side effect ``_known`` and ``_to`` are those of the transfer.
+
+        Args:
+            pid: the other process.
+            array: names the place.
+            values: the array that is transferred, or for a put a number.
+            offset: of the first element, or None.
+        """
+        to = small_integer(pid)
+        if to < 0 or to >= self.nprocs or this_thread() != self.quick:
+            return -1
+        if not self._find_known(array):
+            first = self._first_of_view(array, values, offset)
+        elif offset is None:
+            first = self._first_of_whole(to, values)
+        else:
+            first = small_integer(offset)
+            if first > _MOST_OFFSET:
+                return -1
+            if first > 0:
+                first *= self._known.itemsize
+        if first < 0:
+            return -1
+        known: KnownArray = self._known
+        nbytes = 8
+        if is_array(values):
+            nbytes = nbytes_of(values)
+            if nbytes == 0 or not is_of(values, known.dtype):
+                return -1
+        elif not fits(known.number, values):
+            return -1
+        if first + nbytes > known.sizes[to]:
+            return -1
+        self._to = to
+        return first
+
+    def _first_of_whole(self, to: int, values: Any) -> int:
+        """Return 0, where a whole array begins; -1 if it may not have the shape of the values."""
+        known: KnownArray = self._known
+        if not is_array(values) or not same_shape(values, known.array):
+            return -1
+        if known.alike or (ndim_of(values) == 1 and known.sizes[to] == nbytes_of(known.array)):
+            return 0
+        return -1
+
+    def _first_of_view(self, view: Any, values: Any, offset: Any) -> int:
+        """Return the byte at which a view begins in its array; -1 if nothing is known of it.
+
+        As a side effect ``_known`` is that of the array.
+        """
+        if offset is not None or not is_array(view) or not self._find_known(base_of(view)):
+            return -1
+        if is_array(values):
+            if not same_shape(values, view):
+                return -1
+        elif ndim_of(view) != 1 or length_of(view, 0) != 1:
+            return -1
+        known: KnownArray = self._known
+        return known.first_of(view)
+
+    def _first_of_list(self, to: int, count: int, dst: Any, offset: Any) -> int:
+        """Return the byte at which a list of numbers begins; -1 if it has to be checked."""
+        if self._find_known(dst):
+            if offset is not None:
+                first = small_integer(offset)
+                return first * self._known.itemsize if 0 <= first <= _MOST_OFFSET else -1
+            known: KnownArray = self._known
+            if not is_array(dst) or ndim_of(dst) != 1 or length_of(dst, 0) != count:
+                return -1
+            return 0 if known.alike or known.sizes[to] == nbytes_of(dst) else -1
+        if offset is not None or not is_array(dst) or not self._find_known(base_of(dst)):
+            return -1
+        if ndim_of(dst) != 1 or length_of(dst, 0) != count:
+            return -1
+        found: int = self._known.first_of(dst)
+        return found
+
+    def _strided_on(self, pid: Any, view: Any, values: Any, offset: Any) -> int:
+        """Describe a strided view of a registered array; return the bytes of the description.
+
+        The result is 0 where the transfer has to be checked. As a side effect ``_known`` and
+        ``_to`` are those of the transfer.
+
+        Args:
+            pid: the other process.
+            view: names the place.
+            values: the array that is transferred.
+            offset: of the first element, or None.
+        """
+        to = small_integer(pid)
+        if to < 0 or to >= self.nprocs or this_thread() != self.quick or offset is not None:
+            return 0
+        if not (is_array(view) and is_array(values)) or not self._find_known(base_of(view)):
+            return 0
+        known: KnownArray = self._known
+        if not (same_shape(values, view) and is_of(values, known.dtype)) or not nbytes_of(values):
+            return 0
+        size = known.strided_of(view)
+        if size == 0 or known.strided_end > known.sizes[to]:
+            return 0
+        self._to = to
+        return size
+
+    def _view_at(self, array: Any, at: Any) -> Any:
+        """Return what an index names of an array that is alike on all processes, or None."""
+        if not (type(at) is slice or type(at) is tuple or type(at) is int):
+            return None
+        if not self._find_known(array) or not self._known.alike or not ndim_of(array):
+            return None
+        try:
+            view = array[at]
+        except IndexError:  # the call is checked, which names it
+            return None
+        return view if is_array(view) else None
+
+    def _address_there(
+        self, pid: Any, array: Any, values: Any, offset: Any, *, writes: bool
+    ) -> int:
+        """Return the address at which a transfer begins in the memory of the other process.
+
+        The result is 0 if this process cannot reach that memory, or if the transfer has to be
+        checked. As a side effect ``_known`` and ``_to`` are those of the transfer.
+
+        Args:
+            pid: the other process.
+            array: names the place.
+            values: the array that is transferred.
+            offset: of the first element, or None.
+            writes: this process writes there.
+        """
+        first = self._first_byte(pid, array, values, offset)
+        if first < 0:
+            return 0
+        known, to = self._known, self._to
+        is_known = known.addresses[to] > 1
+        start = self._start_there(to)
+        if start == 0:
+            return 0
+        if writes and not is_known and nbytes_of(values) >= _MANY_PAGES:
+            self.rare.map_there(start + first, nbytes_of(values))
+        return start + first
+
+    def _start_there(self, to: int) -> int:
+        """Return the address of the array of another process; 0 if this one cannot reach it."""
+        start: int = self._known.addresses[to]
+        if start < 2:
+            start = self.rare.find_there(self._known, to)
+        return start if start > 1 else 0
+
+    # -- puts -------------------------------------------------------------------------------------
+
+    def _put_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to add a put to the entries."""
+        if type(src) is list:
+            return self._put_list(pid, src, dst, offset)
+        first = self._first_byte(pid, dst, src, offset)
+        if first < 0:
+            return self._put_strided(pid, src, dst, offset)
+        if not is_array(src):
+            write_number(
+                self._reserve(self._to, self._known.slot, first, 8), self._known.number, src
+            )
+            return True
+        return self._put_bytes(first, src if is_packed(src) else packed(src))
+
+    def _put_list(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to add a put of a list of numbers, all of the type of the elements there."""
+        to, count = small_integer(pid), len(src)
+        if to < 0 or to >= self.nprocs or this_thread() != self.quick or count == 0:
+            return False
+        first = self._first_of_list(to, count, dst, offset)
+        known, nbytes = self._known, 8 * count
+        if first < 0 or known.number == 0 or first + nbytes > known.sizes[to]:
+            return False
+        if nbytes > self.most_in_buffer:
+            return False
+        for value in src:
+            if not fits(known.number, value):
+                return False
+        at = self._reserve(to, known.slot, first, nbytes)
+        for value in src:
+            write_number(at, known.number, value)
+            at += 8
+        return True
+
+    def _put_strided(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to add a put to a view with gaps."""
+        size = self._strided_on(pid, dst, src, offset)
+        if size == 0:
+            return False
+        known, to, nbytes = self._known, self._to, nbytes_of(src)
+        if nbytes > self.most_in_buffer and not self.buffer_takes(nbytes):
+            return False
+        values = src if is_packed(src) else packed(src)
+        at = self._reserve_strided(to, known.slot, size, nbytes)
+        copy(at, known.strided, size)
+        copy(at + size, address_of(values), nbytes)
+        return True
+
+    def _put_bytes(self, first: int, values: Any) -> bool:
+        """Copy contiguous values into the send buffer, or stage them where they are large."""
+        nbytes, slot, to = nbytes_of(values), self._known.slot, self._to
+        if nbytes <= self.most_in_buffer or self.buffer_takes(nbytes):
+            copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
+            return True
+        if self.meeting.shares_memory:
+            staged = self.rare.stage_room(nbytes, to, False)
+            if staged >= 0:
+                copy(self.meeting.address_of(staged), address_of(values), nbytes)
+        else:
+            staged = self.rare.stage(values, nbytes, to)
+        if staged < 0:
+            return False
+        self.add_staged(to, slot, first, staged, nbytes)
+        return True
+
+    def buffer_takes(self, nbytes: int) -> bool:
+        """Tell whether the send buffer takes a value that is not small, and count it if it does.
+
+        It does not where the entries are sent, and would be copied once more.
+        """
+        return self.meeting.shares_memory and self.send_buffer.takes(nbytes)
+
+    def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
+        """Begin an entry of a put; return the address of its values."""
+        return self.send_buffer.reserve(
+            to, PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes, first, nbytes
+        )
+
+    def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
+        """Begin an entry of a put to a strided view; return the address of what follows."""
+        head = STRIDED << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
+        return self.send_buffer.reserve(to, head, size, size + nbytes)
+
+    def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
+        """Add a put of staged values."""
+        head = STAGED_PUT << KIND_SHIFT | slot << SLOT_SHIFT | nbytes
+        poke(self.send_buffer.reserve(to, head, first, 8), staged)
+
+    def add_put(self, to: int, slot: int, first: int, values: Any) -> None:
+        """Add a put of contiguous values that are small."""
+        nbytes = nbytes_of(values)
+        copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
+
+    def _hpput_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to write an hpput at once, or else to add it to the entries."""
+        if not is_array(src) or not is_packed(src):
+            return False
+        there = self._address_there(pid, dst, src, offset, writes=True)
+        if there == 0:
+            return self._put_strided(pid, src, dst, offset)
+        nbytes, to = nbytes_of(src), self._to
+        if not self.meeting.waits_for_delivery(to, nbytes):
+            first = there - self._known.addresses[to]
+            return self.meeting.shares_memory and self._put_bytes(first, src)
+        copy(there, address_of(src), nbytes)
+        self.count_early(to, nbytes)
+        return True
+
+    def count_early(self, to: int, nbytes: int) -> int:  # noqa: ARG002  # for those that observe
+        """Count an hpput that has written already."""
+        if not self.has_early:
+            self.has_early = True
+            if len(self.early_puts) < self.nprocs:
+                self.early_puts = numbers("Q", bytes(8 * self.nprocs))
+        self.early_puts[to] += 1
+        return 0
+
+    # -- gets -------------------------------------------------------------------------------------
+
+    def _get_into(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> Any:
+        """Try to add a get or hpget; return its destination, or None if it has to be checked.
+
+        Args:
+            pid: process to read from.
+            src: names the place there.
+            dst: destination; a new array if None.
+            offset: of the first element, or None.
+            at_any_time: it is an hpget.
+        """
+        into = dst
+        if dst is None and offset is None and is_array(src):
+            into = new_like(src)
+            fill_new(into)
+        if into is not None and self._get_quickly(pid, src, into, offset, at_any_time=at_any_time):
+            return into
+        return None
+
+    def _get_quickly(self, pid: Any, src: Any, dst: Any, offset: Any, *, at_any_time: bool) -> bool:
+        """Try to add a get or hpget to those that read the memory of others at the sync."""
+        if not is_array(dst) or not is_packed(dst) or not is_writable(dst):
+            return False
+        there = self._address_there(pid, src, dst, offset, writes=False)
+        strided = None
+        if there == 0:
+            size = self._strided_on(pid, src, dst, offset)
+            there = self._start_there(self._to) if size else 0
+            if there == 0:
+                return False
+            strided = StridedView(self._known.strided, size)
+        sender, nbytes = self._to, nbytes_of(dst)
+        self.gets.append((dst, there, nbytes, sender, strided))
+        if not at_any_time and not owns_memory(dst):
+            self.gets_are_direct = False
+        return True
+
+    def _hpgets_at_sync(self) -> bool:
+        """Tell whether an hpget is read at the sync, as a get is.
+
+        Where entries are sent, the owner would send the values, too. So what lies in memory that is
+        shared all the same is read at the call.
+        """
+        return self.meeting.shares_memory
+
+    def add_ask(self, sender: int, nbytes: int, pending: Any) -> None:
+        """Note a get that another process has to answer; its entry has been added.
+
+        Args:
+            sender: that process.
+            nbytes: of the values.
+            pending: says how to write the values.
+        """
+        self.gets.append((pending, 0, nbytes, sender, None))
+        self.asks = True
+        self.gets_are_direct = False
+
+    # -- messages ---------------------------------------------------------------------------------
+
+    def send_quickly(self, pid: Any, payload: Any, tag: Any) -> bool:
+        """Try to add a message whose form and tag were sent before to the entries."""
+        to = small_integer(pid)
+        if to < 0 or to >= self.nprocs or this_thread() != self.quick:
+            return False
+        if not (tag is None or type(tag) is int or type(tag) is str or type(tag) is CollectiveTag):
+            return False
+        if type(payload) is bytes:
+            head = self.heads_out.get(tag)
+            if head is None or not self._takes_payload(len(payload), tag):
+                return False
+            write_bytes(self.message_room(to, head, len(payload)), payload)
+            return True
+        if not is_array(payload) or not is_packed(payload):
+            return False
+        nbytes = nbytes_of(payload)
+        head = self.heads_out.get((dtype_id(payload), payload.shape, tag))
+        if head is None or not self._takes_payload(nbytes, tag):
+            return False
+        copy(self.message_room(to, head, nbytes), address_of(payload), nbytes)
+        return True
+
+    def _takes_payload(self, nbytes: int, tag: Any) -> bool:
+        """Tell whether a payload goes into the send buffer; if not, it is staged.
+
+        A large one of a collective is staged: the collective reads it there.
+        """
+        if nbytes <= self.most_in_buffer:
+            return True
+        return type(tag) is not CollectiveTag and self.buffer_takes(nbytes)
+
+    def message_room(self, to: int, head: bytes, nbytes: int) -> int:
+        """Begin an entry of a message; return the address of its payload."""
+        return self.send_buffer.reserve_described(to, MESSAGE, head, 0, nbytes, nbytes)
+
+    def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
+        """Add a message that the mailbox has encoded.
+
+        Args:
+            to: the receiver.
+            head: of the message, encoded.
+            content: the payload, or the number that says where it is staged.
+            nbytes: bytes of the payload.
+        """
+        if type(content) is bytes:
+            write_bytes(self.message_room(to, head, nbytes), content)
+            return
+        self.send_buffer.describe_staged(to, STAGED_MESSAGE, head, 0, content, nbytes)
+
+    # -- the end of a superstep -------------------------------------------------------------------
 
     def end(self, bsp: Any, kind: int, stamp: int) -> int:
         """End the superstep together with all processes of the group, whatever it has.
@@ -185,3 +707,191 @@ class Engine(Delivering):
         except BspError as error:
             self.checks.fail_for_good(bsp, error)
         return self.next_superstep()
+
+    def next_superstep(self) -> int:
+        """Count the superstep that has ended, and forget what has been executed in it early."""
+        self.superstep += 1
+        if self.has_early:
+            self.has_early = False
+            for pid in range(self.nprocs):
+                self.early_puts[pid] = 0
+        if self.early_gets:
+            self.early_gets.clear()
+        return 0
+
+    def _deliver(self, flags: int) -> int:
+        """Deliver what the meeting has brought: gets, then puts and messages in order of source.
+
+        Args:
+            flags: of this process at the meeting.
+        """
+        arrivals = self.arrivals
+        held = arrivals.find(flags)
+        if arrivals.kinds_differ:
+            self.rare.check_kinds(self, flags)
+        if held & (HAS_GET | UNRESOLVED):
+            arrivals.keep_inline()
+        if held & (HAS_NOTICE | UNRESOLVED):
+            self.rare.prepare(self, held)
+        return self._distribute(held)
+
+    def _distribute(self, held: int) -> int:
+        """Write what has been found: all that had to be checked has been.
+
+        Args:
+            held: what the flags of all processes say together.
+        """
+        if held & HAS_GET:
+            self._exchange_gets(held)
+        if not self.meeting.shares_memory:
+            self.rare.land_early(self)
+        self.arrivals.apply_all()
+        if held & HAS_NOTICE:
+            self.rare.after_delivery(self)
+        return 0
+
+    def _exchange_gets(self, held: int) -> int:
+        """Read all gets before any process writes a put, and write their destinations."""
+        # What is read at once is also written at once, perhaps to where others ask for values.
+        head = self.rare.answer(self) if held & HAS_ASKS else 0
+        self._read_gets()
+        self.meeting.meet(0, head, 0)
+        if self.asks:
+            self.rare.take_answers(self)
+        self._write_gets()
+        if head:
+            self.replies.clear()
+        return 0
+
+    def _read_gets(self) -> None:
+        """Read the values of this process's gets, as far as it can reach them.
+
+        They are written to their destinations at once if no other process can get from there.
+        Otherwise they are kept until all processes have read.
+        """
+        if self.gets_are_direct:
+            for dst, there, nbytes, _pid, strided in self.gets:
+                _read(address_of(dst), there, nbytes, strided)
+            return
+        size = 0
+        for _dst, there, nbytes, _pid, _strided in self.gets:
+            if there:
+                size += nbytes
+        if size > len(self._read):
+            self._read = np.empty(size, np.uint8)
+        at = address_of(self._read)
+        for _dst, there, nbytes, _pid, strided in self.gets:
+            if there:
+                _read(at, there, nbytes, strided)
+                at += nbytes
+
+    def _write_gets(self) -> None:
+        """Write the destinations of this process's gets, in program order."""
+        if not self.gets_are_direct:
+            at = address_of(self._read)
+            for dst, there, nbytes, _pid, _strided in self.gets:
+                if there:
+                    copy(address_of(dst), at, nbytes)
+                    at += nbytes
+                else:
+                    self.rare.write_answer(dst)
+        self.gets.clear()
+        self.asks = False
+        self.gets_are_direct = True
+
+    # -- what the primitives ask ------------------------------------------------------------------
+
+    def note_put(self, to: int, nbytes: int) -> None:
+        """Take notice of a put that a primitive has added, for those that observe the engine."""
+
+    def note_early_get(self, sender: int, nbytes: int) -> None:  # noqa: ARG002  # as above
+        """Count an hpget that has read at its call."""
+        self.early_gets[sender] = self.early_gets.get(sender, 0) + 1
+
+    def fill_destination(self, array: Any) -> None:
+        """Fill both ends of the new destination of a get; compiled where the core is."""
+        fill_new(array)
+
+    def try_put(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
+        """Try to add a put or hpput once more, with another pid."""
+        if operation == "put":
+            return self._put_quickly(pid, src, dst, offset)
+        return self._hpput_quickly(pid, src, dst, offset)
+
+    def try_get(self, operation: str, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> bool:
+        """Try to add a get or hpget once more, with another pid or a new destination."""
+        if at is not None:
+            src = self._view_at(src, at) if offset is None else None
+            if src is None:
+                return False
+        if operation == "get":
+            return self._get_quickly(pid, src, dst, offset, at_any_time=False)
+        return self._hpgets_at_sync() and self._get_quickly(pid, src, dst, offset, at_any_time=True)
+
+    def takes(self, slot: int) -> bool:
+        """Tell whether an entry can name a registration."""
+        return slot < MOST_SLOTS
+
+    def is_small(self, nbytes: int) -> bool:
+        """Tell whether values are copied into the send buffer, and not staged."""
+        return nbytes <= self.most_in_buffer
+
+    def own_entries(self, to: int) -> list[Entry]:
+        """Return the entries of this process for another one, before the end of the superstep."""
+        if not (self.send_buffer.holds_inline or self.send_buffer.holds_more):
+            return []
+        self.send_buffer.unfold()
+        return entries_at(self.meeting, self.send_buffer.first_byte(to))
+
+    # -- whether the group can be used ------------------------------------------------------------
+
+    def suspend(self, reason: str) -> None:
+        """Let every call be declined, for a reason, until the group is resumed."""
+        self.unusable = reason
+        self.quick = 0
+        self.forget_known_arrays()
+
+    def resume(self) -> None:
+        """Let the program use the group again."""
+        self.unusable = None
+        self.quick = self._quick_if_usable
+
+    def is_usable(self) -> bool:
+        """Tell whether this thread can use the group now."""
+        return self.unusable is None and this_thread() == self.thread
+
+    def forget_known_arrays(self) -> None:
+        """Forget what is known of arrays: the next transfer of each is checked in every way."""
+        self.known_arrays.clear()
+        self._last_array = self._known = None
+
+    # -- events that nobody observes; see bsplib.core.observed ------------------------------------
+
+    def begin_call(self) -> int:
+        """Begin a call, or a part of one; return what :meth:`end_call` needs."""
+        return 0
+
+    def end_call(self, began: int) -> int:  # noqa: ARG002
+        """End a call, or a part of one."""
+        return 0
+
+    def leave(self) -> None:
+        """Begin to leave the group, a sub-group."""
+
+    def left(self) -> None:
+        """End the last superstep of the group, which has been left."""
+
+
+def _read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:
+    """Copy the values of a get.
+
+    Args:
+        at: address of memory for them.
+        there: address of the values or, with a strided view, of the array.
+        nbytes: of the values.
+        strided: the elements of the array; None for those that follow each other.
+    """
+    if strided is None:
+        copy(at, there, nbytes)
+    else:
+        gather(strided.words, there, at)

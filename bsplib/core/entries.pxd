@@ -1,12 +1,119 @@
 cimport cython
-from bsplib.core.atomics cimport bytes_at, peek, word
-from bsplib.core.send_buffer cimport (
-    BYTE_MASK, INLINE_SIZE_MASK, DESCRIPTION_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT,
-    MOST_SLOTS, INLINE, RECEIVER_SHIFT, SIZE_MASK, SLOT_SHIFT,
+from bsplib.core.atomics cimport (
+    address_of, array_at, bytearray_at, bytes_at, copy, nbytes_of, peek, poke, prepare, word, wrapped, write_bytes,
 )
+from bsplib.core.known_arrays cimport scatter
 from bsplib.core.meeting cimport Meeting
+from bsplib.core.queue cimport Queue
 
-cdef word INDICES_SHIFT, STAGED_PUT, ASK
+cdef word ASK, IN_BUFFER, INDICES_SHIFT, INLINE, INLINE_BYTES, KIND_SHIFT, MESSAGE, PUT
+cdef word STAGED_MESSAGE, STAGED_PLACED, STAGED_PUT, STRIDED, KIND_BITS
+cdef word DESCRIPTION_MASK, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, BYTE_MASK
+cdef word RECEIVER_SHIFT, INLINE_COPY_BYTES, INLINE_SIZE_MASK
+cdef word _MOST_LARGE, _MOST_OF_LARGE, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
+cdef Py_ssize_t _MOST_HEADS
+cdef object _BYTE
+
+cdef class PrivateMemory:
+    cdef list _arrays
+    cpdef tuple allocate(self, word nbytes)
+
+@cython.final
+cdef class SendBuffer:
+    cdef readonly word pid
+    cdef readonly word nprocs
+    cdef readonly word all
+    cdef readonly bint holds_inline
+    cdef readonly bint holds_more
+    cdef object _allocate
+    cdef word[::1] _next
+    cdef word[::1] _stop
+    cdef word[::1] _chunk
+    cdef word[::1] _touched
+    cdef word _count
+    cdef word _large_bytes
+    cdef object _inline_memory
+    cdef word _inline
+    cdef word _inline_to
+    cdef word _inline_bytes
+    cdef tuple _blocks
+    cdef word _turn
+    cdef word _used_blocks
+    cdef word _table
+    cdef word _table_byte
+    cdef word _top
+    cdef word _end
+    cdef word _delta
+
+    @cython.locals(size=word, entry=word)
+    cpdef word reserve(self, word to, word head, word first, word nbytes) except 0
+    @cython.locals(nbytes=word, at=word)
+    cpdef void describe(self, int to, word kind, bytes description, word indices, object data) except *
+    cpdef void describe_staged(
+        self, int to, word kind, bytes description, word indices, word where, word nbytes
+    ) except *
+    @cython.locals(size=word, padded=word, first=word, at=word)
+    cdef word reserve_described(
+        self, int to, word kind, bytes description, word indices, word nbytes, word behind
+    ) except 0
+    cdef bint takes(self, word nbytes) noexcept
+    @cython.locals(pid=word, entry=word, blocks=list)
+    cdef void _open(self) except *
+    @cython.locals(byte=word, address=word, nbytes=word)
+    cdef void _enter(self, tuple block) except *
+    @cython.locals(last=word, used=word, chunk_bytes=word, chunk=word)
+    cdef word _new_chunk(self, word to, word size) except 0
+    @cython.locals(blocks=list, block=tuple)
+    cdef void _next_block(self, word nbytes) except *
+    @cython.locals(number=word, to=word)
+    cpdef word complete(self, word cell) noexcept
+    cpdef void unfold(self) except *
+    cdef void turn(self) noexcept
+    @cython.locals(number=word, to=word)
+    cpdef void clear(self) noexcept
+    cpdef word first_byte(self, word to) noexcept
+
+@cython.final
+cdef class Arrivals:
+    cdef readonly Queue queue
+    cdef readonly bint kinds_differ
+    cdef int _pid
+    cdef int _nprocs
+    cdef Meeting _meeting
+    cdef object _rare
+    cdef word _most_in_buffer
+    cdef word[::1] _here
+    cdef dict _heads
+    cdef bint _is_open
+    cdef word[::1] _first
+    cdef word[::1] _stop
+    cdef bint _any_inline
+    cdef object _inline
+
+    @cython.locals(size=word)
+    cpdef void define(self, word slot, word address) except *
+    @cython.locals(meeting=Meeting, held=word, source=int, theirs=word, head=word)
+    cdef word find(self, word flags) except? 0
+    @cython.locals(meeting=Meeting, kind=word)
+    cdef int _find_from(self, int source, word head) except -1
+    @cython.locals(at=word, source=int, nbytes=word)
+    cdef void keep_inline(self) except *
+    cpdef list entries_of(self, int source)
+    @cython.locals(meeting=Meeting, head=word, kind=word, table=word, at=word, size=word)
+    cpdef list posted_for(self, int source, int receiver)
+    @cython.locals(source=int, first=word, chunk=word)
+    cdef int apply_all(self) except -1
+    @cython.locals(head=word, first=word, kind=word, nbytes=word, slot=word, here=word)
+    cpdef int apply(self, int source, word at, word stop) except -1
+    @cython.locals(here=word)
+    cdef int _write_staged(
+        self, int source, word slot, word first, word where, word nbytes
+    ) except -1
+    @cython.locals(is_large=bint)
+    cdef word _receive(self, int source, word kind, word at, word size, word nbytes) except 0
+    @cython.locals(size=word, data=word, stop=word)
+    cdef word _place(self, int source, word kind, word at, word first, word nbytes) except 0
+    cdef object _head_in(self, bytes encoded)
 
 @cython.locals(chunk=word)
 cpdef list entries_at(Meeting meeting, word byte)

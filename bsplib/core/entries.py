@@ -1,34 +1,621 @@
-"""Entries that have come, one by one; see :mod:`bsplib.core.send_buffer` for their form."""
+"""Entries: their form, and how they are written, delivered, and read.
+
+A process collects its transfers of a superstep in a :class:`SendBuffer`. After a meeting, the
+others find there what is for them, their :class:`Arrivals`, and deliver it.
+
+An **entry** describes one transfer, with its data behind it::
+
+    word 0    kind << 60 | slot << 40 | bytes of the data
+    word 1    of a plain put: first byte in the array there; of all others: bytes of the
+              description, and above bit 32 the number of indices that begin the data
+    then      the description, up to a multiple of eight bytes; a plain put has none
+    then      the data, up to a multiple of eight bytes
+
+Most kinds exist twice. The data of a *staged* entry lie elsewhere: in their place the entry
+has the number that says where, which only the backend understands; where processes share memory
+it is the byte at which they begin.
+
+The entries for one receiver follow each other in **chunks**, each twice as large as the one
+before::
+
+    word 0    the byte at which the next chunk begins; 0 in the last one
+    word 1    bytes of this chunk that are used, these two words included
+
+A send buffer begins with a table of the first chunk of each receiver, by pid; behind the last one
+is that of the entries for all. If a superstep has only one entry, and that one is small, it is
+kept apart: it is the **inline entry**, and is copied into the cell of the post.
+
+Processes name memory to each other by a **byte**: the number of the byte in the memory that all
+of them share. Where they share no memory, the byte is an address.
+
+Two send buffers are used in turn. PROTOCOL.md argues when a send buffer is free again.
+"""
 
 from __future__ import annotations
 
+import marshal
+from array import array as numbers
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.kinds import ASK, INDICES_SHIFT, STAGED_PUT
+from bsplib.core.kinds import (
+    ASK,
+    IN_BUFFER,
+    INDICES_SHIFT,
+    INLINE,
+    INLINE_BYTES,
+    KIND_SHIFT,
+    MESSAGE,
+    PUT,
+    STAGED_MESSAGE,
+    STAGED_PLACED,
+    STAGED_PUT,
+    STRIDED,
+)
 from bsplib.core.meeting import Meeting
+from bsplib.core.protocols import Rare
+from bsplib.core.queue import Queue
+from bsplib.sync_kinds import KIND_BITS
 
 if not cython.compiled:
-    from bsplib.core.atomics import bytes_at, peek
-    from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
-    from bsplib.core.send_buffer import (
-        BYTE_MASK,
-        DESCRIPTION_MASK,
-        HEAD_BYTES,
-        INLINE_SIZE_MASK,
-        MOST_SLOTS,
-        RECEIVER_SHIFT,
-        SIZE_MASK,
-        SLOT_SHIFT,
+    from bsplib.core.atomics import (
+        address_of,
+        array_at,
+        bytearray_at,
+        bytes_at,
+        copy,
+        nbytes_of,
+        peek,
+        poke,
+        prepare,
+        wrapped,
+        write_bytes,
     )
+    from bsplib.core.known_arrays import scatter
+prepare()
 
+DESCRIPTION_MASK = (1 << 32) - 1
+SLOT_SHIFT = 40
+SIZE_MASK = (1 << 40) - 1
+MOST_SLOTS = 1 << 20
+HEAD_BYTES = 16
+"""The two words at the beginning of an entry, and of a chunk."""
+INLINE_COPY_BYTES = 256
+"""Bytes that are set aside for a copy of an inline entry."""
+BYTE_MASK = (1 << 60) - 1
+
+RECEIVER_SHIFT = 32
+INLINE_SIZE_MASK = (1 << 32) - 1
+"""The bits of the head word that have the size of an inline entry. The receiver is in the bits
+above."""
+
+_MOST_LARGE = 1 << 17
+"""Most bytes of a value that is large, and is in the send buffer all the same."""
+_MOST_OF_LARGE = 1 << 18
+"""Most bytes of all such values of a superstep: a send buffer keeps its memory."""
+_LEAST_CHUNK = 64
+_MOST_CHUNK = 1 << 16
+_LEAST_BLOCK = 1 << 13
+
+_MOST_HEADS = 4096
+"""Decoded heads of messages that are kept at most: most programs send the same ones again."""
+_BYTE = np.dtype(np.uint8)
+
+Block = tuple[int, int, int]
+"""Memory of a send buffer: its byte, its address, its size."""
 Entry = tuple[int, int, int, bytes, int, int, int]
-"""an entry that was read: its kind; the slot and the first byte of a plain put; the description;
+"""An entry that was read: its kind; the slot and the first byte of a plain put; the description;
 the number of indices; where the data are; and their bytes. A place is the address of the data, or
 the number that says where they are staged."""
+
+
+class PrivateMemory:
+    """Memory of this process alone, for the send buffers of a group without shared memory."""
+
+    def __init__(self) -> None:
+        self._arrays: list[Any] = []
+
+    def allocate(self, nbytes: int) -> Block:
+        """Return a block of ``nbytes`` bytes; its byte is its address."""
+        memory = np.empty(nbytes, np.uint8)
+        self._arrays.append(memory)
+        address = address_of(memory)
+        return address, address, nbytes
+
+
+class SendBuffer:
+    """The entries of one process in one group.
+
+    Args:
+        pid: this process.
+        nprocs: number of processes of the group.
+        allocate: returns a new block of at least the number of bytes that it is given.
+    """
+
+    def __init__(self, pid: int, nprocs: int, allocate: Callable[[int], Block]) -> None:
+        self.pid = pid
+        self.nprocs = nprocs
+        self.all = nprocs
+        """Stands in place of a receiver for all processes, this one too."""
+        self.holds_inline = False
+        self.holds_more = False
+        self._allocate = allocate
+        # By receiver; made when the first send buffer is opened.
+        self._next = self._stop = self._chunk = self._touched = numbers("Q", [0])
+        self._count = 0
+        self._large_bytes = 0
+        self._inline_memory = np.zeros(32, np.uint64)
+        self._inline = address_of(self._inline_memory)
+        self._inline_to = 0
+        self._inline_bytes = 0
+        self._blocks: tuple[list[Block], list[Block]] = [], []
+        self._turn = 0
+        self._used_blocks = 0
+        self._table = 0
+        self._table_byte = 0
+        self._top = 0
+        self._end = 0
+        self._delta = 0
+
+    def reserve(self, to: int, head: int, first: int, nbytes: int) -> int:
+        """Begin an entry; return the address at which its data are to be written.
+
+        Args:
+            to: the receiver, or ``all``.
+            head: kind and slot of the entry, shifted, and its bytes of data.
+            first: word 1 of the entry.
+            nbytes: bytes behind the two words.
+
+        Raises:
+            OutOfSharedMemoryError: there is no memory for it.
+        """
+        size = HEAD_BYTES + ((nbytes + 7) & ~7)
+        if not self.holds_more:
+            if not self.holds_inline and size <= INLINE_BYTES and to != self.pid:
+                self.holds_inline = True
+                self._inline_to = to
+                self._inline_bytes = size
+                poke(self._inline, head)
+                poke(self._inline + 8, first)
+                return self._inline + HEAD_BYTES
+            self._open()
+        entry = self._next[to]
+        if entry + size > self._stop[to]:
+            entry = self._new_chunk(to, size)
+        poke(entry, head)
+        poke(entry + 8, first)
+        self._next[to] = entry + size
+        return entry + HEAD_BYTES
+
+    def describe(
+        self,
+        to: int,
+        kind: int,
+        description: bytes,
+        indices: int,
+        data: Any,
+    ) -> None:
+        """Add an entry with a description; its data are those of a contiguous array.
+
+        Args:
+            to: the receiver.
+            kind: of the entry, an odd number.
+            description: says what it is.
+            indices: how many indices the data begin with.
+            data: the array.
+        """
+        nbytes = nbytes_of(data)
+        at = self.reserve_described(to, kind, description, indices, nbytes, nbytes)
+        copy(at, address_of(data), nbytes)
+
+    def describe_staged(
+        self,
+        to: int,
+        kind: int,
+        description: bytes,
+        indices: int,
+        where: int,
+        nbytes: int,
+    ) -> None:
+        """Do as :meth:`describe` for staged data.
+
+        Args:
+            to: the receiver.
+            kind: of the entry, an even number.
+            description: says what it is.
+            indices: how many indices the data begin with.
+            where: the number that says where the data are.
+            nbytes: of the data.
+        """
+        poke(self.reserve_described(to, kind, description, indices, nbytes, 8), where)
+
+    def reserve_described(
+        self,
+        to: int,
+        kind: int,
+        description: bytes,
+        indices: int,
+        nbytes: int,
+        behind: int,
+    ) -> int:
+        """Begin an entry with a description; return the address at which its data are written.
+
+        Args:
+            to: the receiver.
+            kind: of the entry.
+            description: says what it is.
+            indices: how many indices the data begin with.
+            nbytes: of the data.
+            behind: bytes that the entry has behind the description.
+        """
+        size = len(description)
+        padded = size + 7 & ~7
+        first = indices << INDICES_SHIFT | size
+        at = self.reserve(to, kind << KIND_SHIFT | nbytes, first, padded + behind)
+        write_bytes(at, description)
+        return at + padded
+
+    def takes(self, nbytes: int) -> bool:
+        """Tell whether the buffer takes a large value of this superstep, and count it if it does.
+
+        It takes a few. What it does not take is staged, which costs more at each superstep, but
+        gives memory back that is used no longer.
+        """
+        if nbytes > _MOST_LARGE or self._large_bytes + nbytes > _MOST_OF_LARGE:
+            return False
+        self._large_bytes += nbytes
+        return True
+
+    def _open(self) -> None:
+        """Begin to use the buffer of this superstep; the inline entry becomes its first entry."""
+        blocks = self._blocks[self._turn]
+        if not blocks:
+            blocks.append(self._allocate(max(_LEAST_BLOCK, 16 * (self.nprocs + 1))))
+            if not self._blocks[1 - self._turn]:
+                none = bytes(8 * (self.nprocs + 1))
+                self._next, self._stop = numbers("Q", none), numbers("Q", none)
+                self._chunk, self._touched = numbers("Q", none), numbers("Q", none)
+        self._used_blocks = 1
+        self._enter(blocks[0])
+        self._table, self._table_byte = self._top, wrapped(self._top - self._delta)
+        for pid in range(self.nprocs + 1):
+            poke(self._table + 8 * pid, 0)
+        self._top = self._table + 8 * (self.nprocs + 1)
+        self.holds_more = True
+        if self.holds_inline:
+            self.holds_inline = False
+            entry = self._new_chunk(self._inline_to, self._inline_bytes)
+            copy(entry, self._inline, self._inline_bytes)
+            self._next[self._inline_to] = entry + self._inline_bytes
+
+    def _enter(self, block: Block) -> None:
+        """Take chunks from a block from now on."""
+        byte, address, nbytes = block
+        self._delta = wrapped(address - byte)
+        self._top, self._end = address, address + nbytes
+
+    def _new_chunk(self, to: int, size: int) -> int:
+        """Return where the next entry for a receiver begins, in a new chunk."""
+        last = self._chunk[to]
+        chunk_bytes = _LEAST_CHUNK
+        if last:
+            used = self._next[to] - last
+            chunk_bytes = min(max(2 * used, _LEAST_CHUNK), _MOST_CHUNK)
+        chunk_bytes = max(chunk_bytes, HEAD_BYTES + size + 7 & ~7)
+        if self._top + chunk_bytes > self._end:
+            self._next_block(chunk_bytes)
+        chunk = self._top
+        self._top = chunk + chunk_bytes
+        poke(chunk, 0)
+        if last:
+            poke(last, wrapped(chunk - self._delta))
+            poke(last + 8, self._next[to] - last)
+        else:
+            poke(self._table + 8 * to, wrapped(chunk - self._delta))
+            self._touched[self._count] = to
+            self._count += 1
+        self._chunk[to] = chunk
+        self._next[to] = chunk + HEAD_BYTES
+        self._stop[to] = chunk + chunk_bytes
+        return chunk + HEAD_BYTES
+
+    def _next_block(self, nbytes: int) -> None:
+        """Take chunks from another block, which has room for ``nbytes`` bytes."""
+        blocks = self._blocks[self._turn]
+        while self._used_blocks < len(blocks):
+            block = blocks[self._used_blocks]
+            self._used_blocks += 1
+            if block[2] >= nbytes:
+                self._enter(block)
+                return
+        block = self._allocate(max(nbytes, 2 * blocks[len(blocks) - 1][2]))
+        blocks.append(block)
+        self._used_blocks += 1
+        self._enter(block)
+
+    def complete(self, cell: int) -> int:
+        """Complete the entries; return the head word of a post with them, 0 if there are none.
+
+        Args:
+            cell: address behind the head word in the cell of the post, for the inline entry.
+        """
+        if self.holds_inline:
+            copy(cell, self._inline, self._inline_bytes)
+            return INLINE << KIND_SHIFT | self._inline_to << RECEIVER_SHIFT | self._inline_bytes
+        if not self.holds_more:
+            return 0
+        for number in range(self._count):
+            to = self._touched[number]
+            poke(self._chunk[to] + 8, self._next[to] - self._chunk[to])
+        return IN_BUFFER << KIND_SHIFT | self._table_byte
+
+    def unfold(self) -> None:
+        """Make the inline entry an entry like any other, and complete all entries."""
+        if self.holds_inline:
+            self._open()
+        self.complete(0)
+
+    def turn(self) -> None:
+        """Begin the next superstep after a post: with the other buffer, which is free by now."""
+        if self.holds_more:
+            self._turn = 1 - self._turn
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        self.holds_inline = False
+        self._large_bytes = 0
+        if self.holds_more:
+            self.holds_more = False
+            for number in range(self._count):
+                to = self._touched[number]
+                self._chunk[to] = self._next[to] = self._stop[to] = 0
+            self._count = 0
+
+    def first_byte(self, to: int) -> int:
+        """Return the byte of the first chunk for a receiver; 0 if there is none.
+
+        The entries are complete; see :meth:`unfold`.
+        """
+        return peek(self._table + 8 * to) if self.holds_more else 0
+
+
+class Arrivals:
+    """The entries that others have for one process of a group.
+
+    Args:
+        pid: this process.
+        nprocs: number of processes of the group.
+        meeting: has brought them.
+        rare: writes puts to places that are not contiguous here.
+        most_in_buffer: bytes up to which values are copied into send buffers.
+    """
+
+    def __init__(
+        self, pid: int, nprocs: int, meeting: Meeting, rare: Rare, most_in_buffer: int
+    ) -> None:
+        self.queue = Queue()
+        """The messages that the program can read."""
+        self.kinds_differ = False
+        """The processes did not end the superstep in the same way."""
+        self._pid = pid
+        self._nprocs = nprocs
+        self._meeting = meeting
+        self._rare = rare
+        self._most_in_buffer = most_in_buffer
+        self._here = numbers("Q", bytes(8 * 16))
+        """The addresses of the registered arrays of this process, by slot; 0 for an array that is
+        not contiguous."""
+        self._heads: dict[bytes, Any] = {}
+        """The heads of messages that have come before, by their encoded form."""
+        self._is_open = False
+        """The next two arrays have the right size."""
+        self._first = self._stop = numbers("Q", [0])
+        """By source: where its entries for this process begin, and where those of an inline entry
+        end."""
+        self._any_inline = False
+        """One of them is an inline entry."""
+        self._inline: Any = None
+        """Memory for copies of inline entries."""
+
+    def define(self, slot: int, address: int) -> None:
+        """Note the address of a registered array; 0 if it is not contiguous."""
+        size = len(self._here)
+        if slot >= size:
+            longer = numbers("Q", bytes(16 * max(size, slot + 1)))
+            longer[:size] = numbers("Q", self._here)
+            self._here = longer
+        self._here[slot] = address
+
+    # -- to find them -------------------------------------------------------------------------
+
+    def find(self, flags: int) -> int:
+        """Find the entries after a meeting; return what the flags of all processes say together.
+
+        Args:
+            flags: of this process at the meeting.
+        """
+        if not self._is_open:
+            self._is_open = True
+            none = bytes(8 * self._nprocs)
+            self._first, self._stop = numbers("Q", none), numbers("Q", none)
+        meeting, held = self._meeting, flags
+        self.kinds_differ = self._any_inline = False
+        for source in range(self._nprocs):
+            theirs = meeting.flags_of(source)
+            held |= theirs
+            if (theirs ^ flags) & KIND_BITS:
+                self.kinds_differ = True
+            self._first[source] = self._stop[source] = 0
+            head = meeting.head_of(source)
+            if head:
+                self._find_from(source, head)
+        return held
+
+    def _find_from(self, source: int, head: int) -> int:
+        """Find the entries of a process, which has a head word in its post."""
+        meeting, kind = self._meeting, head >> KIND_SHIFT
+        if kind == INLINE:
+            if (head & BYTE_MASK) >> RECEIVER_SHIFT == self._pid:
+                self._first[source] = meeting.inline_of(source)
+                self._stop[source] = self._first[source] + (head & INLINE_SIZE_MASK)
+                self._any_inline = True
+        elif kind == IN_BUFFER:
+            self._first[source] = peek(meeting.address_of(head & BYTE_MASK) + 8 * self._pid)
+        else:
+            self._first[source] = meeting.inline_of(source)
+            self._stop[source] = self._first[source] + meeting.size_of(source)
+        return 0
+
+    def keep_inline(self) -> None:
+        """Copy the inline entries.
+
+        They lie in cells, which the others may write again as soon as they have passed the next
+        meeting of this superstep.
+        """
+        if not self._any_inline:
+            return
+        if self._inline is None:
+            self._inline = np.empty(INLINE_COPY_BYTES * self._nprocs, np.uint8)
+        at = address_of(self._inline)
+        for source in range(self._nprocs):
+            nbytes = self._stop[source] - self._first[source]
+            if self._stop[source] and nbytes <= INLINE_COPY_BYTES:
+                copy(at, self._first[source], nbytes)
+                self._first[source] = at
+                self._stop[source] = at + nbytes
+                at += INLINE_COPY_BYTES
+
+    def entries_of(self, source: int) -> list[Entry]:
+        """Return the entries of a process for this one that the last meeting has brought."""
+        if self._stop[source]:
+            return entries_between(self._first[source], self._stop[source])
+        return entries_at(self._meeting, self._first[source])
+
+    def posted_for(self, source: int, receiver: int) -> list[Entry]:
+        """Return the entries in the post of a process at the last meeting.
+
+        Args:
+            source: that process.
+            receiver: this process, or the number of processes for what is for all. Where entries
+                are sent, those for this process and for all are not told apart.
+        """
+        meeting = self._meeting
+        head = meeting.head_of(source)
+        kind = head >> KIND_SHIFT
+        if kind == IN_BUFFER:
+            table = meeting.address_of(head & BYTE_MASK)
+            return entries_at(meeting, peek(table + 8 * receiver))
+        if kind == 0 or (kind == INLINE and (head & BYTE_MASK) >> RECEIVER_SHIFT != receiver):
+            return []
+        at = meeting.inline_of(source)
+        size = head & INLINE_SIZE_MASK if kind == INLINE else meeting.size_of(source)
+        return entries_between(at, at + size)
+
+    # -- to deliver them ----------------------------------------------------------------------
+
+    def apply_all(self) -> int:
+        """Write all puts, and queue all messages, in the order of their sources."""
+        for source in range(self._nprocs):
+            first = self._first[source]
+            if self._stop[source]:
+                self.apply(source, first, self._stop[source])
+                continue
+            while first:
+                chunk = self._meeting.address_of(first)
+                self.apply(source, chunk + HEAD_BYTES, chunk + peek(chunk + 8))
+                first = peek(chunk)
+        return 0
+
+    def apply(self, source: int, at: int, stop: int) -> int:
+        """Write the puts, and queue the messages, whose entries lie between two addresses."""
+        while at < stop:
+            head, first = peek(at), peek(at + 8)
+            at += HEAD_BYTES
+            kind, nbytes = head >> KIND_SHIFT, head & SIZE_MASK
+            if kind == PUT:
+                slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
+                here = self._here[slot]
+                if here == 0:
+                    self._rare.write_gaps(slot, first, array_at((nbytes,), _BYTE, at, nbytes))
+                elif nbytes == 8:
+                    copy(here + first, at, 8)  # the compiler makes this one load and one store
+                else:
+                    copy(here + first, at, nbytes)
+                at += (nbytes + 7) & ~7
+            elif kind == STAGED_PUT:
+                slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
+                self._write_staged(source, slot, first, peek(at), nbytes)
+                at += 8
+            elif kind <= STAGED_MESSAGE:
+                at = self._receive(source, kind, at, first, nbytes)
+            elif kind == STRIDED:
+                slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
+                here = self._here[slot]
+                if here == 0:
+                    values = array_at((nbytes,), _BYTE, at + first, nbytes)
+                    self._rare.write_strided(slot, bytes_at(at, first), values)
+                else:
+                    scatter(at, here, at + first)
+                at += first + ((nbytes + 7) & ~7)
+            else:
+                at = self._place(source, kind, at, first, nbytes)
+        return 0
+
+    def _write_staged(self, source: int, slot: int, first: int, where: int, nbytes: int) -> int:
+        """Write a put whose values are staged."""
+        here = self._here[slot]
+        if not self._meeting.shares_memory:
+            self._rare.land(source, slot, first, where, nbytes)
+        elif here == 0:
+            self._rare.write_gaps(slot, first, self._rare.fetch(source, where, nbytes))
+        else:
+            copy(here + first, self._meeting.address_of(where), nbytes)
+        return 0
+
+    def _receive(self, source: int, kind: int, at: int, size: int, nbytes: int) -> int:
+        """Add a message to the queue; return the address behind its entry."""
+        head = self._head_in(bytes_at(at, size))
+        at += (size + 7) & ~7
+        if kind == MESSAGE:
+            # A large array is copied once: the program gets the array of this very memory.
+            is_large = nbytes > self._most_in_buffer and head[2][0] == "array"
+            content = bytearray_at(at, nbytes) if is_large else bytes_at(at, nbytes)
+            self.queue.messages.append((source, head, content))
+            return at + ((nbytes + 7) & ~7)
+        self.queue.messages.append((source, head, (source, peek(at), nbytes)))
+        return at + 8
+
+    def _place(self, source: int, kind: int, at: int, first: int, nbytes: int) -> int:
+        """Write a put with a description, or pass what is no put; return what is behind it."""
+        size = first & DESCRIPTION_MASK
+        data = at + ((size + 7) & ~7)
+        stop = data + ((nbytes + 7) & ~7 if kind & 1 else 8)
+        if kind > STAGED_PLACED:
+            return stop
+        values = (
+            array_at((nbytes,), _BYTE, data, nbytes)
+            if kind & 1
+            else self._rare.fetch(source, peek(data), nbytes)
+        )
+        self._rare.write_placed(bytes_at(at, size), first >> INDICES_SHIFT, values)
+        return stop
+
+    def _head_in(self, encoded: bytes) -> Any:
+        """Return a head of a message decoded."""
+        head = self._heads.get(encoded)
+        if head is None:
+            head = marshal.loads(encoded)
+            if len(self._heads) > _MOST_HEADS:
+                self._heads.clear()
+            self._heads[encoded] = head
+        return head
 
 
 def entries_at(meeting: Meeting, byte: int) -> list[Entry]:

@@ -1,6 +1,6 @@
 """The kinds of entries, and how their words are divided.
 
-The form of an entry is in :mod:`bsplib.core.send_buffer`. An odd number is that of a kind whose
+The form of an entry is in :mod:`bsplib.core.entries`. An odd number is that of a kind whose
 data are in the entry itself.
 """
 
@@ -8,7 +8,7 @@ PUT, STAGED_PUT = 1, 2
 """A put of elements that follow each other in a contiguous array."""
 MESSAGE, STAGED_MESSAGE = 3, 4
 STRIDED = 5
-"""A put of elements at regular distances; :mod:`bsplib.core.strided` describes them."""
+"""A put of elements at regular distances; :mod:`bsplib.core.known_arrays` describes them."""
 PLACED, STAGED_PLACED = 7, 8
 """A put to any other place; the primitives describe it."""
 ASK, STAGED_ASK = 9, 10

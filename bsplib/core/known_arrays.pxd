@@ -1,10 +1,11 @@
 cimport cython
 cimport numpy as cnp
 from bsplib.core.atomics cimport (
-    FLOAT, INTEGER, address_of, is_of, is_packed, itemsize_of, length_of, nbytes_of, ndim_of,
+    FLOAT, INTEGER, address_of, copy, is_of, is_packed, itemsize_of, length_of, nbytes_of, ndim_of,
     peek, poke, prepare, stride_of, word, wrapped,
 )
-from bsplib.core.strided cimport AXIS_BYTES, HEAD_BYTES
+
+cdef word _HEAD_BYTES, _AXIS_BYTES
 
 cdef class KnownArray:
     cdef public object array
@@ -36,3 +37,15 @@ cdef class KnownArray:
     cdef int _axis_along(self, Py_ssize_t first, Py_ssize_t step, Py_ssize_t length)
     @cython.locals(block=word)
     cdef word _end_strided(self, word first, word words)
+
+@cython.final
+cdef class StridedView:
+    cdef object _memory
+    cdef readonly word words
+
+cpdef void scatter(word strided, word array, word at) noexcept
+cpdef void gather(word strided, word array, word at) noexcept
+@cython.locals(axes=word, block=word)
+cdef word _walk_view(word strided, word array, word at, bint scatters) noexcept
+@cython.locals(length=word, step=word, _number=word)
+cdef word _walk(word axes, word left, word block, word here, word at, bint scatters) noexcept

@@ -4,6 +4,16 @@ The first put or get of an array is checked in every way. The facts that hold
 until registrations change are kept as a :class:`KnownArray`. Later transfers check only the dtype
 and the bounds of their values against it. Where a known array declines, the call is checked, which
 raises the error if there is one.
+
+A view of one may be strided: blocks of the array at regular distances, such as a column. It is
+described by words, which stand in an entry as they are::
+
+    word 0    the first byte, from the beginning of the array
+    word 1    the bytes of a block: of elements that follow each other
+    word 2    the number of axes
+    then      for each axis its length, and the bytes from one block to the next along it
+
+The distances are negative for an axis that runs backwards, modulo 2**64.
 """
 
 from __future__ import annotations
@@ -23,6 +33,7 @@ if not cython.compiled:
         FLOAT,
         INTEGER,
         address_of,
+        copy,
         is_of,
         is_packed,
         itemsize_of,
@@ -35,8 +46,11 @@ if not cython.compiled:
         stride_of,
         wrapped,
     )
-    from bsplib.core.strided import AXIS_BYTES, HEAD_BYTES
 prepare()
+
+_HEAD_BYTES = 24
+"""The words before those of the axes."""
+_AXIS_BYTES = 16
 
 
 class KnownArray:
@@ -107,7 +121,7 @@ class KnownArray:
         return first
 
     def strided_of(self, view: Any) -> int:
-        """Describe a basic slice of the array as a strided view; see :mod:`bsplib.core.strided`.
+        """Describe a basic slice of the array as a strided view.
 
         Returns:
             The bytes of the description; 0 where the view is no basic slice, has no elements, or
@@ -119,7 +133,7 @@ class KnownArray:
         first = start - self.here
         if first >= nbytes_of(self.array) or first % self.itemsize:
             return 0
-        end, used, words = first + self.itemsize, 0, self.strided + HEAD_BYTES
+        end, used, words = first + self.itemsize, 0, self.strided + _HEAD_BYTES
         for axis in range(ndim_of(view)):
             length = length_of(view, axis)
             if length == 1:
@@ -133,7 +147,7 @@ class KnownArray:
                 end += step * (length - 1)
             poke(words, length)
             poke(words + 8, wrapped(step))
-            words += AXIS_BYTES
+            words += _AXIS_BYTES
         self.strided_end = end
         return self._end_strided(first, words)
 
@@ -159,12 +173,12 @@ class KnownArray:
     def _end_strided(self, first: int, words: int) -> int:
         """Join axes whose elements follow each other; return the bytes of the description."""
         block = self.itemsize
-        while words > self.strided + HEAD_BYTES and peek(words - 8) == block:
-            words -= AXIS_BYTES
+        while words > self.strided + _HEAD_BYTES and peek(words - 8) == block:
+            words -= _AXIS_BYTES
             block *= peek(words)
         poke(self.strided, first)
         poke(self.strided + 8, block)
-        poke(self.strided + 16, (words - self.strided - HEAD_BYTES) // AXIS_BYTES)
+        poke(self.strided + 16, (words - self.strided - _HEAD_BYTES) // _AXIS_BYTES)
         return words - self.strided
 
 
@@ -173,3 +187,73 @@ def kind_of(dtype: Any) -> int:
     if dtype == np.float64 and dtype.isnative:
         return FLOAT
     return INTEGER if dtype == np.int64 and dtype.isnative else 0
+
+
+class StridedView:
+    """The description of a strided view, in memory of its own.
+
+    Args:
+        address: of the description.
+        nbytes: of it.
+    """
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self._memory: Any = np.empty(nbytes, np.uint8)
+        self.words = address_of(self._memory)
+        """The address of the description."""
+        copy(self.words, address, nbytes)
+
+
+def scatter(strided: int, array: int, at: int) -> None:
+    """Copy values that follow each other into a strided view.
+
+    Args:
+        strided: address of the description.
+        array: address of the array.
+        at: address of the values.
+    """
+    _walk_view(strided, array, at, True)
+
+
+def gather(strided: int, array: int, at: int) -> None:
+    """Copy the elements of a strided view to memory where they follow each other."""
+    _walk_view(strided, array, at, False)
+
+
+def _walk_view(strided: int, array: int, at: int, scatters: bool) -> int:
+    """Do as :func:`scatter` or :func:`gather`; return the address behind the values."""
+    axes, block = strided + _HEAD_BYTES, peek(strided + 8)
+    return _walk(axes, peek(strided + 16), block, array + peek(strided), at, scatters)
+
+
+def _walk(axes: int, left: int, block: int, here: int, at: int, scatters: bool) -> int:
+    """Copy the blocks along some axes; return the address behind their values.
+
+    Args:
+        axes: address of the words of the first of these axes.
+        left: how many there are.
+        block: bytes of a block.
+        here: address of the first block.
+        at: address of its values.
+        scatters: copy into the blocks, and not out of them.
+    """
+    if left == 0:
+        if scatters:
+            copy(here, at, block)
+        else:
+            copy(at, here, block)
+        return at + block
+    length, step = peek(axes), peek(axes + 8)
+    if left == 1 and block == 8:
+        for _number in range(length):
+            if scatters:
+                copy(here, at, 8)  # the compiler makes this one load and one store
+            else:
+                copy(at, here, 8)
+            here = wrapped(here + step)
+            at += 8
+        return at
+    for _number in range(length):
+        at = _walk(axes + _AXIS_BYTES, left - 1, block, here, at, scatters)
+        here = wrapped(here + step)
+    return at

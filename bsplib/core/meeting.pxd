@@ -1,6 +1,8 @@
 cimport cython
-from bsplib.core.atomics cimport bit_length, load, now_ns, peek, poke, store, word, wrapped
-from bsplib.core.waiting cimport Waiter
+from bsplib.core.atomics cimport (
+    bit_length, compiler_fence, full_fence, give_way, load, now_ns, peek, poke, relax, store, wake_up, word,
+    wrapped,
+)
 
 cdef word _STAMP, _HEAD, _BEHIND_HEAD
 cdef word _SUPERSTEP_SHIFT, _MEETING_SHIFT, _NEXT_MEETING
@@ -23,6 +25,34 @@ cdef class Meeting:
     cpdef word size_of(self, int pid) noexcept
     cpdef word flags_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
+
+cdef class Waiter:
+    cdef public word waited
+    cdef word[::1] _asleep
+    cdef word[::1] _futexes
+    cdef int _count
+    cdef bint _posts_need_fence
+    cdef object _move
+    cdef int _most_spins
+    cdef int _spins
+    cdef int _most_yields
+    cdef public int patience
+    cdef public bint lost_core
+    cdef bint _keeps_core
+    cdef int _waits_to_trial
+    cdef int _trial
+    @cython.locals(_look=int)
+    cpdef bint arrives(self, word address, word floor) except -1
+    @cython.locals(began=cython.longlong, found=bint, _look=int)
+    cdef bint _give_way_until(self, word address, word floor) except -1
+    cpdef int spins_this_time(self) noexcept
+    cpdef void spun_well(self) noexcept
+    cpdef void give_up_spinning(self) except *
+    cpdef void be_patient(self) noexcept
+    cpdef void be_impatient(self, bint gives_way) noexcept
+    cpdef void posted(self) noexcept
+    @cython.locals(pid=int)
+    cpdef void wake(self) noexcept
 
 cdef class SharedMeeting(Meeting):
     cdef public bint has_to_prepare

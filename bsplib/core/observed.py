@@ -48,7 +48,7 @@ class EngineObserver:
             superstep: its number.
 
         Returns:
-            0; see :mod:`bsplib.core.delivering`.
+            0; see :mod:`bsplib.core.engine`.
         """
         return 0
 
@@ -194,7 +194,7 @@ class ObservedEngine(Engine):
                 self._traffic.got(get[3], get[2])  # the other process, and bytes
 
     def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
-        """See :meth:`Engine._room`."""
+        """See :meth:`Engine._reserve`."""
         at = Engine._reserve(self, to, slot, first, nbytes)
         _count(self, to, nbytes)
         return at

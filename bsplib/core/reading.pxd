@@ -1,9 +1,9 @@
 from bsplib.core.atomics cimport new_array, prepare, this_thread
 from bsplib.core.queue cimport Queue
-from bsplib.core.engine_state cimport EngineState
+from bsplib.core.engine cimport Engine
 
 cdef class Reading:
-    cdef EngineState _engine
+    cdef Engine _engine
     cdef object _bsp
     cdef Queue _queue
     cdef dict _dtypes

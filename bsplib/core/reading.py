@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,9 +10,10 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.engine_state import EngineState
 from bsplib.core.queue import Queue
 
+if TYPE_CHECKING:
+    from bsplib.core.engine import Engine
 if not cython.compiled:
     from bsplib.core.atomics import new_array, prepare, this_thread
 prepare()
@@ -26,7 +27,7 @@ class Reading:
         bsp: the group that has the engine.
     """
 
-    def __init__(self, engine: EngineState, bsp: Any) -> None:
+    def __init__(self, engine: Engine, bsp: Any) -> None:
         self._engine = engine
         self._bsp = bsp
         self._queue: Queue = engine.queue

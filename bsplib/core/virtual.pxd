@@ -3,12 +3,11 @@
 cimport cython
 
 from bsplib.core.atomics cimport address_of, peek, prepare, word
-from bsplib.core.send_buffer cimport (
+from bsplib.core.entries cimport (
     BYTE_MASK, INLINE_COPY_BYTES, INLINE_SIZE_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, INLINE, RECEIVER_SHIFT,
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.meeting cimport Meeting
-from bsplib.core.entries cimport calls_between, payload_between
 from bsplib.core.switch cimport Process, Rounds
 
 cdef word HAS_GET, KIND_BITS, _FLAGS, _END

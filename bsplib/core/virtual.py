@@ -24,14 +24,14 @@ from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
 
 if not cython.compiled:
     from bsplib.core.atomics import address_of, peek, prepare
-    from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
-    from bsplib.core.send_buffer import (
+    from bsplib.core.entries import (
         BYTE_MASK,
         HEAD_BYTES,
         INLINE_COPY_BYTES,
         INLINE_SIZE_MASK,
         RECEIVER_SHIFT,
     )
+    from bsplib.core.kinds import IN_BUFFER, INLINE, KIND_SHIFT
 prepare()
 
 _FLAG_BITS = 8

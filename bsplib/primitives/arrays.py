@@ -81,7 +81,7 @@ def push_reg(bsp: GroupState, array: Array | None) -> Any:
     shared_address = None if array is None else bsp._port.shared_address_of(array)
     before = _references(bsp, array)
     registration = bsp._registry.push(array, shared_address)
-    bsp._engine.define(registration.slot, 0)
+    bsp._engine.arrivals.define(registration.slot, 0)
     if array is not None and bsp._watch is not None:
         registration.origin = origin("push_reg", array, before)
     return registration.handle
@@ -176,7 +176,7 @@ def _allocate(
         made = bsp._watch.allocated(made)
     before = _references(bsp, made)
     registration = bsp._registry.allocate(made, memory, bsp._port.shared_address_of(made))
-    bsp._engine.define(registration.slot, registration.address)
+    bsp._engine.arrivals.define(registration.slot, registration.address)
     if bsp._watch is not None:
         registration.origin = origin(operation, made, before)
     return made

@@ -59,7 +59,8 @@ class Checking(EngineObserver):
     def arrived(self, engine: ObservedEngine) -> None:
         """Report transfers that overlap."""
         self.compare(
-            engine, [(source, engine.entries_of(source)) for source in range(engine.nprocs)]
+            engine,
+            [(source, engine.arrivals.entries_of(source)) for source in range(engine.nprocs)],
         )
 
     def compare(self, engine: Engine, incoming: Iterable[tuple[int, list[Entry]]]) -> None:

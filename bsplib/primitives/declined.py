@@ -12,7 +12,7 @@ from bsplib.primitives.state import GroupState
 class DeclinedCalls:
     """Passes on each call of the engine to the function with the checks for it.
 
-    See :class:`bsplib.core.engine_state.Checks` and :class:`bsplib.core.values.SlowValues`.
+    See :class:`bsplib.core.protocols.Checks` and :class:`bsplib.core.values.SlowValues`.
     """
 
     put = staticmethod(remote.put_slowly)

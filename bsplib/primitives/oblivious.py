@@ -79,7 +79,7 @@ def _deliver_sent(bsp: GroupState, arrived: Iterable[Arrived]) -> None:
     if bsp._port.receives_in_place:
         bsp._port.receive(landings_of_puts(bsp._registry, incoming))
     for source, sent in memory:
-        bsp._engine.apply_sent(source, address_of(sent), address_of(sent) + len(sent))
+        bsp._engine.arrivals.apply(source, address_of(sent), address_of(sent) + len(sent))
 
 
 def _checked_number(bsp: GroupState, n: Any) -> int:

@@ -112,11 +112,11 @@ def _add_placed(bsp: GroupState, to: int, put: Put, values: Array, site: CallSit
     """Add a put that has been checked, with a description of its place."""
     nbytes, send_buffer, description = values.nbytes, bsp._engine.send_buffer, packed(put, site)
     if bsp._engine.is_small(nbytes):
-        bsp._engine.describe(send_buffer, to, PLACED, description, 0, np.ascontiguousarray(values))
+        send_buffer.describe(to, PLACED, description, 0, np.ascontiguousarray(values))
     else:
         (_, where, _), memory = bsp._port.stage(nbytes, to)
         np.copyto(memory.view(values.dtype).reshape(values.shape), values)
-        bsp._engine.describe_staged(send_buffer, to, STAGED_PLACED, description, 0, where, nbytes)
+        send_buffer.describe_staged(to, STAGED_PLACED, description, 0, where, nbytes)
     bsp._engine.note_put(to, nbytes)
 
 
@@ -181,7 +181,7 @@ def get_slowly(
 def _ask(bsp: GroupState, sender: int, get: ContiguousGet | IndexGet, pending: PendingGet) -> None:
     """Ask another process for the values of a get that has been checked."""
     description = packed(get, pending.site)
-    bsp._engine.describe(bsp._engine.send_buffer, sender, ASK, description, 0, _NO_DATA)
+    bsp._engine.send_buffer.describe(sender, ASK, description, 0, _NO_DATA)
     bsp._engine.add_ask(sender, get.nbytes, pending)
 
 
@@ -310,10 +310,10 @@ def _add_elements(
 ) -> None:
     """Add an entry of single elements; its kind depends on where its data are."""
     if where is None:
-        bsp._engine.describe(bsp._engine.send_buffer, to, kinds[0], description, number, memory)
+        bsp._engine.send_buffer.describe(to, kinds[0], description, number, memory)
     else:
-        bsp._engine.describe_staged(
-            bsp._engine.send_buffer, to, kinds[1], description, number, where, len(memory)
+        bsp._engine.send_buffer.describe_staged(
+            to, kinds[1], description, number, where, len(memory)
         )
 
 

@@ -14,8 +14,8 @@ from bsplib import call_site
 from bsplib.backends.base import Port
 from bsplib.core.calls import Calls
 from bsplib.core.engine import Engine
-from bsplib.core.engine_state import Checks
-from bsplib.core.send_buffer import SendBuffer
+from bsplib.core.entries import SendBuffer
+from bsplib.core.protocols import Checks
 from bsplib.core.values import SlowValues, Values
 from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
 from bsplib.primitives.superstep import Supersteps

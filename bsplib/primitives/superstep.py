@@ -11,10 +11,9 @@ import numpy as np
 from bsplib.backends.base import Buffer, Handle, Port
 from bsplib.core.atomics import array_at
 from bsplib.core.engine import Engine
-from bsplib.core.entries import Entry
+from bsplib.core.entries import Entry, SendBuffer
 from bsplib.core.kinds import ASK, NOTICE, REPLY, STAGED_ASK, STAGED_REPLY
 from bsplib.core.known_arrays import KnownArray
-from bsplib.core.send_buffer import SendBuffer
 from bsplib.errors import BspError, SyncMismatchError
 from bsplib.sync_kinds import HAS_NOTICE, KIND_BITS, UNRESOLVED, Kind
 from bsplib.transfers.delivery import (
@@ -43,7 +42,7 @@ _KIND_WORDS = {
 class Supersteps:
     """What the engine of a group leaves to others, since it is needed rarely.
 
-    See :class:`bsplib.core.engine_state.Rare` for the methods that the engine calls.
+    See :class:`bsplib.core.protocols.Rare` for the methods that the engine calls.
 
     Args:
         port: the process's connection to the others of the group.
@@ -72,8 +71,8 @@ class Supersteps:
         if self.changes:
             announced = marshal.dumps(self._registry.announcement())
             send_buffer = engine.send_buffer
-            engine.describe(
-                send_buffer, send_buffer.all, NOTICE, b"", 0, np.frombuffer(announced, np.uint8)
+            send_buffer.describe(
+                send_buffer.all, NOTICE, b"", 0, np.frombuffer(announced, np.uint8)
             )
             flags |= HAS_NOTICE
         return flags
@@ -106,12 +105,12 @@ class Supersteps:
         commons = [self._notice_of(engine, source) for source in range(engine.nprocs)]
         for registration in self._registry.agree(commons):
             packed = registration.bytes is not None
-            engine.define(registration.slot, registration.address if packed else 0)
+            engine.arrivals.define(registration.slot, registration.address if packed else 0)
         engine.forget_known_arrays()
 
     def _notice_of(self, engine: Engine, source: int) -> Any:
         """Return what a process has announced to all; None if it has announced nothing."""
-        for entry in engine.posted_for(source, engine.nprocs):
+        for entry in engine.arrivals.posted_for(source, engine.nprocs):
             if entry[0] == NOTICE:
                 return marshal.loads(self.data_of(source, entry))
         return None
@@ -131,7 +130,7 @@ class Supersteps:
         if engine.replies is None:
             engine.replies = SendBuffer(engine.pid, engine.nprocs, self._port.send_buffer_memory())
         for source in range(engine.nprocs):
-            for entry in engine.entries_of(source):
+            for entry in engine.arrivals.entries_of(source):
                 if entry[0] in (ASK, STAGED_ASK):
                     get, _ = unpacked(entry[3])
                     indices = self.data_of(source, entry) if entry[4] else b""
@@ -144,16 +143,16 @@ class Supersteps:
         if engine.is_small(get.nbytes):
             memory = np.empty(get.nbytes, np.uint8)
             read_source(self._registry, get, indices, memory)
-            engine.describe(engine.replies, source, REPLY, b"", 0, memory)
+            engine.replies.describe(source, REPLY, b"", 0, memory)
             return
         (_, where, _), memory = self._port.stage(get.nbytes, source)
         read_source(self._registry, get, indices, memory)
-        engine.describe_staged(engine.replies, source, STAGED_REPLY, b"", 0, where, get.nbytes)
+        engine.replies.describe_staged(source, STAGED_REPLY, b"", 0, where, get.nbytes)
 
     def take_answers(self, engine: Engine) -> None:
         """Find the answers to the gets of this process, which has met the others once more."""
         gets = [(get, pid) for get, there, _, pid, _ in engine.gets if not there]
-        answers = {pid: iter(engine.posted_for(pid, engine.pid)) for _, pid in gets}
+        answers = {pid: iter(engine.arrivals.posted_for(pid, engine.pid)) for _, pid in gets}
         found = [(get, next(answers[pid])) for get, pid in gets]
         self._answers = iter([entry for _, entry in found])
         if self._port.receives_in_place:
@@ -179,7 +178,9 @@ class Supersteps:
     def land_early(self, engine: Engine) -> None:
         """Begin to receive the staged values of puts where they will be written."""
         if self._port.receives_in_place:
-            incoming = [(source, engine.entries_of(source)) for source in range(engine.nprocs)]
+            incoming = [
+                (source, engine.arrivals.entries_of(source)) for source in range(engine.nprocs)
+            ]
             self._port.receive(landings_of_puts(self._registry, incoming))
 
     def land(self, source: int, slot: int, first: int, where: int, nbytes: int) -> None:

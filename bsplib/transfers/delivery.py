@@ -139,7 +139,7 @@ def write_strided(registration: Registration, description: bytes, data: Any) -> 
 
     Args:
         registration: of the array.
-        description: see :mod:`bsplib.core.strided`.
+        description: see :mod:`bsplib.core.known_arrays`.
         data: the bytes of the values.
     """
     array = _array(registration)

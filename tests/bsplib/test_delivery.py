@@ -9,6 +9,8 @@ import pytest
 
 from bsplib.core.atomics import address_of, copy, write_bytes
 from bsplib.core.entries import (
+    PrivateMemory,
+    SendBuffer,
     by_receiver,
     calls_between,
     entries_between,
@@ -33,7 +35,6 @@ from bsplib.core.kinds import (
 )
 from bsplib.core.meeting import Meeting
 from bsplib.core.queue import Queue
-from bsplib.core.send_buffer import PrivateMemory, SendBuffer
 from bsplib.errors import BoundsError
 from bsplib.transfers.arrival_checks import check_arrivals
 from bsplib.transfers.delivery import (

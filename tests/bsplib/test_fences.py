@@ -38,8 +38,8 @@ from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
+from bsplib.core.entries import SendBuffer
 from bsplib.core.kinds import IN_BUFFER, INLINE_BYTES, KIND_SHIFT
-from bsplib.core.send_buffer import SendBuffer
 
 from .phases import eventually
 

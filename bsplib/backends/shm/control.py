@@ -16,7 +16,7 @@ A control block holds, all counted in words of eight bytes::
     80  ring: (index, stamp) x RING   its latest oblivious supersteps
 
 A cell's word is ``superstep << 24 | meeting << 16 | flags << 1 | has a head word``. The head
-word says where the entries are, see :mod:`bsplib.core.send_buffer`: in a send buffer, or inline,
+word says where the entries are, see :mod:`bsplib.core.entries`: in a send buffer, or inline,
 in the cell itself. The index in the ring is the byte in the segment at which the entries of an
 oblivious superstep are listed, see :mod:`bsplib.backends.shm.layout`.
 

@@ -18,8 +18,8 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.staging_buffer import StagingBuffer
+from bsplib.core.entries import Block
 from bsplib.core.meeting import LARGE
-from bsplib.core.send_buffer import Block
 
 _NOT_YET = 1 << 62
 

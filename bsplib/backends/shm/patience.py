@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 
 from bsplib.backends.shm.allowance import may_keep_core_busy
-from bsplib.core.waiting import LONG_GAP_NS
+from bsplib.core.meeting import LONG_GAP_NS
 
 SHORT_NS = 500_000
 """A process looks so long, at most, where it had better leave its core to others."""

@@ -60,8 +60,8 @@ from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
 from bsplib.backends.shm.staging_buffer import StagingBuffer
 from bsplib.backends.shm.waiting import Outside
+from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
-from bsplib.core.send_buffer import Block
 
 PATTERN = 0xDB
 """Each byte of memory that was given back; 0xDBDBDBDBDBDBDBDB is no byte of the segment."""
@@ -72,7 +72,7 @@ _LINGER_NS = 500_000_000
 """The longest time for which a process lingers: one that it reads from may compute."""
 _PAUSE_S = 0.0001
 _KIND_SHIFT, _IN_BUFFER = 60, 2
-"""Of the head word of a post with a send buffer; :mod:`bsplib.core.send_buffer` has the others."""
+"""Of the head word of a post with a send buffer; :mod:`bsplib.core.entries` has the others."""
 _BYTE_MASK = (1 << _KIND_SHIFT) - 1
 _AREA_SHIFT = 44
 _AREA_MASK = (1 << _AREA_SHIFT) - 1

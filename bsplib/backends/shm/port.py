@@ -27,8 +27,8 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.others import Others
 from bsplib.backends.shm.segment import area_of, populate
+from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
-from bsplib.core.send_buffer import Block
 
 _MOST_SUPERSTEPS = 1 << 31
 """Supersteps after which the runs of a pool begin to count anew: no word becomes too large."""

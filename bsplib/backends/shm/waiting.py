@@ -1,7 +1,7 @@
 """How a process waits for others, and wakes those that wait for it.
 
 It looks again and again: first without a pause, then giving way after each look
-(:mod:`bsplib.core.waiting`), then sleeping between two looks. PROTOCOL.md argues why no
+(:mod:`bsplib.core.meeting`), then sleeping between two looks. PROTOCOL.md argues why no
 wake-up is lost.
 """
 
@@ -19,7 +19,7 @@ from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.futex import Futex
 from bsplib.backends.shm.patience import Patience
 from bsplib.backends.stacks import is_stopped
-from bsplib.core.waiting import MOST_SPINS, MOST_YIELDS, Waiter
+from bsplib.core.meeting import MOST_SPINS, MOST_YIELDS, Waiter
 
 _YIELDS_PER_LOOK_AT_CLOCK = 4
 _ASKED = 4

@@ -20,8 +20,7 @@ from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.sim.world import Process, World
 from bsplib.core.atomics import address_of
 from bsplib.core.clock import Clock
-from bsplib.core.entries import payload_between
-from bsplib.core.send_buffer import Block, PrivateMemory
+from bsplib.core.entries import Block, PrivateMemory, payload_between
 from bsplib.core.virtual import Gathering, VirtualMeeting
 from bsplib.errors import UsageError
 

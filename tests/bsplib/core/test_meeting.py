@@ -63,10 +63,9 @@ def noted(monkeypatch):
     memory = np.zeros(2 * WORDS, np.uint64)
     found = Noted(memory.__array_interface__["data"][0])
     found.memory = memory
-    for module in (interpreted("meeting"), interpreted("waiting")):
-        for name in ("load", "store", "peek", "poke", "full_fence"):
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, found.around(name, getattr(module, name)))
+    module = interpreted("meeting")
+    for name in ("load", "store", "peek", "poke", "full_fence"):
+        monkeypatch.setattr(module, name, found.around(name, getattr(module, name)))
     return found
 
 
@@ -77,7 +76,7 @@ def addresses_of(noted, pid):
 
 def waiter_of(noted, pid, *, posts_need_fence=False):
     starts = [noted.base + 8 * WORDS * each for each in range(2)]
-    return interpreted("waiting").Waiter(
+    return interpreted("meeting").Waiter(
         starts[pid] + 8 * WAITED,
         [start + 8 * ASLEEP for start in starts],
         [start + 8 * FUTEX for start in starts],

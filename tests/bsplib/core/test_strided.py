@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bsplib.core.atomics import address_of
-from bsplib.core.known_arrays import KnownArray
-from bsplib.core.strided import StridedView, gather, scatter
+from bsplib.core.known_arrays import KnownArray, StridedView, gather, scatter
 from bsplib.transfers.place import region_of
 
 SHAPES = [(7,), (4, 5), (1, 6), (3, 1, 4), (2, 3, 4), (2, 2, 2, 3)]

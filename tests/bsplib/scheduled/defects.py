@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bsplib.backends.shm import leases, membership, parcels
-from bsplib.core import delivering, meeting, send_buffer
+from bsplib.core import entries, meeting
 from bsplib.primitives import superstep
 
 
@@ -58,7 +58,7 @@ def answer_in_the_next_buffer() -> None:
 
 def read_inline_late() -> None:
     """Leave inline entries in their cells until they are delivered, behind a further meeting."""
-    delivering.Delivering._keep_inline = lambda _: None  # type: ignore[method-assign]
+    entries.Arrivals.keep_inline = lambda _: None  # type: ignore[method-assign]
 
 
 def free_at_the_end_of_a_superstep() -> None:
@@ -79,7 +79,7 @@ def free_before_others_have_left() -> None:
 
 def use_one_buffer() -> None:
     """Write the entries of each superstep into the send buffer of the one before."""
-    send_buffer.SendBuffer.turn = send_buffer.SendBuffer.clear  # type: ignore[method-assign]
+    entries.SendBuffer.turn = entries.SendBuffer.clear  # type: ignore[method-assign]
 
 
 def take_others_for_delivered() -> None:

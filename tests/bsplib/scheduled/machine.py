@@ -26,7 +26,7 @@ from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Waiting
-from bsplib.core import BUILD, atomics, meeting, send_buffer, waiting
+from bsplib.core import BUILD, atomics, entries, meeting
 from bsplib.running.seeds import Seeds
 from bsplib.running.task import Conditions, Task, run_task
 
@@ -282,7 +282,7 @@ def _install_waiting() -> None:
             module.LARGE = _LARGE
 
     # A process looks once, and waits then: for a change, not for some time.
-    waiting.Waiter.arrives = lambda _, address, floor: waiting.load(address) >= floor  # type: ignore[method-assign]
+    meeting.Waiter.arrives = lambda _, address, floor: meeting.load(address) >= floor  # type: ignore[method-assign]
 
     def wait(_: Waiting, ready: Any, whom: Any, suspect: Any, *, spun: bool = False) -> None:
         HERE.scheduler.wait(ready, suspect)
@@ -300,23 +300,21 @@ def _install_waiting() -> None:
 def _install_memory() -> None:
     """Fill buffers that are used again, and note the entries, and which memory belongs to
     arrays."""
-    send_buffer._MOST_LARGE = _LARGE  # larger values are staged
-    open_buffer, reserve = send_buffer.SendBuffer._open, send_buffer.SendBuffer.reserve
+    entries._MOST_LARGE = _LARGE  # larger values are staged
+    open_buffer, reserve = entries.SendBuffer._open, entries.SendBuffer.reserve
 
-    def noted_reserve(
-        self: send_buffer.SendBuffer, to: int, head: int, first: int, nbytes: int
-    ) -> int:
-        HERE.kinds[HERE.scheduler.pid].add(head >> send_buffer.KIND_SHIFT)
+    def noted_reserve(self: entries.SendBuffer, to: int, head: int, first: int, nbytes: int) -> int:
+        HERE.kinds[HERE.scheduler.pid].add(head >> entries.KIND_SHIFT)
         return reserve(self, to, head, first, nbytes)
 
-    send_buffer.SendBuffer.reserve = noted_reserve  # type: ignore[method-assign]
+    entries.SendBuffer.reserve = noted_reserve  # type: ignore[method-assign]
 
-    def open_filled(self: send_buffer.SendBuffer) -> None:
+    def open_filled(self: entries.SendBuffer) -> None:
         for byte, _, nbytes in self._blocks[self._turn]:
             HERE.fill(byte, nbytes)
         open_buffer(self)
 
-    send_buffer.SendBuffer._open = open_filled  # type: ignore[method-assign]
+    entries.SendBuffer._open = open_filled  # type: ignore[method-assign]
     allocate = port.ShmPort.allocate
 
     def noted_allocate(self: Any, nbytes: int, *, zero: bool) -> memoryview:
