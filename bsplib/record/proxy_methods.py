@@ -113,18 +113,19 @@ def method(base: Any, call: str, lines: Lines, names: dict[str, Any]) -> Callabl
     parameters = signature(base).parameters.values()
     scope: dict[str, Any] = {}
     exec(_code(tuple(each.name for each in parameters), lines), names, scope)
-    made: Callable[..., Any] = scope["make"](base, NUMBER[call])
+    made = scope["make"](base, NUMBER[call])
     defaults = tuple(each.default for each in parameters if each.default is not Parameter.empty)
-    made.__defaults__ = defaults  # type: ignore[attr-defined]  # it is a function
+    made.__defaults__ = defaults
     return named(made, base)
 
 
-def named(made: Any, base: Any) -> Any:
+def named(made: Any, base: Any) -> Callable[..., Any]:
     """Give a function the name and the docstring of another; return it."""
     made.__name__ = base.__name__
     made.__qualname__ = getattr(base, "__qualname__", base.__name__)
     made.__doc__ = base.__doc__
-    return made
+    function: Callable[..., Any] = made
+    return function
 
 
 @cache
@@ -164,7 +165,8 @@ def of_message(name: str, base: Any) -> Lines:
     before = [f"partner = codes.get({partner}, {partner})"]
     if sends and not objects:
         before += [f"if partner != {PROC_NULL}:", f"    out = {_volume(parameters[1])}"]
-    call, after, found = name.capitalize(), (), ""
+    call, found = name.capitalize(), ""
+    after: tuple[str, ...] = ()
     if "status" in parameters:
         before += ["if status is None:", "    status = own_status"]
         after, found = _after_message(call, tag), "result" * (call == "Iprobe")
