@@ -1,11 +1,12 @@
 # The types of log.py when it is compiled.
 cimport cython
 
+from bsplib.core.atomics cimport word
 from bsplib.core.rows cimport Rows
 from bsplib.core.usage cimport Usage
 
 cdef long long _NO
-cdef int END
+cdef int END, IN, OUT
 
 @cython.final
 cdef class Log:
@@ -50,3 +51,16 @@ cdef class Log:
     cpdef int begin(self, long long start_ns) except -1
     @cython.locals(parent=Log)
     cpdef int leave(self, Log parent, long long now_ns) except -1
+
+@cython.final
+cdef class Traffic:
+    cdef int _nprocs
+    cdef bint _is_empty
+    cdef word[::1] _sent_bytes
+    cdef word[::1] _sent
+    cdef word[::1] _got_bytes
+    cdef word[::1] _got
+    cpdef int sent(self, int to, word nbytes) except -1
+    cpdef int got(self, int sender, word nbytes) except -1
+    @cython.locals(pid=int)
+    cpdef int write(self, Log log) except -1

@@ -1,7 +1,8 @@
-"""The log of a group: what one process writes down of its supersteps in this group."""
+"""The log of a group: what one process writes down of its supersteps and their traffic."""
 
 from __future__ import annotations
 
+from array import array as numbers
 from collections.abc import Sequence
 
 from bsplib.core.rows import Rows
@@ -242,3 +243,48 @@ class Log:
         """Add the time since the group was made to the sums of its parent's superstep."""
         parent._sub_ns += now_ns - self._opened_ns
         parent._piece_ns = now_ns
+
+
+class Traffic:
+    """Counts the bytes and the transfers of one process in a superstep, by partner.
+
+    Args:
+        nprocs: number of processes of the group.
+    """
+
+    def __init__(self, nprocs: int) -> None:
+        none = bytes(8 * nprocs)
+        self._nprocs = nprocs
+        self._is_empty = True
+        self._sent_bytes, self._sent = numbers("Q", none), numbers("Q", none)
+        """Bytes and number of puts and messages."""
+        self._got_bytes, self._got = numbers("Q", none), numbers("Q", none)
+        """Bytes and number of gets."""
+
+    def sent(self, to: int, nbytes: int) -> int:
+        """Count a put or a message."""
+        self._is_empty = False
+        self._sent_bytes[to] += nbytes
+        self._sent[to] += 1
+        return 0
+
+    def got(self, sender: int, nbytes: int) -> int:
+        """Count a get."""
+        self._is_empty = False
+        self._got_bytes[sender] += nbytes
+        self._got[sender] += 1
+        return 0
+
+    def write(self, log: Log) -> int:
+        """Write the sums into a log, and begin to count anew."""
+        if self._is_empty:
+            return 0
+        self._is_empty = True
+        for pid in range(self._nprocs):
+            if self._sent[pid]:
+                log.add_traffic(pid, OUT, self._sent_bytes[pid], self._sent[pid])
+                self._sent_bytes[pid] = self._sent[pid] = 0
+            if self._got[pid]:
+                log.add_traffic(pid, IN, self._got_bytes[pid], self._got[pid])
+                self._got_bytes[pid] = self._got[pid] = 0
+        return 0

@@ -2,7 +2,7 @@ cimport cython
 from bsplib.core.atomics cimport now_ns, prepare, this_thread, word
 from bsplib.core.clock cimport Clock
 from bsplib.core.engine cimport Engine
-from bsplib.core.traffic cimport Traffic
+from bsplib.core.log cimport Traffic
 
 cdef word _SYNC, _OBLSYNC
 

@@ -15,7 +15,7 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
 from bsplib.core.engine import Engine
-from bsplib.core.traffic import Traffic
+from bsplib.core.log import Traffic
 from bsplib.sync_kinds import Kind
 
 if not cython.compiled:

@@ -1,9 +1,8 @@
 cimport cython
 from bsplib.core.atomics cimport now_ns, prepare
-from bsplib.core.log cimport Log
+from bsplib.core.log cimport Log, Traffic
 from bsplib.core.observed cimport ObservedEngine, EngineObserver
 from bsplib.core.stack_keys cimport StackKeys
-from bsplib.core.traffic cimport Traffic
 
 cdef int _SYNC, _END
 

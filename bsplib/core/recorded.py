@@ -9,10 +9,9 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
-from bsplib.core.log import Log
+from bsplib.core.log import Log, Traffic
 from bsplib.core.observed import EngineObserver, ObservedEngine
 from bsplib.core.stack_keys import StackKeys
-from bsplib.core.traffic import Traffic
 from bsplib.sync_kinds import Kind
 
 if not cython.compiled:

@@ -9,11 +9,10 @@ from types import CodeType, FrameType
 
 from bsplib import call_site
 from bsplib.backends.base import Port
-from bsplib.core.log import Log
+from bsplib.core.log import Log, Traffic
 from bsplib.core.observed import ObservedEngine
 from bsplib.core.recorded import RecordingObserver
 from bsplib.core.stack_keys import StackKeys
-from bsplib.core.traffic import Traffic
 from bsplib.core.usage import Usage
 from bsplib.recording.records import Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
