@@ -170,11 +170,11 @@ _ROUNDS, _NEAR = 30, 1e-4
 
 def _least_logarithms(columns: Values, times: Values, weight: Values) -> Values:
     """Return the coefficients with the least weighted sum of logarithms, by weights found anew."""
-    line = times
+    line, found = times, np.zeros(len(columns))
     for _ in range(_ROUNDS):
         scale = np.sqrt(weight / np.maximum(_logarithms(line, times), _NEAR) / (line * times))
-        found: Values = np.linalg.lstsq((columns * scale).T, times * scale, rcond=None)[0]
-        line = np.maximum(found @ columns, _LEAST_TIME * times)
+        found = np.linalg.lstsq((columns * scale).T, times * scale, rcond=None)[0]
+        line = np.asarray(np.maximum(found @ columns, _LEAST_TIME * times))
     return found
 
 
