@@ -170,11 +170,13 @@ _ROUNDS, _NEAR = 30, 1e-4
 
 def _least_logarithms(columns: Values, times: Values, weight: Values) -> Values:
     """Return the coefficients with the least weighted sum of logarithms, by weights found anew."""
-    line, found = times, np.zeros(len(columns))
+    line: Values = times
+    found: Values = np.zeros(len(columns))
     for _ in range(_ROUNDS):
         scale = np.sqrt(weight / np.maximum(_logarithms(line, times), _NEAR) / (line * times))
-        found = np.linalg.lstsq((columns * scale).T, times * scale, rcond=None)[0]
-        line = np.asarray(np.maximum(found @ columns, _LEAST_TIME * times))
+        solved = np.linalg.lstsq((columns * scale).T, times * scale, rcond=None)[0]
+        found = np.asarray(solved, np.float64)
+        line = np.maximum(found @ columns, _LEAST_TIME * times)
     return found
 
 
