@@ -125,7 +125,7 @@ _INSEPARABLE = "so that the cost of bytes cannot be told from that of a superste
 def fit_line(h: Values, comm_s: Values, count: Values) -> tuple[float, float]:
     """Fit g h + l to times, with g and l not negative.
 
-    The line has the least sum of |log(line / time)|, each weighted by the time: as many seconds
+    The line has the least sum of |log(line / time)|, where more seconds weigh more: about as many
     are spent in supersteps that are slower than it as in quicker ones. The square of relative
     errors, on the other hand, would follow a few quick supersteps, since a line that is too high
     for them is off by many times their time, and one that is too low for all others by less than
@@ -143,7 +143,7 @@ def fit_line(h: Values, comm_s: Values, count: Values) -> tuple[float, float]:
     if not comm_s.any():
         return 0.0, 0.0
     times = np.maximum(comm_s, comm_s.max() * _LEAST_TIME)
-    weight = count * times / times.max()
+    weight = count * (times / times.max()) ** _BY_TIME
     columns = np.stack([h, np.ones_like(h)])
     fits = []
     for chosen in ([0, 1], [0], [1]):
@@ -161,6 +161,10 @@ def fit_line(h: Values, comm_s: Values, count: Values) -> tuple[float, float]:
 
 _LEAST_TIME = 1e-6
 """The least time that is told from none, and the least value of a line, as a part of a time."""
+_BY_TIME = 0.75
+"""The power of its time by which a superstep weighs. With 0 the line would be that of most
+supersteps, which may be the quick ones that take the least of the time, and with 1 that of a single
+slow one in a short run."""
 _MANY_BYTES, _CLEARLY = 1024, 0.1
 """Supersteps of more bytes in the mean are said to cost latency alone only where the logarithms of
 all other lines are off by more than this in the mean."""
