@@ -133,7 +133,8 @@ def test_short_stretches_count_as_time_on_a_core(recorded):
     recorded.end(Kind.END)
     records = recorded.records[1:-1]
     computed = records["arrive"] - records["start"]
-    assert records["comp_cpu"].sum() >= computed.sum() * 0.5
+    # Another program may have had the core in one of them.
+    assert np.median(records["comp_cpu"] / np.maximum(computed, 1)) >= 0.5
     assert (records["comp_cpu"] <= computed).all()
     assert (records["comm_cpu"] <= records["end"] - records["arrive"]).all()
     assert recorded.records["comp_cpu"][-1] >= 9 * MS
