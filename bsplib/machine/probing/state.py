@@ -111,7 +111,8 @@ def measure_passes(nprocs: int, backend: BackendName) -> Curve:
     with Pool(nprocs, backend=backend) as pool:
         taken = np.max(pool.run(_pass_over), axis=0)
     typical = np.quantile(taken, _QUARTILE, axis=-1)
-    # Of a byte: less memory is nowhere slower, but for the calls of numpy, which count there.
+    # Of small arrays the call of numpy takes most of the time. So a byte of a smaller array counts
+    # with no more than a byte of a greater one.
     each = np.minimum.accumulate((typical / PASSES)[::-1])[::-1]
     return Curve(PASSES, tuple((each * PASSES).tolist()))
 
