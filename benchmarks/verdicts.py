@@ -1,8 +1,9 @@
 """How steady verdicts are: between numbers of processes, between recordings, and when it is mended.
 
-``python -m benchmarks.verdicts`` does five experiments, or those that are named: ``processes``,
-``recordings``, ``mended``, ``planted`` and ``unexplained``. It takes minutes, needs a computer
-that does nothing else, and writes a file ``benchmarks/results/verdicts_NAME.json`` for each.
+``python -m benchmarks.verdicts`` does six experiments, or those that are named: ``processes``,
+``recordings``, ``mended``, ``causes``, ``planted`` and ``unexplained``. It takes minutes, needs a
+computer that does nothing else, and writes a file ``benchmarks/results/verdicts_NAME.json`` for
+each.
 
 - ``processes``: the same work per process on as many processes as cores, and on four times as many.
   The first sentence about the program has to be the same. The time without a core and the
@@ -12,6 +13,9 @@ that does nothing else, and writes a file ``benchmarks/results/verdicts_NAME.jso
   that hold in most repeats have to be the same in all.
 - ``mended``: what a run would take if its first sentence were mended, against the same program
   without what was planted. It has to be inside the interval over five repeats.
+- ``causes``: programs with one fault each (``tests/profiler/causes.py``), ``--repeats`` times. The
+  first sentence has to name the fault, with its line and its seconds, and nothing else may be
+  named above 3% of the elapsed time.
 - ``planted``: programs of mpi4py with one fault each (``tests/record/faults.py``), on both MPIs
   with the numbers of processes of ``-p``, ``--repeats`` times. The first sentence has to be about
   the fault, with its line and with the seconds that the program itself measured.
@@ -233,6 +237,23 @@ def _told_s(run: RunProfile) -> float:
     return first.without_s
 
 
+def causes_planted(repeats: int) -> Found:
+    """Compare verdicts with the fault that each program has."""
+    for name, cause in causes.CAUSES.items():
+        found = [_judged(cause) for _ in range(repeats)]
+        first, right = (sum(each) for each in zip(*found, strict=True))
+        reached = f"named first {first} of {repeats}, with its seconds and alone {right}"
+        yield AccuracyGoal(name, reached, f"all within {DIFFERENCE:.0%}", right == repeats)
+
+
+def _judged(cause: causes.Cause) -> tuple[bool, bool]:
+    """Record a program; tell whether its fault is named first, and whether nothing is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger, planted_s = causes.recorded(cause, Path(folder) / "run.bsp")
+        first = causes.first_about(cause, ledger.verdict())
+        return first is not None, not causes.doubts_about(cause, ledger, planted_s)
+
+
 # -- faults in programs of mpi4py -----------------------------------------------------------------
 
 FAULT_ROUNDS = 20
@@ -327,7 +348,12 @@ def _programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
 
 
 EXPERIMENTS: dict[str, Callable[..., Found]] = {
-    each.__name__: each for each in (processes, recordings, mended, planted, unexplained)
+    "processes": processes,
+    "recordings": recordings,
+    "mended": mended,
+    "causes": causes_planted,
+    "planted": planted,
+    "unexplained": unexplained,
 }
 
 
@@ -336,10 +362,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=list(EXPERIMENTS), metavar="EXPERIMENT")
     parser.add_argument("-p", dest="counts", nargs="+", type=int, default=[2, 4, 8])
-    parser.add_argument("--repeats", type=int, default=20, help="of planted")
+    parser.add_argument("--repeats", type=int, default=20, help="of causes and planted")
     parser.add_argument("--trial", action="store_true", help="write to out/benchmarks instead")
     given = parser.parse_args()
-    experiments = EXPERIMENTS | {"planted": partial(planted, given.counts, given.repeats)}
+    experiments = EXPERIMENTS | {
+        "causes": partial(causes_planted, given.repeats),
+        "planted": partial(planted, given.counts, given.repeats),
+    }
     for name in given.names:
         if name not in experiments:
             parser.error(f"no experiment is called {name!r}: give {', '.join(experiments)}")

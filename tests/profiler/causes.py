@@ -22,9 +22,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import bsplib
+from bsplib.profiler.callgraph import build
+from bsplib.profiler.kinds import CORE
+from bsplib.profiler.losses import book
+from bsplib.recording.trace import read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.verdict import Sentence, Verdict
 
 ROUNDS = 20
 LONG_S = 0.02
@@ -44,7 +52,7 @@ class Cause:
     lines: bool = False
     """Whether lines are sampled."""
     line: str = ""
-    """The text of the line that has to be named, where lines are sampled."""
+    """The text of the line that has to be named: that of a caller, or one that is sampled."""
     beside: int = 0
     """How many other processes compute at the same time."""
     planted: int = 1
@@ -60,7 +68,7 @@ class Cause:
         (number,) = (
             number for number, text in enumerate(_SOURCE, start=1) if text.strip() == self.line
         )
-        return (*self.words, f"at line {number} of ")
+        return (*self.words, f"at line {number} of " if self.lines else f"at line {number} ")
 
 
 class Spent(NamedTuple):
@@ -238,6 +246,22 @@ def by_two_callers(bsp: bsplib.Group) -> float:
     return sum(alpha(bsp) + beta(bsp) for _ in range(ROUNDS))
 
 
+def step(bsp: bsplib.Group, slow: int) -> float:
+    """Compute long on one process, and on process 0 half as long."""
+    lost = busy(LONG_S if slow == 1 else LONG_S / 2) if bsp.pid == slow else 0.0
+    bsp.sync()
+    return lost if slow == 1 else 0.0
+
+
+def by_two_call_sites(bsp: bsplib.Group) -> float:
+    """Wait for process 1 at one line of a loop, and for process 0 at the next one."""
+    lost = 0.0
+    for _ in range(ROUNDS):
+        lost += step(bsp, 1)  # slow is 1
+        lost += step(bsp, 0)  # slow is 0
+    return lost
+
+
 def prepare() -> float:
     """Compute long; this function does not sync."""
     began = time.thread_time()
@@ -342,6 +366,13 @@ CAUSES = {
     "two callers": Cause(
         by_two_callers, "fixed", ("process 1 in sweep", "called by alpha"), planted=2
     ),
+    "two call sites": Cause(
+        by_two_call_sites,
+        "fixed",
+        ("process 1 in step", "called by by_two_call_sites"),
+        line="lost += step(bsp, 1)  # slow is 1",
+        planted=2,
+    ),
     "no sync": Cause(
         in_a_function_without_sync, "fixed", ("process 0 in exchange", "without_sync")
     ),
@@ -363,3 +394,63 @@ CAUSES = {
     ),
     "hidden": Cause(by_two_causes_that_hide_each_other, "fixed", ("process 0",), planted=2),
 }
+
+# -- what a verdict has to say ---------------------------------------------------------------------
+
+DIFFERENCE = 0.05
+"""Part of the planted seconds by which a sentence may miss them."""
+LEAST_OTHER = 0.03
+"""Part of the elapsed time of which nothing else may be told."""
+LEAST_PLANTED_S = 0.02
+"""Where less was planted, the computer has no disk that is waited for."""
+
+
+def recorded(cause: Cause, path: Path) -> tuple[Ledger, float]:
+    """Return the ledger of a recorded run, and the seconds that were planted in it."""
+    with busy_beside(cause.beside):
+        lost = bsplib.run(
+            cause.main, nprocs=cause.nprocs, backend="shm", profile=path, lines=cause.lines
+        )
+    (run,) = read_trace(path).runs
+    ledger = book(build(run))
+    spent = ledger.account.whole()
+    assert sum(spent.values()) == cause.nprocs * ledger.account.elapsed_ns
+    return ledger, sum(lost) / cause.nprocs
+
+
+def is_absent(cause: Cause, planted_s: float) -> bool:
+    """Tell whether this computer has not what the cause needs, as a disk that is waited for."""
+    return cause.has_seconds and planted_s < LEAST_PLANTED_S
+
+
+def first_about(cause: Cause, verdict: Verdict) -> Sentence | None:
+    """Return the first sentence if it names the cause, at its line.
+
+    Two causes that hide each other are of one size: either may be named first.
+    """
+    return next((each for each in verdict.sentences[: cause.planted] if _names(cause, each)), None)
+
+
+def doubts_about(cause: Cause, ledger: Ledger, planted_s: float) -> list[str]:
+    """Return what a verdict says wrongly about a cause."""
+    verdict = ledger.verdict()
+    first = first_about(cause, verdict)
+    if first is None:
+        return [f"the first sentence does not name {cause.kind}: {', '.join(cause.texts)}"]
+    doubts = []
+    waited_s = ledger.account.whole()["core"] / 1e9 / cause.nprocs
+    most = DIFFERENCE * planted_s + waited_s
+    if cause.has_seconds and abs(first.seconds - planted_s) > most:
+        doubts.append(f"{planted_s:.3f} s were planted, and {first.seconds:.3f} s were named")
+    others = [each for each in verdict.sentences if each.kind != CORE]
+    own = cause.planted - (cause.kind == CORE)
+    doubts += [
+        f"this is named, too: {each.text}"
+        for each in others[own:]
+        if each.seconds > LEAST_OTHER * ledger.elapsed_s
+    ]
+    return doubts
+
+
+def _names(cause: Cause, sentence: Sentence) -> bool:
+    return sentence.kind == cause.kind and all(text in sentence.text for text in cause.texts)
