@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.account import PARTS
+from bsplib.profiler.next_run import CONFIDENCE, next_run_s
 from bsplib.profiler.survey import elapsed_s
+from bsplib.profiler.verdict import tells_remedy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.verdict import Sentence
     from bsplib.recording.records import Run
+
+
+_PART = f"{round(10 * CONFIDENCE)} of 10"
 
 
 class RepeatInterval(NamedTuple):
@@ -31,6 +36,10 @@ class RepeatInterval(NamedTuple):
     found: int
     """In how many repeats there is one."""
     repeats: int
+    without_s: tuple[float, float] | None = None
+    """Between which times a further run would lie in which this alone is mended, in nine of ten
+    cases (:mod:`bsplib.profiler.next_run`); None where the sentence does not say what a run would
+    take, or in fewer than two repeats."""
 
     @property
     def is_sure(self) -> bool:
@@ -41,7 +50,11 @@ class RepeatInterval(NamedTuple):
         among = f"in {self.found} of {self.repeats} runs"
         if not self.is_sure:
             return f"only {among}, so that it is probably not the program's"
-        return f"{fmt.seconds(self.least_s)} to {fmt.seconds(self.greatest_s)}, {among}"
+        told = f"{fmt.seconds(self.least_s)} to {fmt.seconds(self.greatest_s)}, {among}"
+        if self.without_s is None:
+            return told
+        least, greatest = map(fmt.seconds, self.without_s)
+        return f"{told}; {_PART} mended runs would take {least} to {greatest}"
 
 
 class Repeats(NamedTuple):
@@ -60,10 +73,27 @@ class Repeats(NamedTuple):
         shown = self.median if run is None else run
         verdicts = {each.number: each.verdict().sentences for each in self.runs}
         told = [
-            RepeatInterval(each, *_among(each, verdicts.values()))
+            self._interval(each, shown, [_alike(each, others) for others in verdicts.values()])
             for each in verdicts[shown.number]
         ]
         return sorted(told, key=lambda each: not each.is_sure)
+
+    def _interval(
+        self, sentence: Sentence, shown: RunProfile, alike: Sequence[Sentence | None]
+    ) -> RepeatInterval:
+        """Return a sentence of a run with those like it, of all repeats."""
+        found = [each for each in alike if each is not None]
+        seconds = [each.seconds for each in found]
+        without = [each.without_s for each in found if each.without_s is not None]
+        is_told = len(without) == len(found) and tells_remedy(sentence, shown.elapsed_s)
+        return RepeatInterval(
+            sentence,
+            min(seconds),
+            max(seconds),
+            len(found),
+            len(alike),
+            next_run_s(without) if is_told else None,
+        )
 
     def account_s(self) -> dict[str, tuple[float, float]]:
         """Return the least and the greatest seconds of each part of the account.
@@ -83,18 +113,10 @@ class Repeats(NamedTuple):
         return f"{fmt.seconds(times[0])} to {fmt.seconds(times[-1])} in {len(times)} runs"
 
 
-def _among(
-    sentence: Sentence, verdicts: Collection[Sequence[Sentence]]
-) -> tuple[float, float, int, int]:
-    """Return the least and greatest seconds of a sentence, and in how many verdicts it is."""
+def _alike(sentence: Sentence, told: Sequence[Sentence]) -> Sentence | None:
+    """Return the sentence of a verdict about the same loss; None if it has none."""
     about = sentence.kind, sentence.node, sentence.who
-    alike = [
-        each.seconds
-        for told in verdicts
-        for each in told
-        if (each.kind, each.node, each.who) == about
-    ]
-    return min(alike), max(alike), len(alike), len(verdicts)
+    return next((each for each in told if (each.kind, each.node, each.who) == about), None)
 
 
 def gathered(runs: Iterable[RunProfile]) -> list[Repeats]:

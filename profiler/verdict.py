@@ -233,7 +233,7 @@ def _mended(clustered: ClusteredLoss, without_s: float, elapsed_s: float) -> str
     """
     usual = _REMEDIES.get(clustered.cause) or _fewer(clustered)
     every = [(usual, without_s), *((_FURTHER[name], ns / 1e9) for name, ns in clustered.remedies)]
-    worth = [each for each in every if elapsed_s - each[1] >= _LEAST_SAVED * elapsed_s]
+    worth = [each for each in every if _saves_much(each[1], elapsed_s)]
     if not worth:
         return "to mend this alone would save little, since other processes take as long"
     (remedy, first_s), *others = worth
@@ -241,6 +241,15 @@ def _mended(clustered: ClusteredLoss, without_s: float, elapsed_s: float) -> str
     told.pop(fmt.seconds(first_s), None)
     more = "".join(f", {name} {seconds}" for seconds, name in reversed(told.items()))
     return f"{remedy} the run would take {fmt.seconds(first_s)}{more}"
+
+
+def tells_remedy(sentence: Sentence, elapsed_s: float) -> bool:
+    """Tell whether a sentence of a run says what it would take with the usual remedy."""
+    return sentence.without_s is not None and _saves_much(sentence.without_s, elapsed_s)
+
+
+def _saves_much(without_s: float, elapsed_s: float) -> bool:
+    return elapsed_s - without_s >= _LEAST_SAVED * elapsed_s
 
 
 def _fewer(clustered: ClusteredLoss) -> str:

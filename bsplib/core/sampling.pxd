@@ -8,7 +8,7 @@ cdef extern from *:
     #include <string.h>
 
     enum { BSP_ON_CORE, BSP_BLOCKED, BSP_NO_CORE };
-    enum { BSP_CALLS = 128, BSP_RUNS = 64, BSP_MOST_MISSED = 100000 };
+    enum { BSP_CALLS = 128, BSP_RUNS = 64, BSP_MOST_UNREAD = 32, BSP_MOST_MISSED = 100000 };
 
     typedef struct {
         uintptr_t code;
@@ -147,6 +147,7 @@ cdef extern from *:
         int64_t missed = info->si_code == SI_TIMER ? info->si_overrun : 0;
         uint32_t written = bsp_sampler.written;
         size_t size;
+        int is_same;
         (void) context;
         if (!bsp_sampler.is_on) return; /* in a forked process, or after the end */
         if (missed > BSP_MOST_MISSED) missed = BSP_MOST_MISSED;
@@ -157,16 +158,19 @@ cdef extern from *:
         now->depth = bsp_walk(now->calls);
         size = now->depth * sizeof(bsp_place);
         last = &bsp_sampler.runs[(written - 1) % BSP_RUNS];
+        is_same = written != 0 && last->depth == now->depth
+            && memcmp(last->calls, now->calls, size) == 0;
         if (written != bsp_sampler.claimed && (written - bsp_sampler.read >= BSP_RUNS
-                || (last->depth == now->depth && last->state == now->state
-                    && memcmp(last->calls, now->calls, size) == 0))) {
+                || (is_same && last->state == now->state))) {
             last->last = now->last;
             last->count += now->count;
         } else {
             memcpy(&bsp_sampler.runs[written % BSP_RUNS], now, offsetof(bsp_ticks, calls) + size);
             bsp_sampler.written = written + 1;
         }
-        if (!bsp_sampler.asked) {
+        /* The reader was asked about the same stack before, and keeps its code objects alive. */
+        if (!bsp_sampler.asked
+                && (!is_same || bsp_sampler.written - bsp_sampler.read > BSP_MOST_UNREAD)) {
             bsp_sampler.asked = 1;
             PyErr_SetInterruptEx(number);
         }

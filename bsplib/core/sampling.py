@@ -2,10 +2,11 @@
 
 A timer of the kernel (CLOCK_MONOTONIC) sends a real-time signal, which nothing else uses, to this
 thread. Its handler in C writes down the time and the addresses of the stack's code objects and
-instructions, and asks the interpreter, by ``PyErr_SetInterruptEx``, to call the sampler as soon as
-it can: at once in Python code, else when the call of a function in C has returned. Then the
-addresses become code objects and lines. So a tick inside numpy, which may have released the
-interpreter lock, counts for the line that called numpy, and so does one between threads.
+instructions. Where the stack is not that of the tick before, it asks the interpreter, by
+``PyErr_SetInterruptEx``, to call the sampler as soon as it can: at once in Python code, else when
+the call of a function in C has returned. Then the addresses become code objects and lines. So a
+tick inside numpy, which may have released the interpreter lock, counts for the line that called
+numpy, and so does one between threads.
 
 The handler reads frames of the interpreter as they are at that instant. It changes nothing,
 allocates nothing, and asks the kernel before it reads a page. What it found is compared with code

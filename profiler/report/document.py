@@ -89,7 +89,7 @@ def _repeats(repeats: Repeats) -> Json:
         "verdict": [
             each.sentence._asdict()
             | {"interval_s": [each.least_s, each.greatest_s], "found": each.found}
-            | {"in_most_runs": each.is_sure}
+            | {"in_most_runs": each.is_sure, "without_interval_s": each.without_s}
             for each in repeats.intervals()
         ],
     }

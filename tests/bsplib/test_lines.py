@@ -16,7 +16,7 @@ import pytest
 
 import bsplib
 from bsplib.core import BUILD
-from bsplib.core.sampling import why_not
+from bsplib.core.sampling import Sampler, why_not
 from bsplib.errors import UsageError
 from bsplib.profiler.lines import lines_of
 from bsplib.profiler.loss_lines import stretch_of
@@ -238,6 +238,27 @@ def test_samples_during_a_sync_are_waiting(sampled):
 
 
 @pytest.mark.lengthy
+@needs_sampler
+def test_the_interpreter_is_asked_only_about_another_stack_than_before(monkeypatch):
+    asked, rows, install = [], [], signal.signal
+
+    def install_counting(number, handler):
+        def count(*args):
+            asked.append(1)
+            return handler(*args)
+
+        return install(number, count if number >= signal.SIGRTMIN else handler)
+
+    monkeypatch.setattr(signal, "signal", install_counting)
+    sampler = Sampler(200_000, lambda _places, _is_cut: 0, rows.extend)
+    sampler.start()
+    time.sleep(0.1)  # one stack, whatever else uses the cores
+    sampler.stop()
+    ticks = sum(rows[2::4])
+    assert ticks > 100
+    assert len(asked) < ticks / 10
+
+
 @needs_sampler
 def test_pools_sample_each_run(tmp_path):
     path = tmp_path / "trace.bsp"

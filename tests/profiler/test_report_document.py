@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
+from bsplib.profiler.next_run import next_run_s
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import RowChoice
 from bsplib.profiler.report.document import document
@@ -89,6 +90,8 @@ def test_runs_that_repeat_each_other_have_intervals_over_all_of_them(script):
     (sentence,) = repeats["verdict"]
     assert sentence["interval_s"] == pytest.approx([0.45e-6, 0.6e-6])
     assert (sentence["found"], sentence["in_most_runs"], sentence["part"]) == (3, True, "imbalance")
+    without_s = [run["verdict"][0]["without_s"] for run in document(profiles)["runs"]]
+    assert sentence["without_interval_s"] == pytest.approx(next_run_s(without_s))
     alone = document(profiles[:1], among=profiles)
     assert [run["run"] for run in alone["runs"]] == [1]
     assert alone["repeats"] == [repeats]
