@@ -253,6 +253,18 @@ def test_a_loss_that_is_nothing_of_the_run_is_only_in_the_last_sentence(script, 
         assert verdict.rest.text == "All of it: start and end 100%."
 
 
+def test_a_small_loss_that_no_other_hides_is_said_to_save_what_is_lost(script):
+    program = script(2)
+    program.step("main late", w=[1000, 2000])
+    run = program.run()
+    last = int(run.records["end"].max())
+    life = Lifetime(-60_000, (-60_000,) * 2, (0, 0), (last, last), last, last)
+    verdict = book(build(replace(run, lifetime=life)), FREE).verdict()
+    (sentence,) = verdict.sentences
+    assert sentence.text.startswith("500 ns of 62.0 µs (1%) are lost waiting for process 1 in late")
+    assert sentence.text.endswith("; with an even share the run would take 61.5 µs.")
+
+
 def test_losses_in_many_places_are_called_spread_with_the_function_above_most_of_them(script):
     program = script(2)
     program.step("main", w=100)
