@@ -310,7 +310,7 @@ def _of_bytes(clustered: ClusteredLoss, ledger: Ledger) -> str:
 def _of_sub_groups(clustered: ClusteredLoss, ledger: Ledger) -> str:
     name = ProcessNames(ledger.callgraph.run)(clustered.pids)
     where = _where(clustered, ledger.callgraph)
-    return f"are lost waiting for the sub-group of {name}, which costs most, {where} ({GROUPS})"
+    return f"are lost {where}, waiting for the sub-group of {name}, which costs most ({GROUPS})"
 
 
 def _of_blocked(clustered: ClusteredLoss, ledger: Ledger) -> str:

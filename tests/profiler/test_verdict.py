@@ -175,8 +175,9 @@ def test_unequal_sub_groups_are_named_by_the_processes_of_the_one_that_costs_mos
         program.step("main halves:30", w=1)
     sentence = first(program)
     assert sentence.kind == "unequal sub-groups"
-    assert "waiting for the sub-group of processes 3 to 7, which costs most, in halves" in (
-        sentence.text
+    assert (  # it costs most in its own supersteps, not where others wait for it
+        "are lost in halves (app.py line 30), called by main at line 2, waiting for the sub-group "
+        "of processes 3 to 7, which costs most (unequal sub-groups)" in sentence.text
     )
 
 
