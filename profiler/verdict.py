@@ -39,9 +39,11 @@ MOST_SENTENCES = 5
 BALANCED_SHARE = 0.1
 """A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
 MOST_OF_IT = 0.5
-"""Share of the losses that lie below a function which is named for them."""
+"""Share of the losses that lie below a function which is named for them, and of a loss that
+mending it has to save."""
 _LEAST_SAVED = 0.01
-"""A loss is hidden by others if to mend it alone saves a smaller share of the elapsed time.
+"""A loss is hidden by others if to mend it alone saves a smaller share of the elapsed time, and
+less than most of what is lost.
 
 Transfers differ by chance if to even them saves a smaller share of the time in supersteps.
 """
@@ -209,7 +211,7 @@ def sentence(ledger: Ledger, clustered: ClusteredLoss, *, mended: bool = False) 
     without_s = _without_s(clustered) if mended else None
     text = f"{_figures(seconds, elapsed_s)} {_ABOUT[clustered.cause](clustered, ledger)}"
     if without_s is not None:
-        text += f"; {_mended(clustered, without_s, elapsed_s)}"
+        text += f"; {_mended(clustered, without_s, elapsed_s, seconds)}"
     return Sentence(
         f"{text}.",
         seconds,
@@ -226,14 +228,14 @@ def _without_s(clustered: ClusteredLoss) -> float | None:
     return None if clustered.without_ns is None else clustered.without_ns / 1e9
 
 
-def _mended(clustered: ClusteredLoss, without_s: float, elapsed_s: float) -> str:
+def _mended(clustered: ClusteredLoss, without_s: float, elapsed_s: float, lost_s: float) -> str:
     """Return what the run would take without a loss; other losses may hide it.
 
     Of remedies that bring the same, the first is told.
     """
     usual = _REMEDIES.get(clustered.cause) or _fewer(clustered)
     every = [(usual, without_s), *((_FURTHER[name], ns / 1e9) for name, ns in clustered.remedies)]
-    worth = [each for each in every if _saves_much(each[1], elapsed_s)]
+    worth = [each for each in every if _saves_much(each[1], elapsed_s, lost_s)]
     if not worth:
         return "to mend this alone would save little, since other processes take as long"
     (remedy, first_s), *others = worth
@@ -245,11 +247,12 @@ def _mended(clustered: ClusteredLoss, without_s: float, elapsed_s: float) -> str
 
 def tells_remedy(sentence: Sentence, elapsed_s: float) -> bool:
     """Tell whether a sentence of a run says what it would take with the usual remedy."""
-    return sentence.without_s is not None and _saves_much(sentence.without_s, elapsed_s)
+    without_s = sentence.without_s
+    return without_s is not None and _saves_much(without_s, elapsed_s, sentence.seconds)
 
 
-def _saves_much(without_s: float, elapsed_s: float) -> bool:
-    return elapsed_s - without_s >= _LEAST_SAVED * elapsed_s
+def _saves_much(without_s: float, elapsed_s: float, lost_s: float) -> bool:
+    return elapsed_s - without_s >= min(_LEAST_SAVED * elapsed_s, MOST_OF_IT * lost_s)
 
 
 def _fewer(clustered: ClusteredLoss) -> str:
@@ -316,7 +319,7 @@ def _of_bytes(clustered: ClusteredLoss, ledger: Ledger) -> str:
 def _of_sub_groups(clustered: ClusteredLoss, ledger: Ledger) -> str:
     name = ProcessNames(ledger.callgraph.run)(clustered.pids)
     where = _where(clustered, ledger.callgraph)
-    return f"are lost waiting for the sub-group of {name}, which costs most, {where} ({GROUPS})"
+    return f"are lost {where}, waiting for the sub-group of {name}, which costs most ({GROUPS})"
 
 
 def _of_blocked(clustered: ClusteredLoss, ledger: Ledger) -> str:

@@ -25,7 +25,8 @@ def check_oblsync(bsp: GroupState, n: Any) -> int:
     if gets:
         raise bsp._error(
             PendingTransferError,
-            f"oblsync: {gets} gets are pending, and only a global sync serves them; call sync",
+            f"oblsync: {gets} {'get is' if gets == 1 else 'gets are'} pending, and only a global "
+            f"sync serves {'it' if gets == 1 else 'them'}; call sync",
         )
     return number
 

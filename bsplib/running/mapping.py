@@ -17,6 +17,7 @@ from bsplib.errors import ArgumentError
 from bsplib.group import Group
 from bsplib.running.launch import run
 from bsplib.running.options import RunOptions
+from bsplib.running.program_checks import check_options, check_runs
 from bsplib.running.tickets import tickets
 
 _Item = TypeVar("_Item")
@@ -85,8 +86,9 @@ def map(  # noqa: A001  # it does what the builtin does
         What ``function`` returned, in the order of the items.
 
     Raises:
-        ArgumentError: ``function`` cannot be called, ``items`` cannot be iterated over, or
-            ``chunk`` is no integer of at least 1.
+        ArgumentError: ``function`` cannot be called, or would not run when called, ``items``
+            cannot be iterated over, ``chunk`` is no integer of at least 1, or there is no such
+            option.
         Exception: what ``function`` raised, in its own type, with a note that names the item. If
             several calls fail, it is the error of one of them.
         BspError: as :func:`bsplib.run`.
@@ -95,6 +97,7 @@ def map(  # noqa: A001  # it does what the builtin does
     after it, in which those wait who have no more items. On several hosts each host is given its
     part of the items at the start.
     """
+    check_options("map", options, ("chunk", "progress"))
     return mapped(partial(run, **options), function, items, chunk=chunk, progress=progress)
 
 
@@ -117,6 +120,7 @@ def mapped(
     """
     if not callable(function):
         raise ArgumentError(f"map: {function!r} is no function; write map(function, items)")
+    check_runs("map", function, "returns its result")
     if chunk is not None and (not isinstance(chunk, int | np.integer) or chunk < 1):
         raise ArgumentError(f"map: chunk is {chunk!r}; it is an integer of at least 1, or None")
     loop = _Loop(_listed(items), chunk, progress and sys.stderr.isatty())

@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -112,16 +112,55 @@ def _checked_signature(main: Any, keywords: Sequence[str]) -> inspect.Signature 
     if not callable(main):
         raise ArgumentError(f"run: main is {_brief(main)}, which is no function; {_way_out(main)}")
     name = _name(main)
-    for never_runs, kind in _NEVER_RUNS:
-        if never_runs(_innermost(main)):
-            raise ArgumentError(
-                f"run: {name} is {kind}, so that a call does not run it; write a function "
-                f"that syncs and returns its result"
-            )
+    check_runs("run", main, "syncs and returns its result")
     signature = _signature(main)
     if signature is not None:
         _check_names(name, signature, keywords)
     return signature
+
+
+def check_runs(operation: str, function: Callable[..., Any], does: str) -> None:
+    """Check that a call of a function executes its body.
+
+    Args:
+        operation: what the function is given to.
+        function: what is called.
+        does: what a function does that can be given to it.
+
+    Raises:
+        ArgumentError: it is a generator function, or an async one.
+    """
+    for never_runs, kind in _NEVER_RUNS:
+        if never_runs(_innermost(function)):
+            raise ArgumentError(
+                f"{operation}: {_name(function)} is {kind}, so that a call does not run it; write "
+                f"a function that {does}"
+            )
+
+
+def check_options(operation: str, options: Iterable[str], own: Sequence[str]) -> None:
+    """Check that options are keywords of :func:`bsplib.run`.
+
+    Args:
+        operation: what they are given to.
+        options: their names.
+        own: further keywords of the operation.
+
+    Raises:
+        ArgumentError: one of them is none.
+    """
+    for word in options:
+        if word not in KEYWORDS:
+            near = "nprocs" if word.lower() in _FOR_NPROCS else _nearest(word, [*own, *KEYWORDS])
+            way_out = f"write {near}=" if near else f"there are {', '.join([*own, *KEYWORDS])}"
+            raise ArgumentError(f"{operation}: there is no option {word}=; {way_out}")
+
+
+def _nearest(word: str, words: Sequence[str]) -> str | None:
+    """Return the word that a mistyped one is most like; None if it is like none."""
+    import difflib  # noqa: PLC0415  # few calls are wrong
+
+    return next(iter(difflib.get_close_matches(word, words, 1)), None)
 
 
 def _innermost(main: Callable[..., Any]) -> Any:
@@ -165,10 +204,8 @@ def _hint(
         if word not in signature.parameters:
             if word.lower() in _FOR_NPROCS and "nprocs" in keywords:
                 return f"; write nprocs= if that is meant by {word}="
-            import difflib  # noqa: PLC0415  # few calls are wrong
-
-            near = difflib.get_close_matches(word, [*keywords, *signature.parameters], 1)
-            return f"; write {near[0]}= if that is meant by {word}=" if near else ""
+            near = _nearest(word, [*keywords, *signature.parameters])
+            return f"; write {near}= if that is meant by {word}=" if near else ""
     if not signature.parameters:
         return "; its first parameter is the group, as in def main(bsp)"
     if "nprocs" in keywords and args and type(args[-1]) is int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,9 @@ def cast_values(
         try:
             values = np.asarray(src, dtype)  # raises if an integer does not fit
         except (OverflowError, TypeError, ValueError):
-            raise _cannot_cast(operation, values.dtype, dtype) from None
+            raise _does_not_fit(operation, values, dtype) from None
+    elif values.dtype.kind == "O" and not isinstance(src, np.ndarray):
+        raise _is_no_value(operation, values, dtype)
     elif not _can_cast(values.dtype, dtype):
         raise _cannot_cast(operation, values.dtype, dtype)
     if exact:
@@ -176,18 +179,35 @@ def check_out(
 
 
 def _cannot_cast(operation: str, source: np.dtype[Any], target: np.dtype[Any]) -> DtypeError:
-    same_kind = np.can_cast(source, target, "same_kind")
-    if same_kind and source.kind in "iu" and target.kind in "iu":
-        return DtypeError(
-            f"{operation}: values of dtype {source} do not fit into dtype {target}; make the array "
-            f"of dtype {source}"
-        )
-    if same_kind:
+    if np.can_cast(source, target, "same_kind"):
         return DtypeError(
             f"{operation}: values of dtype {source} would be cut to dtype {target}; shorten them "
             f"first, or make the array of dtype {source}"
         )
+    way_out = "convert them first"
+    if target.names is not None and source.names is None:
+        way_out = "make an array of that dtype of them first, as numpy.array(records, dtype)"
     return DtypeError(
         f"{operation}: values of dtype {source} cannot be cast to dtype {target} "
-        f"without loss of kind; convert them first"
+        f"without loss of kind; {way_out}"
+    )
+
+
+def _does_not_fit(operation: str, integers: Array, target: np.dtype[Any]) -> DtypeError:
+    """Return the error for integers of which one is too small or too large for a dtype."""
+    least, greatest = np.iinfo(target).min, np.iinfo(target).max
+    first = next(each for each in integers.flat if not least <= int(each) <= greatest)
+    return DtypeError(
+        f"{operation}: values of dtype {integers.dtype} do not fit into dtype {target}: {first} is "
+        f"not in {least} to {greatest}; make the array of dtype {integers.dtype}"
+    )
+
+
+def _is_no_value(operation: str, values: Array, target: np.dtype[Any]) -> DtypeError:
+    """Return the error for values of which one is neither a number nor a string."""
+    objects = (each for each in values.flat if np.asarray(each).dtype.kind == "O")
+    first = next(objects, values.flat[0])
+    return DtypeError(
+        f"{operation}: {short(first)}, of type {type(first).__name__}, cannot be cast to dtype "
+        f"{target}; give numbers that the array can hold, or send it as a message"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from math import prod
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -137,8 +138,10 @@ class Target:
         """Name what an index selects from the array there."""
         self._index = to_wire(index)
         if self._index is None:
+            shown = " ".join(short(index).split())  # an array may take several lines
             raise PlaceError(
-                f"{self._operation}: at={index!r} is no basic index (integers, slices, ...)"
+                f"{self._operation}: at={shown} is no basic index (integers, slices, ...); name "
+                f"single elements with {self._operation.removeprefix('hp')}_at"
             )
 
     def name_view(self, view: Any, region: Region | None) -> None:

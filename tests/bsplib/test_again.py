@@ -319,7 +319,9 @@ def test_an_hpget_stands_in_the_way_of_an_oblivious_sync(run):
         bsp.hpget(right(bsp), x)
         bsp.oblsync(0)
 
-    with pytest.raises(bsplib.PendingTransferError, match="1 gets are pending"):
+    with pytest.raises(
+        bsplib.PendingTransferError, match="1 get is pending, and only a global sync serves it"
+    ):
         run(main)
 
 

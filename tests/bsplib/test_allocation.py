@@ -255,6 +255,16 @@ def test_full_shared_memory_is_an_error_that_says_what_is_needed_and_free(run, s
         run(main)
 
 
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("size", [2**50, 2**60, (2**40, 2**40)])
+def test_an_array_larger_than_any_memory_is_an_error_on_every_backend(run, size):
+    with pytest.raises(
+        bsplib.OutOfSharedMemoryError,
+        match=r"memory is full: \d+ bytes more are needed.*; use smaller arrays.*\[process 0, sup",
+    ):
+        run(lambda bsp: bsp.zeros(size))
+
+
 @OWN_MEMORY
 @pytest.mark.real_processes
 @pytest.mark.procs(1, 2)

@@ -209,6 +209,31 @@ def test_what_cannot_be_called_is_no_function():
         bsplib.map(3, [1])
 
 
+def test_a_function_that_a_call_does_not_run_is_refused():
+    def pieces(item):
+        yield item
+
+    with pytest.raises(
+        bsplib.ArgumentError, match=r"map: pieces is a generator function: .*; write"
+    ):
+        bsplib.map(pieces, [1])
+
+
+@pytest.mark.parametrize(
+    ("option", "way_out"),
+    [
+        ("workers", "write nprocs="),
+        ("chunks", "write chunk="),
+        ("colour", "there are chunk, progress, nprocs, backend"),
+    ],
+)
+def test_an_unknown_option_is_refused_in_words_of_the_caller(option, way_out):
+    with pytest.raises(
+        bsplib.ArgumentError, match=f"^map: there is no option {option}=; {way_out}"
+    ):
+        bsplib.map(square, [1], **{option: 2})
+
+
 @pytest.mark.parametrize("items", [5, np.array(5)])
 def test_items_can_be_iterated_over(items):
     with pytest.raises(bsplib.ArgumentError, match="over which nobody can iterate; give a list"):

@@ -518,7 +518,8 @@ def test_an_index_that_is_not_basic_is_an_error(run, primitive, index):
         bsp.sync()
         bsp.put(0, 1, x, at=at) if primitive == "put" else bsp.get(0, x, at=at)
 
-    with pytest.raises(bsplib.PlaceError, match=rf"^{primitive}: at=.* is no basic index"):
+    words = rf"^{primitive}: at=.* is no basic index .*; name single elements with {primitive}_at "
+    with pytest.raises(bsplib.PlaceError, match=words):
         run(main)
 
 

@@ -186,6 +186,34 @@ def test_a_list_of_numbers_is_put_as_the_array_of_it(run):
     assert all(found == [*expected, [1, 2, 3]] for found in run(main))
 
 
+RECORD = np.dtype([("a", "i4"), ("b", "f8")])
+UNCASTABLE = {
+    "negative": ([1, -1, 70_000], "u2", "dtype int64 do not fit into dtype uint16: -1 is not"),
+    "one number": (300, "u1", "300 is not in 0 to 255; make the array of dtype int64"),
+    "beyond 64 bits": ([1, 2**70], "i8", "1180591620717411303424, of type int, cannot be cast"),
+    "None": ([1.0, None], "f8", "None, of type NoneType, cannot be cast to dtype float64; give"),
+    "a set": ({1, 2}, "f8", "{1, 2}, of type set, cannot be cast to dtype float64"),
+    "tuples": ([(1, 2.5)], RECORD, "make an array of that dtype of them first, as numpy.array("),
+}
+"""Values, the dtype of the array that they are put into, and words of the error."""
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("name", UNCASTABLE)
+def test_an_error_names_the_value_that_an_array_cannot_hold(run, name):
+    values, dtype, words = UNCASTABLE[name]
+
+    def main(bsp):
+        x = bsp.zeros(3, dtype)
+        with pytest.raises(DtypeError) as caught:
+            bsp.put(0, values, x, offset=0)
+        return str(caught.value)
+
+    for text in run(main):
+        assert text.startswith("put: ")
+        assert words in text
+
+
 @pytest.mark.procs(2)
 def test_a_masked_array_keeps_its_mask_as_a_message(run):
     def main(bsp):

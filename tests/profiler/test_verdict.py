@@ -175,8 +175,9 @@ def test_unequal_sub_groups_are_named_by_the_processes_of_the_one_that_costs_mos
         program.step("main halves:30", w=1)
     sentence = first(program)
     assert sentence.kind == "unequal sub-groups"
-    assert "waiting for the sub-group of processes 3 to 7, which costs most, in halves" in (
-        sentence.text
+    assert (  # it costs most in its own supersteps, not where others wait for it
+        "are lost in halves (app.py line 30), called by main at line 2, waiting for the sub-group "
+        "of processes 3 to 7, which costs most (unequal sub-groups)" in sentence.text
     )
 
 
@@ -251,6 +252,18 @@ def test_a_loss_that_is_nothing_of_the_run_is_only_in_the_last_sentence(script, 
             "loses 1% of the run."
         )
         assert verdict.rest.text == "All of it: start and end 100%."
+
+
+def test_a_small_loss_that_no_other_hides_is_said_to_save_what_is_lost(script):
+    program = script(2)
+    program.step("main late", w=[1000, 2000])
+    run = program.run()
+    last = int(run.records["end"].max())
+    life = Lifetime(-60_000, (-60_000,) * 2, (0, 0), (last, last), last, last)
+    verdict = book(build(replace(run, lifetime=life)), FREE).verdict()
+    (sentence,) = verdict.sentences
+    assert sentence.text.startswith("500 ns of 62.0 µs (1%) are lost waiting for process 1 in late")
+    assert sentence.text.endswith("; with an even share the run would take 61.5 µs.")
 
 
 def test_losses_in_many_places_are_called_spread_with_the_function_above_most_of_them(script):

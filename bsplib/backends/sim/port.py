@@ -22,7 +22,7 @@ from bsplib.core.atomics import address_of
 from bsplib.core.clock import Clock
 from bsplib.core.entries import Block, PrivateMemory, payload_between
 from bsplib.core.virtual import Gathering, VirtualMeeting
-from bsplib.errors import UsageError
+from bsplib.errors import OutOfSharedMemoryError, UsageError
 
 _ALIGNMENT = 64
 
@@ -179,7 +179,13 @@ class SimPort(Port):
         """See :meth:`Port.allocate`."""
         # A bytearray and not a numpy array: the base of a view then is the array of the
         # program, as in shared memory.
-        memory = bytearray(nbytes + _ALIGNMENT)
+        try:
+            memory = bytearray(nbytes + _ALIGNMENT)
+        except (MemoryError, OverflowError):
+            raise OutOfSharedMemoryError(
+                f"memory is full: {nbytes} bytes more are needed, which the system does not give; "
+                f"use smaller arrays or fewer virtual processors"
+            ) from None
         start = -np.frombuffer(memory, np.uint8).ctypes.data % _ALIGNMENT
         return memoryview(memory)[start : start + nbytes]
 
