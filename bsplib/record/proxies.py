@@ -109,7 +109,7 @@ class Proxies:
         """How many communicators were made from each by all of its processes."""
         self._names = self._names_of_methods(moved)
         self._replacements = Replacements(mpi)
-        self._comm = self._replacements.add(mpi.Comm, self._lasting(mpi.Comm))
+        self._comm = self._replacements.add(mpi.Comm, self._recording_any(mpi.Comm))
         intra = self._replacements.add(mpi.Intracomm, self._recording(mpi.Intracomm), self._comm)
         for base in (mpi.Cartcomm, mpi.Graphcomm, mpi.Distgraphcomm):
             self._replacements.add(base, self._recording(base), intra)
@@ -173,6 +173,23 @@ class Proxies:
             for name, call, lines in self._recorded(base)
         }
         return {**self._lasting(base), **members, "Abort": self._aborting(base.Abort)}
+
+    def _recording_any(self, base: Any) -> dict[str, Any]:
+        """Return the members of the class of all communicators.
+
+        A program that calls its methods by the class can give them one that is not recorded.
+        """
+
+        def chosen(recorded: Any, method: Any) -> Any:
+            def either(comm: Any, *values: Any, **by_name: Any) -> Any:
+                call = recorded if isinstance(comm, self._comm) else method
+                return call(comm, *values, **by_name)
+
+            return proxy_methods.named(either, method)
+
+        members = self._recording(base)
+        methods = (name for name, _, _ in self._recorded(base))
+        return members | {name: chosen(members[name], getattr(base, name)) for name in methods}
 
     def _recorded(self, base: Any) -> Iterator[tuple[str, str, proxy_methods.Lines]]:
         """Yield the methods of a class: name, name of the call, and what is recorded of it."""

@@ -276,7 +276,10 @@ def inside():
     MPI.Intracomm(world).Split(0).Barrier()
     world.Split(0).Barrier()
     Own(world).Barrier()
-for function in (classes, requests, pickled, derived, inside):
+def of_pkl5():
+    comm = pkl5.Intracomm(world)
+    print(comm.sendrecv(3, (comm.rank + 1) % 2, source=(comm.rank + 1) % 2))
+for function in (classes, requests, pickled, derived, inside, of_pkl5):
     function()
 """
 
@@ -297,3 +300,5 @@ def test_programs_do_not_notice_the_classes_of_the_recorder(mpi, tmp_path):
     ordinals = [comm.ordinal for comm in first.comms if comm.parent == 0]
     assert len(set(ordinals)) == len(ordinals) > 5
     assert [comm.ordinal for comm in second.comms] == [comm.ordinal for comm in first.comms]
+    called = set(Rows(first, "of_pkl5").names())
+    assert called == {"Isend", "Probe", "Recv", "Waitall"}
