@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
     from bsplib.sync_kinds import Kind
 
+_FAR_MORE = 1.5
+"""Bytes of one process that are so many times those of another one are far more."""
+_HALF = 0.5
+
 COMP, COMM, SUB_GROUPS, WAIT = "comp", "comm", "groups", "wait"
 """Causes: the greatest w, the greatest h, a sub-group; a process that is blocked."""
 SYNC, SMALL, BYTES, CORES = "sync", "small", "bytes", "core"
@@ -44,17 +48,45 @@ def lost_by_cause(account: Account) -> dict[str, Ints]:
     halo, step = account.halo, account.step[account.halo :]
     behind, waits = account.behind[halo:] - halo, account.waits[:, halo:]
     lost = {cause: np.zeros(len(step), np.int64) for cause in WAITS}
+    leaders = _leaders(account) if account.h_max.any() else None
     for cause, why in WAITS.items():
         waited = np.flatnonzero(waits[why])
-        np.add.at(lost[cause], behind[waited], waits[why][waited])
+        late = behind[waited]
+        if cause == COMM and leaders is not None:
+            late = _moving_most(account, late + halo, leaders) - halo
+        np.add.at(lost[cause], late, waits[why][waited])
     lost[WAIT] += account.computing.blocked[halo:]
-    if account.h_max.any():  # otherwise no transfer is uneven
+    if leaders is not None:  # otherwise no transfer is uneven
         more = account.booked.parts[parts.TRANSFER_IMBALANCE] - waits[parts.CALLS]
         uneven = np.zeros(len(account.h_max), np.int64)
         np.add.at(uneven, step, more)
         steps = np.flatnonzero(uneven)
-        lost[COMM][_leaders(account)[steps] - halo] += uneven[steps]
+        lost[COMM][leaders[steps] - halo] += uneven[steps]
     return lost
+
+
+def _moving_most(account: Account, late: Ints, leaders: Ints) -> Ints:
+    """Return the records whose bytes made transfers take long for which others waited.
+
+    The one that ends its transfers last need not be the one that moves most. In a Gather of MPI it
+    can be a process that passes on the bytes of others on their way to the root, or one that sends
+    to the root after the others. With far fewer bytes than another process, whose transfers took
+    about as long, it is that one which all wait for.
+
+    Args:
+        account: the account of a window.
+        late: the records that were waited for.
+        leaders: for each superstep the record with the greatest h.
+    """
+    records, leading = account.run.records, leaders[account.step[late]]
+    is_leader = leading >= account.halo
+    leading = np.where(is_leader, leading, late)
+    took, longest = (
+        records["comm_calls"][rows] + records["end"][rows] - records["released"][rows]
+        for rows in (late, leading)
+    )
+    far_less = _FAR_MORE * account.h[late] < account.h[leading]
+    return np.where(far_less & (longest >= _HALF * took), leading, late)
 
 
 def _leaders(account: Account) -> Ints:

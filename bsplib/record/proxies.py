@@ -1,9 +1,9 @@
 """Records without a C compiler: classes of mpi4py in Python, around the methods of their bases.
 
-mpi4py's classes cannot be changed, but they can be subclassed. ``MPI.COMM_WORLD`` and
-``MPI.COMM_SELF`` become objects of subclasses, and so do communicators that are made from them, and
-requests. ``MPI.Request`` itself is replaced, for its class methods. What this does not see is named
-in :data:`NOT_COVERED`.
+mpi4py's classes cannot be changed, but they can be subclassed, and the subclasses can take their
+places in the module (:mod:`bsplib.record.proxy_classes`). ``MPI.COMM_WORLD`` and ``MPI.COMM_SELF``
+become objects of subclasses, and so do communicators that are made from them, and requests. What
+this does not see is named in :data:`NOT_COVERED`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from bsplib.record.events import (
     IN_PLACE,
     NOBODY,
     PROC_NULL,
+    SELF,
+    UNKNOWN,
+    WORLD,
 )
+from bsplib.record.proxy_classes import Replacements
 from bsplib.record.python_rows import PythonRows
 
 NOT_COVERED = (
@@ -98,12 +102,19 @@ class Proxies:
         self._in_place_type = type(mpi.IN_PLACE)
         self._byte = mpi.BYTE
         self._codes = {mpi.ANY_SOURCE: ANY_SOURCE, mpi.PROC_NULL: PROC_NULL}
+        self._world = mpi.COMM_WORLD
+        self._numbers = {self._world.handle: WORLD, mpi.COMM_SELF.handle: SELF}
+        """Numbers of communicators by their handles."""
+        self._children = [0, 0]
+        """How many communicators were made from each by all of its processes."""
         self._names = self._names_of_methods(moved)
-        self._classes = {
-            base: self._subclass(base)
-            for base in (mpi.Cartcomm, mpi.Graphcomm, mpi.Distgraphcomm, mpi.Intracomm)
-        }
-        self._request = self._names["request"] = self._request_class(mpi.Request)
+        self._replacements = Replacements(mpi)
+        self._comm = self._replacements.add(mpi.Comm, self._recording_any(mpi.Comm))
+        intra = self._replacements.add(mpi.Intracomm, self._recording(mpi.Intracomm), self._comm)
+        for base in (mpi.Cartcomm, mpi.Graphcomm, mpi.Distgraphcomm):
+            self._replacements.add(base, self._recording(base), intra)
+        requests = self._recording_requests(mpi.Request)
+        self._names["request"] = self._replacements.add(mpi.Request, requests)
 
     def _names_of_methods(self, moved: list[int]) -> dict[str, Any]:
         """Return what the methods use."""
@@ -124,30 +135,61 @@ class Proxies:
         }
 
     def install(self) -> None:
-        """Replace the communicators of the module and its class of requests."""
-        world, self_ = self._mpi.COMM_WORLD, self._mpi.COMM_SELF
-        intra = self._classes[self._mpi.Intracomm]
-        for name, comm, kind in (("COMM_WORLD", world, "world"), ("COMM_SELF", self_, "self")):
-            recorded = intra(comm)
-            recorded.bsp_number = self._rows.add_comm(
-                NOBODY, 0, kind, self._world_ranks(comm, world)
-            )
-            recorded.bsp_children = 0
-            setattr(self._mpi, name, recorded)
-        self._mpi.Request = self._request
+        """Replace the classes of the module and the objects that it has of them."""
+        mine = self._mpi.COMM_SELF
+        for kind, comm in (("world", self._world), ("self", mine)):
+            self._rows.add_comm(NOBODY, 0, kind, self._world_ranks(comm))
+        self._replacements.install()
 
     # -- communicators ----------------------------------------------------------------------------
 
-    def _subclass(self, base: Any) -> Any:
-        members: dict[str, Any] = {
-            "bsp_number": NOBODY,
-            "bsp_children": 0,
-            "__module__": base.__module__,
+    def _lasting(self, base: Any) -> dict[str, Any]:
+        """Return the members of any communicator: its number is that of its handle."""
+        numbers = self._numbers
+
+        def __new__(cls: Any, *comm: Any, **by_name: Any) -> Any:  # noqa: N807  # of mpi4py
+            made = base.__new__(cls, *comm, **by_name)
+            made.bsp_number = numbers.get(made.handle, UNKNOWN)
+            return made
+
+        def forgetting(method: Any) -> Any:
+            def ends(comm: Any) -> Any:
+                number = numbers.pop(comm.handle, None)
+                try:
+                    return method(comm)
+                finally:
+                    if number is not None and comm:  # it is predefined, or there was an error
+                        numbers[comm.handle] = number
+
+            return proxy_methods.named(ends, method)
+
+        ends = {name: forgetting(getattr(base, name)) for name in ("Free", "Disconnect", "free")}
+        return {"__new__": __new__, "bsp_number": UNKNOWN, **ends}
+
+    def _recording(self, base: Any) -> dict[str, Any]:
+        """Return the members of a communicator whose calls are recorded."""
+        members = {
+            name: self._method(getattr(base, name), call, lines)
+            for name, call, lines in self._recorded(base)
         }
-        for name, call, lines in self._recorded(base):
-            members[name] = self._method(getattr(base, name), call, lines)
-        members["Abort"] = self._aborting(base.Abort)
-        return type(base.__name__, (base,), members)
+        return {**self._lasting(base), **members, "Abort": self._aborting(base.Abort)}
+
+    def _recording_any(self, base: Any) -> dict[str, Any]:
+        """Return the members of the class of all communicators.
+
+        A program that calls its methods by the class can give them one that is not recorded.
+        """
+
+        def chosen(recorded: Any, method: Any) -> Any:
+            def either(comm: Any, *values: Any, **by_name: Any) -> Any:
+                call = recorded if isinstance(comm, self._comm) else method
+                return call(comm, *values, **by_name)
+
+            return proxy_methods.named(either, method)
+
+        members = self._recording(base)
+        methods = (name for name, _, _ in self._recorded(base))
+        return members | {name: chosen(members[name], getattr(base, name)) for name in methods}
 
     def _recorded(self, base: Any) -> Iterator[tuple[str, str, proxy_methods.Lines]]:
         """Yield the methods of a class: name, name of the call, and what is recorded of it."""
@@ -178,24 +220,25 @@ class Proxies:
 
     def _created(self, comm: Any, result: Any, by_all: bool) -> tuple[Any, int]:
         """Return a new communicator as an object of a subclass, and flags."""
-        comm.bsp_children += by_all
-        base = next((base for base in self._classes if isinstance(result, base)), None)
-        if base is None or result == self._mpi.COMM_NULL:
-            return result, 0
-        members = self._world_ranks(result, self._mpi.COMM_WORLD)
-        parent = comm.bsp_number
-        ordinal = (
-            comm.bsp_children - 1 if by_all else self._rows.ordinal_among_same(parent, members)
-        )
-        recorded = self._classes[base](result)
-        recorded.bsp_number = self._rows.add_comm(
+        parent, ordinal = comm.bsp_number, 0
+        is_counted = by_all and parent != UNKNOWN
+        if is_counted:
+            ordinal = self._children[parent]
+            self._children[parent] += 1
+        recorded = self._replacements.of(result)
+        if not recorded or not isinstance(recorded, self._comm):
+            return recorded, 0
+        members = self._world_ranks(result)
+        if not is_counted:
+            ordinal = self._rows.ordinal_among_same(parent, members)
+        recorded.bsp_number = self._numbers[recorded.handle] = self._rows.add_comm(
             parent, ordinal, self._kind(result), members, *self._neighbours(result)
         )
-        recorded.bsp_children = 0
+        self._children.append(0)
         return recorded, CREATES
 
-    def _world_ranks(self, comm: Any, world: Any) -> list[int]:
-        group, all_ranks = comm.Get_group(), world.Get_group()
+    def _world_ranks(self, comm: Any) -> list[int]:
+        group, all_ranks = comm.Get_group(), self._world.Get_group()
         ranks = group.Translate_ranks(list(range(group.Get_size())), all_ranks)
         group.Free()
         all_ranks.Free()
@@ -261,11 +304,9 @@ class Proxies:
 
     # -- requests ---------------------------------------------------------------------------------
 
-    def _request_class(self, base: Any) -> Any:
-        members: dict[str, Any] = {
-            "__slots__": ("bsp_receives", "bsp_request"),
-            "__module__": base.__module__,
-        }
+    def _recording_requests(self, base: Any) -> dict[str, Any]:
+        """Return the members of a request whose completion is recorded."""
+        members: dict[str, Any] = {"__slots__": ("bsp_receives", "bsp_request")}
         for name in ("Wait", "Test", "wait", "test"):
             lines = proxy_methods.of_request(name)
             members[name] = self._method(getattr(base, name), name.capitalize(), lines)
@@ -275,7 +316,7 @@ class Proxies:
                     lines = proxy_methods.of_requests(name)
                     method = self._method(getattr(base, name), name.capitalize(), lines)
                     members[name] = staticmethod(method)
-        return type(base.__name__, (base,), members)
+        return members
 
     def _completed(self, requests: Iterable[Any], statuses: Iterable[Any]) -> bool:
         """Note which requests are completed; return whether any is."""

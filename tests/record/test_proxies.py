@@ -220,3 +220,85 @@ def test_calls_with_wrong_arguments_raise_the_errors_of_mpi4py(of_kinds):
 def test_calls_of_other_threads_are_counted(of_kinds):
     assert of_kinds.ranks[0].end["other_threads"] == 1
     assert not Rows(of_kinds.ranks[0], "elsewhere").numbers
+
+
+NOTICES = """
+import pickle
+from collections.abc import Sized
+import numpy as np
+from mpi4py import MPI
+from mpi4py.util import pkl5
+world = MPI.COMM_WORLD
+class Own(MPI.Intracomm):
+    def twice(self, x):
+        return 2 * self.allreduce(x)
+class Abstract(MPI.Intracomm, Sized):
+    def __len__(self):
+        return self.size
+def classes():
+    cart, split = world.Create_cart([world.size]), world.Split(0)
+    for comm in (world, MPI.COMM_SELF, cart, split, cart.Dup(), cart.Sub([True])):
+        kinds = (MPI.Comm, MPI.Intracomm, MPI.Topocomm, MPI.Cartcomm, MPI.Intercomm)
+        print([isinstance(comm, kind) for kind in kinds], [type(comm) is kind for kind in kinds])
+    print(type(MPI.COMM_NULL) is MPI.Comm, type(world.Split(MPI.UNDEFINED)) is MPI.Intracomm)
+    print(issubclass(MPI.Cartcomm, MPI.Intracomm), issubclass(MPI.Intracomm, MPI.Cartcomm))
+    print(issubclass(MPI.Prequest, MPI.Request), issubclass(MPI.Intercomm, MPI.Intracomm))
+    for comm in (world, MPI.COMM_NULL, cart):
+        other = type(comm).fromhandle(comm.handle)
+        print(other == comm, other is comm, type(other) is type(comm))
+    cart.Free()
+    print(cart == MPI.COMM_NULL, bool(cart))
+def requests():
+    null, x, y = MPI.REQUEST_NULL, np.zeros(1), np.zeros(1)
+    started = world.Isend(x, 0, 9) if world.rank == 0 else null
+    for request in (null, started, world.Send_init(x, 0), MPI.Request(null)):
+        print(isinstance(request, MPI.Request), request == null, type(request).__name__)
+    print(type(started) is type(null) is MPI.Request)
+    if world.rank == 0:
+        world.Recv(y, 0, 9)
+    started.Wait()
+    print(started == null, pkl5.Request(null) == null)
+def pickled():
+    for each in (world, MPI.COMM_SELF, MPI.COMM_NULL, null := MPI.REQUEST_NULL):
+        again = pickle.loads(pickle.dumps(each))
+        copy = pickle.loads(pickle.dumps(type(each)(each)))
+        print(again is each, copy is each, copy == each, type(copy) is type(each))
+    try:
+        pickle.dumps(world.Dup())
+    except ValueError as error:
+        print(error)
+def derived():
+    own = Own(world)
+    print(own.twice(1), type(own.Dup()) is Own, isinstance(world, Own), isinstance(own, MPI.Comm))
+    print(len(Abstract(world)), len(Abstract(world).Dup()), isinstance(Abstract(world), Sized))
+    print(pkl5.Intracomm(world).allreduce(1))
+def inside():
+    MPI.Intracomm(world).Split(0).Barrier()
+    world.Split(0).Barrier()
+    Own(world).Barrier()
+def of_pkl5():
+    comm = pkl5.Intracomm(world)
+    print(comm.sendrecv(3, (comm.rank + 1) % 2, source=(comm.rank + 1) % 2))
+for function in (classes, requests, pickled, derived, inside, of_pkl5):
+    function()
+"""
+
+
+@pytest.mark.lengthy
+def test_programs_do_not_notice_the_classes_of_the_recorder(mpi, tmp_path):
+    (tmp_path / "program.py").write_text(NOTICES)
+    variables = NO_COMPILER | {"XDG_CACHE_HOME": str(tmp_path)}
+    words = ("-c", RECORDED, str(tmp_path / "out.bsp"), str(tmp_path / "program.py"))
+    done, bare = run(mpi, 2, *words, **variables), run(mpi, 2, str(tmp_path / "program.py"))
+    assert (done.status, bare.status) == (0, 0), done.errors
+    assert sorted(done.output.splitlines()) == sorted(bare.output.splitlines())
+    first, second = (read_rank(path) for path in rank_files(tmp_path / "out.bsp.ranks"))
+    rows = Rows(first, "inside")
+    assert rows.names() == ["Comm_split", "Barrier", "Comm_split", "Barrier", "Barrier"]
+    numbers = rows.column("Barrier", "comm")
+    assert numbers[2] == 0
+    ordinals = [comm.ordinal for comm in first.comms if comm.parent == 0]
+    assert len(set(ordinals)) == len(ordinals) > 5
+    assert [comm.ordinal for comm in second.comms] == [comm.ordinal for comm in first.comms]
+    called = set(Rows(first, "of_pkl5").names())
+    assert called == {"Isend", "Probe", "Recv", "Waitall"}

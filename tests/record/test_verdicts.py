@@ -89,6 +89,25 @@ def test_a_root_that_takes_long_to_gather_is_a_fan_in_at_any_price_of_a_byte(led
     assert first.without_s == pytest.approx(ROUNDS * 2030e-6 - lost_s, rel=0.05)
 
 
+@pytest.mark.parametrize(("root_us", "who"), [(1500, (0,)), (100, (4,))])
+def test_a_sender_that_ends_last_as_the_root_does_is_a_part_of_the_fan_in(ledger, root_us, who):
+    makers, now = makers_of(8), 0
+    for _ in range(ROUNDS):
+        for maker in makers:
+            maker.call("Barrier", now + 10, now + 11, line=5)
+            # Process 4 passes on what others send.
+            lasts = {0: root_us, 4: 2000}.get(maker.rank, 20)
+            into = 64_000_000 if maker.rank == 0 else 0
+            more = {"partner": 0, "out": 8_000_000, "into": into, "line": 6}
+            maker.call("Gather", now + 20, now + 20 + lasts, **more)
+            maker.call("Barrier", now + 25 + lasts, now + 2030, line=7)
+        now += 2030
+    first = ledger(makers).verdict().sentences[0]
+    assert (first.who, first.kind == FAN_IN) == (who, who == (0,))
+    assert "jac.py line 6 " in first.text
+    assert first.seconds > ROUNDS * 1500e-6
+
+
 @pytest.mark.parametrize("messages", [0, 9])
 def test_to_wake_up_a_process_saves_nothing_where_the_other_one_takes_as_long(ledger, messages):
     """Process 0 sends to process 1 at once, and sleeps before it asks whether all was sent."""
