@@ -396,6 +396,15 @@ class TestBest:
         assert names[0] == MACHINE
         assert sorted(names) == known_machines()
 
+    def test_a_machine_with_figures_of_ones_own_is_another_one_than_that_of_its_name(self, app):
+        options = SweepOptions(nprocs=4, backend="sim", machine="ideal:g=1e-6,l=1e-3")
+        points = sweep(app, parse_parameter("grain=1:2"), options)
+        own, *others = judge(points)
+        assert own.name == "ideal as given"
+        assert own.totals_s == tuple(point.total_s for point in points)
+        (ideal,) = [verdict for verdict in others if verdict.name == "ideal"]
+        assert max(ideal.totals_s) < min(own.totals_s)
+
     def test_a_machine_of_ones_own_comes_before_those_of_the_database(self, app, tmp_path):
         file = tmp_path / "mine.toml"
         file.write_text(
