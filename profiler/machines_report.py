@@ -136,6 +136,8 @@ def _assumptions(columns: Sequence[MachineColumn]) -> Iterator[str]:
         yield f"This run: {rates.note}"
     elif rates.source == FITTED:
         yield "This run: g and l were fitted to its communication times."
+    elif any(column.title == rates.source for column in columns[1:]):
+        yield f"This run: g and l were given to it, in place of those of {rates.source}."
     else:
         yield f"This run: g and l are those of {rates.source}."
 
@@ -188,7 +190,7 @@ def _sentences(
 def _from(found: Scan, value: float, columns: Sequence[MachineColumn]) -> str:
     """Return the beginning of a sentence: from which value on, and where that is so."""
     above = [each.title for each in columns if getattr(each.rates, found.figure) >= value]
-    where = f" (on {'; '.join(above)})" if above else ""
+    where = f" (as on {'; '.join(above)})" if above else ""
     if found.figure == "ratio":
         return f"Where computation takes {value:.3g} times as long as recorded, or longer{where},"
     unit = f" for a byte ({_RULES[found.rule]})" if found.figure == "g" else ""

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from bsplib.profiler.tune.parameter import Parameter
     from bsplib.recording.records import Run
 
+TRACE_OPTION = "--profile"
+"""Option by which an application is told the trace to record its run in."""
+
 
 @dataclass(frozen=True)
 class App:
@@ -98,6 +101,19 @@ class App:
                     f"{option.type.name}"
                 )
 
+    def check_takes(self, options: Sequence[str]) -> None:
+        """Check that it has the options by which it is told how to run.
+
+        Raises:
+            UsageError: it lacks one of them.
+        """
+        if lacking := [option for option in options if not self.has(option)]:
+            raise UsageError(
+                f"tune: {self.name} has no option {' and no '.join(lacking)}, which each run is "
+                f"given; let its command take {', '.join(lacking)} and pass the value on to "
+                f"bsplib.run"
+            )
+
     def _option(self, name: str) -> click.Option:
         options = [param for param in self.command.params if isinstance(param, click.Option)]
         for option in options:
@@ -120,7 +136,7 @@ class App:
                 no run or several.
             MissingExtra, MissingExtraError: it needs an extra that is not installed.
         """
-        line = [*arguments, "--profile", str(trace)]
+        line = [*arguments, TRACE_OPTION, str(trace)]
         command = " ".join(arguments)
         check_trace(trace)
         trace.unlink(missing_ok=True)  # a further run would be added to it

@@ -63,6 +63,8 @@ def judge(points: Sequence[Point]) -> list[TuneVerdict]:
     own = points[0].machine
     known = {name: load_machine(name) for name in known_machines()}
     name = next((name for name, machine in known.items() if machine == own), own.label)
+    if known.get(name, own) != own:  # figures were given after the name
+        name = f"{name} as given"
     timelines = [lay_out(point.run) for point in points]
     machines = {name: own} | known
     return [_verdict(name, machine, points, timelines) for name, machine in machines.items()]

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from bsplib.errors import UsageError
 from bsplib.profiler import plotting
-from bsplib.profiler.tune.app import App, find_app
+from bsplib.profiler.tune.app import TRACE_OPTION, App, find_app
 from bsplib.profiler.tune.balance import find_balance
 from bsplib.profiler.tune.best import advise, judge
 from bsplib.profiler.tune.best import measured as measured_in
@@ -58,7 +58,9 @@ def tune_and_print(
             plotting.check_target(plot, force=force)
         found.check(parameter)
         seeds = _number_of_seeds(found, parameter, options.pop("seeds", None))
-        sweeps = _sweep_with_progress(found, parameter, _chosen(options, seeds), seeds)
+        chosen = _chosen(options, seeds)
+        found.check_takes([*chosen.given(), TRACE_OPTION])
+        sweeps = _sweep_with_progress(found, parameter, chosen, seeds)
         tuning = _tuning(found, parameter, sweeps, options.get("arguments", ()))
         console = Console()
         print_tuning(tuning, console)

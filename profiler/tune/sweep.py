@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,9 +44,13 @@ class SweepOptions:
 
     def line(self, parameter: Parameter, value: int) -> list[str]:
         """Return the command line of a run."""
-        given = {"--nprocs": self.nprocs, "--backend": self.backend, "--machine": self.machine}
-        where = [word for name, what in given.items() if what for word in (name, str(what))]
+        where = [word for name, what in self.given().items() for word in (name, str(what))]
         return [*self.arguments, *where, parameter.option, str(value)]
+
+    def given(self) -> dict[str, Any]:
+        """Return the options, beside the parameter, that say how each run is made."""
+        known = {"--nprocs": self.nprocs, "--backend": self.backend, "--machine": self.machine}
+        return {name: what for name, what in known.items() if what}
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,13 @@ def test_a_prediction_opens_with_what_is_known_believed_and_never_seen(model):
     lines = predicted(model, "ideal:g=1e-9,l=1e-5").splitlines()
     assert lines[1].startswith("Known: the supersteps and h of ")
     assert lines[2].startswith("Believed: computation goes on by the formulas that fit the runs")
+    assert lines[2].endswith("g and l of ideal hold (given after its name).")
     assert lines[3].startswith("Never seen: n = 2^20, where the runs had at most 512; p = 64,")
     inside = bsp("predict", "--fit", model, "-n", 4, "--at", "n=256", "--machine", "ideal:l=1e-5")
     assert "Never seen: nothing, the runs reach as far." in inside.output
+    assert (
+        "hold (g: none: communication and synchronisation take no time; l: given " in inside.output
+    )
 
 
 def test_a_cluster_never_uses_the_cores_of_another_computer(model, tmp_path):

@@ -187,16 +187,24 @@ def test_the_table_has_the_cost_of_each_node_on_each_machine(straggler_and_excha
     assert cells(text, "cost of the run") == ["1.90 µs", "6.50 µs"]
     assert cells(text, "lost of it") == ["500 ns", "1.00 µs"]
     assert (
-        "From g = 1.75 ns for a byte (max in, out) on (on there), app.py line 9 in send costs more "
-        "than app.py line 7 in relax, and most of all." in text
+        "From g = 1.75 ns for a byte (max in, out) on (as on there), app.py line 9 in send costs "
+        "more than app.py line 7 in relax, and most of all." in text
     )
     assert "This run: g and l are those of here." in text
+
+
+def test_a_run_with_figures_of_its_own_is_not_said_to_have_those_of_a_machine_beside_it(
+    straggler_and_exchange,
+):
+    text = printed(straggler_and_exchange, [Rates(g=0.0, l=0.0, source="here")])
+    assert cells(text, "g for a byte") == ["1.00 ns", "0 s"]
+    assert "This run: g and l were given to it, in place of those of here." in text
 
 
 def test_machines_with_the_other_rule_have_a_crossover_of_their_own(straggler_and_exchange):
     there = Rates(g=1e-8, l=1e-7, rule="sum", source="there")
     text = printed(straggler_and_exchange, [there])
-    assert "for a byte (in + out) on (on there), app.py line 9" in text
+    assert "for a byte (in + out) on (as on there), app.py line 9" in text
     assert "(max in, out) on" not in text
 
 

@@ -193,6 +193,19 @@ class TestApplication:
     def test_an_option_that_takes_words_as_well_is_one(self):
         find_app("bsplib.apps.sorting.sample_sort").check(parse_parameter("oversampling=4:4096:x2"))
 
+    def test_the_options_that_it_lacks_are_named_with_the_way_out(self, tmp_path):
+        path = tmp_path / "bare.py"
+        path.write_text(
+            "import click\n\n\n@click.command()\n@click.option('--grain', default=1)\n"
+            "@click.option('--nprocs', default=2)\ndef command(grain, nprocs):\n    pass\n"
+        )
+        result = tune(str(path), "--set", "grain=1:2", "-n", 2, "--backend", "sim")
+        assert result.exit_code == 1
+        assert (
+            "bare.py has no option --backend and no --machine and no --profile, which each run is "
+            "given; let its command take --backend, --machine, --profile and pass" in result.output
+        )
+
     def test_what_it_lacks_itself_is_not_said_to_be_its_own_lack(self, tmp_path, monkeypatch):
         (tmp_path / "lacking_app.py").write_text("import no_such_library_at_all\n")
         monkeypatch.syspath_prepend(tmp_path)
@@ -382,6 +395,15 @@ class TestBest:
         names = [verdict.name for verdict in judge(points)]
         assert names[0] == MACHINE
         assert sorted(names) == known_machines()
+
+    def test_a_machine_with_figures_of_ones_own_is_another_one_than_that_of_its_name(self, app):
+        options = SweepOptions(nprocs=4, backend="sim", machine="ideal:g=1e-6,l=1e-3")
+        points = sweep(app, parse_parameter("grain=1:2"), options)
+        own, *others = judge(points)
+        assert own.name == "ideal as given"
+        assert own.totals_s == tuple(point.total_s for point in points)
+        (ideal,) = [verdict for verdict in others if verdict.name == "ideal"]
+        assert max(ideal.totals_s) < min(own.totals_s)
 
     def test_a_machine_of_ones_own_comes_before_those_of_the_database(self, app, tmp_path):
         file = tmp_path / "mine.toml"

@@ -54,7 +54,9 @@ def command(sweep: str, plot: Path | None, app: str, **options: Any) -> None:
 
     APP is a module or a file with a click command named "command", such as
     bsplib.apps.sorting.sample_sort; ARGUMENTS, after --, are further options of APP. It is run and
-    recorded with each value of the parameter.
+    recorded with each value of the parameter. It needs an option --profile, and --nprocs,
+    --backend and --machine where these are named here (--machine with --backend sim, too), whose
+    values it gives to bsplib.run.
 
     The output shows which cost centres take longer as the parameter grows and which
     become more balanced. It names the best value for the Machine of the runs and for

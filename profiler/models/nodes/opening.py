@@ -42,11 +42,18 @@ _COUNTED = ("supersteps", "h")
 def _believed(prediction: NodePrediction) -> str:
     machine = prediction.prices.machine
     holds = "the times that a probe measured" if machine.measured else "g and l"
-    source = fmt.visible(machine.source)
     return (
         f"computation goes on by the formulas that fit the runs, and {holds} of {machine.label} "
-        f"hold ({source})"
+        f"hold ({fmt.visible(_source(machine))})"
     )
+
+
+def _source(machine: Machine) -> str:
+    """Return where the figures come from that price communication; g and l may differ in it."""
+    if machine.measured:
+        return machine.source
+    of_g, of_l = (machine.sources.get(figure, machine.source) for figure in ("g", "l"))
+    return of_g if of_g == of_l else f"g: {of_g}; l: {of_l}"
 
 
 def _beyond_runs(prediction: NodePrediction) -> Iterator[str]:
