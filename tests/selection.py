@@ -93,7 +93,7 @@ def is_thinned(config: pytest.Config) -> bool:
 def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs."""
     kept = [item for item in items if not _is_marked(item, "slow") and _may_use_its_mpi(item)]
-    for thin in (_at_usual_places, _one_on_an_mpi, _pairs, _one_in_a_browser, _one_real_error):
+    for thin in (_at_usual_places, _one_on_an_mpi, _one_real_error, _pairs, _one_in_a_browser):
         kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
     kept = [item for cases in _grouped(kept, _file).values() for item in _one_with_an_mpi(cases)]
     return _in_order(items, kept)
