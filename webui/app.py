@@ -195,9 +195,10 @@ def create_app(
     """Create the application that shows traces.
 
     Routes: ``/`` is the page, ``/script.js`` its modules in one file, ``/static/NAME`` each of
-    its files, ``/traces.json`` the list of the traces, ``/traces/T/runs/N.json`` the data of run N of trace T, and
-    ``/traces/T/runs/N/NAME.json`` another answer about it (404 if there is no such trace, run
-    or answer). A trace that is posted to ``/traces`` is added; nothing else can be changed.
+    its files, ``/traces.json`` the list of the traces, ``/traces/T/runs/N.json`` the data of run
+    N of trace T, and ``/traces/T/runs/N/NAME.json`` another answer about it (404 if there is no
+    such trace, run or answer). A trace that is posted to ``/traces`` is added; nothing else can
+    be changed.
     Requests for a host name other than the loopback are refused, so that no other
     web site can read a trace by resolving its own name to 127.0.0.1.
 

@@ -37,7 +37,7 @@ ENTRY = "main"
 MODEL_ENTRY = "predicted"
 """The same of the page of a node model."""
 SCRIPT = "script.js"
-"""Name of the modules of a served page, joined: a browser takes four times as long for each alone."""
+"""Name of all modules of a served page in one file: eighty files take a browser much longer."""
 MODEL = "model.json"
 """Name of the data of a node model among the answers of its page."""
 
@@ -255,8 +255,9 @@ def _hashes(assets: list[_Asset]) -> str:
 # -- joins the page's modules into one script -----------------------------------------------------
 #
 # A saved page cannot load modules from files, and its Content-Security-Policy allows a script
-# by the hash of its text; a served page is shown sooner with one file than with eighty. Each module becomes a function whose result holds what it exports.
-# The modules are written in a restricted form, so that no parser is needed::
+# by the hash of its text; a served page is shown sooner with one file than with eighty. Each
+# module becomes a function whose result holds what it exports. The modules are written in a
+# restricted form, so that no parser is needed::
 #
 #     import { a, b as c } from "./other.js";   at the beginning of a line, on one line or more
 #     export function d() {}                    or: export async function, const or class

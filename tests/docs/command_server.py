@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -22,7 +23,13 @@ PRELOADED = [
     "bsplib.profiler.profile",
     "bsplib.tools.cli.report",
     "bsplib.tools.cli.export",
+    "bsplib.tools.cli.experiment",
+    "bsplib.tools.cli.fit",
+    "bsplib.profiler.compare",
+    "bsplib.profiler.models.nodes",
+    "doctest",
 ]
+"""What several pages use."""
 
 
 class CommandServer:
@@ -99,6 +106,8 @@ def _execute_and_exit(words: list[str]) -> None:
 def _serve() -> None:
     for name in PRELOADED:
         importlib.import_module(name)
+    with suppress(ModuleNotFoundError):
+        importlib.import_module("scipy.stats")  # it takes a second; quick tests do without it
     for line in sys.stdin:
         asked = json.loads(line)
         child = os.fork()
