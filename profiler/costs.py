@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from bsplib.profiler._by_step import BySuperstep, grid_of
 from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
 from bsplib.recording.records import NOT_MEASURED, Direction, Run
 
@@ -40,7 +41,16 @@ def superstep_numbers(run: Run) -> NDArray[np.int64]:
         For each record the number of its superstep, from 0 without gaps. The records of
         all processes in the same superstep of the same group have the same number.
     """
-    return once(run, "superstep_numbers", lambda: _superstep_numbers(run))
+    return by_superstep(run).of_record
+
+
+def by_superstep(run: Run) -> BySuperstep:
+    """Return what sums up values of records by superstep, as :func:`superstep_numbers` counts."""
+
+    def compute() -> BySuperstep:
+        return grid_of(run) or BySuperstep(_superstep_numbers(run), run.records["pid"])
+
+    return once(run, "by superstep", compute)
 
 
 def _superstep_numbers(run: Run) -> NDArray[np.int64]:

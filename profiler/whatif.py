@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler.costs import communication_ns, group_sizes, without_core_ns
+from bsplib.profiler.costs import by_superstep, communication_ns, group_sizes, without_core_ns
 from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
 from bsplib.profiler.small_messages import CALL_NS, could_be_one
 from bsplib.profiler.survey import survey
@@ -337,8 +337,9 @@ class MendedRows:
             values: one for each record.
             shares: of what to take the mean; default: of the values.
         """
-        step, size = self.account.step, group_sizes(self.account.run)[self.records["group"]]
-        means = np.bincount(step, values if shares is None else shares)[step] / size
+        size = group_sizes(self.account.run)[self.records["group"]]
+        by = by_superstep(self.account.run)
+        means = by.spread(by.sums(values if shares is None else shares)) / size
         return np.where(self.inside, values - means, 0.0)
 
     def only(self, values: NDArray[np.integer | np.floating]) -> Floats:
