@@ -35,12 +35,19 @@ class BySuperstep:
             of_record: number of the superstep of each record, from 0 without gaps.
             pid: process of each record.
         """
-        self.of_record = of_record
-        """Number of the superstep of each record."""
-        self.of_record.setflags(write=False)
+        self._of_record: Ints | None = of_record
+        of_record.setflags(write=False)
         self.count = int(of_record.max(initial=-1)) + 1
         """Number of supersteps."""
         self._pid = pid
+
+    @property
+    def of_record(self) -> Ints:
+        """Number of the superstep of each record."""
+        if self._of_record is None:
+            self._of_record = self.spread(np.arange(self.count))
+            self._of_record.setflags(write=False)
+        return self._of_record
 
     def greatest(self, values: Numbers) -> Numbers:
         """Return the greatest value in each superstep."""
@@ -96,19 +103,55 @@ class GridBySuperstep(BySuperstep):
         """
         self.count = before + steps
         self._pid = pid
-        self._nprocs, self._before, self._steps = nprocs, before, steps
-        self.of_record = self.spread(np.arange(self.count))
-        self.of_record.setflags(write=False)
+        self.nprocs, self.before, self.steps = nprocs, before, steps
+        """What was given, see above."""
+        self._of_record = None  # made when it is asked for
+
+    def fresh(self) -> GridBySuperstep:
+        """Return the same without the superstep before."""
+        pid = self._pid[self.before * self.nprocs :]
+        return GridBySuperstep(self.nprocs, 0, self.steps, pid)
+
+    def is_uniform(self, values: Numbers) -> bool:
+        """Tell whether all records of a superstep have the same value; there is none before."""
+        table = values.reshape(self.nprocs, self.steps)
+        return bool((table[1:] == table[0]).all())
+
+    def of_first(self, values: Numbers) -> Numbers:
+        """Return the value of process 0 in each superstep; there is none before."""
+        return values[: self.steps]
+
+    def last_records(self) -> Ints:
+        """Return the last record of each process."""
+        first = self.before * self.nprocs
+        at_end = np.arange(1, self.nprocs + 1) * self.steps - 1
+        return first + at_end if self.steps else np.arange(self.nprocs)
+
+    def add_from_preceding(self, sums: Numbers, values: Numbers, at_first: Numbers) -> None:
+        """Add to each record the value of the one before it of its process.
+
+        Args:
+            sums: to which the values are added, shape (rows, records).
+            values: of the same shape.
+            at_first: what is added to the first record of each process after the superstep before.
+        """
+        if not self.steps:
+            return
+        for row, more, before in zip(sums, values, at_first, strict=True):
+            into, added = self._table(row), self._table(more)
+            into[:, 1:] += added[:, :-1]
+            if self.before:
+                into[:, 0] += before
 
     def _table(self, values: Numbers) -> Numbers:
         """Return the values but for those of the superstep before: (processes, supersteps)."""
-        return values[self._before * self._nprocs :].reshape(self._nprocs, self._steps)
+        return values[self.before * self.nprocs :].reshape(self.nprocs, self.steps)
 
     def _reduced(self, reduce: np.ufunc, values: Numbers, dtype: Any = None) -> Numbers:
         reduced = np.empty(self.count, dtype or values.dtype)
-        if self._before:
-            reduced[0] = reduce.reduce(values[: self._nprocs])
-        reduce.reduce(self._table(values), axis=0, out=reduced[self._before :])
+        if self.before:
+            reduced[0] = reduce.reduce(values[: self.nprocs])
+        reduce.reduce(self._table(values), axis=0, out=reduced[self.before :])
         return reduced
 
     def greatest(self, values: Numbers) -> Numbers:
@@ -125,36 +168,36 @@ class GridBySuperstep(BySuperstep):
 
     def spread(self, values: Numbers) -> Numbers:
         """See :meth:`BySuperstep.spread`."""
-        of_each = np.empty(self.count * self._nprocs, values.dtype)
-        of_each[: self._before * self._nprocs] = values[: self._before]
-        self._table(of_each)[:] = values[self._before :]
+        of_each = np.empty(self.count * self.nprocs, values.dtype)
+        of_each[: self.before * self.nprocs] = values[: self.before]
+        self._table(of_each)[:] = values[self.before :]
         return of_each
 
     def leader(self, values: Numbers) -> Ints:
         """See :meth:`BySuperstep.leader`."""
-        table, first = self._table(values), self._before * self._nprocs
+        table, first = self._table(values), self.before * self.nprocs
         record = np.empty(self.count, np.int64)
-        record[: self._before] = values[:first].argmax() if first else 0
-        at = record[self._before :]
-        if self._nprocs > _MOST_ROWS:
+        record[: self.before] = values[:first].argmax() if first else 0
+        at = record[self.before :]
+        if self.nprocs > _MOST_ROWS:
             at[:] = table.argmax(axis=0)
         else:
             at[:] = 0
             most = table[0].copy()
-            for pid in range(1, self._nprocs):
+            for pid in range(1, self.nprocs):
                 at[table[pid] > most] = pid
                 np.maximum(most, table[pid], out=most)
-        at *= self._steps
-        at += np.arange(first, first + self._steps)
+        at *= self.steps
+        at += np.arange(first, first + self.steps)
         return record
 
     def preceding(self) -> Ints:
         """Return for each record the one before it of its process; -1 for the first one."""
-        first = self._before * self._nprocs
-        preceding = np.arange(-1, self.count * self._nprocs - 1)
+        first = self.before * self.nprocs
+        preceding = np.arange(-1, self.count * self.nprocs - 1)
         preceding[:first] = -1
-        if self._steps:
-            self._table(preceding)[:, 0] = np.arange(self._nprocs) if first else -1
+        if self.steps:
+            self._table(preceding)[:, 0] = np.arange(self.nprocs) if first else -1
         return preceding
 
 

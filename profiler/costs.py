@@ -123,6 +123,8 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
 def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
     spent = _spent_ns(records)
     cpu, ready = records["comp_cpu"], records["comp_ready"]
+    if (ready != NOT_MEASURED).all():
+        return spent - ready
     w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
     kept: NDArray[np.float64] = np.where(ready == NOT_MEASURED, w, spent - ready)
     return kept
@@ -205,6 +207,8 @@ def without_core_ns(records: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArr
 
 def calls_without_core_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
     """Return how long the calls of primitives of each record were without a core, at least."""
+    if not records["comm_calls"].any():
+        return np.zeros(len(records), np.int64)
     ready = records["comm_ready"].clip(min=0) - (records["end"] - records["arrive"])
     calls: NDArray[np.int64] = np.minimum(records["comm_calls"], ready.clip(min=0))
     return calls
