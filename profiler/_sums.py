@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.profiler._by_step import BySuperstep, GridBySuperstep
 from bsplib.profiler._numbering import (
     LOW,
     ROWS,
@@ -27,7 +28,7 @@ from bsplib.profiler._numbering import (
     ranked,
     starts,
 )
-from bsplib.profiler.costs import METRICS, cost_blocks, superstep_numbers
+from bsplib.profiler.costs import METRICS, by_superstep, record_costs
 from bsplib.profiler.limits import GraphWork
 from bsplib.profiler.summary import Cost, Summary
 from bsplib.profiler.window import RunWindow
@@ -44,31 +45,39 @@ from bsplib.sync_kinds import Kind
 class CostCells:
     """Costs of cells, in the order of supersteps, and of origins within one superstep."""
 
-    def __init__(self, keys: Ints, ended: NDArray[np.bool_]) -> None:
-        """Create cells without records.
+    def __init__(self, keys: Ints, ended: NDArray[np.bool_], cells: BySuperstep) -> None:
+        """Create cells without costs.
 
         Args:
             keys: of the cells, as :func:`cell_numbers` returns them.
             ended: for each origin whether it ends a superstep, and not only ``main``.
+            cells: sums up by cell.
         """
         self.step, self.origin = np.divmod(keys, max(len(ended), 1))
-        self.records: Ints = np.zeros(len(keys), np.int64)
+        self.by = cells
+        """Sums up by cell."""
+        self.records: Ints = cells.sums(np.ones(len(cells.of_record), np.int64)).astype(np.int64)
         """Number of records of each cell."""
         self.stats: Stats = np.empty((ROWS, len(keys)))
-        self.stats[TOP], self.stats[LOW] = -np.inf, np.inf
         self.stats[TOP][-1] = ended[self.origin]
 
-    def add(self, cell: Ints, costs: NDArray[np.float64]) -> None:
-        """Take in the costs of some records.
-
-        Args:
-            cell: number of the cell of each of them.
-            costs: one row for each metric.
-        """
-        np.add.at(self.records, cell, 1)
+    def add(self, costs: NDArray[np.float64]) -> None:
+        """Take in the costs of the records, one row for each metric."""
         for row, values in enumerate(costs):
-            np.maximum.at(self.stats[TOP][row], cell, values)
-            np.minimum.at(self.stats[LOW][row], cell, values)
+            self.stats[TOP][row] = self.by.greatest(values)
+            self.stats[LOW][row] = self.by.least(values)
+
+
+def _cells_of(window: RunWindow, origin: Ints, origins: int) -> tuple[Ints, BySuperstep]:
+    """Return the keys of the cells of a window, and what sums up its records by cell."""
+    by = by_superstep(window.run)
+    if isinstance(by, GridBySuperstep) and by.nprocs * by.before == window.halo:
+        grid = by.fresh()
+        if grid.is_uniform(origin):
+            return np.arange(grid.count) * origins + grid.of_first(origin), grid
+    step = by.of_record[window.fresh] - window.halo_steps
+    keys, cell = cell_numbers(step, origin, origins)
+    return keys, BySuperstep(cell, window.run.records["pid"][window.fresh])
 
 
 def cell_numbers(step: Ints, origin: Ints, origins: int) -> tuple[Ints, Ints]:
@@ -204,34 +213,34 @@ class Spans:
         self._open = origin[later], np.maximum(start[later], until), end[later]
 
 
-def _of_cells(cells: CostCells, cell: Ints, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints]:
+def _of_cells(cells: CostCells, records: NDArray[np.void]) -> tuple[Ints, Ints, Ints]:
     """Return origin, start and end of times that together are those of the records.
 
     The times of a cell are one if all of them contain the same moment, as those of a global
     sync do; otherwise the time of each record is kept.
     """
-    most = np.iinfo(np.int64).max
-    first, common = np.full((2, len(cells.origin)), most)
-    last, latest = np.zeros((2, len(cells.origin)), np.int64)
-    for part in blocks(len(records)):
-        start, end = np.ascontiguousarray(records["start"][part]), records["end"][part].copy()
-        np.minimum.at(first, cell[part], start)
-        np.maximum.at(latest, cell[part], start)
-        np.maximum.at(last, cell[part], end)
-        np.minimum.at(common, cell[part], end)
-    whole = latest <= common
+    by, start, end = cells.by, records["start"], records["end"]
+    first, last = by.least(start), by.greatest(end)
+    whole = by.greatest(start) <= by.least(end)
+    if whole.all():
+        return cells.origin, first, last
+    cell = by.of_record
     rows = np.flatnonzero(~whole[cell])
     return (
         np.append(cells.origin[whole], cells.origin[cell[rows]]),
-        np.append(first[whole], records["start"][rows]),
-        np.append(last[whole], records["end"][rows]),
+        np.append(first[whole], start[rows]),
+        np.append(last[whole], end[rows]),
     )
 
 
 def _united(origin: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     """Unite the times of each origin that overlap or touch; sort them by start."""
-    order = np.lexsort((start, origin))
-    origin, start, end = origin[order], start[order], end[order]
+    rising = (start[1:] >= start[:-1]).all() and (origin[1:] == origin[:-1]).all()
+    if rising:
+        end = end.copy()
+    else:
+        order = np.lexsort((start, origin))
+        origin, start, end = origin[order], start[order], end[order]
     bounds = np.searchsorted(origin, np.arange(int(origin.max(initial=-1)) + 2))
     for first, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         np.maximum.accumulate(end[first:stop], out=end[first:stop])
@@ -239,8 +248,9 @@ def _united(origin: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     begins[1:] = (start[1:] > end[:-1]) | (origin[1:] != origin[:-1])
     heads = np.flatnonzero(begins)
     tails = np.append(heads[1:], len(start)) - 1
-    by_start = np.argsort(start[heads], kind="stable")
-    heads, tails = heads[by_start], tails[by_start]
+    if not rising:
+        by_start = np.argsort(start[heads], kind="stable")
+        heads, tails = heads[by_start], tails[by_start]
     return origin[heads], start[heads], end[tails]
 
 
@@ -265,28 +275,28 @@ class RunSums:
         """Take in the records of a window."""
         run, fresh = window.run, window.fresh
         records = run.records[fresh]
-        step = superstep_numbers(run)[fresh] - window.halo_steps
         origin = records["stack"] * np.int64(len(Kind)) + records["kind"]
         keys = rank_in_place(origin)
-        places, cell = cell_numbers(step, origin, len(keys))
-        cells = CostCells(places, keys % len(Kind) != Kind.END)
+        places, by = _cells_of(window, origin, len(keys))
+        cells = CostCells(places, keys % len(Kind) != Kind.END, by)
         number = np.array(
             [self._number.setdefault(key, len(self._number)) for key in keys.tolist()]
         )
         slices = number[origin] * self._nprocs + records["pid"]
-        for part, costs in cost_blocks(run, fresh):
-            cells.add(cell[part], costs)
-            self._pies.add(slices[part], costs)
-        found, start, end = _of_cells(cells, cell, records)
+        costs = record_costs(run)[:, fresh]
+        cells.add(costs)
+        self._pies.add(slices, costs)
+        found, start, end = _of_cells(cells, records)
         self._spans.add(*_united(number[found], start, end))
-        group = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
-        group[step] = records["group"]
-        self._add_cells(cells, group[cells.step], number[cells.origin])
+        group = np.zeros(len(places), np.int64)
+        if self._groups.levels:
+            group[by.of_record] = records["group"]
+        self._add_cells(cells, group, number[cells.origin])
 
     def _add_cells(self, cells: CostCells, group: Ints, origin: Ints) -> None:
         """Sum up the supersteps that have one cell; keep the cells of the others."""
         alone = np.bincount(cells.step)[cells.step] == 1
-        stats = cells.stats[:, alone]
+        stats = cells.stats if alone.all() else cells.stats[:, alone]
         stats[LOW, cells.records[alone] < self._groups.size[group[alone]]] = 0
         keys = group[alone] * _MOST_ORIGINS + origin[alone]
         number = keys.copy()

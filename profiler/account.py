@@ -26,16 +26,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.errors import TraceError
+from bsplib.profiler._by_step import GridBySuperstep
 from bsplib.profiler._numbering import finder, stable_order
 from bsplib.profiler.costs import (
+    by_superstep,
     calls_without_core_ns,
     communication_ns,
     group_columns,
     h_relation,
-    superstep_numbers,
     without_core_ns,
 )
-from bsplib.profiler.leaders import lowest_of
 from bsplib.profiler.survey import is_virtual
 from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
@@ -43,6 +43,7 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
     from bsplib.recording.tables import Columns
@@ -143,19 +144,19 @@ class Account:
         self.rates = rates
         self.halo = halo
         self.position = np.arange(len(run.records)) if position is None else position
-        self.step = superstep_numbers(run)
+        by = by_superstep(run)
+        self.step = by.of_record
         """For each record the number of its superstep."""
-        self.behind, self._is_blamed = _with_blamed(run, _arrived_last(run, self.step))
+        self.behind, self._is_blamed = _with_blamed(run, _arrived_last(run, by))
         """For each record the position of the record that it waited for; of those that
         arrived last their own."""
-        self.before = _before(run)
+        self.before = _before(run, by)
         """For each record the position of the one before it, of its process and group; or -1."""
         h_out, h_in = self.h_out_and_in = h_relation(run, self.step)
         self.h = np.maximum(h_out, h_in) if rates.rule == "max" else h_out + h_in
         """h of each record, by the rule of the rates."""
-        self.h_max = np.zeros(int(self.step.max(initial=-1)) + 1)
+        self.h_max = by.greatest(self.h)
         """For each superstep its greatest h, by the rule of the rates."""
-        np.maximum.at(self.h_max, self.step, self.h)
         self._inside, self.owner = _inside(run)
         self._outermost = self.owner < 0
         self._gap, self._recording = self._between()
@@ -192,6 +193,10 @@ class Account:
         spent = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
         cpu, ready = records["comp_cpu"], records["comp_ready"]
         has_cpu, has_ready = cpu != NOT_MEASURED, ready != NOT_MEASURED
+        if has_cpu.all() and has_ready.all():
+            core = np.minimum(cpu, spent)
+            waited = np.minimum(ready, spent - core)
+            return Computing(core, spent - core - waited, waited)
         off = np.where(has_cpu, spent - np.minimum(cpu, spent), np.where(has_ready, ready, 0))
         waited = np.where(has_ready, np.minimum(ready, off), off)
         return Computing(spent - off, off - waited, waited)
@@ -199,7 +204,7 @@ class Account:
     def price_ns(self) -> Ints:
         """Return what the end of each record's superstep costs, g h + l, by the greatest h."""
         ends = self.run.records["kind"] != Kind.END
-        transfers = _up(self.rates.g * 1e9 * self.h_max[self.step])
+        transfers = _up(self.rates.g * 1e9 * self._of_step(self.h_max))
         price: Ints = (transfers + _up(self.rates.l * 1e9 * ends)) * ends
         return price
 
@@ -209,11 +214,13 @@ class Account:
         records, g = self.run.records, self.rates.g * 1e9
         waited = without_core_ns(records)[0]
         rest = communication_ns(records) - waited
-        own, greatest = (_up(g * values) for values in (self.h, self.h_max[self.step]))
-        transfers, rest = taken(rest, own)
-        uneven, rest = taken(rest, greatest - own)
+        own = greatest = transfers = uneven = np.zeros(len(rest), np.int64)
+        if self.h_max.any():
+            own, greatest = (_up(g * values) for values in (self.h, self._of_step(self.h_max)))
+            transfers, rest = taken(rest, own)
+            uneven, rest = taken(rest, greatest - own)
         ends = records["kind"] != Kind.END
-        latency, rest = taken(rest, _up(self.rates.l * 1e9 * ends))
+        latency, rest = taken(rest, _up(self.rates.l * 1e9 * np.ones(1)) * ends)
         if self._virtual:  # the price of the Machine is all there is
             moves = greatest > 0
             transfers, latency = transfers + rest * moves, latency + rest * ~moves
@@ -235,14 +242,19 @@ class Account:
             records["comm_calls"] - waited,
             records["start"],
         )
-        longer = np.stack([values[behind] - values[idle] for values in causes])
-        np.maximum(longer, 0, out=longer)
+        longer = np.zeros((len(causes), len(idle)), np.int64)
+        for more, values in zip(longer, causes, strict=True):
+            if values.any():  # often half of the causes have nothing
+                np.subtract(values[behind], values[idle], out=more)
+                np.maximum(more, 0, out=more)
         if self._is_blamed is not None:
             chosen = np.flatnonzero(self._is_blamed[idle] & self._are_apart(idle, behind))
             every = np.stack([values[behind[chosen]] for values in causes])
             longer[:, chosen] = self._of_blamed(idle[chosen], longer[:, chosen], every)
         waits = np.zeros((len(CAUSES), len(records)), np.int64)
-        waits[:, idle] = shared_out(self._idle[idle], longer)
+        shares = shared_out(self._idle[idle], longer)
+        for cause in np.flatnonzero(shares.any(axis=1)):
+            waits[cause, idle] = shares[cause]
         return waits
 
     def _are_apart(self, rows: Ints, behind: Ints) -> NDArray[np.bool_]:
@@ -277,6 +289,10 @@ class Account:
         weights[NO_CORE] += coreless
         weights[CALLS] += tail - coreless
         return weights
+
+    def _of_step(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return for each record the value of its superstep."""
+        return by_superstep(self.run).spread(values)
 
     @cached_property
     def _idle(self) -> Ints:
@@ -410,7 +426,7 @@ def _up(ns: NDArray[np.float64]) -> Ints:
     return np.ceil(ns - 1e-6).astype(np.int64)
 
 
-def _arrived_last(run: Run, step: Ints) -> Ints:
+def _arrived_last(run: Run, by: BySuperstep) -> Ints:
     """Return for each record the one of its superstep whose arrival released it.
 
     That is the latest one that arrived no later than the release: after a global sync the last
@@ -418,13 +434,10 @@ def _arrived_last(run: Run, step: Ints) -> Ints:
     """
     records = run.records
     arrive, released = records["arrive"], records["released"]
-    count = int(step.max(initial=-1)) + 1
-    latest = np.full(count, -1, np.int64)
-    np.maximum.at(latest, step, arrive)
-    last = lowest_of(run, np.flatnonzero(arrive == latest[step]), step, count)
-    behind: Ints = last[step]
-    early = np.flatnonzero(latest[step] != released)
+    behind: Ints = by.spread(by.leader(arrive))
+    early = np.flatnonzero(by.spread(by.greatest(arrive)) != released)
     if len(early):
+        step = by.of_record
         order = np.lexsort((-records["pid"], arrive, step))
         behind[early] = order[_latest(arrive[order], step[order], released[early], step[early])]
     own = np.flatnonzero(arrive == released)
@@ -456,8 +469,10 @@ def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:
     return low
 
 
-def _before(run: Run) -> Ints:
+def _before(run: Run, by: BySuperstep) -> Ints:
     """Return for each record the one before it of its process and group; -1 for the first."""
+    if isinstance(by, GridBySuperstep):
+        return by.preceding()
     keys = run.records["pid"].astype(np.int64)
     if len(run.groups) > 1:
         keys = keys * len(run.groups) + run.records["group"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from bsplib.profiler._by_step import BySuperstep, grid_of
 from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
 from bsplib.recording.records import NOT_MEASURED, Direction, Run
 
@@ -40,7 +41,16 @@ def superstep_numbers(run: Run) -> NDArray[np.int64]:
         For each record the number of its superstep, from 0 without gaps. The records of
         all processes in the same superstep of the same group have the same number.
     """
-    return once(run, "superstep_numbers", lambda: _superstep_numbers(run))
+    return by_superstep(run).of_record
+
+
+def by_superstep(run: Run) -> BySuperstep:
+    """Return what sums up values of records by superstep, as :func:`superstep_numbers` counts."""
+
+    def compute() -> BySuperstep:
+        return grid_of(run) or BySuperstep(_superstep_numbers(run), run.records["pid"])
+
+    return once(run, "by superstep", compute)
 
 
 def _superstep_numbers(run: Run) -> NDArray[np.int64]:
@@ -113,6 +123,8 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
 def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
     spent = _spent_ns(records)
     cpu, ready = records["comp_cpu"], records["comp_ready"]
+    if (ready != NOT_MEASURED).all():
+        return spent - ready
     w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
     kept: NDArray[np.float64] = np.where(ready == NOT_MEASURED, w, spent - ready)
     return kept
@@ -195,6 +207,8 @@ def without_core_ns(records: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArr
 
 def calls_without_core_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
     """Return how long the calls of primitives of each record were without a core, at least."""
+    if not records["comm_calls"].any():
+        return np.zeros(len(records), np.int64)
     ready = records["comm_ready"].clip(min=0) - (records["end"] - records["arrive"])
     calls: NDArray[np.int64] = np.minimum(records["comm_calls"], ready.clip(min=0))
     return calls

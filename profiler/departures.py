@@ -9,22 +9,21 @@ Source: the G graph of bspprof; Jarvis et al. 2002, section 2.1, for the cost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler._numbering import blocks
-from bsplib.profiler.costs import communication_ns, h_relation, superstep_numbers
+from bsplib.profiler.costs import by_superstep, communication_ns, h_relation
+from bsplib.profiler.survey import survey
 from bsplib.profiler.window import hand_out
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
+    from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
@@ -63,6 +62,8 @@ class Departures:
     """Greatest communication time of a process."""
     predicted_s: Floats
     """``g h + l``."""
+    count: Ints
+    """For how many supersteps with the same h, time and pattern it stands, with itself."""
 
     @property
     def over_s(self) -> Floats:
@@ -86,16 +87,37 @@ class Departures:
         Returns:
             The supersteps, and for how many each of them stands.
         """
-        if len(self.h) <= most:
-            return self, np.ones(len(self.h), np.int64)
+        if self.count.sum() <= most:
+            return self, self.count
         side = max(int((most / len(ExchangeSide)) ** 0.5), 1)
         cells = _logarithmic(self.h, side) * side + _logarithmic(self.comm_s, side)
         order = np.argsort(-np.abs(self.over_s), kind="stable")
         cells = cells * len(ExchangeSide) + self.pattern
         first = np.full(int(cells.max()) + 1, -1, np.int64)
         first[cells[order[::-1]]] = order[::-1]  # of several the last one stays
-        count = np.bincount(cells)
+        count = np.bincount(cells, self.count).astype(np.int64)
         return self.of(first[first >= 0]), count[count > 0]
+
+    def condensed(self, ranked: int) -> Departures:
+        """Let one superstep stand for all with the same h, time and pattern, which look the same.
+
+        Times are whole nanoseconds and repeat, so that far fewer remain of a long run.
+
+        Args:
+            ranked: so many supersteps that depart most remain all the same.
+        """
+        _, h = np.unique(self.h, return_inverse=True)
+        times, time = np.unique(self.comm_s, return_inverse=True)
+        keys = (h * len(times) + time) * len(ExchangeSide) + self.pattern
+        _, first, same = np.unique(keys, return_index=True, return_inverse=True)
+        kept = np.zeros(len(keys), bool)
+        kept[np.argsort(-np.abs(self.over_s), kind="stable")[:ranked]] = True
+        kept[first] = False
+        count = np.ones(len(keys), np.int64)
+        count[first] = np.bincount(same, self.count) - np.bincount(same[kept], minlength=len(first))
+        kept[first] = True
+        rows = np.flatnonzero(kept)
+        return replace(self.of(rows), count=count[rows])
 
 
 def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  # noqa: E741  # the name in the field
@@ -107,59 +129,81 @@ def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  
         l: seconds for each superstep.
         rule: h of a process: ``max`` or ``sum`` of the bytes in and the bytes out.
     """
-    taker = DepartureRows(run, g, l, rule)
-    hand_out(run, [taker])
-    return taker.close()
+    return summed_up(run, g, l, rule).rows()
 
 
-class DepartureRows:
+def summed_up(run: Run, g: float, l: float, rule: str = "max") -> DepartureSums:  # noqa: E741
+    """Return the departures of a run and their sums, as :func:`departures` describes it."""
+    sums = DepartureSums(run, g, l, rule)
+    hand_out(run, [sums])
+    return sums
+
+
+MOST_RANKED = 10_000
+"""Number of supersteps, those that depart most, that are told apart in a run of any length."""
+_MOST_KEPT = 2**17
+"""Supersteps that are kept one by one; of more, one stands for all that look the same."""
+
+
+class DepartureSums:
     """Takes in the windows of a run for :func:`departures`, which describes the arguments."""
 
     def __init__(self, run: Run, g: float, l: float, rule: str = "max") -> None:  # noqa: E741  # the name in the field
-        self._run, self._prices = run, (g, l, rule)
-        self._names = [field.name for field in fields(Departures)]
-        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in self._names}
+        self._prices = g, l, rule
+        self._sums = survey(run).sums
+        self._is_one_group = len(run.groups) == 1
+        self._parts: list[Departures] = []
+        self._most = _MOST_KEPT
+        self._over_s = np.zeros(len(self._sums.origins))
+        self._count = np.zeros(len(self._sums.origins), np.int64)
 
     def add(self, window: RunWindow) -> None:
         """Take in the supersteps of a window."""
         found = _of_window(window, *self._prices)
-        for name in self._names:
-            self._parts[name].append(getattr(found, name))
+        self._parts.append(found)
+        rows = found.record.astype(np.int64) - window.position[0]
+        if not self._is_one_group or rows.max(initial=0) >= len(window.position):
+            rows = np.searchsorted(window.position, found.record)
+        origin = self._sums.origin_of(window.run.records[window.fresh][rows])
+        self._over_s += np.bincount(origin, found.over_s, len(self._over_s))
+        self._count += np.bincount(origin, minlength=len(self._count))
+        if sum(len(part.h) for part in self._parts) > self._most:
+            kept = self.rows().condensed(MOST_RANKED)
+            self._parts = [kept]
+            # Where most supersteps differ, this is tried again only when there are many more.
+            self._most = _MOST_KEPT + 2 * len(kept.h)
 
-    def close(self) -> Departures:
-        """Return the departures, when all windows have been taken in."""
-        run, names, parts = self._run, self._names, self._parts
-        if not parts["h"]:
+    def rows(self) -> Departures:
+        """Return the supersteps taken in so far, by group and number.
+
+        Of a long run one stands for others; those that depart most are all there.
+        """
+        parts = self._parts
+        if not parts:
             whole, some = np.zeros(0, np.int64), np.zeros(0)
-            return Departures(whole, whole, whole, whole, some, whole, some, some)
-        if len(run.groups) == 1:
-            del parts["root"]  # it is the superstep itself
-        # One column after the other, since a long run has many supersteps.
-        every = {name: np.concatenate(parts.pop(name)) for name in names if name in parts}
-        if len(run.groups) == 1:
-            return Departures(root=every["superstep"], **every)
-        order = np.argsort(every["group"], kind="stable")  # by group and number
-        return Departures(**{name: values[order] for name, values in every.items()})
+            return Departures(whole, whole, whole, whole, some, whole, some, some, whole)
+        names = [each.name for each in fields(Departures)]
+        every = Departures(
+            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        )
+        if self._is_one_group:
+            return every
+        return every.of(np.argsort(every.group, kind="stable"))  # by group and number
+
+    def by_origin(self) -> tuple[Floats, Ints]:
+        """Return the sum of departures in seconds, and the number of supersteps, by origin."""
+        return self._over_s, self._count
 
 
 def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures:  # noqa: E741
     """Return the departures of the supersteps in a window."""
     run, fresh = window.run, window.fresh
     records = run.records[fresh]
-    numbers = superstep_numbers(run)[fresh] - window.halo_steps
-    h_out, h_in = (values[fresh] for values in h_relation(run))
+    h_out, h_in = h_relation(run)
     h = h_out + h_in if rule == "sum" else np.maximum(h_out, h_in)
-    count = int(numbers.max(initial=-1)) + 1
-
-    def greatest(values: Floats) -> Floats:
-        most = np.zeros(count)
-        np.maximum.at(most, numbers, values)
-        return most
-
-    most_h, most_in, most_out = greatest(h), greatest(h_in), greatest(h_out)
-    row = np.zeros(count, np.int64)
-    leading = np.flatnonzero(h == most_h[numbers])[::-1]
-    row[numbers[leading]] = leading
+    by, steps = by_superstep(run), slice(window.halo_steps, None)  # the halo has the first ones
+    most_h, most_in, most_out = (by.greatest(values)[steps] for values in (h, h_in, h_out))
+    row = _first_with(h, by)[steps] - window.halo
     pattern = np.where(most_in > most_out, ExchangeSide.FAN_IN, ExchangeSide.EVEN)
     pattern[most_out > most_in] = ExchangeSide.FAN_OUT
     every = Departures(
@@ -169,12 +213,19 @@ def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures: 
         record=_short(window.position[row]),
         h=most_h,
         pattern=pattern.astype(np.int8),
-        comm_s=greatest(communication_ns(records).astype(np.float64)) / 1e9,
+        comm_s=by.greatest(communication_ns(run.records).astype(np.float64))[steps] / 1e9,
         predicted_s=g * most_h + l,
+        count=np.ones(len(row), np.int64),
     )
-    synced = np.zeros(count, bool)
-    synced[numbers[records["kind"] != Kind.END]] = True
-    return every.of(np.flatnonzero(synced))
+    return every.of(np.flatnonzero(by.greatest(run.records["kind"] != Kind.END)[steps]))
+
+
+def _first_with(values: Floats, by: BySuperstep) -> Ints:
+    """Return the first record with the greatest value in each superstep."""
+    row = np.zeros(by.count, np.int64)
+    leading = np.flatnonzero(values == by.spread(by.greatest(values)))[::-1]
+    row[by.of_record[leading]] = leading
+    return row
 
 
 def _short(numbers: Ints) -> Ints:
@@ -182,28 +233,6 @@ def _short(numbers: Ints) -> Ints:
     if numbers.max(initial=0) > np.iinfo(np.int32).max:
         return numbers
     return numbers.astype(np.int32)
-
-
-def by_place(
-    found: Departures, place_of: Callable[[Departures], Ints], count: int
-) -> tuple[Floats, Ints]:
-    """Sum up departures by cost centre.
-
-    Args:
-        found: the supersteps.
-        place_of: returns the number of the cost centre of each of some supersteps.
-        count: number of cost centres.
-
-    Returns:
-        For each cost centre the sum of departures in seconds, and its number of supersteps.
-    """
-    over_s, supersteps = np.zeros(count), np.zeros(count, np.int64)
-    for rows in blocks(len(found.h)):
-        part = found.of(rows)
-        place = place_of(part)
-        over_s += np.bincount(place, part.over_s, count)
-        supersteps += np.bincount(place, minlength=count)
-    return over_s, supersteps
 
 
 def _logarithmic(values: Floats, steps: int) -> NDArray[np.int32]:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler._numbering import blocks
-from bsplib.profiler.costs import computation_ns, group_sizes, h_relation, superstep_numbers
+from bsplib.profiler.costs import by_superstep, computation_ns, group_sizes, h_relation
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bsplib.profiler._by_step import BySuperstep
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
@@ -58,46 +59,30 @@ class RunSupersteps:
 
 def supersteps_of(run: Run) -> RunSupersteps:
     """Return the supersteps of a run, or of a window of it."""
-    records = run.records
-    of_record = superstep_numbers(run)
-    first = np.empty(int(of_record.max(initial=-1)) + 1, np.intp)
-    ended = np.zeros(len(first))
+    records, by = run.records, by_superstep(run)
+    first = np.empty(by.count, np.intp)
     for part in blocks(len(records)):
-        first[of_record[part]] = np.arange(part.start, part.start + len(of_record[part]))
-        ends = records["kind"][part] != Kind.END
-        np.maximum.at(ended, of_record[part], ends.astype(np.float64))  # of one type: fast
+        first[by.of_record[part]] = np.arange(part.start, part.start + len(by.of_record[part]))
+    ended = by.greatest((records["kind"] != Kind.END).astype(np.float64))
     group = records["group"][first].astype(np.intp)
     size = group_sizes(run)[group].astype(np.float64)
     number = records["superstep"][first].astype(np.int64)
-    h_out, h_in = h_relation(run, of_record)
-    most = _leaders(run, np.maximum(h_in, h_out), of_record, size)
-    both = _leaders(run, h_in + h_out, of_record, size) if most.greatest.any() else most
+    h_out, h_in = h_relation(run, by.of_record)
+    most = _leaders(by, np.maximum(h_in, h_out), size)
+    both = _leaders(by, h_in + h_out, size) if most.greatest.any() else most
     h = {"max": most, "sum": both}
-    w = _leaders(run, computation_ns(run), of_record, size)
-    return RunSupersteps(group, number, ended, w, h, of_record)
+    w = _leaders(by, computation_ns(run), size)
+    return RunSupersteps(group, number, ended, w, h, by.of_record)
 
 
-def _leaders(run: Run, values: Floats, of_record: NDArray[np.int64], size: Floats) -> Leaders:
+def _leaders(by: BySuperstep, values: Floats, size: Floats) -> Leaders:
     """Find the greatest value of each superstep, and of the lowest pid that has it.
 
     Args:
-        run: the run.
+        by: the supersteps.
         values: of each record.
-        of_record: superstep of each record.
         size: number of processes of each superstep.
     """
-    greatest = np.full(len(size), -np.inf)
-    np.maximum.at(greatest, of_record, values)
-    sums = np.bincount(of_record, values, len(size))
-    record = lowest_of(run, np.flatnonzero(values == greatest[of_record]), of_record, len(size))
-    return Leaders(greatest, np.minimum(sums / size, greatest), record)
-
-
-def lowest_of(
-    run: Run, rows: Positions, of_record: NDArray[np.int64], count: int
-) -> NDArray[np.int64]:
-    """Return for each of ``count`` supersteps the one of some records with the lowest pid."""
-    order = rows[np.argsort(run.records["pid"][rows], kind="stable")[::-1]]
-    record = np.zeros(count, np.int64)
-    record[of_record[order]] = order  # of several the last one stays
-    return record
+    greatest = by.greatest(values)
+    mean = np.minimum(by.sums(values) / size, greatest)
+    return Leaders(greatest, mean, by.leader(values))

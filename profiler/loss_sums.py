@@ -15,8 +15,7 @@ import numpy as np
 from bsplib.profiler import account as parts
 from bsplib.profiler._numbering import rank_in_place, stable_order, starts
 from bsplib.profiler._sums import summed
-from bsplib.profiler.costs import group_sizes
-from bsplib.profiler.leaders import lowest_of
+from bsplib.profiler.costs import by_superstep, group_sizes
 
 if TYPE_CHECKING:
     from bsplib.profiler._sums import RunSums
@@ -91,8 +90,7 @@ def _moving_most(account: Account, late: Ints, leaders: Ints) -> Ints:
 
 def _leaders(account: Account) -> Ints:
     """Return for each superstep the record with the greatest h; of equals, of the lowest pid."""
-    greatest = np.flatnonzero(account.h == account.h_max[account.step])
-    return lowest_of(account.run, greatest, account.step, len(account.h_max))
+    return by_superstep(account.run).leader(account.h)
 
 
 class LossRecord(NamedTuple):

@@ -16,6 +16,7 @@ from bsplib.profiler._steps import StepRows
 from bsplib.profiler._sums import RunSums
 from bsplib.profiler.booking import BookKeeper
 from bsplib.profiler.costs import (
+    by_superstep,
     communication_ns,
     computation_ns,
     h_relation,
@@ -272,16 +273,13 @@ def of_supersteps(window: RunWindow) -> tuple[Values, Values]:
 
     Both are the greatest among the processes of the superstep.
     """
-    run, fresh = window.run, window.fresh
-    records, step = run.records[fresh], superstep_numbers(run)[fresh]
-    h_of_record = np.maximum(*(values[fresh] for values in h_relation(run)))
-    h, comm = np.zeros((2, int(step.max(initial=-1)) + 1))
-    present = np.zeros(len(h), bool)
-    rows = np.flatnonzero(records["kind"] != Kind.END)
-    steps = step[rows]
-    present[steps] = True
-    np.maximum.at(h, steps, h_of_record[rows])
-    np.maximum.at(comm, steps, _on_core_ns(records)[rows])
+    run = window.run
+    by, synced = by_superstep(run), run.records["kind"] != Kind.END
+    # None of these is negative, so that 0 for the stretches at the end changes no maximum.
+    h = by.greatest(np.maximum(*h_relation(run)) * synced)
+    comm = by.greatest(_on_core_ns(run.records) * synced)
+    present = by.greatest(synced)
+    present[: window.halo_steps] = False  # they are the first, and were counted before
     return h[present], comm[present]
 
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from bsplib.profiler.costs import communication_ns, group_sizes, without_core_ns
+from bsplib.profiler._by_step import GridBySuperstep
+from bsplib.profiler.costs import by_superstep, communication_ns, group_sizes, without_core_ns
 from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
 from bsplib.profiler.small_messages import CALL_NS, could_be_one
 from bsplib.profiler.survey import survey
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler.account import Account, Ints
     from bsplib.recording.records import Run
 
@@ -75,10 +77,14 @@ class Replay:
         """
         records, before, halo = account.run.records, account.before, account.halo
         lasts, saved = self._lasts(account), saved_ns.copy()
-        later = np.flatnonzero(before >= halo)
-        saved[:, later] += after_ns[:, before[later]]  # it is a part of what the next record lasts
-        carried = np.flatnonzero((before >= 0) & (before < halo))
-        saved[:, carried] += self._after[:, records["pid"][carried]]
+        # What is saved after a release is a part of what the next record lasts.
+        if _is_grid(by := by_superstep(account.run), halo):
+            by.add_from_preceding(saved, after_ns, self._after)
+        else:
+            later = np.flatnonzero(before >= halo)
+            saved[:, later] += after_ns[:, before[later]]
+            carried = np.flatnonzero((before >= 0) & (before < halo))
+            saved[:, carried] += self._after[:, records["pid"][carried]]
         for rows, owners in self._upwards(account):
             every = np.concatenate([lasts[None, rows], lasts[rows] - saved[:, rows]])
             if owners is None:
@@ -173,6 +179,9 @@ class _RootClock:
         if self._is_oblivious:
             positions = np.arange(len(account.step))[rows]
             _step_by_step(account, positions, lasts, self._released)
+        elif _is_grid(by := by_superstep(account.run), account.halo):
+            fresh = by.fresh()
+            self._total += [fresh.greatest(each).clip(min=0).sum() for each in lasts]
         else:
             self._total += _greatest(account.step[rows], lasts).sum(axis=1)
 
@@ -182,6 +191,11 @@ class _RootClock:
             latest: Floats = self._released.max(axis=1, initial=0.0)
             return latest
         return self._total
+
+
+def _is_grid(by: BySuperstep, halo: int) -> TypeGuard[GridBySuperstep]:
+    """Tell whether records are a table of processes and supersteps after the halo."""
+    return isinstance(by, GridBySuperstep) and by.before * by.nprocs == halo
 
 
 def _totals(account: Account, rows: Ints, lasts: Floats) -> Floats:
@@ -337,8 +351,9 @@ class MendedRows:
             values: one for each record.
             shares: of what to take the mean; default: of the values.
         """
-        step, size = self.account.step, group_sizes(self.account.run)[self.records["group"]]
-        means = np.bincount(step, values if shares is None else shares)[step] / size
+        size = group_sizes(self.account.run)[self.records["group"]]
+        by = by_superstep(self.account.run)
+        means = by.spread(by.sums(values if shares is None else shares)) / size
         return np.where(self.inside, values - means, 0.0)
 
     def only(self, values: NDArray[np.integer | np.floating]) -> Floats:

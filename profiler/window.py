@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from bsplib.errors import UsageError
-from bsplib.profiler.costs import GROUPS, group_columns, once
+from bsplib.profiler._by_step import GridBySuperstep
+from bsplib.profiler.costs import GROUPS, by_superstep, group_columns, once
 from bsplib.profiler.lines import book_samples
 from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
 from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
@@ -167,7 +168,7 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
         part.derived.update(shared)
         if low >= first:
             yield RunWindow(part, before, halo.steps if halo else 0, position)
-        halo = _halo_after(run.nprocs, records, traffic)
+        halo = _halo_after(part, records, traffic)
 
 
 class WindowTaker(Protocol):
@@ -209,20 +210,30 @@ class _Halo(NamedTuple):
     steps: int
 
 
-def _halo_after(nprocs: int, records: Columns, traffic: Columns) -> _Halo:
+def _halo_after(run: Run, records: Columns, traffic: Columns) -> _Halo:
     """Return the last root supersteps of all processes, with their records and traffic."""
+    by = by_superstep(run)
+    if isinstance(by, GridBySuperstep):
+        return _Halo(*_kept(by.last_records(), records, traffic), 1)
+    nprocs = run.nprocs
     root = np.flatnonzero(records["group"] == 0)
     superstep = records["superstep"][root]
     last = np.full(nprocs, -1, np.int64)
     np.maximum.at(last, records["pid"][root], superstep)
     steps = np.unique(last[last >= 0])
     is_last = superstep == steps[0] if len(steps) == 1 else np.isin(superstep, steps)
-    rows = root[is_last]
+    return _Halo(*_kept(root[is_last], records, traffic), len(steps))
+
+
+def _kept(rows: Ints, records: Columns, traffic: Columns) -> tuple[Columns, Columns]:
+    """Return some records with their traffic."""
+    if not len(traffic):
+        return records[rows], traffic
     place = np.full(len(records), -1, np.int64)
     place[rows] = np.arange(len(rows))
     kept = traffic[np.flatnonzero(place[traffic["record"]] >= 0)]
     kept.fields["record"] = place[kept["record"]]
-    return _Halo(records[rows], kept, len(steps))
+    return records[rows], kept
 
 
 def _no_traffic() -> Columns:

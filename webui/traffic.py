@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bsplib.profiler.departures import DepartureRows, ExchangeSide, by_place, departures
+from bsplib.profiler.departures import MOST_RANKED, DepartureSums, ExchangeSide, summed_up
 from bsplib.profiler.rates import fitted_to
 from bsplib.profiler.traffic import MatrixSums, RunTraffic
 from bsplib.webui.opened_runs import AddressError, records_through
@@ -30,8 +30,6 @@ MOST_LISTED = 10
 """Number of supersteps, and of cost centres, that are listed."""
 MOST_OF_ONE = 3
 """Greatest number of listed supersteps that have the same cost centre."""
-MOST_RANKED = 10_000
-"""Number of supersteps, those that depart most, from which the listed ones are chosen."""
 
 
 def traffic(opened: OpenRun, query: Mapping[str, str]) -> Json:
@@ -75,20 +73,21 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
     """Return how far supersteps depart from g h + l, fitted to the whole run."""
     part = opened.part(query)
     callgraph, rates = opened.callgraph(part), _fitted(opened)
-    found = opened.taken(
-        _departures_of(part), lambda: departures(callgraph.run, rates.g, rates.l, rates.rule)
+    sums = opened.taken(
+        _departures_of(part), lambda: summed_up(callgraph.run, rates.g, rates.l, rates.rule)
     )
+    found = sums.rows()
     points, stands_for = found.thinned(MOST_POINTS)
     return {
         "g": rates.g,
         "l": rates.l,
         "rule": rates.rule,
         "note": rates.note,
-        "supersteps": len(found.h),
+        "supersteps": int(found.count.sum()),
         "patterns": [pattern.name.lower().replace("_", "-") for pattern in ExchangeSide],
         "points": {**_describe_points(callgraph, points), "count": stands_for.tolist()},
         "farthest": _describe_points(callgraph, _farthest(callgraph, found)),
-        "centres": _describe_centres(callgraph, found),
+        "centres": _describe_centres(callgraph, sums),
     }
 
 
@@ -106,7 +105,7 @@ class SavedTraffic:
     def __init__(self, opened: OpenRun) -> None:
         self._opened, rates = opened, _fitted(opened)
         self._matrix = MatrixSums(opened.run)
-        self._departures = DepartureRows(opened.run, rates.g, rates.l, rates.rule)
+        self._departures = DepartureSums(opened.run, rates.g, rates.l, rates.rule)
 
     def add(self, window: RunWindow) -> None:
         """Take in a window."""
@@ -116,7 +115,7 @@ class SavedTraffic:
     def keep(self) -> None:
         """Keep what was summed up with the run, when all windows have been taken in."""
         self._matrix.keep()
-        self._opened.leave(_departures_of(self._opened.part({})), self._departures.close())
+        self._opened.leave(_departures_of(self._opened.part({})), self._departures)
 
 
 def _farthest(callgraph: CallGraph, found: Departures) -> Departures:
@@ -148,14 +147,12 @@ def _describe_points(callgraph: CallGraph, found: Departures) -> Json:
     }
 
 
-def _describe_centres(callgraph: CallGraph, found: Departures) -> list[Json]:
+def _describe_centres(callgraph: CallGraph, sums: DepartureSums) -> list[Json]:
     """Return the cost centres whose supersteps depart most in sum, in either direction."""
     leaves = [origin.chain[-1] for origin in callgraph.origins]
     place = {leaf: number for number, leaf in enumerate(dict.fromkeys(leaves))}
     number = np.array([place[leaf] for leaf in leaves], np.int64)
-    over_s, count = by_place(
-        found, lambda part: number[callgraph.origin_at(part.record)], len(place)
-    )
+    over_s, count = (np.bincount(number, each, len(place)) for each in sums.by_origin())
     order = np.argsort(-np.abs(over_s), kind="stable")[:MOST_LISTED]
     names = list(place)
     return [

@@ -155,16 +155,34 @@ def unpacked_columns(
     content = _content(payload, count, dtype)
     columns: _Columns = {}
     forms: dict[str, int] = {}
+    plain: dict[str, NDArray[Any]] = {}
     at = 0
     for name in dtype.names or ():
         forms[name], width, at = _read_form(content, at, count)
-        if name in needed:
+        if name in _ALONE and not width:
+            if name in needed:
+                plain[name] = _equal(name, content, at, count, dtype[name])
+        elif name in needed:
             columns[name] = _read_residues(content, at, width, count)
         at += width * count if width else _WORD
     if at != len(content):
         raise TraceError("a chunk is longer than its rows")
     _restore(columns, forms)
-    return {name: _narrowed(name, columns[name], dtype[name]) for name in wanted}
+    for name, column in columns.items():
+        if name in wanted:
+            plain[name] = _narrowed(name, column, dtype[name])
+    return {name: plain[name] for name in wanted}
+
+
+def _equal(
+    name: str, content: memoryview, at: int, count: int, dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """Return a column of equal values in the type of its field."""
+    value = _signed(int.from_bytes(content[at : at + _WORD], "little"))
+    limits = np.iinfo(dtype)
+    if not limits.min <= value <= limits.max:
+        raise _too_great(name)
+    return np.full(count, value, dtype)
 
 
 def _narrowed(name: str, column: _Column, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -172,9 +190,13 @@ def _narrowed(name: str, column: _Column, dtype: np.dtype[Any]) -> NDArray[Any]:
     if dtype.itemsize == _WORD:
         return column
     narrow = column.astype(dtype)
-    if not np.array_equal(narrow, column):
-        raise TraceError(f"a chunk has a {name} that is too great for its field")
+    if not (narrow == column).all():
+        raise _too_great(name)
     return narrow
+
+
+def _too_great(name: str) -> TraceError:
+    return TraceError(f"a chunk has a {name} that is too great for its field")
 
 
 def heads(content: memoryview) -> Iterator[tuple[ChunkHead, memoryview]]:
@@ -254,7 +276,7 @@ def _read_residues(content: memoryview, at: int, width: int, count: int) -> _Col
     """Return the residues of a field from their planes, the lowest byte first."""
     if width == 0:
         residue = int.from_bytes(content[at : at + _WORD], "little")
-        return np.full(count, (residue >> 1) ^ -(residue & 1), np.int64)
+        return np.full(count, _signed(residue), np.int64)
     planes = np.frombuffer(content, np.uint8, width * count, at).reshape(width, count)
     word, signed = _NARROWEST[width]  # most residues are short, and narrow words are fast
     unsigned = _joined_planes(planes, word)
@@ -264,6 +286,10 @@ def _read_residues(content: memoryview, at: int, width: int, count: int) -> _Col
     unsigned ^= sign
     residues: _Column = unsigned.view(signed).astype(np.int64, copy=False)
     return residues
+
+
+def _signed(residue: int) -> int:
+    return (residue >> 1) ^ -(residue & 1)
 
 
 def _joined_planes(planes: NDArray[np.uint8], word: Any) -> Any:
@@ -301,6 +327,8 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_USED, (*_TIMES, "comm_calls", "sub")),
 }
 """The fields without which a field cannot be restored."""
+_ALONE = frozenset({"pid", "group", "kind", "stack", "partner", "direction", "bytes", "messages"})
+"""Fields that are their own residues, and of which no other one is restored."""
 
 
 def _residues(columns: _Columns) -> Iterator[tuple[int, _Column]]:

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from bsplib.profiler.departures import ExchangeSide, by_place, departures
+from bsplib.profiler.departures import ExchangeSide, departures, summed_up
 from bsplib.sync_kinds import Kind
 
 
@@ -63,12 +62,27 @@ def test_supersteps_of_sub_groups_have_points_of_their_own(script):
     assert found.h.tolist() == [0, 0, 5]
 
 
-def test_departures_are_summed_up_by_cost_centre(steps):
-    found = departures(steps, g=0, l=10e-9)
-    place = steps.records["stack"].astype(np.int64)
-    over_s, count = by_place(found, lambda part: place[part.record], len(steps.stacks))
-    assert over_s == pytest.approx([8e-9, 20e-9, 120e-9])
-    assert count.tolist() == [1, 1, 1]
+def test_departures_are_summed_up_by_origin(steps):
+    over_s, count = summed_up(steps, g=0, l=10e-9).by_origin()
+    known = [(s, n) for s, n in zip(over_s.tolist(), count.tolist(), strict=True) if n]
+    assert [n for _, n in known] == [1, 1, 1]
+    assert sorted(s for s, _ in known) == pytest.approx([8e-9, 20e-9, 120e-9])
+
+
+def test_one_superstep_stands_for_all_that_look_the_same_where_there_are_many(script):
+    program = script(2)
+    for number in range(60):
+        program.step("main", puts=[(0, 1, 1 + number % 2)], transfer=100 + number % 3)
+    run = program.run()
+    every = departures(run, 0, 0)
+    few = every.condensed(5)
+    assert len(few.h) < 15
+    assert few.count.sum() == 60
+    assert few.farthest(5).superstep.tolist() == every.farthest(5).superstep.tolist()
+    points, count = every.thinned(12)
+    points_of_few, count_of_few = few.thinned(12)
+    assert points_of_few.superstep.tolist() == points.superstep.tolist()
+    assert count_of_few.tolist() == count.tolist()
 
 
 def test_many_points_are_thinned_and_each_says_for_how_many_it_stands(script):
