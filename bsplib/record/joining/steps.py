@@ -192,16 +192,15 @@ def _supersteps(pid: Ints, own: Ints) -> Ints:
         pid: process of each end.
         own: the superstep that it ends itself; -1 if it ends none.
     """
-    superstep = own.tolist()
-    for position in range(len(own) - 2, -1, -1):
-        if superstep[position] < 0 and pid[position] == pid[position + 1]:
-            superstep[position] = superstep[position + 1]
-    for position in range(len(own)):
-        if superstep[position] < 0:
-            before = position > 0 and pid[position] == pid[position - 1]
-            is_next = before and own[position - 1] >= 0
-            superstep[position] = superstep[position - 1] + is_next if before else 0
-    return np.array(superstep, np.int64)
+    if len(own) == 0:
+        return own
+    place, ends_one = np.arange(len(own)), own >= 0
+    after = np.where(ends_one, place, len(own))
+    after = np.minimum.accumulate(after[::-1])[::-1].clip(max=len(own) - 1)
+    before = np.maximum.accumulate(np.where(ends_one, place, 0))
+    has_next = ends_one[after] & (pid[after] == pid)
+    has_last = ends_one[before] & (pid[before] == pid)
+    return np.where(has_next, own[after], np.where(has_last, own[before] + 1, 0))
 
 
 # -- supersteps of sub-groups ---------------------------------------------------------------------
@@ -210,16 +209,18 @@ def _supersteps(pid: Ints, own: Ints) -> Ints:
 def _components(ends: Ends, messages: Messages) -> Ints:
     """Number the ends that belong together: by collectives and by messages."""
     union = _Union(len(ends.call))
-    by_collective: dict[int, int] = {}
-    for position, number in enumerate(ends.collective.tolist()):
-        if number >= 0:
-            union.join(position, by_collective.setdefault(number, position))
     source, target = ends_of_messages(ends, messages)
     known = (source >= 0) & (target >= 0)
     known[known] &= (ends.collective[source[known]] < 0) & (ends.collective[target[known]] < 0)
     for one, other in zip(source[known].tolist(), target[known].tolist(), strict=True):
         union.join(one, other)
-    return np.array([union.top(position) for position in range(len(ends.call))], np.int64)
+    component = np.array([union.top(position) for position in range(len(ends.call))], np.int64)
+    of_collective = np.flatnonzero(ends.collective >= 0)  # which are not among those of messages
+    _, first, which = np.unique(
+        ends.collective[of_collective], return_index=True, return_inverse=True
+    )
+    component[of_collective] = of_collective[first[which.reshape(-1)]]
+    return component
 
 
 def ends_of_messages(ends: Ends, messages: Messages) -> tuple[Ints, Ints]:
