@@ -156,7 +156,7 @@ class Proxies:
             def ends(comm: Any) -> Any:
                 number = numbers.pop(comm.handle, None)
                 try:
-                    return method(comm)
+                    return method(self._replacements.original(comm))
                 finally:
                     if number is not None and comm:  # it is predefined, or there was an error
                         numbers[comm.handle] = number

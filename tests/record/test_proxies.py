@@ -246,6 +246,9 @@ def classes():
     for comm in (world, MPI.COMM_NULL, cart):
         other = type(comm).fromhandle(comm.handle)
         print(other == comm, other is comm, type(other) is type(comm))
+    for comm in (world, MPI.COMM_SELF, MPI.COMM_NULL):
+        comm.free()
+        print(bool(comm))
     cart.Free()
     print(cart == MPI.COMM_NULL, bool(cart))
 def requests():

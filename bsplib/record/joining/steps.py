@@ -137,15 +137,26 @@ def _root_order(calls: MpiCalls, collectives: Collectives, set_of: Ints) -> Ints
     """
     ordinal = np.full(collectives.count + 1, -1, np.int64)  # the last one for no collective
     rows = np.flatnonzero((set_of == ALL) & (collectives.end >= 0))
-    sequences: dict[int, dict[int, int]] = {pid: {} for pid in calls.ranks}
-    order = rows[np.argsort(collectives.end[rows], kind="stable")]
-    for number, end in zip(
-        collectives.number[order].tolist(), collectives.end[order].tolist(), strict=True
-    ):
-        sequences[int(calls.pid[end])][number] = end
-    kept = _agreed(sequences, {pid for pid, rank in calls.ranks.items() if rank.end is None})
+    order = rows[np.argsort(collectives.end[rows], kind="stable")]  # first by pid, too
+    number, end = collectives.number[order], collectives.end[order]
+    first = np.searchsorted(end, calls.first)
+    cut = {pid for pid, rank in calls.ranks.items() if rank.end is None}
+    by_pid = {pid: slice(first[pid], first[pid + 1]) for pid in calls.ranks}
+    kept = max((number[rows] for rows in by_pid.values()), key=len)
+    if not all(_begins(kept, number[rows], cut=pid in cut) for pid, rows in by_pid.items()):
+        sequences = {
+            pid: dict(zip(number[rows].tolist(), end[rows].tolist(), strict=True))
+            for pid, rows in by_pid.items()
+        }
+        kept = np.array(_agreed(sequences, cut), np.int64)
     ordinal[kept] = np.arange(len(kept))
     return ordinal
+
+
+def _begins(longest: Ints, sequence: Ints, *, cut: bool) -> bool:
+    """Tell whether a sequence is the longest one, or its begin where the last ones may lack."""
+    is_long = cut or len(sequence) == len(longest)
+    return is_long and np.array_equal(longest[: len(sequence)], sequence)
 
 
 def _agreed(sequences: dict[int, dict[int, int]], cut: set[int]) -> list[int]:
@@ -258,7 +269,7 @@ class _Execution:
         self._stop = ends.first[1:].tolist()
         self._at = ends.first[:-1].tolist()
         self._component = component.tolist()
-        self._ended = ended.tolist()
+        self._ended = ended
         self._is_root = (ends.processes == ALL).tolist()
         self._missing = Counter(self._component)
         self._waiting: defaultdict[int, list[int]] = defaultdict(list)
