@@ -366,9 +366,7 @@ class _Communicators:
         return found
 
 
-def _communicators(
-    pid: int, file: RankFile, named: _CommonNumbers, nprocs: int
-) -> _Communicators:
+def _communicators(pid: int, file: RankFile, named: _CommonNumbers, nprocs: int) -> _Communicators:
     """Return the communicators of a rank, by its own numbers."""
     known = {comm.number: comm for comm in file.comms}
     known.setdefault(WORLD, Communicator(WORLD, -1, 0, "world", tuple(range(nprocs))))
