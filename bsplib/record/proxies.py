@@ -156,7 +156,7 @@ class Proxies:
             def ends(comm: Any) -> Any:
                 number = numbers.pop(comm.handle, None)
                 try:
-                    return method(comm)
+                    return method(self._replacements.original(comm))
                 finally:
                     if number is not None and comm:  # it is predefined, or there was an error
                         numbers[comm.handle] = number
@@ -280,14 +280,14 @@ class Proxies:
 
     def _volume(self, data: Any) -> int:
         """Return the bytes that a buffer describes; 0 for one without, such as an object."""
-        size = getattr(data, "nbytes", None)
-        if type(size) is int:
-            return size
-        if isinstance(data, (list, tuple)) and data:
-            return self._volume_of_list(data)
         try:
+            size = getattr(data, "nbytes", None)
+            if type(size) is int:
+                return size
+            if isinstance(data, (list, tuple)) and data:
+                return self._volume_of_list(data)
             return memoryview(data).nbytes
-        except TypeError:
+        except Exception:  # noqa: BLE001  # what is wrong with it mpi4py will say
             return 0
 
     def _volume_of_list(self, data: list[Any] | tuple[Any, ...]) -> int:
@@ -295,8 +295,8 @@ class Proxies:
         counts = next(
             (each for each in data[1:] if not isinstance(each, (str, self._mpi.Datatype))), None
         )
-        if isinstance(counts, (list, tuple)) and counts and isinstance(counts[0], (list, tuple)):
-            counts = counts[0]
+        if isinstance(counts, (list, tuple)) and counts and not isinstance(counts[0], int):
+            counts = counts[0]  # what follows are displacements
         if datatype is None or counts is None:
             return self._volume(data[0])
         total = counts if isinstance(counts, int) else sum(counts)

@@ -48,6 +48,8 @@ class Replacements:
         self._classes: dict[type, Any] = {}
         self._predefined: dict[int, Any] = {}
         """The objects that stand for those of mpi4py, by the ``id`` of these: they last."""
+        self._originals: dict[int, Any] = {}
+        """The other way round."""
 
     def add(self, base: Any, members: dict[str, Any], *others: Any) -> Any:
         """Return a class for one of mpi4py, which :meth:`install` puts into its place.
@@ -78,6 +80,7 @@ class Replacements:
         for name, each in list(vars(mpi).items()):
             if type(each) in self._classes:
                 self._predefined[id(each)] = made = self.of(each)
+                self._originals[id(made)] = each
                 setattr(mpi, name, made)
         for base, made in self._classes.items():
             setattr(mpi, base.__name__, made)
@@ -88,6 +91,13 @@ class Replacements:
         if made is None:
             return found
         return self._predefined.get(id(found)) or made(found)
+
+    def original(self, found: Any) -> Any:
+        """Return what a predefined object stands for; others are returned as they are.
+
+        mpi4py knows its own predefined objects, and does not free them.
+        """
+        return self._originals.get(id(found), found)
 
     def _from_handle(self, function: Callable[..., Any]) -> Any:
         """Return a method of a class that returns an object for a handle."""

@@ -160,10 +160,10 @@ def in_any_order():
     while done < 4:
         done += len(MPI.Request.Waitsome(requests) or [])
 def wrong():
-    for arguments in ((x, "0"), (x, 0, 1 << 40)):
+    for arguments in ((x, "0"), (x, 0, 1 << 40), ([x, 0, 1, MPI.DATATYPE_NULL], 0)):
         try:
             comm.Send(*arguments)
-        except (TypeError, OverflowError) as error:
+        except (TypeError, OverflowError, ValueError) as error:
             print(type(error).__name__)
 def elsewhere():
     thread = threading.Thread(target=comm.Barrier)
@@ -211,10 +211,10 @@ def test_each_of_several_requests_has_its_own_bytes(of_kinds):
 
 
 def test_calls_with_wrong_arguments_raise_the_errors_of_mpi4py(of_kinds):
-    assert of_kinds.output == "TypeError\nOverflowError\n"
+    assert of_kinds.output == "TypeError\nOverflowError\nValueError\n"
     rows = Rows(of_kinds.ranks[0], "wrong")
     assert all(flags & RAISED for flags in rows.column("Send", "flags"))
-    assert rows.names() == ["Send", "Send"]
+    assert rows.names() == ["Send"] * 3
 
 
 def test_calls_of_other_threads_are_counted(of_kinds):
@@ -246,6 +246,9 @@ def classes():
     for comm in (world, MPI.COMM_NULL, cart):
         other = type(comm).fromhandle(comm.handle)
         print(other == comm, other is comm, type(other) is type(comm))
+    for comm in (world, MPI.COMM_SELF, MPI.COMM_NULL):
+        comm.free()
+        print(bool(comm))
     cart.Free()
     print(cart == MPI.COMM_NULL, bool(cart))
 def requests():

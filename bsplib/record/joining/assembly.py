@@ -424,7 +424,12 @@ class _Traffic:
         of_end = np.full(len(self._laid.pid), ALL, np.int64)
         of_end[self._laid.of_end] = self._ends.processes
         of_all = np.flatnonzero(of_end <= ALL)
-        for row in np.flatnonzero((stretch >= 0) & (of_end[stretch] > ALL)).tolist():
-            if rows.partner[row] not in self._ends.sets[int(of_end[stretch[row]])]:
-                stretch[row] = of_all[np.searchsorted(of_all, stretch[row])]
+        inside = np.flatnonzero((stretch >= 0) & (of_end[stretch] > ALL))
+        if len(inside):
+            sets, nprocs = self._ends.sets, self._calls.nprocs
+            sizes = [len(members) for members in sets]
+            members = np.repeat(np.arange(len(sets)), sizes) * nprocs + np.concatenate(sets)
+            wanted = of_end[stretch[inside]] * nprocs + rows.partner[inside]
+            outside = inside[~np.isin(wanted, members) | (rows.partner[inside] < 0)]
+            stretch[outside] = of_all[np.searchsorted(of_all, stretch[outside])]
         return _Rows(stretch, rows.partner, rows.size, rows.messages, rows.direction)

@@ -12,7 +12,10 @@ def distinct_numbers(rows: Ints) -> Ints:
     if rows.shape[1] == 0:
         return np.zeros(0, np.int64)
     order = np.lexsort(rows)
-    changed = np.any(np.diff(rows[:, order], axis=1), axis=0)
+    changed = np.zeros(rows.shape[1] - 1, bool)
+    for row in rows:  # not at once: there can be millions of columns
+        ordered = row[order]
+        changed |= ordered[1:] != ordered[:-1]
     numbers = np.empty(rows.shape[1], np.int64)
     numbers[order] = np.append(0, np.cumsum(changed))
     return numbers

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -137,9 +138,9 @@ def read_calls(folder: Path) -> MpiCalls:
     clocks = {pid: _clock(file) for pid, file in files.items()}
     zero = min(_moment(file, clocks[pid]) for pid, file in files.items())
     named = _CommonNumbers()
-    tables = [
-        _table(pid, file, _since(clocks[pid], zero), named, nprocs)
-        for pid, file in sorted(files.items())
+    tables = [  # what was read of a rank is needed no longer than until its table is there
+        _table(pid, files.pop(pid), _since(clocks[pid], zero), named, nprocs)
+        for pid in sorted(files)
     ]
     return _together(nprocs, tables, named)
 
@@ -286,10 +287,10 @@ def _table(pid: int, file: RankFile, clock: _Clock, named: _CommonNumbers, nproc
         times = clock(np.stack([events["enter"], events["leave"]], axis=1)[kept].ravel())
         # Where a clock was corrected backwards, time stands still.
         times = np.maximum.accumulate(times).reshape(-1, 2)
-        comm_of = _communicators(pid, file, named, nprocs)
+        comms = _communicators(pid, file, named, nprocs)
         rank = _rank_of(file, clock, times, kept)
-        table = _Table(pid, rank, _columns(file, kept, times, comm_of, named))
-        _add_rows(table, file, kept, comm_of)
+        table = _Table(pid, rank, _columns(file, kept, times, comms, named))
+        _add_rows(table, file, kept, comms)
     except _DAMAGE as error:
         raise TraceError(f"the file of rank {pid} is damaged: {error}") from error
     return table
@@ -327,34 +328,54 @@ def _check(pid: int, file: RankFile) -> None:
             raise TraceError(f"rank {pid} has an impossible row {rows[int(wrong.argmax())]}")
 
 
-class _Numbered:
-    """A communicator of one rank: its number in all, and pids by rank in it."""
+class _Communicators:
+    """The communicators of one rank: their numbers in all, and pids by ranks in them.
 
-    def __init__(self, number: int, comm: Communicator) -> None:
-        self.number = number
-        partners = comm.remote or comm.members
-        self.pid_of = np.array([*partners, NO_PROCESS], np.int64)
+    A program can have thousands, so what is asked for calls is looked up for all of them at once.
 
-    def pids(self, ranks: Ints) -> Ints:
-        """Return pids for ranks, ``NO_PROCESS`` where there is no such rank."""
-        last = len(self.pid_of) - 1
-        found: Ints = self.pid_of[np.where((ranks >= 0) & (ranks < last), ranks, last)]
+    Args:
+        numbers: of the rank's own, rising.
+        common: their numbers in all.
+        partners: the pids of each in the order of ranks.
+    """
+
+    def __init__(
+        self, numbers: list[int], common: list[int], partners: list[tuple[int, ...]]
+    ) -> None:
+        self._numbers = np.array(numbers, np.int64)
+        self._common = np.array(common, np.int64)
+        self._size = np.array([len(each) for each in partners], np.int64)
+        self._first = np.cumsum(self._size) - self._size
+        self._pids = np.array([*chain.from_iterable(partners), NO_PROCESS], np.int64)
+
+    def _at(self, numbers: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return the positions of some communicators, and which are known."""
+        at = np.searchsorted(self._numbers, numbers).clip(max=len(self._numbers) - 1)
+        return at, self._numbers[at] == numbers
+
+    def common(self, numbers: Ints) -> Ints:
+        """Return the numbers in all for the rank's own; -1 where they are not known."""
+        at, known = self._at(numbers)
+        return np.where(known, self._common[at], -1)
+
+    def pids(self, numbers: Ints, ranks: Ints) -> Ints:
+        """Return pids for ranks in communicators, ``NO_PROCESS`` where there is no such rank."""
+        at, known = self._at(numbers)
+        known &= (ranks >= 0) & (ranks < self._size[at])
+        found: Ints = self._pids[np.where(known, self._first[at] + ranks, -1)]
         return found
 
 
-def _communicators(
-    pid: int, file: RankFile, named: _CommonNumbers, nprocs: int
-) -> dict[int, _Numbered]:
+def _communicators(pid: int, file: RankFile, named: _CommonNumbers, nprocs: int) -> _Communicators:
     """Return the communicators of a rank, by its own numbers."""
     known = {comm.number: comm for comm in file.comms}
     known.setdefault(WORLD, Communicator(WORLD, -1, 0, "world", tuple(range(nprocs))))
     known.setdefault(SELF, Communicator(SELF, -1, 1, "self", (pid,)))
-    found: dict[int, _Numbered] = {}
-    for number in sorted(known):  # a parent has a lower number
-        comm = known[number]
-        parent = found[comm.parent].number if comm.parent in found else -1
-        found[number] = _Numbered(named.comm(pid, comm, parent, nprocs), comm)
-    return found
+    common: dict[int, int] = {}
+    for number, comm in sorted(known.items()):  # a parent has a lower number
+        common[number] = named.comm(pid, comm, common.get(comm.parent, -1), nprocs)
+    partners = [known[number].remote or known[number].members for number in common]
+    return _Communicators([*common], [*common.values()], partners)
 
 
 def _rank_of(file: RankFile, clock: _Clock, times: Ints, kept: Ints) -> Rank:
@@ -390,23 +411,18 @@ def _rank_of(file: RankFile, clock: _Clock, times: Ints, kept: Ints) -> Rank:
 
 
 def _columns(
-    file: RankFile, kept: Ints, times: Ints, comm_of: dict[int, _Numbered], named: _CommonNumbers
+    file: RankFile, kept: Ints, times: Ints, comms: _Communicators, named: _CommonNumbers
 ) -> dict[str, Ints]:
     events = file.events[kept]
     whole = {name: events[name].astype(np.int64) for name in events.dtype.names or ()}
-    comm, partner = np.full(len(kept), -1, np.int64), np.full(len(kept), NO_PROCESS, np.int64)
-    for number in np.unique(whole["comm"]).tolist():
-        if number in comm_of:
-            rows = whole["comm"] == number
-            comm[rows] = comm_of[number].number
-            partner[rows] = comm_of[number].pids(whole["partner"][rows])
+    partner = comms.pids(whole["comm"], whole["partner"])
     rank = int(file.header["rank"])
     partner[whole["partner"] == ROOT] = rank
     return {
         "pid": np.full(len(kept), rank, np.int64),
         "role": ROLE[whole["call"]],
         "call": whole["call"],
-        "comm": comm,
+        "comm": comms.common(whole["comm"]),
         "stack": _stacks(file, whole, named),
         "partner": partner,
         "tag": whole["tag"],
@@ -433,11 +449,11 @@ def _stacks(file: RankFile, whole: dict[str, Ints], named: _CommonNumbers) -> In
     return of_call
 
 
-def _add_rows(table: _Table, file: RankFile, kept: Ints, comm_of: dict[int, _Numbered]) -> None:
+def _add_rows(table: _Table, file: RankFile, kept: Ints, comms: _Communicators) -> None:
     """Add the rows by partner and the completed requests of a rank."""
     position = np.full(len(file.events) + 1, -1, np.int64)
     position[kept] = np.arange(len(kept))
-    comm_of_event = file.events["comm"]
+    comm_of_event = file.events["comm"].astype(np.int64)
     for name, field_name in (("parts", "partner"), ("dones", "source")):
         rows = getattr(file, name).copy()
         rows = rows[position[rows["event"]] >= 0]
@@ -445,11 +461,7 @@ def _add_rows(table: _Table, file: RankFile, kept: Ints, comm_of: dict[int, _Num
         if name == "dones":
             table.origin = _origins(file, rows)
             starts = np.where(table.origin >= 0, table.origin, starts)
-        ranks, pids = rows[field_name].astype(np.int64), np.full(len(rows), NO_PROCESS, np.int64)
-        for number, comm in comm_of.items():
-            mine = comm_of_event[starts] == number
-            pids[mine] = comm.pids(ranks[mine])
-        rows[field_name] = pids
+        rows[field_name] = comms.pids(comm_of_event[starts], rows[field_name].astype(np.int64))
         rows["event"] = position[rows["event"]]
         setattr(table, name, rows)
     table.origin = np.where(table.origin >= 0, position[table.origin], -1)

@@ -137,15 +137,26 @@ def _root_order(calls: MpiCalls, collectives: Collectives, set_of: Ints) -> Ints
     """
     ordinal = np.full(collectives.count + 1, -1, np.int64)  # the last one for no collective
     rows = np.flatnonzero((set_of == ALL) & (collectives.end >= 0))
-    sequences: dict[int, dict[int, int]] = {pid: {} for pid in calls.ranks}
-    order = rows[np.argsort(collectives.end[rows], kind="stable")]
-    for number, end in zip(
-        collectives.number[order].tolist(), collectives.end[order].tolist(), strict=True
-    ):
-        sequences[int(calls.pid[end])][number] = end
-    kept = _agreed(sequences, {pid for pid, rank in calls.ranks.items() if rank.end is None})
+    order = rows[np.argsort(collectives.end[rows], kind="stable")]  # first by pid, too
+    number, end = collectives.number[order], collectives.end[order]
+    first = np.searchsorted(end, calls.first)
+    cut = {pid for pid, rank in calls.ranks.items() if rank.end is None}
+    by_pid = {pid: slice(first[pid], first[pid + 1]) for pid in calls.ranks}
+    kept = max((number[rows] for rows in by_pid.values()), key=len)
+    if not all(_begins(kept, number[rows], cut=pid in cut) for pid, rows in by_pid.items()):
+        sequences = {
+            pid: dict(zip(number[rows].tolist(), end[rows].tolist(), strict=True))
+            for pid, rows in by_pid.items()
+        }
+        kept = np.array(_agreed(sequences, cut), np.int64)
     ordinal[kept] = np.arange(len(kept))
     return ordinal
+
+
+def _begins(longest: Ints, sequence: Ints, *, cut: bool) -> bool:
+    """Tell whether a sequence is the longest one, or its begin where the last ones may lack."""
+    is_long = cut or len(sequence) == len(longest)
+    return is_long and np.array_equal(longest[: len(sequence)], sequence)
 
 
 def _agreed(sequences: dict[int, dict[int, int]], cut: set[int]) -> list[int]:
@@ -192,16 +203,15 @@ def _supersteps(pid: Ints, own: Ints) -> Ints:
         pid: process of each end.
         own: the superstep that it ends itself; -1 if it ends none.
     """
-    superstep = own.tolist()
-    for position in range(len(own) - 2, -1, -1):
-        if superstep[position] < 0 and pid[position] == pid[position + 1]:
-            superstep[position] = superstep[position + 1]
-    for position in range(len(own)):
-        if superstep[position] < 0:
-            before = position > 0 and pid[position] == pid[position - 1]
-            is_next = before and own[position - 1] >= 0
-            superstep[position] = superstep[position - 1] + is_next if before else 0
-    return np.array(superstep, np.int64)
+    if len(own) == 0:
+        return own
+    place, ends_one = np.arange(len(own)), own >= 0
+    after = np.where(ends_one, place, len(own))
+    after = np.minimum.accumulate(after[::-1])[::-1].clip(max=len(own) - 1)
+    before = np.maximum.accumulate(np.where(ends_one, place, 0))
+    has_next = ends_one[after] & (pid[after] == pid)
+    has_last = ends_one[before] & (pid[before] == pid)
+    return np.where(has_next, own[after], np.where(has_last, own[before] + 1, 0))
 
 
 # -- supersteps of sub-groups ---------------------------------------------------------------------
@@ -210,16 +220,18 @@ def _supersteps(pid: Ints, own: Ints) -> Ints:
 def _components(ends: Ends, messages: Messages) -> Ints:
     """Number the ends that belong together: by collectives and by messages."""
     union = _Union(len(ends.call))
-    by_collective: dict[int, int] = {}
-    for position, number in enumerate(ends.collective.tolist()):
-        if number >= 0:
-            union.join(position, by_collective.setdefault(number, position))
     source, target = ends_of_messages(ends, messages)
     known = (source >= 0) & (target >= 0)
     known[known] &= (ends.collective[source[known]] < 0) & (ends.collective[target[known]] < 0)
     for one, other in zip(source[known].tolist(), target[known].tolist(), strict=True):
         union.join(one, other)
-    return np.array([union.top(position) for position in range(len(ends.call))], np.int64)
+    component = np.array([union.top(position) for position in range(len(ends.call))], np.int64)
+    of_collective = np.flatnonzero(ends.collective >= 0)  # which are not among those of messages
+    _, first, which = np.unique(
+        ends.collective[of_collective], return_index=True, return_inverse=True
+    )
+    component[of_collective] = of_collective[first[which.reshape(-1)]]
+    return component
 
 
 def ends_of_messages(ends: Ends, messages: Messages) -> tuple[Ints, Ints]:
@@ -257,7 +269,7 @@ class _Execution:
         self._stop = ends.first[1:].tolist()
         self._at = ends.first[:-1].tolist()
         self._component = component.tolist()
-        self._ended = ended.tolist()
+        self._ended = ended
         self._is_root = (ends.processes == ALL).tolist()
         self._missing = Counter(self._component)
         self._waiting: defaultdict[int, list[int]] = defaultdict(list)

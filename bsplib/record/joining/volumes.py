@@ -32,14 +32,28 @@ class Flows(NamedTuple):
 
 
 class _Members(NamedTuple):
-    """The parts of one collective."""
+    """The parts of collectives with one rule and as many processes, a row for each collective."""
 
     parts: Ints
     """In the order of pids."""
-    root: int
-    """Position in ``parts``; -1 where it is not known."""
+    root: Ints
+    """Positions in the rows; -1 where it is not known."""
     out: Ints
     into: Ints
+
+    def with_root(self) -> _Members:
+        """Return those whose root is known."""
+        return _Members(*(column[self.root >= 0] for column in self))
+
+    def of_root(self) -> Ints:
+        """Return the part of the root, once for each part."""
+        return np.repeat(self.parts[np.arange(len(self.root)), self.root], self.parts.shape[1])
+
+    def from_root(self, after: int) -> Ints:
+        """Return the columns that begin with the root, or with the one so many after it."""
+        count = self.parts.shape[1]
+        rolled: Ints = (np.arange(count) + self.root[:, None] + after) % count
+        return rolled
 
 
 def flows(calls: MpiCalls, collectives: Collectives) -> Flows:
@@ -49,20 +63,17 @@ def flows(calls: MpiCalls, collectives: Collectives) -> Flows:
     """
     found = [_EMPTY]
     begin = collectives.begin
-    bounds = np.append(
-        np.flatnonzero(np.diff(collectives.number, prepend=-1)), len(collectives.number)
-    )
-    base = [BASE[call] for call in calls.call[begin[bounds[:-1]]].tolist()]
+    first = np.flatnonzero(np.diff(collectives.number, prepend=-1))
+    size = np.diff(np.append(first, len(begin)))
+    rule = _RULE_OF_CALL[calls.call[begin[first]]]
     is_root = calls.partner[begin] == calls.pid[begin]
-    for name, start, stop in zip(base, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        rule = _RULES.get(name)
-        if rule is None or stop - start < 2:
-            continue
-        parts = np.arange(start, stop)
-        roots = np.flatnonzero(is_root[parts])
-        rows = begin[parts]
-        root = int(roots[0]) if len(roots) else -1
-        found += rule(_Members(parts, root, calls.out[rows], calls.into[rows]))
+    for number, each in enumerate(_RULES.values()):
+        of_rule = np.flatnonzero((rule == number) & (size > 1))
+        for count in np.unique(size[of_rule]).tolist():
+            parts = first[of_rule[size[of_rule] == count]][:, None] + np.arange(count)
+            roots, rows = is_root[parts], begin[parts]
+            root = np.where(roots.any(axis=1), roots.argmax(axis=1), -1)
+            found += each(_Members(parts, root, calls.out[rows], calls.into[rows]))
     return Flows(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
@@ -71,64 +82,67 @@ _EMPTY = Flows(_NONE, _NONE, _NONE, _NONE)
 
 
 def _flow(source: Ints, target: Ints, size: Ints, messages: int) -> Flows:
-    return Flows(source, target, size, np.full(len(source), messages, np.int64))
+    columns = source.ravel(), target.ravel(), size.ravel()
+    return Flows(*columns, np.full(len(columns[0]), messages, np.int64))
 
 
 def _around(members: _Members) -> Iterator[Flows]:
     """Allreduce: each process sends its vector, and receives one."""
-    yield _flow(members.parts, np.roll(members.parts, -1), members.out, 1)
+    yield _flow(members.parts, np.roll(members.parts, -1, axis=1), members.out, 1)
 
 
 def _onwards(members: _Members) -> Iterator[Flows]:
     """Scan: each process receives what those before it have, combined."""
-    yield _flow(members.parts[:-1], members.parts[1:], members.out[:-1], 1)
+    yield _flow(members.parts[:, :-1], members.parts[:, 1:], members.out[:, :-1], 1)
 
 
 def _from_root(members: _Members) -> Iterator[Flows]:
     """Bcast: the root sends the vector, and each other process receives it."""
-    if members.root >= 0:
-        parts, into = (np.roll(values, -members.root) for values in (members.parts, members.into))
-        yield _flow(parts[:-1], parts[1:], into[1:], 0)
-        yield _flow(np.full(len(parts) - 1, parts[0]), parts[1:], np.zeros_like(parts[1:]), 1)
+    known = members.with_root()
+    columns = known.from_root(0)
+    parts, into = (np.take_along_axis(each, columns, 1) for each in (known.parts, known.into))
+    others = parts[:, 1:]
+    yield _flow(parts[:, :-1], others, into[:, 1:], 0)
+    yield _flow(np.broadcast_to(parts[:, :1], others.shape), others, np.zeros_like(others), 1)
 
 
 def _to_root(members: _Members) -> Iterator[Flows]:
     """Reduce: each process sends its vector, and the root receives one."""
-    if members.root >= 0:
-        shift = len(members.parts) - 1 - members.root
-        parts, out = (np.roll(values, shift) for values in (members.parts, members.out))
-        yield _flow(parts[:-1], parts[1:], out[:-1], 0)
-        yield _flow(parts[:-1], np.full(len(parts) - 1, parts[-1]), np.zeros_like(parts[1:]), 1)
+    known = members.with_root()
+    columns = known.from_root(1)
+    parts, out = (np.take_along_axis(each, columns, 1) for each in (known.parts, known.out))
+    others = parts[:, :-1]
+    yield _flow(others, parts[:, 1:], out[:, :-1], 0)
+    yield _flow(others, np.broadcast_to(parts[:, -1:], others.shape), np.zeros_like(others), 1)
 
 
 def _gather(members: _Members) -> Iterator[Flows]:
-    if members.root >= 0:
-        root = np.full(len(members.parts), members.parts[members.root])
-        yield _flow(members.parts, root, members.out, 1)
+    known = members.with_root()
+    yield _flow(known.parts, known.of_root(), known.out, 1)
 
 
 def _scatter(members: _Members) -> Iterator[Flows]:
-    if members.root >= 0:
-        root = np.full(len(members.parts), members.parts[members.root])
-        yield _flow(root, members.parts, members.into, 1)
+    known = members.with_root()
+    yield _flow(known.of_root(), known.parts, known.into, 1)
 
 
 def _all_pairs(members: _Members, size: Ints) -> Iterator[Flows]:
-    count = len(members.parts)
-    yield _flow(np.repeat(members.parts, count), np.tile(members.parts, count), size, 1)
+    count = members.parts.shape[1]
+    source, target = np.repeat(members.parts, count, axis=1), np.tile(members.parts, count)
+    yield _flow(source, target, size, 1)
 
 
 def _allgather(members: _Members) -> Iterator[Flows]:
-    return _all_pairs(members, np.repeat(members.out, len(members.parts)))
+    return _all_pairs(members, np.repeat(members.out, members.parts.shape[1], axis=1))
 
 
 def _alltoall(members: _Members) -> Iterator[Flows]:
-    count = len(members.parts)
-    return _all_pairs(members, np.repeat(members.out // count, count))
+    count = members.parts.shape[1]
+    return _all_pairs(members, np.repeat(members.out // count, count, axis=1))
 
 
 def _reduce_scatter(members: _Members) -> Iterator[Flows]:
-    return _all_pairs(members, np.tile(members.into, len(members.parts)))
+    return _all_pairs(members, np.tile(members.into, members.parts.shape[1]))
 
 
 _RULES: dict[str, Callable[[_Members], Iterator[Flows]]] = {
@@ -147,3 +161,5 @@ _RULES: dict[str, Callable[[_Members], Iterator[Flows]]] = {
     "Reduce_scatter": _reduce_scatter,
     "Reduce_scatter_block": _reduce_scatter,
 }
+_RULE_OF_CALL = np.array([[*_RULES, name].index(name) for name in BASE])
+"""By the number of a call the position of its rule; the number of rules where it has none."""

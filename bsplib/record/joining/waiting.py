@@ -145,12 +145,14 @@ class _BlameSearch:
     """Follows waits from process to process."""
 
     def __init__(self, stretches: WaitingTimes) -> None:
-        self._first = stretches.first.tolist()
-        self._start = stretches.start.tolist()
-        self._arrive = stretches.arrive.tolist()
-        self._released = stretches.released.tolist()
-        self._end = stretches.end.tolist()
-        self._culprit = stretches.culprit.tolist()
+        # Lists of numbers would need five times the memory.
+        self._first, self._start, self._arrive, self._released, self._end, self._culprit = (
+            memoryview(np.ascontiguousarray(column))
+            for column in (
+                *(stretches.first, stretches.start, stretches.arrive),
+                *(stretches.released, stretches.end, stretches.culprit),
+            )
+        )
 
     def blamed(self, row: int) -> int:
         """Return the stretch that is to blame for the wait of another one, or that one itself."""
