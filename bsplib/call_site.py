@@ -20,6 +20,8 @@ from typing import Any
 _CALLS_MAIN = "run_task"
 _OUTERMOST = (_CALLS_MAIN, "be_process")
 _ENDS_MAIN = "_finish"
+_DOES_ITEMS = "do_items"
+"""The program of ``bsplib.map``, below which there may be no line of the user."""
 _WRAPPERS = ("paused", "settled", "__next__", "pid", "nprocs", "machine")
 """Names of functions that wrap primitives, and of properties: they are no primitives."""
 _BELOW_CORE = {
@@ -65,6 +67,7 @@ _MEETINGS = (
 
 END = "end of main"
 BEFORE = "before main"
+IN_MAP = "in map"
 
 
 def add_backend(source: str) -> None:
@@ -232,7 +235,9 @@ def line_in(stack: Iterable[tuple[str, int, str]]) -> str:
             installed = installed or _words(file, line)
     if _CALLS_MAIN not in own:
         return BEFORE
-    return installed or (END if _ENDS_MAIN in own else BEFORE)
+    if installed is not None or _ENDS_MAIN in own:
+        return installed or END
+    return IN_MAP if _DOES_ITEMS in own else BEFORE
 
 
 def activity(stack: Iterable[tuple[str, int, str]], *, waits: bool = False) -> str:
@@ -243,10 +248,13 @@ def activity(stack: Iterable[tuple[str, int, str]], *, waits: bool = False) -> s
         waits: it is known to wait, at the end of a superstep; otherwise the frames show it.
     """
     primitive = "sync" if waits else ""  # the compiled core has no frame
+    otherwise = "beginning or ending"
     for file, _, function in stack:
         if is_own_file(file):
             if function in _OUTERMOST:
                 break
+            if function == _DOES_ITEMS:
+                otherwise = "computing"
             if file.startswith(tuple(_BACKENDS)) or function in _MEETINGS:
                 waits = waits or function in _MEETINGS
                 primitive = primitive or ("sync" if waits else "")
@@ -256,7 +264,7 @@ def activity(stack: Iterable[tuple[str, int, str]], *, waits: bool = False) -> s
             if not primitive:
                 return f"computing in {function}"
             return f"{'waiting' if waits else 'computing'} in {primitive}"
-    return "waiting for the others" if waits else "beginning or ending"
+    return "waiting for the others" if waits else otherwise
 
 
 def stack_of(frame: FrameType | None) -> list[tuple[str, int, str]]:

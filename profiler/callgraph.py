@@ -232,8 +232,8 @@ def _is_comprehension(frame: Frame) -> bool:
 
 
 def _of_program(stack: Stack) -> Stack:
-    """Return the frames of the program; all frames if even ``main`` is part of bsplib."""
-    return tuple(frame for frame in stack if not frame.library) or stack
+    """Return the frames of the program; ``main`` if even it is part of bsplib, as that of map."""
+    return tuple(frame for frame in stack if not frame.library) or stack[:1]
 
 
 def _cost_centre(stack: Stack, shown: Stack, kind: Kind) -> _Key:

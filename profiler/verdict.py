@@ -54,6 +54,8 @@ BALANCED, SPREAD, LITTLE, REST = "balanced", "spread", "little", "rest"
 no sentence, and of the last one."""
 NOTHING = "Nothing was recorded that takes time."
 """Sentence about a run without elapsed time."""
+NO_SUPERSTEPS = "No time was recorded in supersteps, and so nothing is lost in them."
+"""Sentence about a run all of whose time is its start and its end."""
 
 
 class Sentence(NamedTuple):
@@ -166,6 +168,8 @@ def _about_supersteps(ledger: Ledger) -> Sentence:
 def _about_the_run(ledger: Ledger) -> Sentence:
     """Return the sentence about a run in which no place loses much."""
     spent, elapsed_s = ledger.account.whole(), ledger.elapsed_s
+    if ledger.account.in_supersteps_ns() == 0:
+        return Sentence(NO_SUPERSTEPS, 0.0, BALANCED)
     whole = ledger.account.elapsed_ns * ledger.callgraph.run.nprocs
     lost_ns = spent["imbalance"] + spent["transfer_imbalance"]
     figures = _figures(lost_ns / whole * elapsed_s, elapsed_s)

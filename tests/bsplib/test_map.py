@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
 
 import numpy as np
@@ -190,6 +191,19 @@ def test_an_error_that_cannot_be_pickled_still_names_the_item(mapped):
     with pytest.raises(bsplib.BspError, match="wrong") as caught:
         mapped(fail, [1])
     assert "[map: item 0, 1]" in caught.value.__notes__
+
+
+def test_an_error_of_a_builtin_function_is_said_to_be_in_the_loop(mapped):
+    with pytest.raises(TypeError) as caught:
+        mapped(float, [[]])
+    assert any(note.endswith(", in map]") for note in caught.value.__notes__)
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(2)
+def test_where_processes_are_in_the_loop_is_told_where_no_line_of_the_program_is(mapped):
+    with pytest.raises(bsplib.RunTimeoutError, match=r"2 +in map +computing$"):
+        mapped(time.sleep, [30, 30], timeout=1)
 
 
 def test_a_function_that_raises_stop_iteration_does_not_end_the_loop_in_silence():

@@ -63,6 +63,12 @@ def test_a_main_of_the_library_itself_is_shown(script):
     assert program.reading().edges() == {"measure > probe.py line 41"}
 
 
+def test_below_a_main_of_the_library_the_calls_inside_the_library_are_not_shown(script):
+    program = script(1)
+    program.step(f"bsplib/mapping.py/do_items:184 {ALLREDUCE}")
+    assert program.reading().edges() == {"do_items > mapping.py line 184 · allreduce"}
+
+
 def test_ids_depend_on_nothing_but_the_node_itself(script):
     program, other = script(1), script(1)
     for written in (program, other):

@@ -12,6 +12,7 @@ from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates
 from bsplib.profiler.verdict import MOST_SENTENCES
 from bsplib.recording.records import Lifetime
+from bsplib.sync_kinds import Kind
 
 FREE = Rates(g=0.0, l=0.0)
 DEAR_BYTES = Rates(g=1e-6, l=0.0)
@@ -232,6 +233,16 @@ def test_a_balanced_run_is_called_balanced(script):
     verdict = book(program.reading().callgraph, FREE).verdict()
     assert verdict.balanced
     assert str(verdict).startswith("Balanced: 10.0 ns of 1.01 µs (1%) are lost")
+
+
+def test_a_run_that_ends_before_its_first_superstep_is_not_said_to_lose_something(script):
+    program = script(2)
+    program.step("main", w=0, kind=Kind.END)
+    life = Lifetime(-60_000, (-60_000,) * 2, (0, 0), (0, 0), 0, 0)
+    verdict = book(build(replace(program.run(), lifetime=life)), FREE).verdict()
+    assert str(verdict).startswith(
+        "No time was recorded in supersteps, and so nothing is lost in them.\nAll of it: start "
+    )
 
 
 @pytest.mark.parametrize(("ends_ns", "is_told"), [(90_000, True), (1_000_000, False)])
