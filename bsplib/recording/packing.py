@@ -91,6 +91,14 @@ def _compressor() -> zstandard.ZstdCompressor:
     return compressor
 
 
+def _decompressor() -> zstandard.ZstdDecompressor:
+    """Return the decompressor of this thread."""
+    if not hasattr(_of_thread, "decompressor"):
+        _of_thread.decompressor = zstandard.ZstdDecompressor()
+    decompressor: zstandard.ZstdDecompressor = _of_thread.decompressor
+    return decompressor
+
+
 def _unsigned(residues: _Column) -> NDArray[np.uint64]:
     """Return 0, 1, 2, 3, ... for 0, -1, 1, -2, ..."""
     return ((residues << 1) ^ (residues >> 63)).view(np.uint64)
@@ -255,7 +263,7 @@ def _content(payload: bytes | memoryview, count: int, dtype: np.dtype[Any]) -> m
         size = zstandard.frame_content_size(payload)
         if not 0 <= size <= most:
             raise TraceError(f"a chunk of {count} rows declares a content of {size} bytes")
-        content = zstandard.ZstdDecompressor().decompress(payload, max_output_size=most)
+        content = _decompressor().decompress(payload, max_output_size=most)
     except zstandard.ZstdError as error:
         raise TraceError(f"a chunk is damaged: {error}") from None
     return memoryview(content)
@@ -278,13 +286,18 @@ def _read_residues(content: memoryview, at: int, width: int, count: int) -> _Col
         residue = int.from_bytes(content[at : at + _WORD], "little")
         return np.full(count, _signed(residue), np.int64)
     planes = np.frombuffer(content, np.uint8, width * count, at).reshape(width, count)
-    word, signed = _NARROWEST[width]  # most residues are short, and narrow words are fast
-    unsigned = _joined_planes(planes, word)
+    used = width
+    while used > 1 and not planes[used - 1, 1:].any():  # often only the first residue is long
+        used -= 1
+    word, signed = _NARROWEST[used]  # most residues are short, and narrow words are fast
+    unsigned = _joined_planes(planes[:used], word)
     sign = unsigned & word(1)
     np.negative(sign, out=sign)
     np.right_shift(unsigned, word(1), out=unsigned)
     unsigned ^= sign
     residues: _Column = unsigned.view(signed).astype(np.int64, copy=False)
+    if used < width:
+        residues[0] = _signed(int.from_bytes(planes[:, 0].tobytes(), "little"))
     return residues
 
 
