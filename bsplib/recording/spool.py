@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.call_site import is_of_handler
-from bsplib.core.rows import HEADER_BYTES, Rows
+from bsplib.core.log import HEADER_BYTES, Rows
 from bsplib.recording.call_stacks import shortened
 from bsplib.recording.packing import MOST_ROWS, packed
 from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Host, Stack
