@@ -27,6 +27,7 @@ cdef class Engine:
     cdef readonly Arrivals arrivals
     cdef readonly Queue queue
     cdef object rare
+    cdef object staging
     cdef object checks
     cdef word most_in_buffer
     cdef readonly Py_ssize_t superstep

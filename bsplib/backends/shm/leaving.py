@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bsplib.backends.base import LeftGroup
-from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
+from bsplib.backends.shm.staging import Leases
 
 
 class Leaving(LeftGroup):

@@ -26,19 +26,9 @@ class Oblivious:
     def __init__(self, members: Membership) -> None:
         self._members = members
         self._control = members.context.control
-        self._collector = Collector(members.roots, members.pid, self)
+        self.collector = Collector(members.roots, members.pid, self)
         self.latest = 0
         """The last superstep of the group that this process has ended by oblsync."""
-
-    @property
-    def ended(self) -> int:
-        """Number of oblivious supersteps that this process has ended."""
-        return self._collector.ended
-
-    @property
-    def released(self) -> int:
-        """See :attr:`Collector.released`."""
-        return self._collector.released
 
     def post(self, lay_out: Callable[[], int], stamp: int) -> None:
         """End the superstep for this process, once an element of the ring is free.
@@ -50,42 +40,42 @@ class Oblivious:
         self.read_everything()
         self._wait_for_room()
         control, members = self._control, self._members
-        element = self._element(members.block, self.ended)
+        element = self._element(members.block, self.collector.ended)
         control[element] = lay_out()
         control[element + 1] = stamp
         members.context.fences.order()  # release: the element and the entries, before POSTED
-        control[members.block + POSTED] = self.ended + 1
+        control[members.block + POSTED] = self.collector.ended + 1
         members.context.fences.order()  # release: the post, before LATEST
         control[members.block + LATEST] = members.superstep
         members.context.waiting.waiter.posted()
         self.latest = members.superstep
-        self._collector.end_superstep(stamp)
+        self.collector.end_superstep(stamp)
 
     def collect(self, expected: int) -> list[Arrived]:
         """Wait for messages of the superstep just posted; see :meth:`Collector.collect`."""
-        return self._collector.collect(expected)
+        return self.collector.collect(expected)
 
     def read_everything(self) -> None:
         """Look at late posts; store in CONSUMED which posts this process will not read again.
 
         A message in a post that came after enough messages had come is an error.
         """
-        if self.ended:
-            self._consume(self._collector.read_late())
+        if self.collector.ended:
+            self._consume(self.collector.read_late())
 
     def has_read_all(self) -> bool:
         """Tell whether the others have posted in all supersteps that this process has ended."""
         self.read_everything()
-        return self._collector.has_read_all()
+        return self.collector.has_read_all()
 
     def leave(self) -> None:
         """Let no other process wait for this one from now on."""
-        if self.ended:
+        if self.collector.ended:
             self._consume(_GONE)
 
     def least_consumed(self) -> int:
         """Return how many posts of this process no process will read again."""
-        least = self.ended
+        least = self.collector.ended
         for pid in self._members.others:
             block = self._members.find(pid)
             least = min(least, self._control[block + CONSUMED] if block else 0)
@@ -94,7 +84,7 @@ class Oblivious:
 
     def is_ahead(self, pid: int) -> bool:
         """Tell whether a process has ended more supersteps by oblsync than this one."""
-        return self._has_posted(pid, self.ended)
+        return self._has_posted(pid, self.collector.ended)
 
     def _consume(self, number: int) -> None:
         self._members.context.fences.order()  # release: what was read, before CONSUMED
@@ -141,7 +131,7 @@ class Oblivious:
 
     def _wait_for_room(self) -> None:
         """Stay at most RING oblivious supersteps ahead of the slowest process."""
-        floor = self.ended - RING + 1
+        floor = self.collector.ended - RING + 1
         if floor > 0 and self.least_consumed() < floor:
             self._members.context.wait(
                 lambda: self.least_consumed() >= floor,

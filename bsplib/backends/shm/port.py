@@ -21,12 +21,12 @@ from bsplib.backends.mismatch import are_apart
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
 from bsplib.backends.shm.layout import lay_out
-from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.leaving import Leaving
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.others import Others
 from bsplib.backends.shm.segment import area_of, populate
+from bsplib.backends.shm.staging import Leases
 from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
 
@@ -102,6 +102,10 @@ class ShmPort(Port):
         self._meeting.oblivious = self._oblivious.latest
         return self._meeting.has_delivered(pid)
 
+    def staging(self) -> Leases:
+        """See :meth:`Port.staging`."""
+        return self._leases
+
     def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
         start = self._leases.reserve(nbytes)
@@ -109,8 +113,7 @@ class ShmPort(Port):
 
     def stage_message(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """See :meth:`Port.stage_message`."""
-        for_one = 0 <= to != self.pid
-        start = self._leases.reserve_for_message(nbytes, for_one=for_one)
+        start = self._leases.reserve_for_message(nbytes, to)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
     def keep(self, handle: Handle) -> Buffer | None:
@@ -139,7 +142,7 @@ class ShmPort(Port):
         """Enter the group before the first post, and look at late posts."""
         if not self._has_entered:
             self._enter()
-        self._meeting.has_to_prepare = self._oblivious.ended > 0
+        self._meeting.has_to_prepare = self._oblivious.collector.ended > 0
         self._oblivious.read_everything()
 
     def find_others(self) -> None:
@@ -194,7 +197,7 @@ class ShmPort(Port):
         self._oblivious.post(write, stamp)
         arrived = self._oblivious.collect(expected)
         self._meeting.oblivious = self._oblivious.latest
-        self._meeting.released = self._oblivious.released
+        self._meeting.released = self._oblivious.collector.released
         return arrived
 
     # -- supersteps and sub-groups ------------------------------------------------------
@@ -202,7 +205,6 @@ class ShmPort(Port):
     def end_superstep(self) -> None:
         """See :meth:`Port.end_superstep`."""
         self._leases.end_superstep()
-        self._meeting.end_superstep()
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> ShmPort:
         """See :meth:`Port.split`."""
@@ -225,7 +227,7 @@ class ShmPort(Port):
         Returns:
             False if another port has to be opened for the next run; the same in all processes.
         """
-        if self._oblivious.ended or self._members.superstep > _MOST_SUPERSTEPS:
+        if self._oblivious.collector.ended or self._members.superstep > _MOST_SUPERSTEPS:
             return False
         self._leases.begin_anew()
         self._meeting.gets.clear()

@@ -25,6 +25,7 @@ from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.staging import FreeStagingBuffers, StagingBuffer
 from bsplib.backends.shm.waiting import Waiting
 from bsplib.core import BUILD, atomics, entries, meeting
 from bsplib.running.seeds import Seeds
@@ -156,6 +157,20 @@ class FilledHeap(Heap):
         super().clear(but)
 
 
+class FilledStagingBuffers(FreeStagingBuffers):
+    """The free staging buffers of a process, whose memory is filled when they are given back."""
+
+    def __init__(self, here: SharedMemory, context: ProcessContext) -> None:
+        super().__init__(context)
+        self._here = here
+
+    def give(self, staging_buffer: StagingBuffer) -> None:
+        """See :meth:`FreeStagingBuffers.give`."""
+        for start, nbytes in staging_buffer._chunks:
+            self._here.fill(start, nbytes)
+        super().give(staging_buffer)
+
+
 class ScheduledContext(ProcessContext):
     """A process whose memory is filled when it is given back."""
 
@@ -164,12 +179,7 @@ class ScheduledContext(ProcessContext):
         self._here = here
         self.heap = FilledHeap(here, pid)
         self.parcels = ScheduledParcels(here, self, parcel_bytes)
-
-    def give_staging_buffer(self, staging_buffer: Any) -> None:
-        """See :meth:`ProcessContext.give_staging_buffer`."""
-        for start, nbytes in staging_buffer._chunks:
-            self._here.fill(start, nbytes)
-        super().give_staging_buffer(staging_buffer)
+        self.staging_buffers = FilledStagingBuffers(here, self)
 
 
 HERE = SharedMemory()
