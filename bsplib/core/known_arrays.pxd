@@ -1,5 +1,4 @@
 cimport cython
-cimport numpy as cnp
 from bsplib.core.atomics cimport (
     FLOAT, INTEGER, address_of, copy, is_of, is_packed, itemsize_of, length_of, nbytes_of, ndim_of,
     peek, poke, prepare, stride_of, word, wrapped,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bsplib.backends.shm import layout, port
+from bsplib.backends.shm import oblivious, port
 from bsplib.backends.shm.child import KeptPort
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, REPORTED, WORD
@@ -209,7 +209,7 @@ def take_kinds() -> set[int]:
 def _install_accesses() -> None:
     """Let the scheduler know of all accesses to shared memory."""
     load, store, peek, poke = atomics.load, atomics.store, atomics.peek, atomics.poke
-    copy, bytes_at, open_row = atomics.copy, atomics.bytes_at, layout.open_row
+    copy, bytes_at, open_row = atomics.copy, atomics.bytes_at, oblivious.open_row
     array_at = atomics.array_at
 
     def number_of(address: int) -> int:
@@ -263,7 +263,7 @@ def _install_accesses() -> None:
         found = open_row(segment, index, row)
         if index:
             what = found[0], bytes(found[1])
-            HERE.scheduler.read(index + layout._ROW_BYTES * row, layout._ROW_BYTES, what)
+            HERE.scheduler.read(index + oblivious._ROW_BYTES * row, oblivious._ROW_BYTES, what)
         return found
 
     _replace(
@@ -279,7 +279,7 @@ def _install_accesses() -> None:
             "array_at": noted_array_at,
         },
     )
-    _replace(layout, {"open_row": noted_open_row})
+    _replace(oblivious, {"open_row": noted_open_row})
 
 
 def _install_waiting() -> None:
