@@ -216,10 +216,6 @@ cdef class RecordingObserver(EngineObserver):
         self, ObservedEngine engine, Py_ssize_t superstep, int kind, int stack, long long released,
         long long end
     ) except -1
-    cdef int _write_or_report_overflow(
-        self, ObservedEngine engine, Py_ssize_t superstep, int kind, int stack, long long released,
-        long long end
-    ) except -1
 
 cdef long long _begin(ObservedEngine engine) except? -1
 cdef int _end(ObservedEngine engine, long long began) except -1

@@ -473,9 +473,7 @@ class RecordingObserver(EngineObserver):
             released = engine.meeting.released
             stack = self._stack_keys.number(0)
         released = min(released, end)
-        if kind == _SYNC:
-            return self._write_record(engine, superstep, kind, stack, released, end)
-        return self._write_or_report_overflow(engine, superstep, kind, stack, released, end)
+        return self._write_record(engine, superstep, kind, stack, released, end)
 
     def leave(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.leave`."""
@@ -484,9 +482,7 @@ class RecordingObserver(EngineObserver):
     def left(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.left`."""
         stack = self._stack_keys.number(0)
-        self._write_or_report_overflow(
-            engine, engine.superstep, _END, stack, self._arrive, self._arrive
-        )
+        self._write_record(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
         if self._above is not None:
             self.log.leave(self._above, _time_of(engine))
 
@@ -499,30 +495,22 @@ class RecordingObserver(EngineObserver):
         released: int,
         end: int,
     ) -> int:
-        """Write a record, and begin the next superstep."""
-        log: Any = self.log
-        self.traffic.write(log)
-        log.add_superstep(superstep, kind, stack, self._arrive, released, end, engine.comm_ns)
-        engine.comm_ns = 0
-        log.rest(_time_of(engine))
-        log.begin(_time_of(engine))
-        return 0
+        """Write a record, and begin the next superstep.
 
-    def _write_or_report_overflow(
-        self,
-        engine: ObservedEngine,
-        superstep: int,
-        kind: int,
-        stack: int,
-        released: int,
-        end: int,
-    ) -> int:
-        """Do as :meth:`_write_record`, and report a virtual time that is too great for a record."""
+        A virtual time that is too great for a record is reported; in a sync it is an error.
+        """
+        log: Any = self.log
         try:
-            return self._write_record(engine, superstep, kind, stack, released, end)
+            self.traffic.write(log)
+            log.add_superstep(superstep, kind, stack, self._arrive, released, end, engine.comm_ns)
+            engine.comm_ns = 0
+            log.rest(_time_of(engine))
+            log.begin(_time_of(engine))
         except OverflowError:
+            if kind == _SYNC:
+                raise
             self._overflow()
-            return 0
+        return 0
 
 
 # Functions of the module, which a compiler can insert where they are called.
