@@ -219,8 +219,7 @@ cdef class Log:
     cdef long long _began_ns, _start_ns, _opened_ns, _end_ns, _sub_ns
     cdef long long _piece_ns, _calls_ns, _comp_open_ns, _comm_open_ns
     cdef long long _comp_cpu, _comp_ready, _comm_cpu, _comm_ready
-    cdef long long _comp_minor, _comp_major, _comm_minor, _comm_major
-    cdef long long _own_bytes, _own_messages
+    cdef long long _comp_minor, _comp_major, _comm_minor, _comm_major, _own_bytes, _own_messages
 
     @cython.locals(usage=Usage, faults=cython.longlong)
     cdef void _begin_usage(self) noexcept

@@ -118,10 +118,7 @@ cdef inline int known_number(StackKeys keys, Py_ssize_t depth) except -2:
 cdef class Traffic:
     cdef int _nprocs
     cdef bint _is_empty
-    cdef word[::1] _sent_bytes
-    cdef word[::1] _sent
-    cdef word[::1] _got_bytes
-    cdef word[::1] _got
+    cdef word[::1] _sent_bytes, _sent, _got_bytes, _got
     cpdef int sent(self, int to, word nbytes) except -1
     cpdef int got(self, int sender, word nbytes) except -1
     @cython.locals(pid=int)
@@ -137,8 +134,7 @@ cdef class EngineObserver:
 cdef class ObservedEngine(Engine):
     cdef readonly Clock clock
     cdef Traffic _traffic
-    cdef EngineObserver _recorder
-    cdef EngineObserver _checker
+    cdef EngineObserver _recorder, _checker
     cdef public long long comm_ns
 
     cpdef void observe(
@@ -201,8 +197,7 @@ cdef class RecordingObserver(EngineObserver):
     cdef Log _above
     cdef readonly Traffic traffic
     cdef StackKeys _stack_keys
-    cdef object _stack_of_end
-    cdef object _overflow
+    cdef object _stack_of_end, _overflow
     cdef long long _arrive
 
     cpdef long long meet(self, ObservedEngine engine) except -1

@@ -69,12 +69,13 @@ class Checks(Protocol):
 
 
 class Staging(Protocol):
-    """The large values of a process, which are staged beside its entries: a port, or its part."""
+    """Where a process stages its large values, beside its entries: a port, or a part of it.
+
+    Memory is reserved only where all processes share it.
+    """
 
     def reserve(self, nbytes: int, /) -> int:
         """Return the byte at which a value of this superstep can be staged.
-
-        It is asked for where all processes share memory, and so for the next method.
 
         Raises:
             OutOfSharedMemoryError: there is no memory.
@@ -89,7 +90,7 @@ class Staging(Protocol):
         """
 
     def end_superstep(self) -> None:
-        """End the superstep, and tell the meeting; it is called if ``Meeting.has_staged``."""
+        """End the superstep, that of the meeting, too; it is called if ``Meeting.has_staged``."""
 
 
 class Rare(Protocol):
