@@ -27,7 +27,7 @@ _WRAPPERS = ("paused", "settled", "__next__", "pid", "nprocs", "machine")
 _BELOW_CORE = {
     **dict.fromkeys(
         (
-            *("meet", "check_current", "announce", "check_kinds", "prepare", "answer", "end_port"),
+            *("meet", "check_current", "announce", "check_kinds", "prepare", "answer"),
             *("take_answers", "write_answer", "land_early", "land", "write_gaps", "write_strided"),
             *("write_placed", "fetch", "after_delivery", "arrived", "delivered", "fail_for_good"),
         ),

@@ -1,7 +1,7 @@
 """The page faults of a run by place and process, as the system counted them for each thread.
 
 A *minor* fault gives a process a page of memory, such as at the first touch of new memory; a
-*major* one waits for a disk. By the rule of the recorder (``bsplib.core.usage``) they belong to the
+*major* one waits for a disk. By the rule of the recorder (``bsplib.core.log``) they belong to the
 stretch at whose end the system was read: a stretch of less than 30 us leaves its own to the next
 one that is longer.
 """

@@ -28,6 +28,7 @@ from bsplib.backends.members import Members
 from bsplib.core.clock import Clock
 from bsplib.core.entries import Block, PrivateMemory
 from bsplib.core.meeting import Meeting
+from bsplib.core.protocols import Staging
 
 Buffer = NDArray[np.uint8]
 """Memory for a payload, as bytes."""
@@ -166,6 +167,10 @@ class Port(ABC):
         """
         return False
 
+    def staging(self) -> Staging:
+        """Return what knows the staged values of this process; always the same object."""
+        return self
+
     @abstractmethod
     def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """Return memory for a payload of this superstep, to be filled before it ends.
@@ -184,6 +189,16 @@ class Port(ABC):
                 only where all of them share memory.
         """
         return self.stage(nbytes, to)
+
+    def reserve(self, nbytes: int) -> int:
+        """See :meth:`Staging.reserve`."""
+        (_, where, _), _ = self.stage(nbytes, -1)
+        return where
+
+    def reserve_for_message(self, nbytes: int, to: int) -> int:
+        """See :meth:`Staging.reserve_for_message`."""
+        (_, where, _), _ = self.stage_message(nbytes, to)
+        return where
 
     def lend(self, values: NDArray[Any], to: int) -> Handle | None:  # noqa: ARG002
         """Stage values that stay as they are until this superstep has ended, without a copy.

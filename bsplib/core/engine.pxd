@@ -17,22 +17,18 @@ cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES
 cdef Py_ssize_t _MOST_OFFSET
 
 cdef class Engine:
-    cdef readonly int pid
-    cdef readonly int nprocs
-    cdef readonly word thread
-    cdef readonly word quick
+    cdef readonly int pid, nprocs
+    cdef readonly word thread, quick
     cdef word _quick_if_usable
     cdef readonly Meeting meeting
     cdef readonly SendBuffer send_buffer
     cdef readonly Arrivals arrivals
     cdef readonly Queue queue
-    cdef object rare
-    cdef object checks
+    cdef object rare, staging, checks
     cdef word most_in_buffer
     cdef readonly Py_ssize_t superstep
     cdef readonly object unusable
-    cdef readonly list changes
-    cdef readonly list unresolved
+    cdef readonly list changes, unresolved
     cdef readonly dict known_arrays
     cdef object _last_array
     cdef KnownArray _known
@@ -43,8 +39,7 @@ cdef class Engine:
     cdef readonly bint gets_are_direct
     cdef readonly dict early_gets
     cdef object _read
-    cdef readonly dict heads_out
-    cdef readonly dict dtypes
+    cdef readonly dict heads_out, dtypes
     cdef readonly bint has_early
     cdef readonly word[::1] early_puts
 

@@ -119,6 +119,7 @@ class Engine:
         self.meeting = meeting
         self.send_buffer = send_buffer
         self.rare = rare
+        self.staging = rare.staging
         self.checks = checks
         self.most_in_buffer = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
         self.superstep = 0
@@ -503,13 +504,15 @@ class Engine:
             copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
             return True
         if self.meeting.shares_memory:
-            staged = self.rare.stage_room(nbytes, to, False)
-            if staged >= 0:
-                copy(self.meeting.address_of(staged), address_of(values), nbytes)
+            try:
+                staged = self.staging.reserve(nbytes)
+            except BspError:  # the call is checked, and tries again: its error names the line
+                return False
+            copy(self.meeting.address_of(staged), address_of(values), nbytes)
         else:
             staged = self.rare.stage(values, nbytes, to)
-        if staged < 0:
-            return False
+            if staged < 0:
+                return False
         self.add_staged(to, slot, first, staged, nbytes)
         return True
 
@@ -701,7 +704,7 @@ class Engine:
             if not nothing_new or flags & HAS_GET:
                 self._deliver(flags)
             if meeting.has_staged:
-                self.rare.end_port()
+                self.staging.end_superstep()
             else:
                 meeting.end_superstep()
         except BspError as error:

@@ -20,30 +20,15 @@ cdef class PrivateMemory:
 
 @cython.final
 cdef class SendBuffer:
-    cdef readonly word pid
-    cdef readonly word nprocs
-    cdef readonly word all
-    cdef readonly bint holds_inline
-    cdef readonly bint holds_more
+    cdef readonly word pid, nprocs, all
+    cdef readonly bint holds_inline, holds_more
     cdef object _allocate
-    cdef word[::1] _next
-    cdef word[::1] _stop
-    cdef word[::1] _chunk
-    cdef word[::1] _touched
-    cdef word _count
-    cdef word _large_bytes
+    cdef word[::1] _next, _stop, _chunk, _touched
+    cdef word _count, _large_bytes
     cdef object _inline_memory
-    cdef word _inline
-    cdef word _inline_to
-    cdef word _inline_bytes
+    cdef word _inline, _inline_to, _inline_bytes
     cdef tuple _blocks
-    cdef word _turn
-    cdef word _used_blocks
-    cdef word _table
-    cdef word _table_byte
-    cdef word _top
-    cdef word _end
-    cdef word _delta
+    cdef word _turn, _used_blocks, _table, _table_byte, _top, _end, _delta
 
     @cython.locals(size=word, entry=word)
     cpdef word reserve(self, word to, word head, word first, word nbytes) except 0
@@ -77,16 +62,14 @@ cdef class SendBuffer:
 cdef class Arrivals:
     cdef readonly Queue queue
     cdef readonly bint kinds_differ
-    cdef int _pid
-    cdef int _nprocs
+    cdef int _pid, _nprocs
     cdef Meeting _meeting
     cdef object _rare
     cdef word _most_in_buffer
     cdef word[::1] _here
     cdef dict _heads
     cdef bint _is_open
-    cdef word[::1] _first
-    cdef word[::1] _stop
+    cdef word[::1] _first, _stop
     cdef bint _any_inline
     cdef object _inline
 

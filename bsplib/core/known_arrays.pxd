@@ -1,5 +1,4 @@
 cimport cython
-cimport numpy as cnp
 from bsplib.core.atomics cimport (
     FLOAT, INTEGER, address_of, copy, is_of, is_packed, itemsize_of, length_of, nbytes_of, ndim_of,
     peek, poke, prepare, stride_of, word, wrapped,
@@ -8,23 +7,18 @@ from bsplib.core.atomics cimport (
 cdef word _HEAD_BYTES, _AXIS_BYTES
 
 cdef class KnownArray:
-    cdef public object array
-    cdef public object dtype
+    cdef public object array, dtype
     cdef public Py_ssize_t slot
-    cdef public word itemsize
-    cdef public word here
-    cdef public word[::1] sizes
-    cdef public word[::1] addresses
-    cdef public bint alike
-    cdef public bint has_views
+    cdef public word itemsize, here
+    cdef public word[::1] sizes, addresses
+    cdef public bint alike, has_views
     cdef public int number
     @cython.locals(
         axes=int, more=int, axis=int, start=word, first=word, row=word, rows=word,
     )
     cpdef Py_ssize_t first_of(self, object view)
     cdef object _words
-    cdef readonly word strided
-    cdef readonly word strided_end
+    cdef readonly word strided, strided_end
     @cython.locals(
         start=word, first=word, end=word, used=word, words=word, axis=int, length=word,
         step=Py_ssize_t, along=int,

@@ -1,12 +1,214 @@
-# The types of log.py when it is compiled.
 cimport cython
+from bsplib.core.atomics cimport cpu_ns, now_ns as now, rounded, store, this_thread, word
 
-from bsplib.core.atomics cimport word
-from bsplib.core.rows cimport Rows
-from bsplib.core.usage cimport Usage
+cdef extern from *:
+    """
+    #include <fcntl.h>
+    #include <stdlib.h>
+    #include <sys/resource.h>
+    #include <time.h>
+    #include <unistd.h>
+
+    static int bsp_open_waits(void) {
+        return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    }
+
+    static void bsp_close_waits(int file) {
+        close(file);
+    }
+
+    static long long bsp_waited(int file) {
+        char text[81], *at = text;
+        long long numbers[3] = {0, 0, 0};
+        ssize_t length = pread(file, text, sizeof text - 1, 0);
+        if (length <= 0) return -1;
+        text[length] = 0;
+        for (int i = 0; i < 3; i++) numbers[i] = strtoll(at, &at, 10);
+        return numbers[0] || numbers[1] || numbers[2] ? numbers[1] : -1;
+    }
+
+    static long long bsp_process_cpu(void) {
+        struct timespec used;
+        if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) return 0;
+        return used.tv_sec * 1000000000LL + used.tv_nsec;
+    }
+
+    static long long bsp_page_faults(void) {
+    #ifdef RUSAGE_THREAD
+        struct rusage used;
+        if (getrusage(RUSAGE_THREAD, &used) == 0)
+            return (long long) used.ru_minflt + ((long long) used.ru_majflt << 40);
+    #endif
+        return -1;
+    }
+    """
+    int open_waits "bsp_open_waits"() noexcept
+    void close_waits "bsp_close_waits"(int file) noexcept
+    long long waited_ns "bsp_waited"(int file) noexcept
+    long long process_cpu_ns "bsp_process_cpu"() noexcept
+    long long page_faults "bsp_page_faults"() noexcept
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    #error "rows are little-endian"
+    #endif
+    #pragma pack(push, 1)
+    typedef struct {
+        int32_t pid, group;
+        int64_t superstep;
+        uint8_t kind;
+        int32_t stack;
+        int64_t start, arrive, released, end, comm_calls, sub, self_bytes, self_messages;
+        int64_t comp_cpu, comp_ready, comm_cpu, comm_ready;
+        int64_t comp_minor, comp_major, comm_minor, comm_major, recording;
+    } bsp_superstep;
+    typedef struct {
+        int64_t record;
+        int32_t partner;
+        uint8_t direction;
+        int64_t bytes, messages;
+    } bsp_traffic;
+    #pragma pack(pop)
+    """
+    ctypedef struct SuperstepRow "bsp_superstep":
+        int pid, group
+        long long superstep
+        unsigned char kind
+        int stack
+        long long start, arrive, released, end, comm_calls, sub, self_bytes, self_messages
+        long long comp_cpu, comp_ready, comm_cpu, comm_ready
+        long long comp_minor, comp_major, comm_minor, comm_major, recording
+
+    ctypedef struct TrafficRow "bsp_traffic":
+        long long record
+        int partner
+        unsigned char direction
+        long long bytes, messages
+
+cdef extern from "Python.h":
+    int PyObject_GetBuffer(object exporter, Py_buffer *view, int flags) except -1
+    void PyBuffer_Release(Py_buffer *view)
+    int PyBUF_WRITABLE
+
+
+cdef inline word start_of(object memory) except? 0:
+    cdef Py_buffer view
+    PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE)
+    cdef word start = <word> <size_t> view.buf
+    PyBuffer_Release(&view)  # a mapped file with a view could not be closed
+    return start
+
+cdef inline void pack_superstep(
+    word start, Py_ssize_t offset, int pid, int group, long long superstep,
+    unsigned char kind, int stack, long long start_ns, long long arrive, long long released,
+    long long end, long long comm_calls, long long sub, long long self_bytes,
+    long long self_messages, long long comp_cpu, long long comp_ready, long long comm_cpu,
+    long long comm_ready, long long comp_minor, long long comp_major, long long comm_minor,
+    long long comm_major, long long recording,
+) noexcept:
+    cdef SuperstepRow *row = <SuperstepRow *> <size_t> (start + <word> offset)
+    row.pid, row.group, row.superstep, row.kind, row.stack = pid, group, superstep, kind, stack
+    row.start, row.arrive, row.released, row.end = start_ns, arrive, released, end
+    row.comm_calls, row.sub = comm_calls, sub
+    row.self_bytes, row.self_messages = self_bytes, self_messages
+    row.comp_cpu, row.comp_ready = comp_cpu, comp_ready
+    row.comm_cpu, row.comm_ready = comm_cpu, comm_ready
+    row.comp_minor, row.comp_major = comp_minor, comp_major
+    row.comm_minor, row.comm_major = comm_minor, comm_major
+    row.recording = recording
+
+cdef inline void add_to_superstep(
+    word start, Py_ssize_t offset, long long comp_cpu, long long comp_ready, long long comm_cpu,
+    long long comm_ready,
+) noexcept:
+    cdef SuperstepRow *row = <SuperstepRow *> <size_t> (start + <word> offset)
+    row.comp_cpu, row.comp_ready = row.comp_cpu + comp_cpu, row.comp_ready + comp_ready
+    row.comm_cpu, row.comm_ready = row.comm_cpu + comm_cpu, row.comm_ready + comm_ready
+
+cdef inline void pack_traffic(
+    word start, Py_ssize_t offset, long long record, int partner, unsigned char direction,
+    long long nbytes, long long messages,
+) noexcept:
+    cdef TrafficRow *row = <TrafficRow *> <size_t> (start + <word> offset)
+    row.record, row.partner, row.direction = record, partner, direction
+    row.bytes, row.messages = nbytes, messages
+
+cdef inline void publish(word start, Py_ssize_t offset, Py_ssize_t count) noexcept:
+    store(start + <word> offset, <word> count)
 
 cdef long long _NO
-cdef int END, IN, OUT
+cdef int END
+cdef long long DUE_NS, _MINOR
+cdef Py_ssize_t _MOST_OPEN
+
+@cython.final
+cdef class Rows:
+    cdef Py_ssize_t _row_bytes, _capacity
+    cdef readonly Py_ssize_t count
+    cdef public Py_ssize_t before
+    cdef word _start
+    cdef object _memory, _make_room
+
+    @cython.locals(capacity=Py_ssize_t)
+    cpdef int use(self, object memory, Py_ssize_t count) except -1
+    cpdef int append_superstep(
+        self, int pid, int group, long long superstep, unsigned char kind, int stack,
+        long long start, long long arrive, long long released, long long end,
+        long long comm_calls, long long sub, long long self_bytes,
+        long long self_messages, long long comp_cpu, long long comp_ready, long long comm_cpu,
+        long long comm_ready, long long comp_minor, long long comp_major, long long comm_minor,
+        long long comm_major, long long recording,
+    ) except -1
+    cpdef bint is_nearly_full(self) noexcept
+    @cython.locals(at=Py_ssize_t)
+    cpdef int amend(
+        self, Py_ssize_t row, long long comp_cpu, long long comp_ready, long long comm_cpu,
+        long long comm_ready,
+    ) except -1
+    @cython.locals(at=Py_ssize_t)
+    cpdef int append_traffic(
+        self, long long record, int partner, unsigned char direction, long long nbytes,
+        long long messages,
+    ) except -1
+    cdef int _extend(self) except -1
+
+@cython.final
+cdef class Usage:
+    cdef Rows _rows
+    cdef int _file
+    cdef word _thread
+    cdef readonly long long last_ns
+    cdef public long long open_ns, carried_ns, own_threads_ns
+    cdef public long long[::1] used
+    cdef long long _cpu_ns, _process_ns, _waited_ns, _faults
+    cdef readonly bint has_waits, has_faults
+    cdef long long _next_cpu_ns, _next_ready_ns
+    cdef double _on_core, _off_core
+    cdef Py_ssize_t _first, _count
+    cdef long long[::1] _open_comp, _open_comm
+
+    cpdef dict reasons(self)
+    @cython.locals(thread=word)
+    cpdef int begin(self, long long now_ns) except -1
+    cpdef int close(self) except -1
+    @cython.locals(waited=cython.longlong, ready=cython.longlong, thread=word)
+    cpdef int rest(self, long long end_ns, long long now_ns) except -1
+    cpdef bint is_late(self, long long end_ns, long long start_ns) noexcept
+    cpdef bint is_due(self, long long now_ns) noexcept
+    @cython.locals(
+        cpu=cython.longlong, waited=cython.longlong, faults=cython.longlong, is_same=bint, since=cython.longlong,
+        used=cython.longlong, given=cython.longlong, last=cython.longlong, left=cython.longlong,
+        ready=cython.longlong, others=cython.longlong, at=Py_ssize_t, comp=cython.longlong, comm=cython.longlong,
+        comp_cpu=cython.longlong, comm_cpu=cython.longlong, comp_ready=cython.longlong,
+        comm_ready=cython.longlong, total=cython.longlong, blocked=cython.longlong, longer=cython.longlong,
+        room=cython.longlong, waited_last=cython.longlong, waited_open=cython.longlong,
+    )
+    cpdef int settle(self, long long elapsed_ns, long long now_ns) except -1
+    cpdef long long on_core(self, long long open_ns) noexcept
+    cpdef long long off_core(self, long long left_ns) noexcept
+    cpdef int keep_open(self, Py_ssize_t record, long long comp_ns, long long comm_ns) except -1
 
 @cython.final
 cdef class Log:
@@ -17,8 +219,7 @@ cdef class Log:
     cdef long long _began_ns, _start_ns, _opened_ns, _end_ns, _sub_ns
     cdef long long _piece_ns, _calls_ns, _comp_open_ns, _comm_open_ns
     cdef long long _comp_cpu, _comp_ready, _comm_cpu, _comm_ready
-    cdef long long _comp_minor, _comp_major, _comm_minor, _comm_major
-    cdef long long _own_bytes, _own_messages
+    cdef long long _comp_minor, _comp_major, _comm_minor, _comm_major, _own_bytes, _own_messages
 
     @cython.locals(usage=Usage, faults=cython.longlong)
     cdef void _begin_usage(self) noexcept
@@ -51,16 +252,3 @@ cdef class Log:
     cpdef int begin(self, long long start_ns) except -1
     @cython.locals(parent=Log)
     cpdef int leave(self, Log parent, long long now_ns) except -1
-
-@cython.final
-cdef class Traffic:
-    cdef int _nprocs
-    cdef bint _is_empty
-    cdef word[::1] _sent_bytes
-    cdef word[::1] _sent
-    cdef word[::1] _got_bytes
-    cdef word[::1] _got
-    cpdef int sent(self, int to, word nbytes) except -1
-    cpdef int got(self, int sender, word nbytes) except -1
-    @cython.locals(pid=int)
-    cpdef int write(self, Log log) except -1

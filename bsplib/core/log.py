@@ -1,27 +1,450 @@
-"""The log of a group: what one process writes down of its supersteps and their traffic."""
+"""The records of one process: supersteps, their traffic, and what the process used in them.
+
+A :class:`Log` writes the records of one group as :class:`Rows`. They have a fixed layout and are
+appended to memory that begins with a header of 16 bytes, whose first eight bytes are the number of
+complete rows. Rows are packed and little-endian. The memory is usually a mapped file, which
+another process reads when this one has ended in any way: therefore the number is raised only
+after the row is complete.
+
+**What a thread has used**, its CPU time, its time ready without a core and its page faults, the
+operating system says (:class:`Usage`). Reading all of it takes some 2 us, as long as a short
+superstep. Therefore **a clock decides at the end of each stretch**: a stretch is the computing part
+of a superstep (or a piece of it, before or after a sub-group) or its communicating part. The system
+is read only if ``DUE_NS`` or more have passed since it was read last, and where no stretch may stay
+open: at the opening of a sub-group, at the end of ``main``, and before records are compressed.
+
+What was used between two readings belongs to the stretch that ends at the second one, and to the
+open stretches before it, which were too short to be read. It is **shared out by this rule**:
+
+1. The open stretches count as time on a core, as far as the CPU time that was used reaches; if it
+   does not, each of them gets the same part of its elapsed time. The last stretch gets the rest,
+   at most its elapsed time. Time in calls, such as put, counts as an open stretch. What of all
+   this is longer than ``DUE_NS`` may have lost its core as well as the last stretch: they get
+   parts of the CPU time in proportion to their elapsed time.
+2. Time blocked, neither on a core nor ready, belongs to the last stretch, as far as that has time
+   left. All other time without a core was ready.
+3. Page faults belong to the last stretch.
+4. What is more than there is elapsed time was used after the stretch had ended, before the system
+   was read, such as by a thread that lost its core there: it belongs to the next stretch. Time
+   ready while the recorder worked between two supersteps belongs to the second of them, which
+   begins earlier by as much: it is not the recorder's.
+
+So all but the last stretch together are shorter than ``DUE_NS`` and the calls of a superstep.
+
+Where the last stretch is computation, time blocked is **waiting for threads of its own**, such as
+those of a library for matrices, as far as the CPU time of the other threads of the process since
+the reading before reaches. It counts as CPU time. The system brings the CPU time of threads that
+run up to date at its ticks only: some ms of it may count in the next stretch.
+"""
 
 from __future__ import annotations
 
+import operator
+import os
+import resource
+import struct
+import time
 from array import array as numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from mmap import mmap
+from struct import Struct
+from typing import Any
 
-from bsplib.core.rows import Rows
-from bsplib.core.usage import Usage
+try:
+    import cython
+except ImportError:
+    from bsplib.core import _no_cython as cython
 
-OUT, IN = 0, 1
-"""Directions of traffic: to the partner, and from it. See ``records.Direction``."""
 END = 2
 """The kind of the last superstep in a group. See ``sync_kinds.Kind``."""
 _NO = -1
 """What is not measured."""
+HEADER_BYTES = 16
+"""Size of the header of the memory for rows. Its second half is left to the user of the memory."""
+SUPERSTEP = Struct("<iiqBi17q")
+"""Layout of a superstep: the fields of ``bsplib.recording.records.RECORD``."""
+TRAFFIC = Struct("<qiBqq")
+"""Layout of the traffic with one partner: the fields of ``records.TRAFFIC``."""
+_BYTES_BEFORE_USAGE = Struct("<iiqBi8q").size
+_USAGE = Struct("<4q")
+"""Layout of the fields of a superstep that may be filled in after it was appended."""
+DUE_NS = 30_000
+"""A stretch that ends less than this after the last reading stays open."""
+_MOST_OPEN = 64
+"""Number of records with open stretches."""
+_MINOR = (1 << 40) - 1
+
+NO_WAITS = "the system has no /proc/thread-self/schedstat, or it says nothing"
+NO_FAULTS = "the system does not count page faults of a thread"
+
+if not cython.compiled:
+    from bsplib.core.atomics import cpu_ns, rounded, this_thread
+    from bsplib.core.atomics import now_ns as now
+
+    def open_waits() -> int:
+        """Open the file of the times that this thread waits for a core; -1 if there is none."""
+        try:
+            return os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return -1
+
+    def close_waits(file: int) -> None:
+        """Close the file."""
+        os.close(file)
+
+    def waited_ns(file: int) -> int:
+        """Return how long the thread of an open file has been ready without a core.
+
+        Returns:
+            Nanoseconds; -1 if the system does not say.
+        """
+        try:
+            on_core, waited, slices = map(int, os.pread(file, 80, 0).split())
+        except (OSError, ValueError):
+            return -1
+        return waited if on_core or waited or slices else -1
+
+    def process_cpu_ns() -> int:
+        """Return the CPU time of all threads of this process."""
+        return time.process_time_ns()
+
+    def page_faults() -> int:
+        """Return the page faults of this thread: minor + major * 2**40; -1 if not known."""
+        try:
+            used = resource.getrusage(resource.RUSAGE_THREAD)
+        except (AttributeError, OSError):
+            return -1
+        return used.ru_minflt + (used.ru_majflt << 40)
+
+    pack_superstep = SUPERSTEP.pack_into
+    pack_traffic = TRAFFIC.pack_into
+    publish = Struct("<Q").pack_into
+
+    def add_to_superstep(
+        memory: mmap, at: int, comp_cpu: int, comp_ready: int, comm_cpu: int, comm_ready: int
+    ) -> None:
+        """Add to the fields of a row that begins at this byte."""
+        at += _BYTES_BEFORE_USAGE
+        before = _USAGE.unpack_from(memory, at)
+        more = comp_cpu, comp_ready, comm_cpu, comm_ready
+        _USAGE.pack_into(memory, at, *map(operator.add, before, more))
+
+    def start_of(memory: mmap) -> Any:
+        """Return what the functions above take for the memory; the compiled ones: an address."""
+        return memory
+
+
+class Rows:
+    """Rows of one layout in memory that may be exchanged for larger memory.
+
+    Args:
+        row_bytes: size of a row: that of ``SUPERSTEP`` or of ``TRAFFIC``.
+        make_room: is called if there is no room for a row. It has to call :meth:`use`.
+    """
+
+    def __init__(self, row_bytes: int, make_room: Callable[[], object]) -> None:
+        self._row_bytes = row_bytes
+        self._make_room = make_room
+        self._memory: mmap | None = None
+        self._start: Any = 0
+        self.count = 0
+        """Number of rows in the memory."""
+        self.before = 0
+        """Number of rows that the memory had before, and that have been stored elsewhere."""
+        self._capacity = 0
+
+    def use(self, memory: mmap | None, count: int) -> None:
+        """Append the next rows to this memory.
+
+        Args:
+            memory: must not be closed before this method is called again; None: there is no
+                memory, and ``make_room`` is called for the next row.
+            count: number of rows that the memory has already.
+
+        Raises:
+            ValueError: the memory has no room for another row.
+        """
+        capacity = 0
+        if memory is not None:
+            capacity = (len(memory) - HEADER_BYTES) // self._row_bytes
+            if not 0 <= count < capacity:
+                raise ValueError(f"no room for row {count} of {capacity}")
+        self._start = 0 if memory is None else start_of(memory)
+        self._memory = memory
+        self.count, self._capacity = count, capacity
+
+    def append_superstep(  # noqa: PLR0913, PLR0917  # the fields of a row
+        self,
+        pid: int,
+        group: int,
+        superstep: int,
+        kind: int,
+        stack: int,
+        start: int,
+        arrive: int,
+        released: int,
+        end: int,
+        comm_calls: int,
+        sub: int,
+        self_bytes: int,
+        self_messages: int,
+        comp_cpu: int,
+        comp_ready: int,
+        comm_cpu: int,
+        comm_ready: int,
+        comp_minor: int,
+        comp_major: int,
+        comm_minor: int,
+        comm_major: int,
+        recording: int,
+    ) -> None:
+        """Append a superstep; see ``bsplib.recording.records.RECORD``.
+
+        Raises:
+            OverflowError: a number is out of the range of its field; no row was appended.
+        """
+        if self.count == self._capacity:
+            self._extend()
+        try:
+            pack_superstep(
+                self._start,
+                HEADER_BYTES + self.count * self._row_bytes,
+                pid,
+                group,
+                superstep,
+                kind,
+                stack,
+                start,
+                arrive,
+                released,
+                end,
+                comm_calls,
+                sub,
+                self_bytes,
+                self_messages,
+                comp_cpu,
+                comp_ready,
+                comm_cpu,
+                comm_ready,
+                comp_minor,
+                comp_major,
+                comm_minor,
+                comm_major,
+                recording,
+            )
+        except struct.error as error:
+            raise OverflowError(str(error)) from None
+        self.count += 1
+        publish(self._start, 0, self.count)
+
+    def is_nearly_full(self) -> bool:
+        """Tell whether the memory has room for one more row at most."""
+        return self.count + 1 >= self._capacity
+
+    def amend(
+        self, row: int, comp_cpu: int, comp_ready: int, comm_cpu: int, comm_ready: int
+    ) -> None:
+        """Add to fields of a superstep that was appended; those that are gone are left out."""
+        if row < self.count:
+            at = HEADER_BYTES + row * self._row_bytes
+            add_to_superstep(self._start, at, comp_cpu, comp_ready, comm_cpu, comm_ready)
+
+    def append_traffic(
+        self, record: int, partner: int, direction: int, nbytes: int, messages: int
+    ) -> None:
+        """Append the traffic with one partner; see ``bsplib.recording.records.TRAFFIC``.
+
+        Raises:
+            OverflowError: a number is out of the range of its field; no row was appended.
+        """
+        if self.count == self._capacity:
+            self._extend()
+        at = HEADER_BYTES + self.count * self._row_bytes
+        try:
+            pack_traffic(self._start, at, record, partner, direction, nbytes, messages)
+        except struct.error as error:
+            raise OverflowError(str(error)) from None
+        self.count += 1
+        publish(self._start, 0, self.count)
+
+    def _extend(self) -> None:
+        self._make_room()
+        if self.count == self._capacity:
+            raise ValueError("there is no memory for another row")
+
+
+class Usage:
+    """Reads what the calling thread has used, and shares it out among stretches.
+
+    A reading in another thread than the one before it begins anew: nothing is known of what
+    was used between them.
+
+    Args:
+        rows: the records of supersteps, whose open stretches are filled in later.
+        now_ns: the present time.
+    """
+
+    def __init__(self, rows: Rows, now_ns: int) -> None:
+        self._rows = rows
+        self._file = -1
+        self._thread = 0
+        self.last_ns = now_ns
+        """When the system was last read."""
+        self.open_ns = 0
+        """Elapsed time of all open stretches."""
+        self.used = numbers("q", [0] * 5)
+        """What the last stretch has been given: CPU time, time ready, minor and major faults, and
+        what of the rest other threads of the process were on a core."""
+        self.own_threads_ns = 0
+        """How long computation has waited for threads of its own."""
+        self._cpu_ns = self._process_ns = self._waited_ns = self._faults = 0
+        self._on_core = self._off_core = 0.0  # parts of an open stretch, of what is left of it
+        self.carried_ns = 0
+        """How much earlier the next superstep begins, since it was ready without a core."""
+        self._next_cpu_ns = self._next_ready_ns = 0  # what belongs to the next stretch
+        self._first = self._count = 0  # records with open stretches
+        self._open_comp = numbers("q", [0] * _MOST_OPEN)
+        self._open_comm = numbers("q", [0] * _MOST_OPEN)
+        self.begin(now_ns)
+        self.has_waits = self._waited_ns >= 0
+        """Whether the time ready without a core is measured."""
+        self.has_faults = self._faults >= 0
+        """Whether page faults are counted."""
+
+    def reasons(self) -> dict[str, str]:
+        """Return why something is not measured, by what it is; empty text where it is."""
+        return {
+            "cpu": "",
+            "ready": "" if self.has_waits else NO_WAITS,
+            "faults": "" if self.has_faults else NO_FAULTS,
+        }
+
+    def begin(self, now_ns: int) -> None:
+        """Leave out what was used since the last reading; no stretch may be open."""
+        thread = this_thread()
+        if thread != self._thread:
+            self.close()
+            self._thread = thread
+            self._file = open_waits()  # the file of this thread
+        self.last_ns = now_ns
+        self._next_cpu_ns = self._next_ready_ns = 0
+        self._cpu_ns = cpu_ns()
+        self._process_ns = process_cpu_ns()
+        self._waited_ns = -1 if self._file < 0 else waited_ns(self._file)
+        self._faults = page_faults()
+
+    def close(self) -> None:
+        """Close the file that belongs to the thread."""
+        if self._file >= 0:
+            close_waits(self._file)
+        self._file = -1
+
+    def is_due(self, now_ns: int) -> bool:
+        """Tell whether a stretch that ends now is to be read."""
+        return (
+            now_ns - self.last_ns >= DUE_NS
+            or self._count == _MOST_OPEN
+            or self._rows.is_nearly_full()
+        )
+
+    def is_late(self, end_ns: int, start_ns: int) -> bool:
+        """Tell whether the recorder took long between two supersteps; then nothing is open."""
+        return start_ns - end_ns >= DUE_NS and self._count == 0
+
+    def rest(self, end_ns: int, now_ns: int) -> None:
+        """Leave out what the recorder has used between two supersteps, where nothing is open.
+
+        Time ready without a core is carried to the next stretch; see the rule above.
+        """
+        waited, ready, thread = self._waited_ns, self._next_ready_ns, self._thread
+        self.begin(now_ns)
+        if self.has_waits and thread == self._thread:
+            ready += max(self._waited_ns - waited, 0)
+            self.carried_ns = self._next_ready_ns = min(ready, now_ns - end_ns)
+
+    def settle(self, elapsed_ns: int, now_ns: int) -> None:
+        """Read what was used, and share it out; see the rule above.
+
+        The open stretches of records are filled in here. Those of the present superstep, which
+        has no record yet, the caller fills in, by :meth:`on_core` and :meth:`off_core`.
+
+        Args:
+            elapsed_ns: elapsed time of the stretch that ends now.
+            now_ns: the present time.
+        """
+        cpu, waited, faults = self._cpu_ns, self._waited_ns, self._faults
+        used, ready, others = self._next_cpu_ns, self._next_ready_ns, -self._process_ns
+        is_same = this_thread() == self._thread
+        self.begin(now_ns)
+        if is_same:
+            others += self._process_ns - self._cpu_ns + cpu
+            used += max(self._cpu_ns - cpu, 0)
+            if self.has_waits:
+                ready += max(self._waited_ns - waited, 0)
+        total = min(used, self.open_ns + elapsed_ns)
+        left = self.open_ns + elapsed_ns - total
+        blocked = min(left - min(ready, left) if self.has_waits else left, elapsed_ns)
+        given = min(total, self.open_ns, DUE_NS)
+        longer = self.open_ns - given
+        room = longer + elapsed_ns - blocked
+        if longer and room:
+            given += min(rounded(float(total - given) / room * longer), longer)
+        last = min(total - given, elapsed_ns)
+        waited_last = min(ready, max(elapsed_ns - last - blocked, 0))
+        left = self.open_ns - given
+        waited_open = min(ready - waited_last, left)
+        # Compiled, a quotient of two whole numbers would be a whole number.
+        self._on_core = float(given) / self.open_ns if self.open_ns else 0.0
+        self._off_core = float(waited_open) / left if left else 0.0
+        since = now() - now_ns
+        self._next_cpu_ns = min(used - given - last, since)
+        self._next_ready_ns = min(ready - waited_last - waited_open, since)
+        faults = self._faults - faults if is_same and self.has_faults else 0
+        self.used[0] = last
+        self.used[1] = waited_last
+        self.used[2] = faults & _MINOR
+        self.used[3] = faults >> 40
+        self.used[4] = min(max(others, 0), blocked)
+        for at in range(self._count):
+            comp = self._open_comp[at]
+            comm = self._open_comm[at]
+            comp_cpu = self.on_core(comp)
+            comm_cpu = self.on_core(comm)
+            comp_ready = self.off_core(comp - comp_cpu)
+            comm_ready = self.off_core(comm - comm_cpu)
+            self._rows.amend(self._first + at, comp_cpu, comp_ready, comm_cpu, comm_ready)
+        self._count = 0
+        self.open_ns = 0
+
+    def on_core(self, open_ns: int) -> int:
+        """Return the CPU time of an open stretch, after :meth:`settle`."""
+        return min(rounded(open_ns * self._on_core), open_ns)
+
+    def off_core(self, left_ns: int) -> int:
+        """Return the time ready of what is left of a stretch, after :meth:`settle`."""
+        return min(rounded(left_ns * self._off_core), left_ns)
+
+    def keep_open(self, record: int, comp_ns: int, comm_ns: int) -> None:
+        """Remember the open stretches of a record, the one after the last of which this was told.
+
+        Args:
+            record: its position in the rows.
+            comp_ns: elapsed time of the open part of its computation.
+            comm_ns: the same of its communication.
+        """
+        if self._count == 0:
+            self._first = record
+        if self._count < _MOST_OPEN and (self._count or comp_ns or comm_ns):
+            self._open_comp[self._count] = comp_ns
+            self._open_comm[self._count] = comm_ns
+            self._count += 1
 
 
 class Log:
     """Writes the rows of one group; a superstep's traffic is written before the superstep.
 
-    All times are in ns on one clock. ``bsplib.core.usage`` describes what is measured of the
-    calling thread, and when. A stretch of computation is the time from ``begin`` to ``arrive``,
-    without calls, or a piece of it, before or after a sub-group.
+    All times are in ns on one clock. A stretch of computation is the time from ``begin`` to
+    ``arrive``, without calls, or a piece of it, before or after a sub-group.
 
     Args:
         supersteps: rows for supersteps.
@@ -146,7 +569,7 @@ class Log:
 
         Args:
             partner: pid in the group; may be this process.
-            direction: ``OUT`` or ``IN``.
+            direction: to the partner or from it; see ``records.Direction``.
             nbytes: bytes of payload.
             messages: number of messages; nothing is written if it is 0.
 
@@ -243,48 +666,3 @@ class Log:
         """Add the time since the group was made to the sums of its parent's superstep."""
         parent._sub_ns += now_ns - self._opened_ns
         parent._piece_ns = now_ns
-
-
-class Traffic:
-    """Counts the bytes and the transfers of one process in a superstep, by partner.
-
-    Args:
-        nprocs: number of processes of the group.
-    """
-
-    def __init__(self, nprocs: int) -> None:
-        none = bytes(8 * nprocs)
-        self._nprocs = nprocs
-        self._is_empty = True
-        self._sent_bytes, self._sent = numbers("Q", none), numbers("Q", none)
-        """Bytes and number of puts and messages."""
-        self._got_bytes, self._got = numbers("Q", none), numbers("Q", none)
-        """Bytes and number of gets."""
-
-    def sent(self, to: int, nbytes: int) -> int:
-        """Count a put or a message."""
-        self._is_empty = False
-        self._sent_bytes[to] += nbytes
-        self._sent[to] += 1
-        return 0
-
-    def got(self, sender: int, nbytes: int) -> int:
-        """Count a get."""
-        self._is_empty = False
-        self._got_bytes[sender] += nbytes
-        self._got[sender] += 1
-        return 0
-
-    def write(self, log: Log) -> int:
-        """Write the sums into a log, and begin to count anew."""
-        if self._is_empty:
-            return 0
-        self._is_empty = True
-        for pid in range(self._nprocs):
-            if self._sent[pid]:
-                log.add_traffic(pid, OUT, self._sent_bytes[pid], self._sent[pid])
-                self._sent_bytes[pid] = self._sent[pid] = 0
-            if self._got[pid]:
-                log.add_traffic(pid, IN, self._got_bytes[pid], self._got[pid])
-                self._got_bytes[pid] = self._got[pid] = 0
-        return 0

@@ -4,16 +4,12 @@ from bsplib.core.atomics cimport (
     wrapped,
 )
 
-cdef word _STAMP, _HEAD, _BEHIND_HEAD
-cdef word _SUPERSTEP_SHIFT, _MEETING_SHIFT, _NEXT_MEETING
-cdef word _AREA_SHIFT, _CHUNK_SHIFT, _AREA_MASK, _WINDOWS
-cdef word _BYTES_PER_NS
+cdef word _STAMP, _HEAD, _BEHIND_HEAD, _SUPERSTEP_SHIFT, _MEETING_SHIFT, _NEXT_MEETING
+cdef word _AREA_SHIFT, _CHUNK_SHIFT, _AREA_MASK, _WINDOWS, _BYTES_PER_NS
 
 cdef class Meeting:
-    cdef public bint shares_memory
-    cdef public bint has_staged
-    cdef public word superstep
-    cdef public word released
+    cdef public bint shares_memory, has_staged
+    cdef public word superstep, released
     cdef readonly list gets
     cpdef word address_of(self, word byte) except? 0
     cpdef bint has_delivered(self, int pid) except -1
@@ -28,19 +24,15 @@ cdef class Meeting:
 
 cdef class Waiter:
     cdef public word waited
-    cdef word[::1] _asleep
-    cdef word[::1] _futexes
+    cdef word[::1] _asleep, _futexes
     cdef int _count
     cdef bint _posts_need_fence
     cdef object _move
-    cdef int _most_spins
-    cdef int _spins
-    cdef int _most_yields
+    cdef int _most_spins, _spins, _most_yields
     cdef public int patience
     cdef public bint lost_core
     cdef bint _keeps_core
-    cdef int _waits_to_trial
-    cdef int _trial
+    cdef int _waits_to_trial, _trial
     @cython.locals(_look=int)
     cpdef bint arrives(self, word address, word floor) except -1
     @cython.locals(began=cython.longlong, found=bint, _look=int)
@@ -57,18 +49,15 @@ cdef class Waiter:
 cdef class SharedMeeting(Meeting):
     cdef public bint has_to_prepare
     cdef public word oblivious
-    cdef public list leases
-    cdef public list left_over
-    cdef int _pid
-    cdef int _nprocs
+    cdef public list leases, left_over
+    cdef int _pid, _nprocs
     cdef object _hooks
     cdef Waiter _waiter
     cdef bint _knows_others
     cdef int _parity
     cdef word _floor
     cdef int _cells
-    cdef word[::1] _places
-    cdef word[::1] _bases
+    cdef word[::1] _places, _bases
     @cython.locals(area=word, number=word, base=word, found=word)
     cpdef word address_of(self, word byte) except? 0
     @cython.locals(last=word, delivered=word)

@@ -1,12 +1,22 @@
-"""An engine that tells observers of its events: calls, meetings, and deliveries.
+"""An engine that tells observers of its events, and the observer that records supersteps.
 
-It takes the place of an :class:`~bsplib.core.engine.Engine` where a run is recorded or checked, or
-its time is virtual. A run without all of that has the engine as it is, which does not ask whether
-anybody observes it.
+An :class:`ObservedEngine` takes the place of an :class:`~bsplib.core.engine.Engine` where a run is
+recorded or checked, or its time is virtual. A run without all of that has the engine as it is,
+which does not ask whether anybody observes it.
+
+A :class:`RecordingObserver` writes each superstep into a :class:`~bsplib.core.log.Log`, with the
+number of the call stack of its sync, which is found anew at every sync. The **key** of a stack is
+the exact sequence of its frames, each by its code object and the instruction at which it stands. It
+contains every interpreted function: the compiled core has no frames. Which of them are the
+program's is decided once for each key, by a function that is handed in.
 """
 
 from __future__ import annotations
 
+import sys
+from array import array as numbers
+from collections.abc import Callable
+from types import CodeType, FrameType
 from typing import Any
 
 try:
@@ -15,14 +25,117 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
 from bsplib.core.engine import Engine
-from bsplib.core.log import Traffic
+from bsplib.core.log import Log
 from bsplib.sync_kinds import Kind
 
 if not cython.compiled:
     from bsplib.core.atomics import now_ns, prepare, this_thread
+
+    RECENT = 0  # there is no faster way than the dictionary
+
+    def key_of(keys: StackKeys, depth: int) -> Any:
+        """Return the key of the stack from the frame at this depth; 0 is this function's own."""
+        frame: FrameType | None = sys._getframe(depth)
+        key: list[int] = []
+        outermost = keys._outermost
+        while frame is not None and (code := frame.f_code) is not outermost:
+            key += id(code), frame.f_lasti
+            frame = frame.f_back
+        return tuple(key)
+
+    def known_number(keys: StackKeys, depth: int) -> int:
+        """Return the number of the stack from the frame at this depth, or -1 if it is new."""
+        return keys._numbers.get(key_of(keys, depth + 1), -1)
+
+
 prepare()
 
-_SYNC, _OBLSYNC = Kind.SYNC, Kind.OBLSYNC
+_SYNC, _OBLSYNC, _END = Kind.SYNC, Kind.OBLSYNC, Kind.END
+_OUT, _IN = 0, 1
+"""Directions of traffic: to the partner, and from it. See ``records.Direction``."""
+_OWN = 0 if cython.compiled else 1
+"""Frames of each function that looks for a stack."""
+
+
+class StackKeys:
+    """The numbers of the call stacks of one process.
+
+    Args:
+        outermost: code of the function above which stacks begin.
+        define: returns the number of a stack whose key is new. It is given the innermost frame
+            of the stack.
+    """
+
+    def __init__(self, outermost: CodeType, define: Callable[[FrameType], int]) -> None:
+        self._outermost = outermost
+        self._define = define
+        self._numbers: dict[Any, int] = {}
+        self._codes: dict[int, CodeType] = {}  # kept alive: their addresses are part of the keys
+        self._recent: list[bytes | None] = [None] * RECENT
+
+    def number(self, depth: int = 0) -> int:
+        """Return the number of the caller's stack.
+
+        Args:
+            depth: how many interpreted functions are left out, counted from the caller.
+        """
+        number = known_number(self, depth + 2 * _OWN)
+        return self._number_new(depth) if number < 0 else number
+
+    def _number_new(self, depth: int) -> int:
+        key = key_of(self, depth + 3 * _OWN)
+        innermost = sys._getframe(depth + 2 * _OWN)
+        frame: FrameType | None = innermost
+        while frame is not None and frame.f_code is not self._outermost:
+            self._codes[id(frame.f_code)] = frame.f_code
+            frame = frame.f_back
+        number = self._numbers[key] = self._define(innermost)
+        return number
+
+
+class Traffic:
+    """Counts the bytes and the transfers of one process in a superstep, by partner.
+
+    Args:
+        nprocs: number of processes of the group.
+    """
+
+    def __init__(self, nprocs: int) -> None:
+        none = bytes(8 * nprocs)
+        self._nprocs = nprocs
+        self._is_empty = True
+        self._sent_bytes, self._sent = numbers("Q", none), numbers("Q", none)
+        """Bytes and number of puts and messages."""
+        self._got_bytes, self._got = numbers("Q", none), numbers("Q", none)
+        """Bytes and number of gets."""
+
+    def sent(self, to: int, nbytes: int) -> int:
+        """Count a put or a message."""
+        self._is_empty = False
+        self._sent_bytes[to] += nbytes
+        self._sent[to] += 1
+        return 0
+
+    def got(self, sender: int, nbytes: int) -> int:
+        """Count a get."""
+        self._is_empty = False
+        self._got_bytes[sender] += nbytes
+        self._got[sender] += 1
+        return 0
+
+    def write(self, log: Log) -> int:
+        """Write the sums into a log, and begin to count anew."""
+        if self._is_empty:
+            return 0
+        self._is_empty = True
+        for pid in range(self._nprocs):
+            if self._sent[pid]:
+                log.add_traffic(pid, _OUT, self._sent_bytes[pid], self._sent[pid])
+                self._sent_bytes[pid] = self._sent[pid] = 0
+            if self._got[pid]:
+                log.add_traffic(pid, _IN, self._got_bytes[pid], self._got[pid])
+                self._got_bytes[pid] = self._got[pid] = 0
+        return 0
 
 
 class EngineObserver:
@@ -312,6 +425,94 @@ class ObservedEngine(Engine):
             self._recorder.left(self)
 
 
+class RecordingObserver(EngineObserver):
+    """Writes a record of each superstep into a log.
+
+    Times are taken before and after the engine does its work; a record is written after the
+    sync, before the next superstep begins.
+
+    Args:
+        log: of the group.
+        above: log of the group of which this one is a part; None for the whole run.
+        traffic: what the engine counts.
+        stack_keys: numbers the call stacks of syncs.
+        stack_of_end: returns the number of a stack for the end of ``main``.
+        overflow: is called where a virtual time has more than 63 bits.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        above: Log | None,
+        traffic: Traffic,
+        stack_keys: StackKeys,
+        stack_of_end: Callable[[], int],
+        overflow: Callable[[], None],
+    ) -> None:
+        self.log = log
+        self._above = above
+        self.traffic = traffic
+        self._stack_keys = stack_keys
+        self._stack_of_end = stack_of_end
+        self._overflow = overflow
+        self._arrive = 0
+
+    def meet(self, engine: ObservedEngine) -> int:
+        """See :meth:`EngineObserver.meet`."""
+        self._arrive = _time_of(engine)
+        self.log.arrive(self._arrive, engine.comm_ns)
+        return self._arrive
+
+    def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:
+        """See :meth:`EngineObserver.delivered`."""
+        end = released = self._arrive
+        if kind == _END:
+            stack = self._stack_of_end()
+        else:
+            end = _time_of(engine)
+            released = engine.meeting.released
+            stack = self._stack_keys.number(0)
+        released = min(released, end)
+        return self._write_record(engine, superstep, kind, stack, released, end)
+
+    def leave(self, engine: ObservedEngine) -> None:
+        """See :meth:`EngineObserver.leave`."""
+        self.meet(engine)
+
+    def left(self, engine: ObservedEngine) -> None:
+        """See :meth:`EngineObserver.left`."""
+        stack = self._stack_keys.number(0)
+        self._write_record(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
+        if self._above is not None:
+            self.log.leave(self._above, _time_of(engine))
+
+    def _write_record(
+        self,
+        engine: ObservedEngine,
+        superstep: int,
+        kind: int,
+        stack: int,
+        released: int,
+        end: int,
+    ) -> int:
+        """Write a record, and begin the next superstep.
+
+        A virtual time that is too great for a record is reported; in a sync it is an error.
+        """
+        log: Any = self.log
+        try:
+            self.traffic.write(log)
+            log.add_superstep(superstep, kind, stack, self._arrive, released, end, engine.comm_ns)
+            engine.comm_ns = 0
+            log.rest(_time_of(engine))
+            log.begin(_time_of(engine))
+        except OverflowError:
+            if kind == _SYNC:
+                raise
+            self._overflow()
+        return 0
+
+
 # Functions of the module, which a compiler can insert where they are called.
 
 
@@ -336,3 +537,8 @@ def _count(engine: ObservedEngine, to: int, nbytes: int) -> int:
     """Count a put or a message."""
     traffic = engine._traffic
     return 0 if traffic is None else traffic.sent(to, nbytes)
+
+
+def _time_of(engine: ObservedEngine) -> int:
+    """Return the time of this process, which may be virtual."""
+    return now_ns() if engine.clock is None else engine.clock.now()

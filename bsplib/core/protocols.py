@@ -68,6 +68,31 @@ class Checks(Protocol):
         """Raise an error from the end of a superstep: the group cannot be used any more."""
 
 
+class Staging(Protocol):
+    """Where a process stages its large values, beside its entries: a port, or a part of it.
+
+    Memory is reserved only where all processes share it.
+    """
+
+    def reserve(self, nbytes: int, /) -> int:
+        """Return the byte at which a value of this superstep can be staged.
+
+        Raises:
+            OutOfSharedMemoryError: there is no memory.
+        """
+
+    def reserve_for_message(self, nbytes: int, to: int, /) -> int:
+        """Do as :meth:`reserve`, for a payload that is fetched after the superstep, too.
+
+        Args:
+            nbytes: size of the payload.
+            to: its only receiver; -1 where there are more.
+        """
+
+    def end_superstep(self) -> None:
+        """End the superstep, that of the meeting, too; it is called if ``Meeting.has_staged``."""
+
+
 class Rare(Protocol):
     """What the engine leaves to the primitives in a superstep, since it is needed rarely.
 
@@ -76,6 +101,8 @@ class Rare(Protocol):
 
     changes: list[Any]
     """Registrations of this superstep, which are announced at its end."""
+    staging: Staging
+    """The staged values of this process."""
 
     def announce(self, engine: Any, /) -> int:
         """Announce registrations; return what the flags say beside the kind of sync."""
@@ -117,12 +144,6 @@ class Rare(Protocol):
 
     def after_delivery(self, engine: Any, /) -> None:
         """End the registrations that have been popped."""
-
-    def end_port(self) -> None:
-        """Tell the port that the superstep has ended."""
-
-    def stage_room(self, nbytes: int, to: int, is_message: bool, /) -> int:
-        """Return the byte at which values can be staged; -1 where there is no memory."""
 
     def stage(self, values: Any, nbytes: int, to: int, /) -> int:
         """Stage the values of a put; return where they are, -1 where there is no memory."""

@@ -8,15 +8,11 @@ from bsplib.core.clock cimport Clock
 from bsplib.core.engine cimport Engine
 from bsplib.core.queue cimport Queue
 
-cdef int _NUMPYS
-cdef int _SUM, _PRODUCT, _LEAST, _GREATEST
+cdef int _NUMPYS, _SUM, _PRODUCT, _LEAST, _GREATEST
 
 cdef class Fold:
-    cdef readonly object op
-    cdef readonly object ufunc
-    cdef readonly bint elementwise
-    cdef readonly bint in_tree
-    cdef readonly bint keeps_dtype
+    cdef readonly object op, ufunc
+    cdef readonly bint elementwise, in_tree, keeps_dtype
     cdef int _code
     @cython.locals(count=Py_ssize_t, width=Py_ssize_t, first=Py_ssize_t, number=Py_ssize_t)
     cpdef object whole(self, list operands, object out)
@@ -31,28 +27,21 @@ cdef class Recipe:
     cdef readonly str shape
     cdef readonly bint cut
     cdef readonly tuple stages
-    cdef readonly object tag
-    cdef readonly object tag_of_piece
+    cdef readonly object tag, tag_of_piece
 
 cdef class Values:
     cdef Engine _engine
     cdef object _slow
     cdef Clock _clock
-    cdef readonly dict recipes
-    cdef readonly dict heads_of
-    cdef readonly dict number_kinds
+    cdef readonly dict recipes, heads_of, number_kinds
     cdef object _last_dtype
     cdef word _last_length
-    cdef object _last_tag
-    cdef object _last_head
+    cdef object _last_tag, _last_head
     cdef word _sent_at
     cdef bint _is_read_again
-    cdef object _known_head
-    cdef object _known_operation
-    cdef object _known_header
+    cdef object _known_head, _known_operation, _known_header
     cdef int _known_kind
-    cdef object _known_dtype
-    cdef object _known_shape
+    cdef object _known_dtype, _known_shape
     @cython.locals(recipes=dict)
     cpdef object recipe_of(self, str operation, object op, object x)
     cpdef object combined(self, object bsp, Recipe recipe, object stage, object value, object out)

@@ -475,8 +475,10 @@ class Values:
         # What has a header is combined or copied by its receivers, which keep nothing of it.
         for_one = len(receivers) == 1 and tag.header is None
         may_be_kept = for_one and not self._is_read_again
-        staged = self._engine.rare.stage_room(nbytes, receivers[0] if may_be_kept else -1, True)
-        if staged < 0:
+        try:
+            to = receivers[0] if may_be_kept else -1
+            staged = self._engine.staging.reserve_for_message(nbytes, to)
+        except BspError:  # what is declined tries again: its error names the line
             return False
         address = self._engine.meeting.address_of(staged)
         copy(address, address_of(value), nbytes)

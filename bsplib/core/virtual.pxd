@@ -25,15 +25,12 @@ cdef class Gathering:
     cdef dict _gets
     cdef bint _nothing_new, _was_together
     cdef long long _released_ns, _end_ns
-    cdef word[::1] _marks
-    cdef word[::1] _heads
+    cdef word[::1] _marks, _heads
     cdef object _inline_memory
     cdef word _inline
 
 cdef class VirtualMeeting(Meeting):
-    cdef public bint looks_back
-    cdef public bint is_before_main
-    cdef public bint keeps_price
+    cdef public bint looks_back, is_before_main, keeps_price
     cdef int _pid
     cdef Gathering _gathering
     cdef Process _process
@@ -41,8 +38,7 @@ cdef class VirtualMeeting(Meeting):
     cdef Rounds _rounds
     cdef object _hooks
     cdef str _place
-    cdef int _parity
-    cdef int _cells
+    cdef int _parity, _cells
     cdef bint _is_first
     @cython.locals(gathering=Gathering, process=Process, ends=bint)
     cpdef bint meet(self, word flags, word head, word stamp) except -1

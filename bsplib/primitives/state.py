@@ -25,8 +25,7 @@ from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registry
 
 if TYPE_CHECKING:
-    from bsplib.core.observed import ObservedEngine
-    from bsplib.core.recorded import RecordingObserver
+    from bsplib.core.observed import ObservedEngine, RecordingObserver
     from bsplib.experiments.blocks import Samples
     from bsplib.machine import Machine
     from bsplib.primitives.checking import Checking

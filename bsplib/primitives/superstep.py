@@ -58,6 +58,8 @@ class Supersteps:
         """Entries that answer the gets of this superstep, in the order of the gets."""
         self.changes = registry.changes
         """The registry's own list of what it will announce at the next global sync."""
+        self.staging = port.staging()
+        """The staged values of this process."""
         self.tag_size: int | None = None
         """Bytes of every tag; None where the program has not called set_tagsize."""
         self.next_tag_size: int | None = None
@@ -211,10 +213,6 @@ class Supersteps:
             self.tag_size = self.next_tag_size
             engine.heads_out.clear()  # from now on the mailbox checks every tag
 
-    def end_port(self) -> None:
-        """Tell the port that the superstep has ended."""
-        self._port.end_superstep()
-
     def data_of(self, source: int, entry: Entry) -> Any:
         """Return the data of an entry as bytes, where they are."""
         kind, *_, where, nbytes = entry
@@ -233,20 +231,11 @@ class Supersteps:
 
     # -- memory of other processes, and for them ------------------------------------------------
 
-    def stage_room(self, nbytes: int, to: int, is_message: bool) -> int:
-        """Return the byte at which values can be staged; -1 where there is no memory."""
-        stage = self._port.stage_message if is_message else self._port.stage
-        try:
-            (_, where, _), _ = stage(nbytes, to)
-        except BspError:  # the call is checked, and tries again: its error names the line
-            return -1
-        return where
-
     def stage(self, values: Any, nbytes: int, to: int) -> int:
         """Stage the values of a put; return where they are, -1 where there is no memory."""
         try:
             (_, where, _), memory = self._port.stage(nbytes, to)
-        except BspError:  # as above
+        except BspError:  # the call is checked, and tries again: its error names the line
             return -1
         np.copyto(memory.view(values.dtype).reshape(values.shape), values)
         return where

@@ -16,8 +16,8 @@ from bsplib.output_file import TRACE, obstacle
 from bsplib.record.events import rank_files
 from bsplib.record.joining.assembly import assembled
 from bsplib.record.joining.ranks import read_calls
+from bsplib.recording.collect import write_fitting
 from bsplib.recording.records import Run, Trace
-from bsplib.recording.trace_limit import write_fitting
 
 RANKS = ".ranks"
 """What is added to the name of a trace for the folder of its ranks."""

@@ -1,7 +1,8 @@
-"""Collects the spools of all processes into the record of a run.
+"""Collects the spools of all processes into the record of a run, and makes a run fit into a trace.
 
 The files may be incomplete, where the program was killed or the disk was full. The run
-then ends with the last superstep that all its processes have recorded.
+then ends with the last superstep that all its processes have recorded. A run whose trace would be
+too long to be read ends earlier, too.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ from bsplib.recording.records import (
     Host,
     Run,
     Stack,
+    Trace,
     root_group,
     waits_among,
 )
 from bsplib.recording.spool import CHUNKS, HEADER
-from bsplib.recording.trace_document import checked_reasons
+from bsplib.recording.trace import write_trace
+from bsplib.recording.trace_document import TraceTooLongError, checked_reasons
 from bsplib.sync_kinds import Kind
 
 _NOWHERE = Path(os.devnull)
@@ -309,6 +312,38 @@ def first_half(run: Run) -> Run:
         early[:] = False
     whole = replace(run, complete=False)
     return _without_empty_groups(_keep_whole(_keep(whole, early)))
+
+
+def write_fitting(
+    target: Path, earlier: tuple[Run, ...], run: Run, scratch: Path | None = None
+) -> tuple[Run, str]:
+    """Write a trace; leave out the end of its last run if the trace is too long to be read.
+
+    Args:
+        target: the file.
+        earlier: the runs before the last one.
+        run: the last run.
+        scratch: as for :func:`bsplib.recording.trace.write_trace`.
+
+    Returns:
+        The last run as it was written, and a text about what was left out of it.
+
+    Raises:
+        TooLongError: the trace is too long even with no record of the last run.
+        OSError: the file cannot be written.
+    """
+    left_out = ""
+    while True:
+        try:
+            write_trace(target, Trace((*earlier, run)), scratch=scratch)
+        except TraceTooLongError as error:
+            if len(run.records) == 0:
+                raise
+            left_out = f"the end of the run was left out, since {str(error).rstrip('.')}"
+            run = first_half(run)
+            run.meta.setdefault("error", left_out)
+        else:
+            return run, left_out
 
 
 def _without_empty_groups(run: Run) -> Run:

@@ -9,11 +9,8 @@ from types import CodeType, FrameType
 
 from bsplib import call_site
 from bsplib.backends.base import Port
-from bsplib.core.log import Log, Traffic
-from bsplib.core.observed import ObservedEngine
-from bsplib.core.recorded import RecordingObserver
-from bsplib.core.stack_keys import StackKeys
-from bsplib.core.usage import Usage
+from bsplib.core.log import Log, Usage
+from bsplib.core.observed import ObservedEngine, RecordingObserver, StackKeys, Traffic
 from bsplib.recording.records import Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
 

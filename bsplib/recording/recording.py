@@ -24,7 +24,7 @@ from typing import Any
 from bsplib import call_site
 from bsplib.errors import TraceError, TraceWarning, UsageError
 from bsplib.output_file import TRACE, obstacle
-from bsplib.recording.collect import collect
+from bsplib.recording.collect import collect, write_fitting
 from bsplib.recording.collect_packed import collect_whole
 from bsplib.recording.folder_lock import lock_if_possible
 from bsplib.recording.lifetimes import Caller
@@ -36,7 +36,6 @@ from bsplib.recording.sources import with_digests
 from bsplib.recording.spool import HEADER, ROWS_AT_FIRST
 from bsplib.recording.trace import read_trace, write_packed
 from bsplib.recording.trace_document import TraceTooLongError
-from bsplib.recording.trace_limit import write_fitting
 from bsplib.visible import text_of
 
 _FIRST_BYTES = 2 * HEADER.size + ROWS_AT_FIRST * (RECORD.itemsize + TRAFFIC.itemsize)

@@ -12,13 +12,12 @@ from shlex import quote
 from bsplib.backends.members import named
 from bsplib.errors import TraceError, UsageError
 from bsplib.output_file import TRACE, obstacle
-from bsplib.recording.collect import Collected, collect, has_ended
+from bsplib.recording.collect import Collected, collect, has_ended, write_fitting
 from bsplib.recording.folder_lock import lock_if_possible
 from bsplib.recording.parts import PREFIX
 from bsplib.recording.record_folder import About, pids_in, read_about, remove
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
-from bsplib.recording.trace_limit import write_fitting
 
 
 def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:

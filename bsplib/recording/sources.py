@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bsplib.output_file import special_kind
-from bsplib.recording.call_stacks import MAX_TEXT
-from bsplib.recording.records import Run
+from bsplib.recording.records import MAX_TEXT, Run
 
 MAX_FILE_BYTES = 4 * 2**20
 """A longer file is not read."""

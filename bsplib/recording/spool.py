@@ -32,10 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.call_site import is_of_handler
-from bsplib.core.rows import HEADER_BYTES, Rows
-from bsplib.recording.call_stacks import shortened
+from bsplib.core.log import HEADER_BYTES, Rows
 from bsplib.recording.packing import MOST_ROWS, packed
-from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Host, Stack
+from bsplib.recording.records import RECORD, TRAFFIC, GroupInfo, Host, Stack, shortened
 
 HEADER = Struct("<QQ")
 """Beginning of a table: the number of complete rows; and, in the lower half, the ``errno`` of the

@@ -51,10 +51,11 @@ import numpy as np
 
 from bsplib.backends.members import Members, as_members
 from bsplib.errors import TraceError
-from bsplib.recording.call_stacks import MAX_STACK, MAX_TEXT, shortened
 from bsplib.recording.old_formats import OLDEST, renewed
 from bsplib.recording.records import (
     MAX_NUMBER,
+    MAX_STACK,
+    MAX_TEXT,
     NOT_MEASURED,
     Frame,
     GroupInfo,
@@ -63,6 +64,7 @@ from bsplib.recording.records import (
     RunHead,
     Stack,
     Trace,
+    shortened,
 )
 
 if TYPE_CHECKING:

@@ -116,7 +116,7 @@ def ports(monkeypatch):
         process.begin()
         noted = process.fences.noted
         process.control = process.waiting.control = segment.control = NotedWords(segment, noted)
-        monkeypatch.setattr(process, "give_staging_buffer", note_reuse(process, noted))
+        monkeypatch.setattr(process.staging_buffers, "give", note_reuse(process, noted))
         made.append(ShmPort.of_root(process))
         notes.append(noted)
     yield made, notes
@@ -125,13 +125,13 @@ def ports(monkeypatch):
 
 
 def note_reuse(process, noted):
-    give_staging_buffer = process.give_staging_buffer
+    give = process.staging_buffers.give
 
-    def give(staging_buffer):
+    def give_noted(staging_buffer):
         noted.append(("store", process.pid, "staging buffer"))
-        give_staging_buffer(staging_buffer)
+        give(staging_buffer)
 
-    return give
+    return give_noted
 
 
 def together(ports, notes, act):

@@ -13,7 +13,6 @@ import pytest
 
 import bsplib
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.poison import (
     PATTERN,
@@ -24,6 +23,7 @@ from bsplib.backends.shm.poison import (
 )
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.staging import Leases
 
 from ..drawn import times
 from .scheduled import defects
@@ -191,12 +191,12 @@ def free_replies_at_close(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def unknown_to_the_meeting(self, nbytes):
         start = reserve(self, nbytes)
-        self._members.meeting.has_staged = False
+        self._meeting.has_staged = False
         return start
 
     def close(self):
         if self._open is not None:
-            self._context.give_staging_buffer(self._open)
+            self._free.give(self._open)
             self._open = None
 
     monkeypatch.setattr(Leases, "reserve", unknown_to_the_meeting)
@@ -208,8 +208,8 @@ def free_last_staging_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     not."""
     reserve = Leases.reserve_for_message
 
-    def reserve_without_messages(self, nbytes, *, for_one):
-        start = reserve(self, nbytes, for_one=for_one)
+    def reserve_without_messages(self, nbytes, to):
+        start = reserve(self, nbytes, to)
         self._open.has_messages = False
         return start
 

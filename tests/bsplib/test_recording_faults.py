@@ -18,8 +18,8 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.recording import call_stacks, recovery, spool, trace_document
-from bsplib.recording.records import Trace
+from bsplib.recording import recovery, spool, trace_document
+from bsplib.recording.records import MAX_STACK, MAX_TEXT, Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.sync_kinds import Kind
 from bsplib.tools.cli import main as bsp_main
@@ -212,7 +212,7 @@ def test_a_trace_that_cannot_be_written_can_be_recovered(run, tmp_path, monkeypa
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("bsplib.recording.trace_limit.write_trace", fail)
+        patch.setattr("bsplib.recording.collect.write_trace", fail)
         patch.setattr("bsplib.recording.recording.write_packed", fail)
         with pytest.warns(bsplib.TraceWarning, match="no trace was written: No space") as caught:
             assert run(count, 4, profile=tmp_path / TRACE) == [4, 4]
@@ -241,7 +241,7 @@ def test_ctrl_c_while_the_trace_is_written_says_where_the_records_are(run, tmp_p
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bsplib.recording.trace_limit.write_trace", interrupt)
+    monkeypatch.setattr("bsplib.recording.collect.write_trace", interrupt)
     monkeypatch.setattr("bsplib.recording.recording.write_packed", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         run(count, 4, profile=tmp_path / TRACE)
@@ -278,7 +278,7 @@ def test_the_error_of_the_program_is_not_hidden_behind_that_of_its_trace(
     def fail(*_, **__):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr("bsplib.recording.trace_limit.write_trace", fail)
+    monkeypatch.setattr("bsplib.recording.collect.write_trace", fail)
     monkeypatch.setattr("bsplib.recording.recording.write_packed", fail)
     with warnings.catch_warnings():
         warnings.simplefilter("error", bsplib.TraceWarning)
@@ -347,12 +347,12 @@ def test_names_that_are_too_long_and_stacks_that_are_too_deep_are_cut(record):
     finally:
         sys.setrecursionlimit(limit)
     (deep,) = [stack for stack in recorded.stacks if len(stack) > 2]
-    assert len(deep) == call_stacks.MAX_STACK
+    assert len(deep) == MAX_STACK
     assert deep[0].function.endswith("main")
     assert [frame.function for frame in deep if "calls left out" in frame.function] == [
         "[203 calls left out]"
     ]
-    assert len(deep[-1].function) <= call_stacks.MAX_TEXT
+    assert len(deep[-1].function) <= MAX_TEXT
     assert deep[-1].function.startswith("fff")
     assert recorded.complete
 
@@ -593,7 +593,7 @@ def records(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("bsplib.recording.trace_limit.write_trace", fail)
+    monkeypatch.setattr("bsplib.recording.collect.write_trace", fail)
     monkeypatch.setattr("bsplib.recording.recording.write_packed", fail)
     with pytest.warns(bsplib.TraceWarning):
         bsplib.run(count, 4, nprocs=2, backend="sim", profile=tmp_path / TRACE)

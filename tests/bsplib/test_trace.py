@@ -15,10 +15,11 @@ import zstandard
 
 from bsplib.backends.members import as_members
 from bsplib.errors import TraceError
-from bsplib.recording.call_stacks import MAX_STACK, MAX_TEXT
 from bsplib.recording.packing import HEADER, MAGIC, payload_of
 from bsplib.recording.records import (
     FROM_SYSTEM,
+    MAX_STACK,
+    MAX_TEXT,
     RECORD,
     SAMPLE,
     TRAFFIC,

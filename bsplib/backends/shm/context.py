@@ -14,7 +14,7 @@ from bsplib.backends.shm.futex import Futex, futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.parcels import Parcels
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.staging_buffer import StagingBuffer
+from bsplib.backends.shm.staging import FreeStagingBuffers
 from bsplib.backends.shm.waiting import Outside, Waiting
 
 
@@ -51,7 +51,7 @@ class ProcessContext:
             self.control, pid, self._starts, futexes, self.fences, wait_by, outside
         )
         self.parcels = Parcels(self)
-        self._staging_buffers: list[StagingBuffer] = []
+        self.staging_buffers = FreeStagingBuffers(self)
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left, in which others may still be."""
         self.runs = 0
@@ -78,7 +78,7 @@ class ProcessContext:
         """Release all memory of a task that has ended in every process."""
         self.runs += 1
         self.parcels.begin_anew()
-        self._staging_buffers.clear()
+        self.staging_buffers.begin_anew()
         if self.left_over:
             # Their posts came too late to give the blocks back, and no process needs them now.
             first = self._starts[self.pid] + 1  # that of the root group may be used again
@@ -125,19 +125,6 @@ class ProcessContext:
     def port_class(self, kind: type[Any]) -> type[Any]:
         """Return the class of the ports of this process, which is of this kind."""
         return kind
-
-    def take_staging_buffer(self) -> StagingBuffer:
-        """Return an empty staging buffer."""
-        return (
-            self._staging_buffers.pop()
-            if self._staging_buffers
-            else StagingBuffer(self.heap, self.parcels)
-        )
-
-    def give_staging_buffer(self, staging_buffer: StagingBuffer) -> None:
-        """Take back a staging buffer that no process reads any more."""
-        staging_buffer.clear()
-        self._staging_buffers.append(staging_buffer)
 
 
 def context_class() -> type[ProcessContext]:

@@ -3,19 +3,27 @@
 A process posts and goes on as soon as enough messages have come; it may be ahead
 of others by as many supersteps as the ring has elements. CONSUMED tells the others
 which of their posts this process will not read again.
+
+The **index** of a post is a table of (byte, length, messages) with one row for each process of the
+group. The entries follow it, and bytes are counted from its beginning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from array import array
+from collections.abc import Callable, Collection, Mapping, Sequence
+from struct import Struct
 
-from bsplib.backends.base import Arrived
+from bsplib.backends.base import Arrived, Sent
 from bsplib.backends.mismatch import ENDED_BY_SYNC, waits_in_vain
 from bsplib.backends.oblivious import NOTHING, Collector, Post
-from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START
-from bsplib.backends.shm.layout import open_row
+from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START, WORD
 from bsplib.backends.shm.membership import Membership
+from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
 
+_ROW = 3
+_ROW_BYTES = _ROW * WORD
+_read_row = Struct("QQQ").unpack_from
 _GONE = 1 << 62
 """CONSUMED of a process that has left: no other process waits for it."""
 
@@ -26,66 +34,60 @@ class Oblivious:
     def __init__(self, members: Membership) -> None:
         self._members = members
         self._control = members.context.control
-        self._collector = Collector(members.roots, members.pid, self)
+        self.collector = Collector(members.roots, members.pid, self)
         self.latest = 0
         """The last superstep of the group that this process has ended by oblsync."""
 
-    @property
-    def ended(self) -> int:
-        """Number of oblivious supersteps that this process has ended."""
-        return self._collector.ended
-
-    @property
-    def released(self) -> int:
-        """See :attr:`Collector.released`."""
-        return self._collector.released
-
-    def post(self, lay_out: Callable[[], int], stamp: int) -> None:
+    def post(
+        self, entries: Mapping[int, tuple[int, Sent]], reserve: Callable[[int], int], stamp: int
+    ) -> None:
         """End the superstep for this process, once an element of the ring is free.
 
         Args:
-            lay_out: writes the entries, and returns the byte of their index.
+            entries: see :meth:`Port.exchange_oblivious`.
+            reserve: called with a number of bytes; returns the byte at which they may be written.
             stamp: time of arrival in ns, or 0.
         """
         self.read_everything()
         self._wait_for_room()
         control, members = self._control, self._members
-        element = self._element(members.block, self.ended)
-        control[element] = lay_out()
+        element = self._element(members.block, self.collector.ended)
+        segment = members.context.segment
+        control[element] = _lay_out(segment, reserve, members.nprocs, entries) if entries else 0
         control[element + 1] = stamp
         members.context.fences.order()  # release: the element and the entries, before POSTED
-        control[members.block + POSTED] = self.ended + 1
+        control[members.block + POSTED] = self.collector.ended + 1
         members.context.fences.order()  # release: the post, before LATEST
         control[members.block + LATEST] = members.superstep
         members.context.waiting.waiter.posted()
         self.latest = members.superstep
-        self._collector.end_superstep(stamp)
+        self.collector.end_superstep(stamp)
 
     def collect(self, expected: int) -> list[Arrived]:
         """Wait for messages of the superstep just posted; see :meth:`Collector.collect`."""
-        return self._collector.collect(expected)
+        return self.collector.collect(expected)
 
     def read_everything(self) -> None:
         """Look at late posts; store in CONSUMED which posts this process will not read again.
 
         A message in a post that came after enough messages had come is an error.
         """
-        if self.ended:
-            self._consume(self._collector.read_late())
+        if self.collector.ended:
+            self._consume(self.collector.read_late())
 
     def has_read_all(self) -> bool:
         """Tell whether the others have posted in all supersteps that this process has ended."""
         self.read_everything()
-        return self._collector.has_read_all()
+        return self.collector.has_read_all()
 
     def leave(self) -> None:
         """Let no other process wait for this one from now on."""
-        if self.ended:
+        if self.collector.ended:
             self._consume(_GONE)
 
     def least_consumed(self) -> int:
         """Return how many posts of this process no process will read again."""
-        least = self.ended
+        least = self.collector.ended
         for pid in self._members.others:
             block = self._members.find(pid)
             least = min(least, self._control[block + CONSUMED] if block else 0)
@@ -94,7 +96,7 @@ class Oblivious:
 
     def is_ahead(self, pid: int) -> bool:
         """Tell whether a process has ended more supersteps by oblsync than this one."""
-        return self._has_posted(pid, self.ended)
+        return self._has_posted(pid, self.collector.ended)
 
     def _consume(self, number: int) -> None:
         self._members.context.fences.order()  # release: what was read, before CONSUMED
@@ -141,7 +143,7 @@ class Oblivious:
 
     def _wait_for_room(self) -> None:
         """Stay at most RING oblivious supersteps ahead of the slowest process."""
-        floor = self.ended - RING + 1
+        floor = self.collector.ended - RING + 1
         if floor > 0 and self.least_consumed() < floor:
             self._members.context.wait(
                 lambda: self.least_consumed() >= floor,
@@ -152,3 +154,41 @@ class Oblivious:
     @staticmethod
     def _element(block: int, number: int) -> int:
         return block + RING_START + number % RING * 2
+
+
+def _lay_out(
+    segment: Segment,
+    reserve: Callable[[int], int],
+    nprocs: int,
+    entries: Mapping[int, tuple[int, Sent]],
+) -> int:
+    """Write entries and their index into the staging buffer of the superstep.
+
+    Args:
+        segment: shared memory of the run.
+        reserve: called with a number of bytes; returns the byte at which they may be written.
+        nprocs: number of processes of the group.
+        entries: as for :meth:`Oblivious.post`; a multiple of eight bytes for each receiver.
+
+    Returns:
+        The byte at which the index begins.
+    """
+    end = _ROW_BYTES * nprocs
+    index, parts = array("Q", bytes(end)), []
+    for receiver, (messages, sent) in entries.items():
+        index[_ROW * receiver : _ROW * (receiver + 1)] = array("Q", (end, len(sent), messages))
+        parts.append(sent)
+        end += len(sent)
+    start = reserve(end)
+    segment.view(start, end)[:] = b"".join([index.tobytes(), *parts])
+    return start
+
+
+def open_row(segment: Segment, index: int, row: int) -> tuple[int, memoryview]:
+    """Return the number of messages, and the entries, in a row of an index."""
+    if not index:
+        return 0, memoryview(b"")
+    first, buffer, _ = segment.windows[index >> CHUNK_SHIFT]
+    index -= first
+    start, nbytes, messages = _read_row(buffer, index + _ROW_BYTES * row)
+    return messages, memoryview(buffer)[index + start : index + start + nbytes]

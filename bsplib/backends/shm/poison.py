@@ -58,7 +58,7 @@ from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
-from bsplib.backends.shm.staging_buffer import StagingBuffer
+from bsplib.backends.shm.staging import FreeStagingBuffers, StagingBuffer
 from bsplib.backends.shm.waiting import Outside
 from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
@@ -216,6 +216,15 @@ class PoisonedHeap(Heap):
             raise PoisonError(message)
 
 
+class _EmptiedStagingBuffers(FreeStagingBuffers):
+    """The free staging buffers of a process in this mode."""
+
+    def give(self, staging_buffer: StagingBuffer) -> None:
+        """See :meth:`FreeStagingBuffers.give`: none of its memory is kept."""
+        staging_buffer.discard()
+        super().give(staging_buffer)
+
+
 class PoisonedContext(ProcessContext):
     """A process of a run in this mode; see :class:`ProcessContext`."""
 
@@ -230,6 +239,7 @@ class PoisonedContext(ProcessContext):
         super().__init__(segment, pid, futexes, wait_by, outside)
         self.generations = Generations(segment, self.nprocs)
         self.heap: PoisonedHeap = PoisonedHeap(segment, segment.area(pid), self.generations)
+        self.staging_buffers = _EmptiedStagingBuffers(self)
         self.kept: list[tuple[weakref.ref[Any], int, int]] = []
         """Objects whose memory is that of others, its first byte, and its generation: they may
         outlive the group in which they came, and the run."""
@@ -238,11 +248,6 @@ class PoisonedContext(ProcessContext):
         """See :meth:`ProcessContext.begin`."""
         super().begin()
         self.generations.linger(self.pid, 0)
-
-    def give_staging_buffer(self, staging_buffer: StagingBuffer) -> None:
-        """See :meth:`ProcessContext.give_staging_buffer`: none of its memory is kept."""
-        staging_buffer.discard()
-        super().give_staging_buffer(staging_buffer)
 
     def port_class(self, kind: type[Any]) -> type[Any]:
         """See :meth:`ProcessContext.port_class`."""

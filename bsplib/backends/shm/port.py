@@ -9,6 +9,7 @@ needed. PROTOCOL.md argues why this is right.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -16,17 +17,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
-from bsplib.backends.mismatch import are_apart
+from bsplib.backends.base import Arrived, Buffer, Handle, LeftGroup, Port, Sent
+from bsplib.backends.mismatch import ENDED_BY_OBLSYNC, are_apart, waits_in_vain
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
-from bsplib.backends.shm.layout import lay_out
-from bsplib.backends.shm.leases import Leases
-from bsplib.backends.shm.leaving import Leaving
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
-from bsplib.backends.shm.others import Others
 from bsplib.backends.shm.segment import area_of, populate
+from bsplib.backends.shm.staging import Leases
 from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
 
@@ -53,7 +51,6 @@ class ShmPort(Port):
         members.meeting = self._meeting
         self._has_entered = False  # the control block may be there: a sub-group enters its parents
         self._oblivious = self.OBLIVIOUS(members)
-        self._others = Others(members, self._oblivious)
         self._leases = Leases(context, members, self._oblivious)
         self._meeting.leases = self._leases.held
         self._leaving = Leaving(members, self._oblivious, self._leases)
@@ -102,6 +99,10 @@ class ShmPort(Port):
         self._meeting.oblivious = self._oblivious.latest
         return self._meeting.has_delivered(pid)
 
+    def staging(self) -> Leases:
+        """See :meth:`Port.staging`."""
+        return self._leases
+
     def stage(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:  # noqa: ARG002  # all can fetch it
         """See :meth:`Port.stage`."""
         start = self._leases.reserve(nbytes)
@@ -109,8 +110,7 @@ class ShmPort(Port):
 
     def stage_message(self, nbytes: int, to: int) -> tuple[Handle, Buffer]:
         """See :meth:`Port.stage_message`."""
-        for_one = 0 <= to != self.pid
-        start = self._leases.reserve_for_message(nbytes, for_one=for_one)
+        start = self._leases.reserve_for_message(nbytes, to)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
 
     def keep(self, handle: Handle) -> Buffer | None:
@@ -139,18 +139,45 @@ class ShmPort(Port):
         """Enter the group before the first post, and look at late posts."""
         if not self._has_entered:
             self._enter()
-        self._meeting.has_to_prepare = self._oblivious.ended > 0
+        self._meeting.has_to_prepare = self._oblivious.collector.ended > 0
         self._oblivious.read_everything()
 
     def find_others(self) -> None:
         """Wait until all others have entered the group; tell the meeting where they are."""
-        self._others.find()
-        for pid in self._members.others:
-            self._meeting.know(pid, *self._addresses(self._members.find(pid)))
+        members = self._members
+        # Processes start in the order of their pids: wait for the one that starts last first.
+        for pid in reversed(members.others):
+            self._wait_until(functools.partial(members.find, pid), pid)
+        for pid in members.others:
+            self._meeting.know(pid, *self._addresses(members.find(pid)))
 
     def wait_for(self, pid: int, cell: int, floor: int) -> None:
-        """Wait until another process has posted; raise if it never will."""
-        self._others.wait_for(pid, (cell - self._segment.address) // WORD, floor)
+        """Wait until another process has posted; the meeting has looked for it in vain so far.
+
+        Args:
+            pid: the other process.
+            cell: address of its cell.
+            floor: least value of the word of its cell once it is posted.
+
+        Raises:
+            SyncMismatchError: it will never be posted.
+        """
+        control, word = self._context.control, (cell - self._segment.address) // WORD
+        self._wait_until(lambda: control[word] >= floor, pid, spun=True)
+
+    def _wait_until(self, arrived: Callable[[], object], pid: int, *, spun: bool = False) -> None:
+        members, oblivious = self._members, self._oblivious
+
+        def suspect() -> None:
+            oblivious.read_everything()
+            why = members.why_absent(pid)
+            if oblivious.is_ahead(pid):
+                why = ENDED_BY_OBLSYNC
+            self._context.fences.order()  # acquire: its absence, before its post
+            if why and not arrived():  # it may have come, and continued, since the last look
+                raise waits_in_vain("sync", members.root(members.pid), members.root(pid), why)
+
+        self._context.wait(arrived, [members.root(pid)], suspect, spun=spun)
 
     def apart(self, pid: int) -> Exception:
         """Return the error for a process whose post is of a later meeting."""
@@ -182,19 +209,12 @@ class ShmPort(Port):
         self, entries: Mapping[int, tuple[int, Sent]], expected: int, stamp: int = 0
     ) -> list[Arrived]:
         """See :meth:`Port.exchange_oblivious`."""
-
-        def write() -> int:
-            if not entries:
-                return 0
-            posted = [(pid, count, sent) for pid, (count, sent) in entries.items()]
-            return lay_out(self._segment, self._leases.reserve, self.nprocs, posted)
-
         self.prepare()
         self._meeting.has_to_prepare = True  # from now on: late posts have to be looked at
-        self._oblivious.post(write, stamp)
+        self._oblivious.post(entries, self._leases.reserve, stamp)
         arrived = self._oblivious.collect(expected)
         self._meeting.oblivious = self._oblivious.latest
-        self._meeting.released = self._oblivious.released
+        self._meeting.released = self._oblivious.collector.released
         return arrived
 
     # -- supersteps and sub-groups ------------------------------------------------------
@@ -202,7 +222,6 @@ class ShmPort(Port):
     def end_superstep(self) -> None:
         """See :meth:`Port.end_superstep`."""
         self._leases.end_superstep()
-        self._meeting.end_superstep()
 
     def split(self, ordinal: int, index: int, pids: Sequence[int]) -> ShmPort:
         """See :meth:`Port.split`."""
@@ -225,7 +244,7 @@ class ShmPort(Port):
         Returns:
             False if another port has to be opened for the next run; the same in all processes.
         """
-        if self._oblivious.ended or self._members.superstep > _MOST_SUPERSTEPS:
+        if self._oblivious.collector.ended or self._members.superstep > _MOST_SUPERSTEPS:
             return False
         self._leases.begin_anew()
         self._meeting.gets.clear()
@@ -238,3 +257,41 @@ class ShmPort(Port):
         self._leaving.try_to_leave()
         if self._members.may_be_given_back():
             self._left_over.append(self._leaving)
+
+
+class Leaving(LeftGroup):
+    """The end of a group for one process: late posts, its leases and its control block.
+
+    Args:
+        members: processes of the group.
+        oblivious: oblivious supersteps of the group.
+        leases: what this process has written for the others of the group.
+    """
+
+    def __init__(self, members: Membership, oblivious: Oblivious, leases: Leases) -> None:
+        self._members = members
+        self._oblivious = oblivious
+        self._leases = leases
+
+    def try_to_leave(self) -> None:
+        """Leave the group if all late posts have come, in it and in its sub-groups."""
+        if not self._members.open_inside and self._oblivious.has_read_all():
+            self._oblivious.leave()
+            self._members.leave()
+
+    def try_to_release(self) -> bool:
+        """End all leases and give the control block back if every process has left.
+
+        Returns:
+            Whether that is so.
+
+        Raises:
+            SyncMismatchError: a late post has a message that this process did not wait for.
+        """
+        if not self._members.closed:
+            self.try_to_leave()
+        if not self._members.closed or not self._members.all_have_left():
+            return False
+        self._leases.all_have_left()
+        self._members.give_block()
+        return True

@@ -9,8 +9,7 @@ from typing import Any
 from bsplib.backends.members import named
 from bsplib.record.events import NOT_READ
 from bsplib.record.joining.ranks import MpiCalls, Rank
-from bsplib.recording.call_stacks import MAX_TEXT
-from bsplib.recording.records import MAX_NUMBER, Lifetime, Run
+from bsplib.recording.records import MAX_NUMBER, MAX_TEXT, Lifetime, Run
 
 BACKEND = "mpi4py"
 """The backend of such a run: its sentences speak of calls of MPI."""

@@ -31,5 +31,5 @@ def compiled(name):
 
 @pytest.fixture(params=[compiled, interpreted], ids=["compiled", "python"])
 def core(request):
-    """Load a module of the core in one of its builds: ``core("rows")``."""
+    """Load a module of the core in one of its builds: ``core("log")``."""
     return request.param

@@ -7,7 +7,7 @@ import mmap
 import numpy as np
 import pytest
 
-from bsplib.core.rows import HEADER_BYTES, Rows
+from bsplib.core.log import HEADER_BYTES, Rows
 from bsplib.recording.records import RECORD, TRAFFIC, UNMEASURED, Direction
 from bsplib.sync_kinds import Kind
 

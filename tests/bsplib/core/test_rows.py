@@ -16,7 +16,7 @@ KINDS = {"append_superstep": RECORD, "append_traffic": TRAFFIC}
 
 @pytest.fixture(params=sorted(KINDS))
 def table(request, core):
-    return Table(core("rows"), request.param)
+    return Table(core("log"), request.param)
 
 
 class Table:
@@ -111,7 +111,7 @@ def test_what_make_room_raises_is_raised_and_it_is_called_again_for_the_next_row
         calls.append(1)
         raise MemoryError("none")
 
-    rows = core("rows").Rows(TRAFFIC.itemsize, fail)
+    rows = core("log").Rows(TRAFFIC.itemsize, fail)
     for _ in range(2):
         with pytest.raises(MemoryError, match="none"):
             rows.append_traffic(0, 1, 0, 8, 1)
@@ -128,7 +128,7 @@ def test_memory_that_is_no_longer_used_can_be_closed(table):
 
 
 def test_a_row_without_memory_is_an_error(core):
-    rows = core("rows").Rows(TRAFFIC.itemsize, lambda: None)
+    rows = core("log").Rows(TRAFFIC.itemsize, lambda: None)
     with pytest.raises(ValueError, match="no memory for another row"):
         rows.append_traffic(0, 1, 0, 8, 1)
 

@@ -29,7 +29,7 @@ class Stacks:
 
 @pytest.fixture
 def stacks(core):
-    return Stacks(core("stack_keys"))
+    return Stacks(core("observed"))
 
 
 def test_a_stack_is_defined_once(stacks):
@@ -169,8 +169,8 @@ def test_what_define_raises_is_raised_and_the_stack_stays_new(core):
             raise KeyError("first")
         return 7
 
-    stacks = Stacks(core("stack_keys"))
-    keys = core("stack_keys").StackKeys(stacks.call.__code__, define)
+    stacks = Stacks(core("observed"))
+    keys = core("observed").StackKeys(stacks.call.__code__, define)
 
     def main():
         return keys.number()

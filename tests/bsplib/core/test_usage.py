@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from bsplib.core.rows import HEADER_BYTES, Rows
+from bsplib.core.log import HEADER_BYTES, Rows
 from bsplib.recording.records import RECORD
 from bsplib.sync_kinds import Kind
 
@@ -26,7 +26,7 @@ class Recorded:
         self.rows.use(self.memory, 0)
         traffic = Rows(29, lambda: None)
         began = time.perf_counter_ns()
-        self.usage = core("usage").Usage(self.rows, began)
+        self.usage = core("log").Usage(self.rows, began)
         self.log = core("log").Log(self.rows, traffic, 0, 0, range(1), 0, began, self.usage)
         self.superstep = 0
 

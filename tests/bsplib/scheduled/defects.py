@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bsplib.backends.shm import leases, membership, parcels
+from bsplib.backends.shm import membership, parcels, staging
 from bsplib.core import entries, meeting
 from bsplib.primitives import superstep
 
@@ -25,16 +25,16 @@ def free_replies_at_close() -> None:
 
     def close(self: Any) -> None:
         if self._open is not None:
-            self._context.give_staging_buffer(self._open)
+            self._free.give(self._open)
             self._open = None
 
     superstep.Supersteps.answer = answer_untold  # type: ignore[method-assign]
-    leases.Leases.close = close  # type: ignore[method-assign]
+    staging.Leases.close = close  # type: ignore[method-assign]
 
 
 def free_send_buffers_at_close() -> None:
     """Free the buffers of a group, that of replies too, as soon as this process has left it."""
-    close = leases.Leases.close
+    close = staging.Leases.close
 
     def close_and_free(self: Any) -> None:
         close(self)
@@ -42,7 +42,7 @@ def free_send_buffers_at_close() -> None:
             self._context.heap.release(byte)
         self._send_buffers.clear()
 
-    leases.Leases.close = close_and_free  # type: ignore[method-assign]
+    staging.Leases.close = close_and_free  # type: ignore[method-assign]
 
 
 def answer_in_the_next_buffer() -> None:
@@ -63,13 +63,13 @@ def read_inline_late() -> None:
 
 def free_at_the_end_of_a_superstep() -> None:
     """Free what was written for others without waiting for the next meeting."""
-    end_superstep = leases.Leases.end_superstep
+    end_superstep = staging.Leases.end_superstep
 
     def end(self: Any) -> None:
         end_superstep(self)
         self._end(lambda _: True)
 
-    leases.Leases.end_superstep = end  # type: ignore[method-assign]
+    staging.Leases.end_superstep = end  # type: ignore[method-assign]
 
 
 def free_before_others_have_left() -> None:
@@ -89,14 +89,14 @@ def take_others_for_delivered() -> None:
 
 def end_parcels_a_meeting_early() -> None:
     """Look at once whether the receiver has kept a parcel, and not when its lease ends."""
-    end_superstep = leases.Leases.end_superstep
+    end_superstep = staging.Leases.end_superstep
 
     def end(self: Any) -> None:
         if self._open is not None:
             self._open._end_parcels()
         end_superstep(self)
 
-    leases.Leases.end_superstep = end  # type: ignore[method-assign]
+    staging.Leases.end_superstep = end  # type: ignore[method-assign]
 
 
 def free_parcels_with_their_lease() -> None:
@@ -142,7 +142,7 @@ ALL: dict[str, Callable[[], None]] = {
 
 
 _PARCELS = (
-    (leases.Leases, "end_superstep"),
+    (staging.Leases, "end_superstep"),
     (parcels.Parcels, "end_lease"),
     (parcels.Parcels, "begin_anew"),
 )

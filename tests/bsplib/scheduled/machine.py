@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bsplib.backends.shm import layout, port
+from bsplib.backends.shm import oblivious, port
 from bsplib.backends.shm.child import KeptPort
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, REPORTED, WORD
@@ -25,6 +25,7 @@ from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.staging import FreeStagingBuffers, StagingBuffer
 from bsplib.backends.shm.waiting import Waiting
 from bsplib.core import BUILD, atomics, entries, meeting
 from bsplib.running.seeds import Seeds
@@ -156,6 +157,20 @@ class FilledHeap(Heap):
         super().clear(but)
 
 
+class FilledStagingBuffers(FreeStagingBuffers):
+    """The free staging buffers of a process, whose memory is filled when they are given back."""
+
+    def __init__(self, here: SharedMemory, context: ProcessContext) -> None:
+        super().__init__(context)
+        self._here = here
+
+    def give(self, staging_buffer: StagingBuffer) -> None:
+        """See :meth:`FreeStagingBuffers.give`."""
+        for start, nbytes in staging_buffer._chunks:
+            self._here.fill(start, nbytes)
+        super().give(staging_buffer)
+
+
 class ScheduledContext(ProcessContext):
     """A process whose memory is filled when it is given back."""
 
@@ -164,12 +179,7 @@ class ScheduledContext(ProcessContext):
         self._here = here
         self.heap = FilledHeap(here, pid)
         self.parcels = ScheduledParcels(here, self, parcel_bytes)
-
-    def give_staging_buffer(self, staging_buffer: Any) -> None:
-        """See :meth:`ProcessContext.give_staging_buffer`."""
-        for start, nbytes in staging_buffer._chunks:
-            self._here.fill(start, nbytes)
-        super().give_staging_buffer(staging_buffer)
+        self.staging_buffers = FilledStagingBuffers(here, self)
 
 
 HERE = SharedMemory()
@@ -199,7 +209,7 @@ def take_kinds() -> set[int]:
 def _install_accesses() -> None:
     """Let the scheduler know of all accesses to shared memory."""
     load, store, peek, poke = atomics.load, atomics.store, atomics.peek, atomics.poke
-    copy, bytes_at, open_row = atomics.copy, atomics.bytes_at, layout.open_row
+    copy, bytes_at, open_row = atomics.copy, atomics.bytes_at, oblivious.open_row
     array_at = atomics.array_at
 
     def number_of(address: int) -> int:
@@ -253,7 +263,7 @@ def _install_accesses() -> None:
         found = open_row(segment, index, row)
         if index:
             what = found[0], bytes(found[1])
-            HERE.scheduler.read(index + layout._ROW_BYTES * row, layout._ROW_BYTES, what)
+            HERE.scheduler.read(index + oblivious._ROW_BYTES * row, oblivious._ROW_BYTES, what)
         return found
 
     _replace(
@@ -269,7 +279,7 @@ def _install_accesses() -> None:
             "array_at": noted_array_at,
         },
     )
-    _replace(layout, {"open_row": noted_open_row})
+    _replace(oblivious, {"open_row": noted_open_row})
 
 
 def _install_waiting() -> None:

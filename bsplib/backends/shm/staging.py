@@ -1,0 +1,322 @@
+"""The memory of one process in one group that others may read, and how long they may.
+
+What others fetch is laid out in a :class:`StagingBuffer`, one for each superstep. :class:`Leases`
+is the only owner of this memory. Whoever needs some asks it for a part; whoever ends a superstep
+tells it so. What was written in a superstep then becomes a :class:`Lease`, which ends when all
+processes have passed the next meeting of the group, or have left the group. No other code gives
+such memory back. So a lease that is forgotten keeps memory for too long, and can do no other harm.
+
+PROTOCOL.md, section *Memory that is used again*, argues when a lease may end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from bsplib.backends.shm.heap import ALIGNMENT, Heap
+from bsplib.backends.shm.parcels import Parcels
+from bsplib.core.entries import Block
+from bsplib.core.meeting import LARGE
+
+if TYPE_CHECKING:
+    from bsplib.backends.shm.context import ProcessContext
+    from bsplib.backends.shm.membership import Membership
+    from bsplib.backends.shm.oblivious import Oblivious
+
+_FIRST_CHUNK = 1 << 13
+_MOST_DOUBLED = 1 << 20
+"""Each chunk is twice as large as the one before, up to this: what follows a large payload is
+often small."""
+_MOST_UNUSED = 1 << 16
+"""Bytes of chunks that a cleared staging buffer may keep although few of them were used."""
+_NOT_YET = 1 << 62
+
+
+class StagingBuffer:
+    """Memory of one superstep, taken from one chunk of the heap after the other.
+
+    It grows by whole chunks during the superstep, since laid out data must not move. When it
+    is cleared it keeps them: their pages are mapped, and perhaps still in the cache. The large
+    payloads of messages lie apart, since their receivers may keep them.
+
+    Args:
+        heap: of this process.
+        parcels: of this process.
+    """
+
+    def __init__(self, heap: Heap, parcels: Parcels) -> None:
+        self._heap = heap
+        self._parcels = parcels
+        self._apart: list[int] = []
+        self._chunks: list[tuple[int, int]] = []  # (start, bytes), in the order of their use
+        self._entered = 0  # chunks that were entered, or left out, since the last clear
+        self._used = 0  # bytes of those that were left
+        self._begin = self._next = self._stop = 0  # of the chunk that was entered last
+        self.has_messages = False
+        """It has messages, which are read after the end of the superstep, too."""
+
+    def reserve(self, nbytes: int) -> int:
+        """Return the byte at which ``nbytes`` may be written."""
+        start = self._next
+        if start + nbytes > self._stop:
+            start = self._enter_chunk(nbytes)
+        self._next = start + -(-nbytes // ALIGNMENT) * ALIGNMENT
+        return start
+
+    def reserve_for_parcel(self, nbytes: int, *, for_one: bool) -> int:
+        """Return the byte at which the large payload of a message may be written."""
+        start = self._parcels.reserve(nbytes, for_one=for_one)
+        self._apart.append(start)
+        return start
+
+    def clear(self) -> None:
+        """Empty the staging buffer, when no process reads it any more.
+
+        It gives its chunks back where most of their bytes were not used in this superstep.
+        """
+        self.has_messages = False
+        self._end_parcels()
+        used = self._used + self._next - self._begin
+        if self.kept_bytes() > 4 * used + _MOST_UNUSED:
+            self.discard()
+        self._entered = self._used = self._begin = self._next = self._stop = 0
+
+    def kept_bytes(self) -> int:
+        """Return the bytes of all chunks."""
+        return sum(size for _, size in self._chunks)
+
+    def discard(self) -> None:
+        """Give all memory back to the heap."""
+        self._end_parcels()
+        for start, _ in self._chunks:
+            self._heap.release(start)
+        self._chunks.clear()
+        self._entered = self._used = self._begin = self._next = self._stop = 0
+
+    def _end_parcels(self) -> None:
+        for start in self._apart:
+            self._parcels.end_lease(start)
+        self._apart.clear()
+
+    def _enter_chunk(self, nbytes: int) -> int:
+        """Return the beginning of the next chunk that has room for ``nbytes`` bytes."""
+        number = self._entered
+        while number < len(self._chunks) and self._chunks[number][1] < nbytes:
+            number += 1
+        if number == len(self._chunks):
+            self._chunks.append(self._new_chunk(nbytes))
+        self._entered = number + 1
+        self._used += self._next - self._begin
+        start, size = self._chunks[number]
+        self._begin, self._stop = start, start + size
+        return start
+
+    def _new_chunk(self, nbytes: int) -> tuple[int, int]:
+        last = self._chunks[-1][1] if self._chunks else 0
+        size = max(nbytes, min(2 * last, _MOST_DOUBLED), _FIRST_CHUNK)
+        size = -(-size // ALIGNMENT) * ALIGNMENT
+        start, _ = self._heap.allocate(size)
+        return start, size
+
+
+class FreeStagingBuffers:
+    """The staging buffers of one process that no group uses.
+
+    Args:
+        context: of the process.
+    """
+
+    def __init__(self, context: ProcessContext) -> None:
+        self._context = context
+        self._free: list[StagingBuffer] = []
+
+    def take(self) -> StagingBuffer:
+        """Return an empty staging buffer."""
+        return (
+            self._free.pop()
+            if self._free
+            else StagingBuffer(self._context.heap, self._context.parcels)
+        )
+
+    def give(self, staging_buffer: StagingBuffer) -> None:
+        """Take back a staging buffer that no process reads any more."""
+        staging_buffer.clear()
+        self._free.append(staging_buffer)
+
+    def begin_anew(self) -> None:
+        """Forget them: a run has ended in all processes, and the heap has been cleared."""
+        self._free.clear()
+
+
+class Lease(NamedTuple):
+    """A staging buffer that others may still read."""
+
+    last_read: int
+    """Last superstep in which it may be read."""
+    oblivious: int
+    """It ends, too, as soon as all have consumed this number of posts."""
+    staging_buffer: StagingBuffer
+
+
+class Leases:
+    """What one process has written for the others of a group to read.
+
+    Args:
+        context: context of this process.
+        members: processes of the group, with the group's meeting, which is told while a staging
+            buffer is open.
+        oblivious: oblivious supersteps of the group.
+    """
+
+    def __init__(
+        self,
+        context: ProcessContext,
+        members: Membership,
+        oblivious: Oblivious,
+    ) -> None:
+        self.held: list[Lease] = []
+        """The leases of earlier supersteps. The meeting has the list, too: it calls back while
+        there are any."""
+        self._open: StagingBuffer | None = None
+        self._send_buffers: list[int] = []
+        self._context = context
+        self._free = context.staging_buffers
+        self._members = members
+        self._meeting = members.meeting
+        self._oblivious = oblivious
+
+    # -- memory for others ------------------------------------------------------------------
+
+    def reserve(self, nbytes: int) -> int:
+        """Return the byte at which ``nbytes`` of this superstep may be written."""
+        if self._open is None and nbytes >= LARGE:
+            self._end_delivered(nbytes)
+        return self._staging_buffer().reserve(nbytes)
+
+    def reserve_for_message(self, nbytes: int, to: int) -> int:
+        """Do as :meth:`reserve` for the payload of a message, which is read after the superstep.
+
+        Args:
+            nbytes: of the payload.
+            to: its only receiver, which may keep it if it is another process; -1: there are more.
+        """
+        staging_buffer = self._staging_buffer()
+        if nbytes < self._context.parcels.least_bytes:
+            start = staging_buffer.reserve(nbytes)
+        else:
+            for_one = 0 <= to != self._members.pid
+            start = staging_buffer.reserve_for_parcel(nbytes, for_one=for_one)
+        staging_buffer.has_messages = True
+        return start
+
+    def _staging_buffer(self) -> StagingBuffer:
+        """Return the staging buffer of this superstep."""
+        if self._open is None:
+            self._open = self._free.take()
+            # However the superstep ends, the core has to tell that it does.
+            self._meeting.has_staged = True
+        return self._open
+
+    def block_of_send_buffer(self, nbytes: int) -> Block:
+        """Return memory for a send buffer: its lease ends when all have left the group."""
+        byte, _ = self._context.heap.allocate(nbytes)
+        self._send_buffers.append(byte)
+        return byte, self._context.segment.address_of(byte), nbytes
+
+    # -- how long others may read it --------------------------------------------------------
+
+    def end_superstep(self) -> None:
+        """End the superstep; see :meth:`Port.end_superstep`."""
+        self._lend()
+        self._meeting.end_superstep()
+
+    def _lend(self) -> None:
+        """Let what was written in this superstep be read until all have read it.
+
+        What a sync brings has been read when all come to the next sync. So has that of an
+        oblsync, which late readers may look at until then; its lease ends earlier if all have
+        consumed the post.
+
+        Consumed leases end before that of this superstep begins. It may have messages that this
+        process has sent to itself: they are in its queue now, and are read until it ends the next
+        superstep. Those of earlier supersteps are no longer in the queue.
+        """
+        if self._open is None:
+            return
+        if len(self.held) > 1:
+            consumed = self._oblivious.least_consumed()
+            self._end(lambda lease: lease.oblivious <= consumed)
+        superstep = self._meeting.superstep
+        synced = self._oblivious.latest != superstep
+        last_read = superstep if synced else _NOT_YET
+        self.held.append(Lease(last_read, self._oblivious.collector.ended + synced, self._open))
+        self._close_staging_buffer()
+
+    def all_have_met(self) -> None:
+        """End the leases of earlier supersteps: all processes have come to this sync."""
+        superstep = self._meeting.superstep
+        still = []
+        for lease in self.held:  # one pass, since this is part of every long superstep
+            if lease.last_read < superstep:
+                self._free.give(lease.staging_buffer)
+            elif lease.last_read == _NOT_YET:
+                still.append(lease._replace(last_read=superstep))
+            else:
+                still.append(lease)
+        self.held[:] = still
+
+    def close(self) -> None:
+        """Leave the group: the others may read what this process has posted until they leave.
+
+        A process that has no block has posted nothing, so that no other process knows of its
+        memory. It may have written some in a superstep that an exception has ended.
+        """
+        self._lend()
+        if not self._members.block:
+            self.all_have_left()
+
+    def all_have_left(self) -> None:
+        """End all leases: no process reads any memory of the group."""
+        if self.held:
+            self._end(lambda _: True)
+        for byte in self._send_buffers:
+            self._context.heap.release(byte)
+        self._send_buffers.clear()
+
+    def begin_anew(self) -> None:
+        """Forget all leases: a run has ended in all processes, and the heap has been cleared."""
+        self.held.clear()
+        self._send_buffers.clear()
+        self._close_staging_buffer()
+
+    def _close_staging_buffer(self) -> None:
+        self._open = None
+        self._meeting.has_staged = False
+
+    def _end_delivered(self, nbytes: int) -> None:
+        """End the lease of the last sync, if all processes have delivered that superstep.
+
+        Its memory is still in the cache, since it has just been read, and a large payload is
+        copied faster into memory in the cache. Other memory may even be new: clearing its pages
+        takes longer than the copy. To wait for the others takes less time.
+        """
+        last = self._meeting.superstep - 1
+
+        def is_delivered(lease: Lease) -> bool:
+            return lease.last_read == last and not lease.staging_buffer.has_messages
+
+        waits_for_delivery = self._meeting.waits_for_delivery
+        if any(map(is_delivered, self.held)) and all(
+            waits_for_delivery(pid, nbytes) for pid in self._members.others
+        ):
+            self._end(is_delivered)
+
+    def _end(self, is_over: Callable[[Lease], bool]) -> None:
+        still = []
+        for lease in self.held:
+            if is_over(lease):
+                self._free.give(lease.staging_buffer)
+            else:
+                still.append(lease)
+        self.held[:] = still
