@@ -15,16 +15,16 @@ import bsplib
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.membership import Membership
-from bsplib.backends.shm.poison import (
+from bsplib.backends.shm.port import ShmPort
+from bsplib.backends.shm.segment import Segment
+
+from .poison import (
     PATTERN,
     Generations,
     PoisonedHeap,
     PoisonError,
     WatchedMeeting,
 )
-from bsplib.backends.shm.port import ShmPort
-from bsplib.backends.shm.segment import Segment
-
 from .scheduled import defects
 
 TIMES = 10
@@ -47,7 +47,7 @@ LARGE = 1 << 17
 
 @pytest.fixture(autouse=True)
 def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BSP_POISON", "1")
+    monkeypatch.setenv("BSP_POISON", "tests.bsplib.poison")
 
 
 @pytest.fixture
