@@ -11,17 +11,19 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from bsplib import call_site
+from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver
 from bsplib.backends.members import named
 from bsplib.errors import BspError, MessageError, ProcessDiedError, SyncMismatchError
+from bsplib.running.process_locations import interrupted, overdue
 from bsplib.visible import text_of
 
 if TYPE_CHECKING:
-    import traceback
+    from bsplib.experiments.blocks import Samples
 
 _AFTER_ALL = 1 << 62
 """Stands for the superstep of an error that occurs after the last superstep."""
@@ -219,31 +221,12 @@ def _text(error: BaseException) -> str:
     """Return the traceback of an error without frames of bsplib."""
     import traceback  # noqa: PLC0415  # few programs fail
 
-    whole = traceback.TracebackException.from_exception(error)
-    if not _is_full():
-        _leave_out_own(whole, error, set())
-    return "".join(whole.format())
-
-
-def _leave_out_own(
-    whole: traceback.TracebackException | None, error: BaseException | None, seen: set[int]
-) -> None:
-    """Take frames of bsplib out of the text of an error, and of its causes and its parts."""
-    if whole is None or error is None or id(whole) in seen:
-        return
-    seen.add(id(whole))
-    kept = [frame for frame in whole.stack if not call_site.is_own_file(frame.filename)]
-    if kept or isinstance(error, BspError):
-        whole.stack = type(whole.stack).from_list(kept)
-    _leave_out_own(whole.__cause__, error.__cause__, seen)
-    _leave_out_own(whole.__context__, error.__context__, seen)
-    if isinstance(error, BaseExceptionGroup):
-        for part, inner in zip(whole.exceptions or (), error.exceptions, strict=False):
-            _leave_out_own(part, inner, seen)
+    trim(error)
+    return "".join(traceback.format_exception(error))
 
 
 def trim(error: BaseException) -> None:
-    """Take frames of bsplib out of the traceback of an error and those of its causes.
+    """Take frames of bsplib out of the tracebacks of an error, its causes and its parts.
 
     An error of another kind than bsplib's own keeps all frames if all are of bsplib: it
     shows a mistake there. A ``raise`` that follows in the ``except`` clause does not add its
@@ -267,8 +250,9 @@ def _trim(error: BaseException | None, seen: set[int]) -> None:
         for outer, inner in zip(kept, [*kept, None][1:], strict=True):
             outer.tb_next = inner
         BaseException.with_traceback(error, kept[0] if kept else None)
-    _trim(error.__cause__, seen)
-    _trim(error.__context__, seen)
+    parts = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    for other in (error.__cause__, error.__context__, *parts):
+        _trim(other, seen)
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
@@ -300,3 +284,52 @@ def show_error(error: BaseException, script: str) -> int:
 
 def _is_of(frame: TracebackType, script: str) -> bool:
     return frame.tb_frame.f_code.co_filename == script
+
+
+# -- the results of a run, or its error, from what its backend reports ----------------------------
+
+
+def report_of(launch: Callable[[], Report], timeout: float | None) -> Report:
+    """Launch a run and return its report, in which no process has failed.
+
+    Args:
+        launch: the backend's part of the run.
+        timeout: seconds that the run may take.
+
+    Raises:
+        RunTimeoutError: it took longer.
+        BaseException: the error of the lowest (superstep, pid), in its own type.
+    """
+    error: BaseException
+    try:
+        report = launch()
+    except TimeIsOver as over:
+        assert timeout is not None  # without a timeout TimeIsOver is not raised
+        error = overdue(timeout, over.rows)
+    except Interrupted as cut:
+        error = cut.interrupt
+        error.add_note(interrupted(cut.rows))
+    else:
+        raise_first(_with_deaths_as_failures(report.outcomes), report.hosts or {})
+        return report
+    raise error  # outside the except clause: the backend's exception is not its context
+
+
+def values(report: Report) -> list[Any]:
+    """Return what ``main`` returned in each process, by pid."""
+    outcomes = report.outcomes
+    return [outcomes[pid].value for pid in range(len(outcomes))]  # type: ignore[union-attr]  # none has failed
+
+
+def samples(report: Report) -> list[Samples]:
+    """Return what the blocks of experiments have measured, by pid; empty if they were not."""
+    outcomes = report.outcomes
+    found = [getattr(outcomes[pid], "samples", None) for pid in range(len(outcomes))]
+    return [each for each in found if each is not None]
+
+
+def _with_deaths_as_failures(outcomes: Mapping[int, Ended | Death]) -> dict[int, Ended]:
+    return {
+        pid: Failure(pid, ended.superstep, ended.error()) if isinstance(ended, Death) else ended
+        for pid, ended in outcomes.items()
+    }

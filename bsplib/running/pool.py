@@ -55,8 +55,7 @@ from bsplib.running.options import (
 from bsplib.running.packed_task import TaskWork
 from bsplib.running.program_checks import check_program
 from bsplib.running.run_log import logged
-from bsplib.running.seeds import draw
-from bsplib.running.task import Conditions, Task
+from bsplib.running.task import Conditions, Task, draw_seeds
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -275,7 +274,7 @@ class Pool:
         try:
             args, kwargs = overridden(main, args, kwargs)
             check_program(main, args, kwargs, ("timeout",))
-            task = Task(main, args, kwargs, draw(), measuring(self._conditions))
+            task = Task(main, args, kwargs, draw_seeds(), measuring(self._conditions))
             seconds = check_timeout(timeout) or self._setting.timeout
             self._check_thread("run")
         except BaseException as error:

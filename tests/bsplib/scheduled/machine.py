@@ -27,8 +27,7 @@ from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Waiting
 from bsplib.core import BUILD, atomics, entries, meeting
-from bsplib.running.seeds import Seeds
-from bsplib.running.task import Conditions, Task, run_task
+from bsplib.running.task import Conditions, Seeds, Task, run_task
 
 from .history import owner_of, word_of
 from .kept import ScheduledParcels
