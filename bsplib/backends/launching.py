@@ -339,6 +339,32 @@ class KeptProcesses(Protocol):
         """End processes that wait for work, and free all resources."""
 
 
+class NothingKept:
+    """:class:`KeptProcesses` of which nothing is kept: they are there, or are made in no time.
+
+    Args:
+        launch: lets them do some work; see :meth:`KeptProcesses.run`.
+    """
+
+    busy = False
+
+    def __init__(self, launch: Callable[[Work, float | None], Report]) -> None:
+        self._launch = launch
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def run(self, work: Work, timeout: float | None) -> Report:
+        """See :meth:`KeptProcesses.run`."""
+        return self._launch(work, timeout)
+
+    def stop(self) -> None:
+        """Do nothing: a run that failed has stopped already."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class Backend(NamedTuple):
     """What the runtime knows of a backend.
 

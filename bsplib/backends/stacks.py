@@ -66,7 +66,8 @@ def stacks_of(processes: Mapping[int, Answering]) -> dict[int, Stack]:
         The frames of the thread that runs ``main``, the innermost first, by the same number;
         without processes that do not answer.
     """
-    before = {pid: _text_of(process) for pid, process in processes.items()}
+    # What each process has written for those who asked before.
+    before = {pid: _read(_file(process)) for pid, process in processes.items()}
     asked = {pid: path for pid, process in processes.items() if (path := _ask(process)) is not None}
     texts: dict[int, str] = {}
     found: dict[int, Stack] = {}
@@ -85,11 +86,6 @@ def stacks_of(processes: Mapping[int, Answering]) -> dict[int, Stack]:
 
 def _file(process: Answering) -> Path:
     return Path(f"/proc/{process.os_pid}/fd/{process.file}")
-
-
-def _text_of(process: Answering) -> str:
-    """Return what a process has written for those who asked before."""
-    return _read(_file(process))
 
 
 def _ask(process: Answering) -> Path | None:

@@ -254,8 +254,8 @@ def _bar_removed(*, shown: bool) -> Iterator[None]:
 
 # -- numbers from 0 on, each of which is taken by one process of a group, whenever it wants one ---
 # Processes that share a loop take its next iterations when they have done those before. This needs
-# something that all of them can change at any time, which no superstep gives. Here it is a pipe that
-# holds the numbers: the system lets one process after the other read, and no process waits for
+# something that all of them can change at any time, which no superstep gives. Here it is a pipe
+# that holds the numbers: the system lets one process after the other read, and no process waits for
 # another one that computes. Processes open it by its place in ``/proc``, however they were started.
 #
 # Processes on several hosts have a pipe on each host. Number k lies in the pipe on the host of

@@ -14,8 +14,8 @@ import bsplib
 from bsplib.backends.shm import waiting
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import ASLEEP, PAGE
-from bsplib.backends.shm.futex import Futex, futexes
 from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.waiting import Futex, futexes
 
 from .phases import eventually, standard_error, state_of
 

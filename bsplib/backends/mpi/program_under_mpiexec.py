@@ -20,10 +20,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
 from bsplib.backends.mpi import bsp_run_under_mpiexec, control
+from bsplib.backends.mpi.control import Stream
 from bsplib.backends.mpi.launcher_environment import Seat, take_seat
-from bsplib.backends.mpi.messages import Stream
-from bsplib.backends.mpi.rank import Service, begin, ended_by_error, fork_watched, join
-from bsplib.backends.mpi.streams import sent_streams
+from bsplib.backends.mpi.rank import (
+    Service,
+    begin,
+    ended_by_error,
+    fork_watched,
+    join,
+    sent_streams,
+)
 from bsplib.backends.mpi.watcher import tell
 from bsplib.errors import BspError, StartError
 from bsplib.extras import need

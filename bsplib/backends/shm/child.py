@@ -7,18 +7,17 @@ import pickle
 import signal
 from multiprocessing.connection import Connection
 
-from bsplib.backends import sigquit
+from bsplib.backends import sigquit, stacks
 from bsplib.backends.launching import JobRunner, Work
 from bsplib.backends.leftover_threads import tell_of_threads
-from bsplib.backends.shm import fork_warning, locate
-from bsplib.backends.shm.channel import Channel
+from bsplib.backends.shm.channel import LOOK, Channel, Reports, is_small
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.idling import YIELDS, Idling
+from bsplib.backends.shm.control import STACK_FILE, THREAD
+from bsplib.backends.shm.forking import show_again
 from bsplib.backends.shm.lifeline import Lifeline
+from bsplib.backends.shm.patience import YIELDS, Idling
 from bsplib.backends.shm.port import ShmPort
-from bsplib.backends.shm.reports import LOOK, Reports, is_small
 from bsplib.backends.signals import keep_own_handlers
-from bsplib.backends.stacks import SIGNALS
 
 READY = b"ready"
 """Sent once by a process that was not forked, when it has mapped the segment."""
@@ -47,14 +46,14 @@ def be_process(
     """
     keep_own_handlers()
     sigquit.ignore()
-    fork_warning.show_again()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *SIGNALS})
+    show_again()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *stacks.SIGNALS})
     lifeline.bind()
     # A process that the program forks lives on its own: were the pipe open there as well,
     # the end of this process could not be seen while a message is cut short.
     os.register_at_fork(after_in_child=pipe.close)
     context.begin()
-    locate.answer(context.control, context.start_of(context.pid))
+    _answer(context.control, context.start_of(context.pid))
     channel = Channel(pipe)
     if work is not None:
         channel.send(work.alone(context.pid, lambda: ShmPort.of_root(context)))
@@ -88,6 +87,19 @@ def be_process(
             _spread(context)
         idling.until(channel.has_come)
     tell_of_threads(context.pid)
+
+
+def _answer(control: memoryview, start: int) -> None:
+    """In a process of a run: be ready to write the stack, and let the caller know.
+
+    Args:
+        control: the control words of the run.
+        start: index of the first control word of this process.
+    """
+    itself = stacks.answer()
+    if itself is not None:
+        control[start + THREAD] = itself.thread
+        control[start + STACK_FILE] = itself.file + 1  # 0 means that there is no file
 
 
 def _spread(context: ProcessContext) -> None:

@@ -18,7 +18,7 @@ A control block holds, all counted in words of eight bytes::
 A cell's word is ``superstep << 24 | meeting << 16 | flags << 1 | has a head word``. The head
 word says where the entries are, see :mod:`bsplib.core.entries`: in a send buffer, or inline,
 in the cell itself. The index in the ring is the byte in the segment at which the entries of an
-oblivious superstep are listed, see :mod:`bsplib.backends.shm.layout`.
+oblivious superstep are listed, see :mod:`bsplib.backends.shm.oblivious`.
 
 The control blocks are found by their **labels**: the group's key, written before the first
 post of the process in the group. A control block can be used for another group once every process

@@ -19,11 +19,10 @@ from bsplib.backends.base import Alignment, Buffer, Handle
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.fences import Fences
-from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment, populate
-from bsplib.backends.shm.waiting import Outside
+from bsplib.backends.shm.waiting import Outside, futexes
 from bsplib.errors import OutOfSharedMemoryError
 
 __all__ = ["MOST_PROCESSES", "JoinedPort", "Memory", "Outside", "Place", "Store"]

@@ -9,6 +9,7 @@ needed. PROTOCOL.md argues why this is right.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -17,15 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
-from bsplib.backends.mismatch import are_apart
+from bsplib.backends.members import ENDED_BY_OBLSYNC, are_apart, waits_in_vain
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
-from bsplib.backends.shm.layout import lay_out
-from bsplib.backends.shm.leases import Leases
-from bsplib.backends.shm.leaving import Leaving
+from bsplib.backends.shm.leases import Leases, Leaving
 from bsplib.backends.shm.membership import Membership
-from bsplib.backends.shm.oblivious import Oblivious
-from bsplib.backends.shm.others import Others
+from bsplib.backends.shm.oblivious import Oblivious, lay_out
 from bsplib.backends.shm.segment import area_of, populate
 from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
@@ -238,3 +236,56 @@ class ShmPort(Port):
         self._leaving.try_to_leave()
         if self._members.may_be_given_back():
             self._left_over.append(self._leaving)
+
+
+# -- the other processes of a group, and waiting for them at a meeting ----------------------------
+
+
+class Others:
+    """The other processes of a group, at its meetings.
+
+    Args:
+        members: processes of the group.
+        oblivious: oblivious supersteps of the group.
+    """
+
+    def __init__(self, members: Membership, oblivious: Oblivious) -> None:
+        self._members = members
+        self._oblivious = oblivious
+        self._control = members.context.control
+        self._fences = members.context.fences
+
+    def find(self) -> None:
+        """Wait until all others have entered the group."""
+        members = self._members
+        # Processes start in the order of their pids: wait for the one that starts last first.
+        for pid in reversed(members.others):
+            self._wait_until(functools.partial(members.find, pid), pid)
+
+    def wait_for(self, pid: int, cell: int, floor: int) -> None:
+        """Wait until another process has posted; the meeting has looked for it in vain so far.
+
+        Args:
+            pid: the other process.
+            cell: first word of its cell.
+            floor: least value of the word of its cell once it is posted.
+
+        Raises:
+            SyncMismatchError: it will never be posted.
+        """
+        control = self._control
+        self._wait_until(lambda: control[cell] >= floor, pid, spun=True)
+
+    def _wait_until(self, arrived: Callable[[], object], pid: int, *, spun: bool = False) -> None:
+        members = self._members
+
+        def suspect() -> None:
+            self._oblivious.read_everything()
+            why = members.why_absent(pid)
+            if self._oblivious.is_ahead(pid):
+                why = ENDED_BY_OBLSYNC
+            self._fences.order()  # acquire: its absence, before its post
+            if why and not arrived():  # it may have come, and continued, since the last look
+                raise waits_in_vain("sync", members.root(members.pid), members.root(pid), why)
+
+        members.context.wait(arrived, [members.root(pid)], suspect, spun=spun)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import FrameType
 
 from bsplib import call_site
+from bsplib.backends.interrupter import GREATEST_SIGNAL, Interrupter, without_handler
 from bsplib.backends.launching import Interrupted, TimeIsOver
 from bsplib.backends.members import Stack, Whereabouts, from_stack
 from bsplib.backends.sim.world import Process, World
@@ -42,7 +41,7 @@ class Interruption:
         """Record an error of the running process, if it is the first interruption."""
         if self._error is None and isinstance(error, Overtime | KeyboardInterrupt):
             self._error = error
-            stack = without_alarm(call_site.stack_of_error(error.__traceback__))
+            stack = without_handler(call_site.stack_of_error(error.__traceback__))
             self._rows = self._places(stack)
             self._world.stop()
 
@@ -88,8 +87,7 @@ class Interruption:
 
 _AGAIN_S = 0.1
 """Seconds after which a process that still runs is interrupted again."""
-_SIGNAL = getattr(signal, "SIGRTMAX", 0) - 7
-"""A realtime signal that nothing else uses; less than 1 where there are none."""
+_SIGNAL = GREATEST_SIGNAL - 7
 
 
 class Overtime(BaseException):
@@ -106,75 +104,25 @@ def alarm(seconds: float | None) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    watcher = _Watcher(seconds)
+    interrupter, has_ended = Interrupter(_SIGNAL, Overtime), threading.Event()
+
+    def watch() -> None:
+        timeout = seconds
+        while not has_ended.wait(timeout):
+            interrupter.fire()
+            timeout = _AGAIN_S
+
+    def end() -> None:
+        interrupter.end()
+        has_ended.set()
+
     try:
-        with watcher.handling():
-            watcher.thread.start()
+        with interrupter.handling():
+            threading.Thread(target=watch, name="bsp-alarm", daemon=True).start()
             try:
                 yield
             finally:
-                watcher.end()
-    except Overtime:  # raised between the end of the block and watcher.end()
-        watcher.end()
+                end()
+    except Overtime:  # raised between the end of the block and end()
+        end()
         raise
-
-
-def without_alarm(stack: Sequence[tuple[str, int, str]]) -> Sequence[tuple[str, int, str]]:
-    """Return a stack without the handler of the signal, which is its innermost frame."""
-    return stack[1:] if stack and stack[0][0] == __file__ else stack
-
-
-class _Watcher:
-    """A thread that interrupts the thread that made it."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._interrupted = threading.get_ident()
-        self._ended = threading.Event()
-        self._lock = threading.Lock()
-        is_main = threading.current_thread() is threading.main_thread()
-        self._by_signal = is_main and _SIGNAL > 0
-        self.thread = threading.Thread(target=self._watch, name="bsp-alarm", daemon=True)
-
-    @contextlib.contextmanager
-    def handling(self) -> Iterator[None]:
-        """Handle the signal inside the block."""
-        if not self._by_signal:
-            yield
-            return
-        before = signal.signal(_SIGNAL, self._handle)
-        try:
-            yield
-        finally:
-            signal.signal(_SIGNAL, before)
-
-    def end(self) -> None:
-        """Interrupt no more."""
-        with self._lock:
-            self._ended.set()
-            if not self._by_signal:
-                _raise_in(self._interrupted, None)
-
-    def _watch(self) -> None:
-        timeout = self._seconds
-        while not self._ended.wait(timeout):
-            with self._lock:
-                if not self._ended.is_set():
-                    self._interrupt()
-            timeout = _AGAIN_S
-
-    def _interrupt(self) -> None:
-        if self._by_signal:
-            signal.pthread_kill(self._interrupted, _SIGNAL)
-        else:
-            _raise_in(self._interrupted, Overtime)
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        if not self._ended.is_set():
-            raise Overtime
-
-
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Make a thread raise an exception before its next instruction; None cancels that."""
-    raised = None if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bsplib.backends import sigquit
-from bsplib.backends.launching import Ended, Options, Report, Times, Work
+from bsplib.backends.launching import Ended, NothingKept, Options, Report, Times, Work
 from bsplib.backends.sim.interruption import Interruption, alarm
 from bsplib.backends.sim.port import SimPort
 from bsplib.backends.sim.world import Process, World
@@ -46,38 +46,9 @@ def launch(work: Work, options: Options) -> Report:
     return Report(outcomes, _times(world))
 
 
-def keep(options: Options) -> VirtualProcessors:
-    """Make virtual processors for several runs; see :attr:`Backend.keep`."""
-    return VirtualProcessors(options)
-
-
-class VirtualProcessors:
-    """Virtual processors that run one piece of work after the other.
-
-    Nothing is kept: they are made in microseconds.
-
-    Args:
-        options: of each run.
-    """
-
-    busy = False
-    """See :attr:`KeptProcesses.busy`."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-
-    def start(self) -> None:
-        """See :meth:`KeptProcesses.start`."""
-
-    def run(self, work: Work, timeout: float | None) -> Report:
-        """See :meth:`KeptProcesses.run`."""
-        return launch(work, self._options._replace(timeout=timeout))
-
-    def stop(self) -> None:
-        """See :meth:`KeptProcesses.stop`."""
-
-    def close(self) -> None:
-        """See :meth:`KeptProcesses.close`."""
+def keep(options: Options) -> NothingKept:
+    """Make virtual processors for several runs, each in microseconds; see :attr:`Backend.keep`."""
+    return NothingKept(lambda work, timeout: launch(work, options._replace(timeout=timeout)))
 
 
 @contextmanager

@@ -17,15 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from bsplib.backends.shm import layout, port
+from bsplib.backends.shm import oblivious, port
 from bsplib.backends.shm.child import KeptPort
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, REPORTED, WORD
-from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import Waiting
+from bsplib.backends.shm.waiting import Waiting, futexes
 from bsplib.core import BUILD, atomics, entries, meeting
 from bsplib.running.task import Conditions, Seeds, Task, run_task
 
@@ -198,7 +197,7 @@ def take_kinds() -> set[int]:
 def _install_accesses() -> None:
     """Let the scheduler know of all accesses to shared memory."""
     load, store, peek, poke = atomics.load, atomics.store, atomics.peek, atomics.poke
-    copy, bytes_at, open_row = atomics.copy, atomics.bytes_at, layout.open_row
+    copy, bytes_at, open_row = atomics.copy, atomics.bytes_at, oblivious.open_row
     array_at = atomics.array_at
 
     def number_of(address: int) -> int:
@@ -252,7 +251,7 @@ def _install_accesses() -> None:
         found = open_row(segment, index, row)
         if index:
             what = found[0], bytes(found[1])
-            HERE.scheduler.read(index + layout._ROW_BYTES * row, layout._ROW_BYTES, what)
+            HERE.scheduler.read(index + oblivious._ROW_BYTES * row, oblivious._ROW_BYTES, what)
         return found
 
     _replace(
@@ -268,7 +267,7 @@ def _install_accesses() -> None:
             "array_at": noted_array_at,
         },
     )
-    _replace(layout, {"open_row": noted_open_row})
+    _replace(oblivious, {"open_row": noted_open_row})
 
 
 def _install_waiting() -> None:
