@@ -12,7 +12,6 @@ import hmac
 import os
 import select
 import socket
-import sys
 import threading
 from collections import deque
 from struct import Struct
@@ -340,8 +339,7 @@ def keep_alive(plug: socket.socket) -> None:
     """Let a connection end by itself where the other host is cut off."""
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     plug.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if sys.platform == "linux":
-        plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 2)
-        plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
-        plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, LOST_S - 2)
-        plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * LOST_S)
+    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 2)
+    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
+    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, LOST_S - 2)
+    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * LOST_S)

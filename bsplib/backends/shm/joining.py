@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -61,13 +62,61 @@ def _identity(stat: os.stat_result) -> dict[str, int]:
     return {"device": stat.st_dev, "inode": stat.st_ino}
 
 
-def _place_of(segment: Segment) -> Place:
-    descriptor = segment.descriptor
-    return Place(os.getpid(), descriptor, **_identity(os.fstat(descriptor)))
-
-
-class Memory:
+class _Shared:
     """Memory that processes share, as one of them has it.
+
+    Args:
+        segment: the memory.
+        pid: the process.
+    """
+
+    def __init__(self, segment: Segment, pid: int) -> None:
+        self._segment = segment
+        self._pid = pid
+
+    @classmethod
+    def made(cls, nprocs: int, *more: Any) -> Self:
+        """Make memory, in process 0.
+
+        Args:
+            nprocs: number of processes.
+            *more: further arguments of the class.
+
+        Raises:
+            OSError: the system has none.
+            OutOfSharedMemoryError: it has too little.
+        """
+        make: Callable[..., Self] = cls
+        segment = Segment.outside_files(nprocs)
+        try:
+            segment.reserve_control()
+            return make(segment, 0, nprocs, *more)
+        except BaseException:
+            segment.close()
+            raise
+
+    @classmethod
+    def joined(cls, where: Place, pid: int, nprocs: int, *more: Any) -> Self:
+        """Join the memory that process 0 has made; see :meth:`made` for what is raised."""
+        make: Callable[..., Self] = cls
+        return make(Segment(nprocs, where.opened()), pid, nprocs, *more)
+
+    def place(self) -> Place:
+        """Return where the other processes find the memory."""
+        descriptor = self._segment.descriptor
+        return Place(os.getpid(), descriptor, **_identity(os.fstat(descriptor)))
+
+    def leave(self) -> None:
+        """Leave for good, after a run that may have failed: no process uses the memory again.
+
+        What is mapped stays so, since arrays of the last run may lie there.
+        """
+        self._segment.discard_area(self._pid)
+        self._segment.close()
+
+
+class Memory(_Shared):
+    """Memory by which processes meet, too.
 
     Args:
         segment: the memory.
@@ -77,37 +126,12 @@ class Memory:
     """
 
     def __init__(self, segment: Segment, pid: int, nprocs: int, outside: Outside) -> None:
-        self._segment = segment
+        super().__init__(segment, pid)
         self._context = context_class()(
             segment, pid, futexes(segment, nprocs), "auto", outside=outside
         )
         self._context.begin()
         self._is_used = False
-
-    @classmethod
-    def made(cls, nprocs: int, outside: Outside) -> Self:
-        """Make memory, in process 0.
-
-        Raises:
-            OSError: the system has none.
-            OutOfSharedMemoryError: it has too little.
-        """
-        segment = Segment.outside_files(nprocs)
-        try:
-            segment.reserve_control()
-            return cls(segment, 0, nprocs, outside)
-        except BaseException:
-            segment.close()
-            raise
-
-    @classmethod
-    def joined(cls, where: Place, pid: int, nprocs: int, outside: Outside) -> Self:
-        """Join the memory that process 0 has made; see :meth:`made` for what is raised."""
-        return cls(Segment(nprocs, where.opened()), pid, nprocs, outside)
-
-    def place(self) -> Place:
-        """Return where the other processes find the memory."""
-        return _place_of(self._segment)
 
     def open_root(self) -> JoinedPort:
         """Return the port of this process to the root group of another run.
@@ -125,24 +149,15 @@ class Memory:
 
         It is those of the root group, as an integer of 8 bytes.
         """
-        start = self._segment.control_start(self._context.pid)
+        start = self._segment.control_start(self._pid)
         return start + (FIRST_BLOCK + DELIVERED) * WORD
 
-    def leave(self) -> None:
-        """Leave for good, after a run that may have failed: no process uses the memory again.
 
-        What is mapped stays so, since arrays of the last run may lie there.
-        """
-        self._segment.discard_area(self._context.pid)
-        self._segment.close()
-
-
-class Store:
+class Store(_Shared):
     """Memory that processes of a host share, without meetings: these go another way.
 
-    Each process has some words in which it notes what others want to know (at most 64, from 0).
-
-    Each process allocates in its own area, and reads and writes where others tell it.
+    Each process has some words in which it notes what others want to know (at most 64, from 0). It
+    allocates in its own area, and reads and writes where others tell it.
 
     Args:
         segment: the memory.
@@ -151,8 +166,7 @@ class Store:
     """
 
     def __init__(self, segment: Segment, pid: int, nprocs: int) -> None:
-        self._segment = segment
-        self._pid = pid
+        super().__init__(segment, pid)
         self._heap = Heap(segment, segment.area(pid))
         self._words = [
             segment.control_start(other) // WORD + FIRST_BLOCK for other in range(nprocs)
@@ -160,26 +174,6 @@ class Store:
         fences = Fences()
         self.order = fences.order
         """Keeps the order of loads and stores; see PROTOCOL.md of the backend that meets."""
-
-    @classmethod
-    def made(cls, nprocs: int) -> Self:
-        """Make memory, in process 0; see :meth:`Memory.made` for what is raised."""
-        segment = Segment.outside_files(nprocs)
-        try:
-            segment.reserve_control()
-            return cls(segment, 0, nprocs)
-        except BaseException:
-            segment.close()
-            raise
-
-    @classmethod
-    def joined(cls, where: Place, pid: int, nprocs: int) -> Self:
-        """Join the memory that process 0 has made; see :meth:`Memory.made` for what is raised."""
-        return cls(Segment(nprocs, where.opened()), pid, nprocs)
-
-    def place(self) -> Place:
-        """Return where the other processes find the memory."""
-        return _place_of(self._segment)
 
     # -- memory of this process -------------------------------------------------------------
 
@@ -228,11 +222,6 @@ class Store:
         """Note something in a word of this process, after all that it has written before."""
         self.order()
         self._segment.control[self._words[self._pid] + number] = value
-
-    def leave(self) -> None:
-        """Leave for good; see :meth:`Memory.leave`."""
-        self._segment.discard_area(self._pid)
-        self._segment.close()
 
 
 class JoinedPort(ShmPort):

@@ -295,7 +295,7 @@ class Processes:
 
 def _start_method() -> str:
     threads = threading.active_count()
-    if sys.platform == "linux" and threads == 1:
+    if threads == 1:
         return "fork"
     logging.getLogger("bsplib").info(
         "fallback: the processes are started by a fork server, since this process has %d threads, "

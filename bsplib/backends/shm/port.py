@@ -21,7 +21,7 @@ from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
 from bsplib.backends.members import ENDED_BY_OBLSYNC, are_apart, waits_in_vain
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
-from bsplib.backends.shm.leases import Leases, Leaving
+from bsplib.backends.shm.leases import Leases
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious, lay_out
 from bsplib.backends.shm.segment import area_of, populate
@@ -51,10 +51,8 @@ class ShmPort(Port):
         members.meeting = self._meeting
         self._has_entered = False  # the control block may be there: a sub-group enters its parents
         self._oblivious = self.OBLIVIOUS(members)
-        self._others = Others(members, self._oblivious)
         self._leases = Leases(context, members, self._oblivious)
         self._meeting.leases = self._leases.held
-        self._leaving = Leaving(members, self._oblivious, self._leases)
         self._left_over = self._meeting.left_over = context.left_over
 
     @classmethod
@@ -142,13 +140,40 @@ class ShmPort(Port):
 
     def find_others(self) -> None:
         """Wait until all others have entered the group; tell the meeting where they are."""
-        self._others.find()
-        for pid in self._members.others:
-            self._meeting.know(pid, *self._addresses(self._members.find(pid)))
+        members = self._members
+        # Processes start in the order of their pids: wait for the one that starts last first.
+        for pid in reversed(members.others):
+            self._wait_until(functools.partial(members.find, pid), pid)
+        for pid in members.others:
+            self._meeting.know(pid, *self._addresses(members.find(pid)))
 
     def wait_for(self, pid: int, cell: int, floor: int) -> None:
-        """Wait until another process has posted; raise if it never will."""
-        self._others.wait_for(pid, (cell - self._segment.address) // WORD, floor)
+        """Wait until another process has posted; the meeting has looked for it in vain so far.
+
+        Args:
+            pid: the other process.
+            cell: address of the word of its cell.
+            floor: least value of that word once it is posted.
+
+        Raises:
+            SyncMismatchError: it will never be posted.
+        """
+        control, word = self._context.control, (cell - self._segment.address) // WORD
+        self._wait_until(lambda: control[word] >= floor, pid, spun=True)
+
+    def _wait_until(self, arrived: Callable[[], object], pid: int, *, spun: bool = False) -> None:
+        members = self._members
+
+        def suspect() -> None:
+            self._oblivious.read_everything()
+            why = members.why_absent(pid)
+            if self._oblivious.is_ahead(pid):
+                why = ENDED_BY_OBLSYNC
+            self._context.fences.order()  # acquire: its absence, before its post
+            if why and not arrived():  # it may have come, and continued, since the last look
+                raise waits_in_vain("sync", members.root(members.pid), members.root(pid), why)
+
+        self._context.wait(arrived, [members.root(pid)], suspect, spun=spun)
 
     def apart(self, pid: int) -> Exception:
         """Return the error for a process whose post is of a later meeting."""
@@ -233,59 +258,22 @@ class ShmPort(Port):
     def close(self) -> None:
         """See :meth:`Port.close`."""
         self._leases.close()
-        self._leaving.try_to_leave()
+        self._try_to_leave()
         if self._members.may_be_given_back():
-            self._left_over.append(self._leaving)
+            self._left_over.append(self)
 
+    def _try_to_leave(self) -> None:
+        """Leave the group if all late posts have come, in it and in its sub-groups."""
+        if not self._members.open_inside and self._oblivious.has_read_all():
+            self._oblivious.leave()
+            self._members.leave()
 
-# -- the other processes of a group, and waiting for them at a meeting ----------------------------
-
-
-class Others:
-    """The other processes of a group, at its meetings.
-
-    Args:
-        members: processes of the group.
-        oblivious: oblivious supersteps of the group.
-    """
-
-    def __init__(self, members: Membership, oblivious: Oblivious) -> None:
-        self._members = members
-        self._oblivious = oblivious
-        self._control = members.context.control
-        self._fences = members.context.fences
-
-    def find(self) -> None:
-        """Wait until all others have entered the group."""
-        members = self._members
-        # Processes start in the order of their pids: wait for the one that starts last first.
-        for pid in reversed(members.others):
-            self._wait_until(functools.partial(members.find, pid), pid)
-
-    def wait_for(self, pid: int, cell: int, floor: int) -> None:
-        """Wait until another process has posted; the meeting has looked for it in vain so far.
-
-        Args:
-            pid: the other process.
-            cell: first word of its cell.
-            floor: least value of the word of its cell once it is posted.
-
-        Raises:
-            SyncMismatchError: it will never be posted.
-        """
-        control = self._control
-        self._wait_until(lambda: control[cell] >= floor, pid, spun=True)
-
-    def _wait_until(self, arrived: Callable[[], object], pid: int, *, spun: bool = False) -> None:
-        members = self._members
-
-        def suspect() -> None:
-            self._oblivious.read_everything()
-            why = members.why_absent(pid)
-            if self._oblivious.is_ahead(pid):
-                why = ENDED_BY_OBLSYNC
-            self._fences.order()  # acquire: its absence, before its post
-            if why and not arrived():  # it may have come, and continued, since the last look
-                raise waits_in_vain("sync", members.root(members.pid), members.root(pid), why)
-
-        members.context.wait(arrived, [members.root(pid)], suspect, spun=spun)
+    def try_to_release(self) -> bool:
+        """See :meth:`LeftGroup.try_to_release`: end all leases, and give the control block back."""
+        if not self._members.closed:
+            self._try_to_leave()
+        if not self._members.closed or not self._members.all_have_left():
+            return False
+        self._leases.all_have_left()
+        self._members.give_block()
+        return True
