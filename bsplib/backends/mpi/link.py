@@ -145,7 +145,7 @@ class Link:
             memory: number of the memory that all processes may share; see :class:`Inside`.
         """
         self.run, self.nprocs, self.memory = run, nprocs, memory
-        self._last_looks.renew()
+        self._last_looks = LastLooks()
         others = nprocs - (self.rank < nprocs)
         self._receives = self._all_receives[:others]
         self._inboxes.clear()

@@ -13,9 +13,6 @@ import platform
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bsplib.backends.base import Alignment, Buffer, Handle
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
@@ -174,8 +171,14 @@ class Store(_Shared):
         fences = Fences()
         self.order = fences.order
         """Keeps the order of loads and stores; see PROTOCOL.md of the backend that meets."""
-
-    # -- memory of this process -------------------------------------------------------------
+        self.release, self.clear = self._heap.release, self._heap.clear
+        """Release memory of this process, by its first byte, or all of it at once."""
+        self.view, self.view_array = segment.view, segment.view_array
+        """Return bytes that one process has allocated together."""
+        self.byte_of = segment.byte_of
+        """Returns the byte at which an array begins; None where it lies elsewhere."""
+        self.map_at_once = populate
+        """Maps memory that will be written, which is quicker than page by page."""
 
     def allocate(self, nbytes: int) -> tuple[int, bool] | None:
         """Return the byte at which new memory begins, and whether it is known to be zero.
@@ -186,33 +189,6 @@ class Store(_Shared):
             return self._heap.allocate(nbytes)
         except (OSError, OutOfSharedMemoryError):
             return None
-
-    def release(self, start: int) -> None:
-        """Release the memory that begins at a byte, which nobody uses any more."""
-        self._heap.release(start)
-
-    def clear(self) -> None:
-        """Release all memory of this process at once."""
-        self._heap.clear()
-
-    def byte_of(self, array: NDArray[Any]) -> int | None:
-        """Return the byte at which an array begins; None where it lies elsewhere."""
-        return self._segment.byte_of(array)
-
-    # -- memory of any process --------------------------------------------------------------
-
-    def view(self, start: int, nbytes: int) -> memoryview:
-        """Return bytes that one process has allocated together."""
-        return self._segment.view(start, nbytes)
-
-    def view_array(self, start: int, nbytes: int) -> NDArray[np.uint8]:
-        """Do as :meth:`view`, as an array."""
-        return self._segment.view_array(start, nbytes)
-
-    @staticmethod
-    def map_at_once(address: int, nbytes: int) -> None:
-        """Map memory that will be written, which is quicker than page by page."""
-        populate(address, nbytes)
 
     def word(self, pid: int, number: int) -> int:
         """Return what a process has noted in one of its words; 0 where it has noted nothing."""

@@ -40,7 +40,7 @@ from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.observer import Observer, end_of, received
 from bsplib.backends.shm.patience import YIELDS
 from bsplib.backends.shm.segment import AREA_BYTES, Segment
-from bsplib.backends.shm.waiting import Futex, futexes
+from bsplib.backends.shm.waiting import futexes
 from bsplib.backends.signals import held_back, let_through, without_interrupt
 from bsplib.errors import UsageError
 
@@ -82,7 +82,9 @@ class Processes:
 
     def __init__(self, nprocs: int, start_method: str | None, wait_by: str) -> None:
         check_guard()
-        self._context = multiprocessing.get_context(start_method or _start_method())
+        self._start_method = start_method or _usual_start_method()
+        self._context = multiprocessing.get_context(self._start_method)
+        self._forks = self._start_method == "fork"
         self._nprocs = nprocs
         self._wait_by = wait_by
         self._runner: JobRunner | None = None  # the one that the processes have
@@ -96,27 +98,17 @@ class Processes:
             given.callback(self._segment.close)
             self._lifeline = Lifeline()
             given.callback(self._lifeline.close)
-            self._bells = self._reserve_control()
+            self._segment.reserve_control()
+            self._bells = futexes(self._segment, nprocs)
             self._observer = Observer(
                 self._segment,
                 self._bells,
-                by_fork_server=self._context.get_start_method() == "forkserver",
+                by_fork_server=self._start_method == "forkserver",
                 yields=0 if wait_by == "block" else YIELDS // nprocs,
             )
             self._given = given.pop_all()
         self._processes = self._observer.processes
         self._pipes = self._observer.pipes
-
-    def _forks(self) -> bool:
-        return self._context.get_start_method() == "fork"
-
-    def _forks_at_once(self) -> bool:
-        return self._forks() and CAN_FORK
-
-    def _reserve_control(self) -> list[Futex]:
-        """Reserve control words, and make the futexes."""
-        self._segment.reserve_control()
-        return futexes(self._segment, self._nprocs)
 
     # -- a run ----------------------------------------------------------------------------
 
@@ -128,7 +120,7 @@ class Processes:
             Interrupted: Ctrl-C ended it.
         """
         limit = Limit(timeout)
-        if not self._forks():
+        if not self._forks:
             self.start()
             return self._run_kept(work, limit)
         with one_thread_where_forked():
@@ -143,7 +135,7 @@ class Processes:
     def start(self) -> None:
         """See :meth:`KeptProcesses.start`."""
         self.busy = True
-        if self._forks():
+        if self._forks:
             self._fork_all()
         else:
             self._start(None)
@@ -192,14 +184,13 @@ class Processes:
                 raise
 
     def _start(self, work: Work | None) -> None:
-        at_a_time = _AT_A_TIME if self._forks_at_once() else 1
-        forked = self._context.get_start_method() == "fork"
+        at_a_time = _AT_A_TIME if self._forks and CAN_FORK else 1
         with ExitStack() as needed:
             needed.enter_context(one_thread_where_loaded())
-            needed.enter_context(nullcontext() if forked else one_seed())
+            needed.enter_context(nullcontext() if self._forks else one_seed())
             needed.enter_context(fork_warning_hidden())
             needed.enter_context(sigquit.ignored_by_children())
-            if self._context.get_start_method() == "forkserver":
+            if self._start_method == "forkserver":
                 forkserver.ensure_running()  # SIGINT not blocked: it serves other code, too
             for first in range(0, self._nprocs, at_a_time):
                 with let_through():
@@ -217,7 +208,7 @@ class Processes:
         self._pipes += [Channel(ours) for ours, _ in ends]
         with ExitStack() as given:
             pipes = [given.enter_context(theirs) for _, theirs in ends]
-            if self._forks_at_once():
+            if self._forks and CAN_FORK:
                 self._fork_some(pids, pipes, work)
             else:
                 self._start_one(pids[0], pipes[0], work)
@@ -293,7 +284,7 @@ class Processes:
         self._given.close()
 
 
-def _start_method() -> str:
+def _usual_start_method() -> str:
     threads = threading.active_count()
     if threads == 1:
         return "fork"

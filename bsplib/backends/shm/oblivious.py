@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
 from struct import Struct
 
-from bsplib.backends.base import Arrived, Sent
+from bsplib.backends.base import Sent
 from bsplib.backends.members import ENDED_BY_SYNC, waits_in_vain
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START, WORD
@@ -28,19 +28,14 @@ class Oblivious:
     def __init__(self, members: Membership) -> None:
         self._members = members
         self._control = members.context.control
-        self._collector = Collector(members.roots, members.pid, self)
+        self.collector = Collector(members.roots, members.pid, self)
         self.latest = 0
         """The last superstep of the group that this process has ended by oblsync."""
 
     @property
     def ended(self) -> int:
         """Number of oblivious supersteps that this process has ended."""
-        return self._collector.ended
-
-    @property
-    def released(self) -> int:
-        """See :attr:`Collector.released`."""
-        return self._collector.released
+        return self.collector.ended
 
     def post(self, lay_out: Callable[[], int], stamp: int) -> None:
         """End the superstep for this process, once an element of the ring is free.
@@ -61,11 +56,7 @@ class Oblivious:
         control[members.block + LATEST] = members.superstep
         members.context.waiting.waiter.posted()
         self.latest = members.superstep
-        self._collector.end_superstep(stamp)
-
-    def collect(self, expected: int) -> list[Arrived]:
-        """Wait for messages of the superstep just posted; see :meth:`Collector.collect`."""
-        return self._collector.collect(expected)
+        self.collector.end_superstep(stamp)
 
     def read_everything(self) -> None:
         """Look at late posts; store in CONSUMED which posts this process will not read again.
@@ -73,12 +64,12 @@ class Oblivious:
         A message in a post that came after enough messages had come is an error.
         """
         if self.ended:
-            self._consume(self._collector.read_late())
+            self._consume(self.collector.read_late())
 
     def has_read_all(self) -> bool:
         """Tell whether the others have posted in all supersteps that this process has ended."""
         self.read_everything()
-        return self._collector.has_read_all()
+        return self.collector.has_read_all()
 
     def leave(self) -> None:
         """Let no other process wait for this one from now on."""

@@ -215,9 +215,9 @@ class ShmPort(Port):
         self.prepare()
         self._meeting.has_to_prepare = True  # from now on: late posts have to be looked at
         self._oblivious.post(write, stamp)
-        arrived = self._oblivious.collect(expected)
+        arrived = self._oblivious.collector.collect(expected)
         self._meeting.oblivious = self._oblivious.latest
-        self._meeting.released = self._oblivious.released
+        self._meeting.released = self._oblivious.collector.released
         return arrived
 
     # -- supersteps and sub-groups ------------------------------------------------------
