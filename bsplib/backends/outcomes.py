@@ -72,7 +72,7 @@ class Observed(Protocol):
         """
 
     def stopped(self, ended: Collection[int]) -> Sequence[StoppedProcess]:
-        """Return the processes that a signal has stopped, if the run waits for them."""
+        """Return the processes that a signal has stopped, and that have not ended."""
 
 
 def await_outcomes(observed: Observed, limit: Limit) -> Outcomes:

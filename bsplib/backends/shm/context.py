@@ -84,7 +84,6 @@ class ProcessContext:
             for label in range(first, first + BLOCKS - 1):
                 self.control[label] = 0
             self.left_over.clear()
-        self.waiting.begin_anew()
 
     def reclaim_left_groups(self) -> None:
         """Release the groups that every process has left."""

@@ -201,14 +201,12 @@ class Observer:
                 futex.release()
 
     def stopped(self, ended: Collection[int]) -> list[StoppedProcess]:
-        """See :meth:`Observed.stopped`.
-
-        There are none unless all processes that have not ended are stopped: otherwise one that
-        waits for a stopped one prints it.
-        """
-        missing = {pid: self.processes[pid].pid for pid in range(self.nprocs) if pid not in ended}
-        found = [StoppedProcess(pid, os_pid) for pid, os_pid in missing.items() if os_pid]
-        return found if all(is_stopped(each.os_pid) for each in found) else []
+        """See :meth:`Observed.stopped`."""
+        return [
+            StoppedProcess(pid, process.pid or 0)
+            for pid, process in enumerate(self.processes)
+            if pid not in ended and self._is_stopped(pid)
+        ]
 
     def death(self, pid: int) -> Death:
         """Describe the end of a process that sent no report."""
