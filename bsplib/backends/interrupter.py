@@ -10,9 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
-GREATEST_SIGNAL = getattr(signal, "SIGRTMAX", 0)
-"""Of the realtime signals, of which hardly anything uses the last ones; 0 where there are none."""
-
 
 class Interrupter:
     """Raises an error in the thread that made it, whatever it computes.
@@ -21,7 +18,7 @@ class Interrupter:
     the interpreter raises the error before its next instruction.
 
     Args:
-        number: of the signal; less than 1 where there is none.
+        number: of a signal that nothing else uses.
         error: class of the error.
         spares: tells of a frame whether it must not be interrupted.
     """
@@ -36,8 +33,7 @@ class Interrupter:
         self._error = error
         self._spares = spares
         self._thread = threading.get_ident()
-        is_main = threading.current_thread() is threading.main_thread()
-        self._by_signal = is_main and number > 0
+        self._by_signal = threading.current_thread() is threading.main_thread()
         self._handles = False
         self._lock = threading.Lock()
 

@@ -374,7 +374,7 @@ def _place_of(pipe: _Pipe | None, pid: int) -> _PipeAddress:
     system = same_system() or b"%d" % pid
     if pipe is None:
         return _PipeAddress(system, os.getpid(), -1, _LEAST_ROOM // _BYTES)
-    room = fcntl.fcntl(pipe.writing, getattr(fcntl, "F_GETPIPE_SZ", -1))
+    room = fcntl.fcntl(pipe.writing, fcntl.F_GETPIPE_SZ)
     return _PipeAddress(system, os.getpid(), pipe.reading, room // _BYTES)
 
 

@@ -63,12 +63,6 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 
-def _check_pools(setting: Setting) -> None:
-    """Raise UsageError if the processes of a backend cannot be kept."""
-    if backends.find(setting.backend).keep is None:
-        raise UsageError(f"Pool: the backend {setting.backend} has no pools; use bsplib.run")
-
-
 class Pool:
     """A BSP machine whose processes are kept and run one program after the other.
 
@@ -92,8 +86,8 @@ class Pool:
 
     Raises:
         ProcessRangeError: ``nprocs`` is less than 1, or more than the backend can have.
-        UsageError: there is no such backend, Machine, way to wait or start method, the
-            backend has no pools, or no trace can be written at ``profile``.
+        UsageError: there is no such backend, Machine, way to wait or start method, or no
+            trace can be written at ``profile``.
     """
 
     def __init__(  # noqa: PLR0913  # each is an option
@@ -120,7 +114,6 @@ class Pool:
                 seed=sim_seed,
                 lines=lines,
             )
-            _check_pools(self._setting)
             self.profile = profile
         except BaseException as error:
             trim(error)
@@ -364,9 +357,7 @@ class Pool:
 
     def _start(self) -> KeptProcesses:
         setting = self._setting
-        keep = backends.find(setting.backend).keep
-        assert keep is not None  # checked before
-        made = keep(options_of(setting))
+        made = backends.find(setting.backend).keep(options_of(setting))
         try:
             made.start()
         except BaseException:

@@ -29,7 +29,7 @@ from bsplib.backends.base import (
     Sent,
     Stopped,
 )
-from bsplib.backends.launching import Backend, Death, Ended, Options, Report, Work
+from bsplib.backends.launching import Backend, Death, Ended, NothingKept, Options, Report, Work
 from bsplib.backends.members import (
     ENDED_BY_OBLSYNC,
     ENDED_BY_SYNC,
@@ -414,6 +414,9 @@ PIPES = Backend(
     name="pipes",
     summary="processes that share nothing",
     launch=launch,
+    keep=lambda options: NothingKept(
+        lambda work, timeout: launch(work, options._replace(timeout=timeout))
+    ),
     most_processes=64,
     usual_processes=own_cores,
     machine="shared-memory",

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import os
 import pickle
+import signal
 import socket
 import sys
 import threading
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from bsplib import call_site
 from bsplib.backends.base import Port, Stopped
-from bsplib.backends.interrupter import GREATEST_SIGNAL, Interrupter
+from bsplib.backends.interrupter import Interrupter
 from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver, Work
 from bsplib.backends.members import Whereabouts, from_stack
 from bsplib.backends.mpi import control
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 _AGAIN_S = 0.1
 """Seconds after which process 0 is interrupted again."""
-_SIGNAL = GREATEST_SIGNAL - 8
+_SIGNAL = signal.SIGRTMAX - 8
 _LOOK_S = 0.2
 _LEAVE_S = 5.0
 _ENDED = "a process has ended since the last run"

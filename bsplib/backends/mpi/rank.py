@@ -75,7 +75,7 @@ def fork_watched(*, speaks: bool) -> tuple[Stream, Page]:
         end_with_parent(watcher)
         os.setpgid(0, 0)  # a signal of the launcher for the group is handled by the watcher
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *stacks.SIGNALS})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, stacks.SIGNAL})
         # A process that the program forks lives on its own.
         os.register_at_fork(after_in_child=theirs.close)
         return Stream(theirs), page

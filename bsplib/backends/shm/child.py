@@ -47,7 +47,7 @@ def be_process(
     keep_own_handlers()
     sigquit.ignore()
     show_again()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *stacks.SIGNALS})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, stacks.SIGNAL})
     lifeline.bind()
     # A process that the program forks lives on its own: were the pipe open there as well,
     # the end of this process could not be seen while a message is cut short.

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from typing import Any, NoReturn, TextIO
 
-CAN_FORK = hasattr(os, "fork") and hasattr(os, "pidfd_open")
+CAN_FORK = hasattr(os, "pidfd_open")
 """Whether processes can be started here: the system has what a :class:`Forked` needs."""
 
 

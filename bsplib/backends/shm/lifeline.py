@@ -80,8 +80,6 @@ os.register_at_fork(after_in_child=_cut_inherited)
 
 def _have_signal_sent(reads: int) -> bool:
     """Let the system kill this process once a pipe is closed; return whether it can."""
-    if not hasattr(fcntl, "F_SETSIG"):
-        return False
     try:
         # The process that gets the signal is a property of the open file, which forked
         # processes share: each process opens the pipe again for itself.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from types import FrameType
 
 from bsplib import call_site
 from bsplib.backends import sigquit
-from bsplib.backends.interrupter import GREATEST_SIGNAL, Interrupter, without_handler
+from bsplib.backends.interrupter import Interrupter, without_handler
 from bsplib.backends.launching import (
     Ended,
     Interrupted,
@@ -164,7 +165,7 @@ class Interruption:
 
 _AGAIN_S = 0.1
 """Seconds after which a process that still runs is interrupted again."""
-_SIGNAL = GREATEST_SIGNAL - 7
+_SIGNAL = signal.SIGRTMAX - 7
 
 
 class Overtime(BaseException):
