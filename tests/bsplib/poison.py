@@ -55,9 +55,9 @@ from bsplib.backends.shm.control import (
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
+from bsplib.backends.shm.parcels import StagingBuffer
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
-from bsplib.backends.shm.staging_buffer import StagingBuffer
 from bsplib.backends.shm.waiting import Futex, Outside
 from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting

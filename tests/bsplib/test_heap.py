@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
-from bsplib.backends.shm.parcels import Parcels
-from bsplib.backends.shm.staging_buffer import StagingBuffer
+from bsplib.backends.shm.parcels import Parcels, StagingBuffer
 from bsplib.errors import OutOfSharedMemoryError
 from tests.drawn import examples
 

@@ -11,9 +11,8 @@ from bsplib.backends.base import LeftGroup
 from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
 from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.heap import Heap
-from bsplib.backends.shm.parcels import Parcels
+from bsplib.backends.shm.parcels import Parcels, StagingBuffer
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.staging_buffer import StagingBuffer
 from bsplib.backends.shm.waiting import Futex, Outside, Waiting, futexes
 
 

@@ -33,10 +33,9 @@ from bsplib.backends.limits import (
 )
 from bsplib.backends.outcomes import Limit, await_outcomes
 from bsplib.backends.shm.channel import Channel, parts_of
-from bsplib.backends.shm.child import END, READY, RUNNER, be_process
+from bsplib.backends.shm.child import END, READY, RUNNER, Lifeline, be_process
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all, fork_warning_hidden
-from bsplib.backends.shm.lifeline import Lifeline
 from bsplib.backends.shm.observer import Observer, end_of, received
 from bsplib.backends.shm.patience import YIELDS
 from bsplib.backends.shm.segment import AREA_BYTES, Segment

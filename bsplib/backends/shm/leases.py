@@ -17,7 +17,7 @@ from typing import NamedTuple
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
-from bsplib.backends.shm.staging_buffer import StagingBuffer
+from bsplib.backends.shm.parcels import StagingBuffer
 from bsplib.core.entries import Block
 from bsplib.core.meeting import LARGE
 

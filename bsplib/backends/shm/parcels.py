@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bsplib.backends.shm.control import WORD
 from bsplib.backends.shm.fences import STORES_IN_ORDER, full_fence
-from bsplib.backends.shm.heap import ALIGNMENT
+from bsplib.backends.shm.heap import ALIGNMENT, Heap
 from bsplib.backends.shm.segment import free_shared_memory
 
 if TYPE_CHECKING:
@@ -158,3 +158,101 @@ class Parcels:
 
     def _state(self, start: int) -> memoryview:
         return self._context.segment.view(start - ALIGNMENT, WORD).cast("Q")
+
+
+# -- the staging buffer: memory in which a process lays out what others fetch later ---------------
+
+
+_FIRST_CHUNK = 1 << 13
+_MOST_DOUBLED = 1 << 20
+"""Each chunk is twice as large as the one before, up to this: what follows a large payload is
+often small."""
+_MOST_UNUSED = 1 << 16
+"""Bytes of chunks that a cleared staging buffer may keep although few of them were used."""
+
+
+class StagingBuffer:
+    """Memory of one superstep, taken from one chunk of the heap after the other.
+
+    It grows by whole chunks during the superstep, since laid out data must not move. When it
+    is cleared it keeps them: their pages are mapped, and perhaps still in the cache. The large
+    payloads of messages lie apart, since their receivers may keep them.
+
+    Args:
+        heap: of this process.
+        parcels: of this process.
+    """
+
+    def __init__(self, heap: Heap, parcels: Parcels) -> None:
+        self._heap = heap
+        self._parcels = parcels
+        self._apart: list[int] = []
+        self._chunks: list[tuple[int, int]] = []  # (start, bytes), in the order of their use
+        self._entered = 0  # chunks that were entered, or left out, since the last clear
+        self._used = 0  # bytes of those that were left
+        self._begin = self._next = self._stop = 0  # of the chunk that was entered last
+        self.has_messages = False
+        """It has messages, which are read after the end of the superstep, too."""
+
+    def reserve(self, nbytes: int) -> int:
+        """Return the byte at which ``nbytes`` may be written."""
+        start = self._next
+        if start + nbytes > self._stop:
+            start = self._enter_chunk(nbytes)
+        self._next = start + -(-nbytes // ALIGNMENT) * ALIGNMENT
+        return start
+
+    def reserve_for_parcel(self, nbytes: int, *, for_one: bool) -> int:
+        """Return the byte at which the large payload of a message may be written."""
+        start = self._parcels.reserve(nbytes, for_one=for_one)
+        self._apart.append(start)
+        return start
+
+    def clear(self) -> None:
+        """Empty the staging buffer, when no process reads it any more.
+
+        It gives its chunks back where most of their bytes were not used in this superstep.
+        """
+        self.has_messages = False
+        self._end_parcels()
+        used = self._used + self._next - self._begin
+        if self.kept_bytes() > 4 * used + _MOST_UNUSED:
+            self.discard()
+        self._entered = self._used = self._begin = self._next = self._stop = 0
+
+    def kept_bytes(self) -> int:
+        """Return the bytes of all chunks."""
+        return sum(size for _, size in self._chunks)
+
+    def discard(self) -> None:
+        """Give all memory back to the heap."""
+        self._end_parcels()
+        for start, _ in self._chunks:
+            self._heap.release(start)
+        self._chunks.clear()
+        self._entered = self._used = self._begin = self._next = self._stop = 0
+
+    def _end_parcels(self) -> None:
+        for start in self._apart:
+            self._parcels.end_lease(start)
+        self._apart.clear()
+
+    def _enter_chunk(self, nbytes: int) -> int:
+        """Return the beginning of the next chunk that has room for ``nbytes`` bytes."""
+        number = self._entered
+        while number < len(self._chunks) and self._chunks[number][1] < nbytes:
+            number += 1
+        if number == len(self._chunks):
+            self._chunks.append(self._new_chunk(nbytes))
+        self._entered = number + 1
+        self._used += self._next - self._begin
+        start, size = self._chunks[number]
+        self._begin, self._stop = start, start + size
+        return start
+
+    def _new_chunk(self, nbytes: int) -> tuple[int, int]:
+        last = self._chunks[-1][1] if self._chunks else 0
+        size = max(nbytes, min(2 * last, _MOST_DOUBLED), _FIRST_CHUNK)
+        size = -(-size // ALIGNMENT) * ALIGNMENT
+        start, _ = self._heap.allocate(size)
+        return start, size
