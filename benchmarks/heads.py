@@ -32,8 +32,8 @@ def seconds(bsp: bsplib.Group) -> tuple[float, float]:
     from mpi4py import MPI  # noqa: PLC0415  # only a rank may load it
 
     from bsplib.backends.mpi import heads  # noqa: PLC0415
-    from bsplib.backends.mpi.received_posts import Box  # noqa: PLC0415
-    from bsplib.backends.mpi.round_meetings import Gathering  # noqa: PLC0415
+    from bsplib.backends.mpi.meetings import Gathering  # noqa: PLC0415
+    from bsplib.backends.mpi.receiving import Inbox  # noqa: PLC0415
 
     port: Any = bsp._port
     link, itself = port._link, MPI.COMM_SELF
@@ -54,7 +54,7 @@ def seconds(bsp: bsplib.Group) -> tuple[float, float]:
         while missing:
             missing -= take()
         MPI.Request.Waitall(sends)
-        box.meetings.clear()
+        inbox.meetings.clear()
 
     def in_round() -> None:
         gathering = Gathering(0, 2, 3, 0, [])
@@ -63,13 +63,13 @@ def seconds(bsp: bsplib.Group) -> tuple[float, float]:
         sending = itself.Isend((packed + body, MPI.BYTE), 0, 1)
         while not take():
             pass
-        post = box.rounds.pop((0, 0))
+        post = inbox.rounds.pop((0, 0))
         gathering.take(0, post.body or b"", post.head.stamp)
         sending.Wait()
 
     least = [1.0, 1.0]
     for _ in range(_SAMPLES):
-        box = link._boxes[_LABEL] = Box()
+        inbox = link._boxes[_LABEL] = Inbox()
         for index, (work, count) in enumerate(((direct, _HEADS), (in_round, 1))):
             MPI.Prequest.Startall(receives if index == 0 else receives[:1])
             start = time.perf_counter()

@@ -270,7 +270,7 @@ def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:  # realtime signals have no names of their own
-        least = getattr(signal, "SIGRTMIN", number)
+        least = int(signal.SIGRTMIN)
         return f"signal {number} (SIGRTMIN+{number - least})" if number > least else str(number)
 
 
@@ -339,6 +339,32 @@ class KeptProcesses(Protocol):
         """End processes that wait for work, and free all resources."""
 
 
+class NothingKept:
+    """:class:`KeptProcesses` of which nothing is kept: they are there, or are made in no time.
+
+    Args:
+        launch: lets them do some work; see :meth:`KeptProcesses.run`.
+    """
+
+    busy = False
+
+    def __init__(self, launch: Callable[[Work, float | None], Report]) -> None:
+        self._launch = launch
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def run(self, work: Work, timeout: float | None) -> Report:
+        """See :meth:`KeptProcesses.run`."""
+        return self._launch(work, timeout)
+
+    def stop(self) -> None:
+        """Do nothing: a run that failed has stopped already."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class Backend(NamedTuple):
     """What the runtime knows of a backend.
 
@@ -353,13 +379,13 @@ class Backend(NamedTuple):
 
     Raises :class:`TimeIsOver` or :class:`Interrupted` where the timeout or Ctrl-C ends the
     run, or the error because of which it could not start."""
+    keep: Callable[[Options], KeptProcesses]
+    """Makes the processes of a pool."""
     most_processes: int
     machine: str
     """Name of the Machine of a run whose caller names none."""
     usual_processes: Callable[[], int]
     """Returns the number of processes of a run whose caller gives none."""
-    keep: Callable[[Options], KeptProcesses] | None = None
-    """Makes the processes of a pool; None where the backend has no pools."""
     is_virtual: bool = False
     """Time is virtual: runs report :class:`Times`, and need ``Options.prices``."""
     is_spread: bool = False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from bsplib.backends import sigquit
 from bsplib.backends.launching import Death, Ended, Interrupted, TimeIsOver
@@ -43,6 +44,16 @@ class Limit:
         return min(seconds, self._ends - time.monotonic() + 0.001)
 
 
+class StoppedProcess(NamedTuple):
+    """A process that a signal has stopped."""
+
+    pid: int
+    os_pid: int
+    """Its number in the operating system of its host."""
+    host: str = ""
+    """Name of its host, where a run has processes on several."""
+
+
 class Observed(Protocol):
     """The processes of a run as their caller sees them."""
 
@@ -60,8 +71,8 @@ class Observed(Protocol):
         The run may go on: outcomes that are found meanwhile are kept for :meth:`news`.
         """
 
-    def report_stopped(self, ended: Collection[int]) -> None:
-        """Print a message if the run waits for processes that a signal has stopped."""
+    def stopped(self, ended: Collection[int]) -> Sequence[StoppedProcess]:
+        """Return the processes that a signal has stopped, and that have not ended."""
 
 
 def await_outcomes(observed: Observed, limit: Limit) -> Outcomes:
@@ -98,6 +109,7 @@ def _news(observed: Observed, timeout: float, outcomes: Outcomes) -> Mapping[int
 def _await(observed: Observed, limit: Limit, outcomes: Outcomes) -> None:
     deadline: float | None = None
     latest = math.inf
+    told: set[int] = set()
     while len(outcomes) < observed.nprocs:
         if limit.is_over() and deadline is None:
             raise TimeIsOver(observed.whereabouts(outcomes))
@@ -111,8 +123,22 @@ def _await(observed: Observed, limit: Limit, outcomes: Outcomes) -> None:
                 deadline = min(time.monotonic() + GRACE_S, latest)
             continue
         if not news:
-            observed.report_stopped(outcomes)
+            _tell_of_stopped(observed.stopped(outcomes), told)
         if any(outcome.failed for outcome in news.values()):
             observed.tell_to_stop()
             deadline = time.monotonic() + GRACE_S
             latest = deadline - GRACE_S + _MOST_GRACE_S
+
+
+def _tell_of_stopped(stopped: Sequence[StoppedProcess], told: set[int]) -> None:
+    """Print, once for each of them, that the run waits for processes."""
+    for pid, os_pid, host in stopped:
+        if pid not in told:
+            told.add(pid)
+            where = f" on host {host}" if host else ""
+            print(
+                f"bsplib: the run waits for process {pid}{where}, which is stopped; continue it "
+                f"(kill -CONT {os_pid}) or end the run",
+                file=sys.stderr,
+                flush=True,
+            )

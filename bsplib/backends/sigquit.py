@@ -33,11 +33,9 @@ def install(show: Callable[[Rows], None]) -> None:
         show: shows where processes are.
     """
     global _show  # noqa: PLW0603  # the handler belongs to the process, too
-    number = getattr(signal, "SIGQUIT", None)
-    if number is None or signal.getsignal(number) != signal.SIG_DFL:
-        return
-    _show = show
-    signal.signal(number, _handle)
+    if signal.getsignal(signal.SIGQUIT) == signal.SIG_DFL:
+        _show = show
+        signal.signal(signal.SIGQUIT, _handle)
 
 
 def _handle(_: int, frame: FrameType | None) -> None:

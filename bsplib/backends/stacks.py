@@ -25,10 +25,8 @@ ANSWER_S = 3.0
 not asked."""
 _LOOK_S = 0.005
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
-_SIGNAL = getattr(signal, "SIGRTMAX", 0) - 6
-"""A realtime signal that nothing else uses; less than 1 where there are none."""
-SIGNALS = (_SIGNAL,) if _SIGNAL > 0 else ()
-"""Signals that a process has to let through, to answer."""
+SIGNAL = signal.SIGRTMAX - 6
+"""A realtime signal that nothing else uses; a process has to let it through, to answer."""
 
 Stack = list[tuple[str, int, str]]
 
@@ -47,12 +45,12 @@ def answer() -> Answering | None:
     """Let the fault handler write the stack of this process into a file on a signal.
 
     Returns:
-        How this process is asked; None where the system has no such signals or files.
+        How this process is asked; None where the system has no such files.
     """
-    if not SIGNALS or not hasattr(os, "memfd_create"):
+    if not hasattr(os, "memfd_create"):
         return None
     file = os.memfd_create(_NAME)
-    faulthandler.register(_SIGNAL, file=file, all_threads=True)
+    faulthandler.register(SIGNAL, file=file, all_threads=True)
     return Answering(os.getpid(), file, threading.get_ident())
 
 
@@ -66,7 +64,8 @@ def stacks_of(processes: Mapping[int, Answering]) -> dict[int, Stack]:
         The frames of the thread that runs ``main``, the innermost first, by the same number;
         without processes that do not answer.
     """
-    before = {pid: _text_of(process) for pid, process in processes.items()}
+    # What each process has written for those who asked before.
+    before = {pid: _read(_file(process)) for pid, process in processes.items()}
     asked = {pid: path for pid, process in processes.items() if (path := _ask(process)) is not None}
     texts: dict[int, str] = {}
     found: dict[int, Stack] = {}
@@ -87,11 +86,6 @@ def _file(process: Answering) -> Path:
     return Path(f"/proc/{process.os_pid}/fd/{process.file}")
 
 
-def _text_of(process: Answering) -> str:
-    """Return what a process has written for those who asked before."""
-    return _read(_file(process))
-
-
 def _ask(process: Answering) -> Path | None:
     """Send the signal; return the file in which the answer will be, or None if none will come."""
     if is_stopped(process.os_pid):
@@ -99,7 +93,7 @@ def _ask(process: Answering) -> Path | None:
     path = _file(process)
     with contextlib.suppress(OSError):
         if _NAME in os.readlink(path):  # the program has not closed the file
-            os.kill(process.os_pid, _SIGNAL)
+            os.kill(process.os_pid, SIGNAL)
             return path
     return None
 

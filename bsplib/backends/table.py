@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Final, TypeVar
+from importlib import import_module
+from typing import Any, Final, TypeVar
 
 from bsplib import call_site
-from bsplib.backends.launching import Backend, KeptProcesses, Options, Report, Work
+from bsplib.backends.launching import Backend
 from bsplib.errors import ProcessRangeError, UsageError
 
 DEFAULT: Final = "shm"
@@ -66,43 +67,16 @@ def own_cores() -> int:
 
 def load() -> None:
     """Import what a run on the default backend needs."""
-    import bsplib.backends.shm.launch  # noqa: F401, PLC0415  # loaded lazily, see above
+    import bsplib.backends.shm.launch  # noqa: F401, PLC0415  # loaded late, as below
 
 
-def _launch_shm(work: Work, options: Options) -> Report:
-    from bsplib.backends.shm.launch import launch  # noqa: PLC0415  # loaded lazily, see above
+def _later(backend: str, name: str) -> Callable[..., Any]:
+    """Return a function of the module ``launch`` of a backend; a call of it imports the module."""
 
-    return launch(work, options)
+    def call(*args: Any) -> Any:
+        return getattr(import_module(f"bsplib.backends.{backend}.launch"), name)(*args)
 
-
-def _keep_shm(options: Options) -> KeptProcesses:
-    from bsplib.backends.shm.launch import keep  # noqa: PLC0415
-
-    return keep(options)
-
-
-def _launch_sim(work: Work, options: Options) -> Report:
-    from bsplib.backends.sim.launch import launch  # noqa: PLC0415
-
-    return launch(work, options)
-
-
-def _keep_sim(options: Options) -> KeptProcesses:
-    from bsplib.backends.sim.launch import keep  # noqa: PLC0415
-
-    return keep(options)
-
-
-def _launch_mpi(work: Work, options: Options) -> Report:
-    from bsplib.backends.mpi.launch import launch  # noqa: PLC0415
-
-    return launch(work, options)
-
-
-def _keep_mpi(options: Options) -> KeptProcesses:
-    from bsplib.backends.mpi.launch import keep  # noqa: PLC0415
-
-    return keep(options)
+    return call
 
 
 def _usual_mpi() -> int:
@@ -210,8 +184,8 @@ register(
     Backend(
         name="shm",
         summary="real processes",
-        launch=_launch_shm,
-        keep=_keep_shm,
+        launch=_later("shm", "launch"),
+        keep=_later("shm", "keep"),
         most_processes=256,
         usual_processes=own_cores,
         machine="shared-memory",
@@ -222,8 +196,8 @@ register(
     Backend(
         name="sim",
         summary="virtual processors in one process",
-        launch=_launch_sim,
-        keep=_keep_sim,
+        launch=_later("sim", "launch"),
+        keep=_later("sim", "keep"),
         most_processes=4096,
         usual_processes=own_cores,
         machine="ideal",
@@ -234,8 +208,8 @@ register(
     Backend(
         name="mpi",
         summary="ranks of MPI, on one host or many",
-        launch=_launch_mpi,
-        keep=_keep_mpi,
+        launch=_later("mpi", "launch"),
+        keep=_later("mpi", "keep"),
         most_processes=4096,
         usual_processes=_usual_mpi,
         machine="shared-memory",

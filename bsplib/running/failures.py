@@ -1,4 +1,4 @@
-"""How processes ended whose ``main`` did not return, and the error that ``run`` raises for them.
+"""How processes ended, and the error that ``run`` raises where ``main`` did not return in one.
 
 Of several failures the run raises the one of the lowest (superstep, pid), in its own
 type. A note says where it was raised and how many others there are; a mismatch says
@@ -11,17 +11,25 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from bsplib import call_site
-from bsplib.backends.members import named
-from bsplib.errors import BspError, MessageError, ProcessDiedError, SyncMismatchError
+from bsplib.backends import sigquit
+from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver
+from bsplib.backends.members import Whereabouts, named
+from bsplib.errors import (
+    BspError,
+    MessageError,
+    ProcessDiedError,
+    RunTimeoutError,
+    SyncMismatchError,
+)
 from bsplib.visible import text_of
 
 if TYPE_CHECKING:
-    import traceback
+    from bsplib.experiments.blocks import Samples
 
 _AFTER_ALL = 1 << 62
 """Stands for the superstep of an error that occurs after the last superstep."""
@@ -219,31 +227,12 @@ def _text(error: BaseException) -> str:
     """Return the traceback of an error without frames of bsplib."""
     import traceback  # noqa: PLC0415  # few programs fail
 
-    whole = traceback.TracebackException.from_exception(error)
-    if not _is_full():
-        _leave_out_own(whole, error, set())
-    return "".join(whole.format())
-
-
-def _leave_out_own(
-    whole: traceback.TracebackException | None, error: BaseException | None, seen: set[int]
-) -> None:
-    """Take frames of bsplib out of the text of an error, and of its causes and its parts."""
-    if whole is None or error is None or id(whole) in seen:
-        return
-    seen.add(id(whole))
-    kept = [frame for frame in whole.stack if not call_site.is_own_file(frame.filename)]
-    if kept or isinstance(error, BspError):
-        whole.stack = type(whole.stack).from_list(kept)
-    _leave_out_own(whole.__cause__, error.__cause__, seen)
-    _leave_out_own(whole.__context__, error.__context__, seen)
-    if isinstance(error, BaseExceptionGroup):
-        for part, inner in zip(whole.exceptions or (), error.exceptions, strict=False):
-            _leave_out_own(part, inner, seen)
+    trim(error)
+    return "".join(traceback.format_exception(error))
 
 
 def trim(error: BaseException) -> None:
-    """Take frames of bsplib out of the traceback of an error and those of its causes.
+    """Take frames of bsplib out of the tracebacks of an error, its causes and its parts.
 
     An error of another kind than bsplib's own keeps all frames if all are of bsplib: it
     shows a mistake there. A ``raise`` that follows in the ``except`` clause does not add its
@@ -267,8 +256,9 @@ def _trim(error: BaseException | None, seen: set[int]) -> None:
         for outer, inner in zip(kept, [*kept, None][1:], strict=True):
             outer.tb_next = inner
         BaseException.with_traceback(error, kept[0] if kept else None)
-    _trim(error.__cause__, seen)
-    _trim(error.__context__, seen)
+    parts = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    for other in (error.__cause__, error.__context__, *parts):
+        _trim(other, seen)
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
@@ -300,3 +290,123 @@ def show_error(error: BaseException, script: str) -> int:
 
 def _is_of(frame: TracebackType, script: str) -> bool:
     return frame.tb_frame.f_code.co_filename == script
+
+
+# -- the results of a run, or its error, from what its backend reports ----------------------------
+
+
+def report_of(launch: Callable[[], Report], timeout: float | None) -> Report:
+    """Launch a run and return its report, in which no process has failed.
+
+    Args:
+        launch: the backend's part of the run.
+        timeout: seconds that the run may take.
+
+    Raises:
+        RunTimeoutError: it took longer.
+        BaseException: the error of the lowest (superstep, pid), in its own type.
+    """
+    error: BaseException
+    try:
+        report = launch()
+    except TimeIsOver as over:
+        assert timeout is not None  # without a timeout TimeIsOver is not raised
+        error = overdue(timeout, over.rows)
+    except Interrupted as cut:
+        error = cut.interrupt
+        error.add_note(interrupted(cut.rows))
+    else:
+        raise_first(_with_deaths_as_failures(report.outcomes), report.hosts or {})
+        return report
+    raise error  # outside the except clause: the backend's exception is not its context
+
+
+def values(report: Report) -> list[Any]:
+    """Return what ``main`` returned in each process, by pid."""
+    outcomes = report.outcomes
+    return [outcomes[pid].value for pid in range(len(outcomes))]  # type: ignore[union-attr]  # none has failed
+
+
+def samples(report: Report) -> list[Samples]:
+    """Return what the blocks of experiments have measured, by pid; empty if they were not."""
+    outcomes = report.outcomes
+    found = [getattr(outcomes[pid], "samples", None) for pid in range(len(outcomes))]
+    return [each for each in found if each is not None]
+
+
+def _with_deaths_as_failures(outcomes: Mapping[int, Ended | Death]) -> dict[int, Ended]:
+    return {
+        pid: Failure(pid, ended.superstep, ended.error()) if isinstance(ended, Death) else ended
+        for pid, ended in outcomes.items()
+    }
+
+
+# -- where the processes of a run are: a table, errors that show it, and Ctrl-backslash -----------
+
+
+_STANDARD_ERROR = 2
+_WAITS = "waiting"
+_ENDED = "has ended"
+
+
+def answer_questions() -> None:
+    """Print where the processes of a run are when this process gets SIGQUIT; it goes on."""
+    sigquit.install(_print)
+
+
+def _print(rows: Sequence[Whereabouts]) -> None:
+    # Not through sys.stderr: the signal may have come while that writes.
+    with contextlib.suppress(OSError):
+        os.write(_STANDARD_ERROR, f"{whereabouts_text(rows)}\n".encode())
+
+
+def whereabouts_text(rows: Sequence[Whereabouts]) -> str:
+    """Return a table of where processes are, and a sentence that says which of them do not wait."""
+    waiting = [row for row in rows if row.doing.startswith(_WAITS)]
+    busy = [row.pid for row in rows if row not in waiting and row.doing != _ENDED]
+    lines = [table(rows)]
+    if waiting and busy:
+        lines.append(f"Only {named(busy)} {'does' if len(busy) == 1 else 'do'} not wait.")
+    elif waiting:
+        lines.append("Every process that has not ended waits.")
+    return "\n".join(lines)
+
+
+_HEADINGS = ("process", "superstep", "line", "")
+
+
+def overdue(timeout: float, rows: Iterable[Whereabouts]) -> RunTimeoutError:
+    """Return the error for a run that takes longer than it may."""
+    return RunTimeoutError(
+        f"run: the program took longer than timeout={timeout:g} seconds; its processes were here:\n"
+        f"{table(rows)}"
+    )
+
+
+def interrupted(rows: Iterable[Whereabouts]) -> str:
+    """Return a note for the interrupt that ends a run."""
+    return f"The processes of the run were here:\n{table(rows)}"
+
+
+def table(rows: Iterable[Whereabouts]) -> str:
+    """Return a table of where processes are; those at the same line of the program share a row."""
+    alike: dict[tuple[str, str, str], list[int]] = {}
+    for pid, superstep, line, doing in sorted(rows):
+        alike.setdefault((str(superstep), line, doing), []).append(pid)
+    lines = [_HEADINGS, *((_ranges(pids), *row) for row, pids in alike.items())]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _ranges(pids: Sequence[int]) -> str:
+    """Return numbers in increasing order as text, such as ``0, 2-5``."""
+    parts: list[list[int]] = []
+    for pid in pids:
+        if parts and parts[-1][-1] == pid - 1:
+            parts[-1][1:] = [pid]
+        else:
+            parts.append([pid])
+    return ", ".join("-".join(map(str, part)) for part in parts)

@@ -25,7 +25,7 @@ from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Report
 from bsplib.errors import ProcessRangeError, UsageError
 from bsplib.group import Group
-from bsplib.running.failures import trim
+from bsplib.running.failures import report_of, samples, trim, values
 from bsplib.running.options import (
     Arguments,
     BackendName,
@@ -46,10 +46,8 @@ from bsplib.running.options import (
 from bsplib.running.overrides import MeasuredRun, current
 from bsplib.running.packed_task import TaskWork
 from bsplib.running.program_checks import check_program, numbers_among, replaced
-from bsplib.running.results import report_of, samples, values
 from bsplib.running.run_log import logged
-from bsplib.running.seeds import draw
-from bsplib.running.task import Conditions, Task
+from bsplib.running.task import Conditions, Task, draw_seeds
 from bsplib.version import __version__
 
 if TYPE_CHECKING:
@@ -301,7 +299,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             timeout=timeout,
             lines=lines,
         )
-        task = Task(main, args, kwargs, draw(), measuring(conditions_of(setting)))
+        task = Task(main, args, kwargs, draw_seeds(), measuring(conditions_of(setting)))
 
         def do() -> list[Any]:
             with logged(task, setting):

@@ -55,19 +55,12 @@ from bsplib.running.options import (
 from bsplib.running.packed_task import TaskWork
 from bsplib.running.program_checks import check_program
 from bsplib.running.run_log import logged
-from bsplib.running.seeds import draw
-from bsplib.running.task import Conditions, Task
+from bsplib.running.task import Conditions, Task, draw_seeds
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
 
 _Item = TypeVar("_Item")
-
-
-def _check_pools(setting: Setting) -> None:
-    """Raise UsageError if the processes of a backend cannot be kept."""
-    if backends.find(setting.backend).keep is None:
-        raise UsageError(f"Pool: the backend {setting.backend} has no pools; use bsplib.run")
 
 
 class Pool:
@@ -93,8 +86,8 @@ class Pool:
 
     Raises:
         ProcessRangeError: ``nprocs`` is less than 1, or more than the backend can have.
-        UsageError: there is no such backend, Machine, way to wait or start method, the
-            backend has no pools, or no trace can be written at ``profile``.
+        UsageError: there is no such backend, Machine, way to wait or start method, or no
+            trace can be written at ``profile``.
     """
 
     def __init__(  # noqa: PLR0913  # each is an option
@@ -121,7 +114,6 @@ class Pool:
                 seed=sim_seed,
                 lines=lines,
             )
-            _check_pools(self._setting)
             self.profile = profile
         except BaseException as error:
             trim(error)
@@ -275,7 +267,7 @@ class Pool:
         try:
             args, kwargs = overridden(main, args, kwargs)
             check_program(main, args, kwargs, ("timeout",))
-            task = Task(main, args, kwargs, draw(), measuring(self._conditions))
+            task = Task(main, args, kwargs, draw_seeds(), measuring(self._conditions))
             seconds = check_timeout(timeout) or self._setting.timeout
             self._check_thread("run")
         except BaseException as error:
@@ -365,9 +357,7 @@ class Pool:
 
     def _start(self) -> KeptProcesses:
         setting = self._setting
-        keep = backends.find(setting.backend).keep
-        assert keep is not None  # checked before
-        made = keep(options_of(setting))
+        made = backends.find(setting.backend).keep(options_of(setting))
         try:
             made.start()
         except BaseException:

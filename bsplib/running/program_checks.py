@@ -14,19 +14,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from bsplib.errors import ArgumentError
+from bsplib.running.options import RunOptions
 
-KEYWORDS = (
-    "nprocs",
-    "backend",
-    "machine",
-    "profile",
-    "lines",
-    "check",
-    "timeout",
-    "start_method",
-    "wait",
-    "sim_seed",
-)
+KEYWORDS = tuple(RunOptions.__annotations__)
 """Keywords of :func:`bsplib.run`, which it does not pass on to ``main``."""
 
 _NEVER_RUNS = (

@@ -8,6 +8,7 @@ values, by which they open the file of the calling process, and map it.
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import fcntl
 import functools
 import io
@@ -19,7 +20,7 @@ import weakref
 from collections import ChainMap
 from collections.abc import Callable
 from types import CodeType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -163,29 +164,47 @@ def pickled(value: Any, carrier: Carrier | None = None) -> bytes:
         carrier: the process that brings the values to the host on which it is unpickled; None
             for this host.
     """
-    return _dumped(_cloud_pickler(), value, carrier)
+    return _dumped(value, _pickler(carrier, by_name=False))
 
 
 def pickled_by_name(value: Any, carrier: Carrier | None = None) -> bytes:
     """Pickle a job as the module pickle does, but shared arrays by their handles."""
     if not _mapped:
         return pickle.dumps(value, 5)
-    return _dumped(_Pickler, value, carrier)
+    return _dumped(value, _pickler(carrier, by_name=True))
 
 
-def _dumped(kind: Callable[[io.BytesIO], Any], value: Any, carrier: Carrier | None) -> bytes:
+def _dumped(value: Any, pickler: type[Any]) -> bytes:
     file = io.BytesIO()
-    pickler = kind(file)
-    pickler.carrier = carrier
-    pickler.dump(value)
+    pickler(file, 5).dump(value)
     return file.getvalue()
 
 
+@functools.lru_cache(maxsize=4)  # to make a class takes as long as to pickle a small job
+def _pickler(carrier: Carrier | None, *, by_name: bool) -> type[Any]:
+    """Return a class that pickles shared arrays by their handles."""
+    reduced: dict[type, Any] = {np.ndarray: functools.partial(_reduced, carrier=carrier)}
+    if by_name:
+        kind, table = pickle.Pickler, copyreg.dispatch_table
+    else:
+        import cloudpickle  # noqa: PLC0415  # a run of forked processes pickles no program
+
+        kind, table = cloudpickle.Pickler, cloudpickle.Pickler.dispatch_table
+        reduced[CodeType] = functools.partial(_reduced_code, reduce=table[CodeType])
+    return type("Pickler", (kind,), {"dispatch_table": ChainMap(reduced, table)})
+
+
+def _reduced_code(code: CodeType, reduce: Callable[[CodeType], tuple[Any, Any]]) -> Any:
+    """Keep the file of a function, by which errors name its lines."""
+    _, parts = reduce(code)
+    return _code_in_file, (parts, code.co_filename)
+
+
 def _reduced(array: _Array, carrier: Carrier | None) -> Any:
-    """Return how a shared array is pickled; ``NotImplemented`` for all others."""
+    """Return how an array is pickled, by its handle if it is shared."""
     memory = _memory_of(array)
     if memory is None:
-        return NotImplemented
+        return array.__reduce_ex__(5)
     first = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
     offset = array.__array_interface__["data"][0] - first
     if carrier is not None:
@@ -199,47 +218,6 @@ def _reduced(array: _Array, carrier: Carrier | None) -> Any:
             data = pickle.PickleBuffer(packed.reshape(-1).view(np.uint8).data)
         return _carried_to_host, (name, carrier.os_pid, data, array.shape, array.dtype)
     return _found, (memory.handle, array.shape, array.dtype, offset, array.strides)
-
-
-class _Pickler(pickle.Pickler):
-    """Pickles shared arrays by their handles."""
-
-    carrier: Carrier | None = None
-
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file, 5)
-
-    def reducer_override(self, value: Any) -> Any:
-        """See the module pickle."""
-        if type(value) is np.ndarray:
-            return _reduced(value, self.carrier)
-        return NotImplemented
-
-
-@functools.cache
-def _cloud_pickler() -> type[Any]:
-    """Return the class that does the same for what cloudpickle can pickle."""
-    import cloudpickle  # noqa: PLC0415  # a run of forked processes pickles no program
-
-    table = cloudpickle.Pickler.dispatch_table
-    reduced_code = table[CodeType]
-
-    def reduce_code(code: CodeType) -> Any:
-        """Keep the file of a function, by which errors name its lines."""
-        _, parts = reduced_code(code)
-        return _code_in_file, (parts, code.co_filename)
-
-    class CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
-        dispatch_table: ClassVar[Any] = ChainMap({CodeType: reduce_code}, table)
-        carrier: Carrier | None = None
-
-        def reducer_override(self, value: Any) -> Any:
-            """See the module pickle."""
-            if type(value) is np.ndarray:
-                return _reduced(value, self.carrier)
-            return super().reducer_override(value)
-
-    return CloudPickler
 
 
 def _code_in_file(parts: tuple[Any, ...], file: str) -> CodeType:

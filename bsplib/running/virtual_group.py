@@ -89,15 +89,10 @@ def _pausing(method: _Method) -> _Method:
 def _settling(method: _Method) -> _Method:
     @functools.wraps(method)
     def settled(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        clock = self._port.clock
-        clock.pause()
-        clock.settle()
-        try:
-            return method(self, *args, **kwargs)
-        finally:
-            clock.resume()
+        self._port.clock.settle()
+        return method(self, *args, **kwargs)
 
-    return settled
+    return _pausing(settled)
 
 
 def _pausing_context(method: _Method) -> _Method:

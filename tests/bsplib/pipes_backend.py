@@ -29,18 +29,20 @@ from bsplib.backends.base import (
     Sent,
     Stopped,
 )
-from bsplib.backends.launching import Backend, Death, Ended, Options, Report, Work
-from bsplib.backends.members import Members, Whereabouts, as_members
-from bsplib.backends.mismatch import (
+from bsplib.backends.launching import Backend, Death, Ended, NothingKept, Options, Report, Work
+from bsplib.backends.members import (
     ENDED_BY_OBLSYNC,
     ENDED_BY_SYNC,
+    Members,
+    Whereabouts,
     are_apart,
+    as_members,
     has_left,
     is_outside,
     waits_in_vain,
 )
 from bsplib.backends.oblivious import NOTHING, Collector, Post
-from bsplib.backends.outcomes import Limit, await_outcomes
+from bsplib.backends.outcomes import Limit, StoppedProcess, await_outcomes
 from bsplib.backends.sent import SentMeeting
 from bsplib.backends.table import own_cores
 
@@ -385,8 +387,8 @@ class Started:
         how = {True: "has ended", False: "does not answer"}
         return [Whereabouts(pid, 0, "", how[pid in ended]) for pid in range(self.nprocs)]
 
-    def report_stopped(self, ended: Collection[int]) -> None:
-        pass
+    def stopped(self, ended: Collection[int]) -> list[StoppedProcess]:
+        return []
 
     def end(self) -> None:
         """Kill the processes that still run, and free all resources."""
@@ -412,6 +414,9 @@ PIPES = Backend(
     name="pipes",
     summary="processes that share nothing",
     launch=launch,
+    keep=lambda options: NothingKept(
+        lambda work, timeout: launch(work, options._replace(timeout=timeout))
+    ),
     most_processes=64,
     usual_processes=own_cores,
     machine="shared-memory",

@@ -4,7 +4,8 @@
 processes, and compares them with what the contract says. Some are followed by a program that
 fails, after which the pool goes on. The outcome is added to soak_pools.json, with the commit, the
 build of the core, the cells of the table in ``random_programs/cells.py`` that the programs have
-entered, and seeds that enter all of them. ``BSP_POISON=1`` and ``BSPLIB_CORE`` apply.
+entered, and seeds that enter all of them. ``BSP_POISON=tests.bsplib.poison`` and ``BSPLIB_CORE``
+apply.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def command(backend: str, inside: bool, first: int, count: int, seconds: float, 
         "backend": backend,
         "shares_memory": backend == "shm" or (inside and backend.startswith("mpi")),
         "core": BUILD,
-        "poisoned": os.environ.get("BSP_POISON", "0") != "0",
+        "poisoned": bool(os.environ.get("BSP_POISON")),
         "first_seed": first,
         "programs": soak.by_nprocs.total(),
         "by_nprocs": dict(sorted(soak.by_nprocs.items())),

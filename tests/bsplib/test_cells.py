@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import bsplib
-from bsplib.backends.shm.poison import PoisonError
 
+from .poison import PoisonError
 from .random_programs.cells import CELLS, Cell
 from .random_programs.checks import check_in_pool, fail_in_pool
 from .random_programs.early import Early
@@ -79,7 +79,7 @@ def test_random_programs_enter_every_cell_of_the_table(pools):
 def test_these_programs_find_a_parcel_whose_memory_is_used_again_too_early(
     monkeypatch, pools, defect
 ):
-    monkeypatch.setenv("BSP_POISON", "1")
+    monkeypatch.setenv("BSP_POISON", "tests.bsplib.poison")
     defects.put_back_of_parcels(defect, monkeypatch)
     with pytest.raises(PoisonError, match="a payload"):
         enter_cells(pools)

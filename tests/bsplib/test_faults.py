@@ -18,7 +18,6 @@ import pytest
 
 import bsplib
 from bsplib.backends import outcomes
-from bsplib.backends.shm import waiting
 
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 from .phases import (
@@ -367,12 +366,12 @@ def stop(tmp_path):
 STOPPED = [*BETWEEN, *INSIDE, *SYNCING]
 
 
-def continue_when_named(by, said):
+def continue_when_named(said):
     """Return what continues process 1 once it has been said that it is stopped."""
 
     def go_on(os_pid, over):
         named = (
-            f"bsplib: {by} waits for process 1, which is stopped; continue it "
+            "bsplib: the run waits for process 1, which is stopped; continue it "
             f"(kill -CONT {os_pid}) or end the run\n"
         )
         if eventually(lambda: over.is_set() or named in said()):
@@ -386,9 +385,9 @@ def continue_when_named(by, said):
 def test_a_process_may_be_stopped_in_any_phase_is_named_and_goes_on(
     run, nothing_is_left, stop, tmp_path, monkeypatch, phase
 ):
-    monkeypatch.setattr(waiting, "_NAPS_PER_STATE_CHECK", 4)  # instead of two seconds
+    monkeypatch.setattr(outcomes, "_LOOK_S", 0.2)
     with standard_error(tmp_path / "said") as said:
-        happens = stop(continue_when_named("process 0", said))
+        happens = stop(continue_when_named(said))
         results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
     assert results == run(lambda bsp: phase(bsp, nothing))
     assert set(re.findall(r"waits for process (\d+)", said())) == {"1"}
@@ -408,7 +407,7 @@ def test_a_process_that_is_stopped_after_all_others_have_ended_is_named_by_the_r
 ):
     monkeypatch.setattr(outcomes, "_LOOK_S", 0.2)
     with standard_error(tmp_path / "said") as said:
-        happens = stop(continue_when_named("the run", said))
+        happens = stop(continue_when_named(said))
         results = run(lambda bsp: phase(bsp, happens(bsp)), start_method="fork")
     assert results == run(lambda bsp: phase(bsp, nothing))
     assert said().count("waits for") == 1

@@ -35,9 +35,9 @@ from bsplib.backends.shm.control import (
     WORD,
 )
 from bsplib.backends.shm.fences import Fences
-from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.waiting import futexes
 from bsplib.core.entries import SendBuffer
 from bsplib.core.kinds import IN_BUFFER, INLINE_BYTES, KIND_SHIFT
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bsplib.backends.shm import idling
-from bsplib.backends.shm.idling import Idling
+from bsplib.backends.shm import patience
+from bsplib.backends.shm.patience import Idling
 
 
 class Yields:
@@ -15,9 +15,9 @@ class Yields:
 
     def __init__(self, monkeypatch):
         self.count, self.now, self.takes = 0, 0, 1000
-        monkeypatch.setattr(idling.os, "sched_yield", self._yield)
+        monkeypatch.setattr(patience.os, "sched_yield", self._yield)
         clock = SimpleNamespace(perf_counter_ns=lambda: self.now)
-        monkeypatch.setattr(idling, "time", clock)
+        monkeypatch.setattr(patience, "time", clock)
 
     def _yield(self):
         self.count += 1

@@ -15,7 +15,7 @@ import pytest
 
 from bsplib.backends.members import Whereabouts
 from bsplib.backends.mpi.installations import LIBRARY, MPICH
-from bsplib.running.process_locations import text
+from bsplib.running.failures import whereabouts_text
 
 pytestmark = pytest.mark.slow  # each starts an interpreter and waits for answers
 
@@ -154,7 +154,9 @@ def test_a_sentence_says_who_does_not_wait():
     waits = [Whereabouts(pid, 3, "a.py:1", "waiting in sync") for pid in range(4)]
     busy = Whereabouts(4, 3, "a.py:9", "computing in main")
     ended = Whereabouts(5, 4, "", "has ended")
-    assert text([*waits, busy]).endswith("\nOnly process 4 does not wait.")
-    assert text([*waits, busy, busy._replace(pid=5)]).endswith("Only processes 4 to 5 do not wait.")
-    assert text([*waits, ended]).endswith("\nEvery process that has not ended waits.")
-    assert text([busy, ended]).splitlines()[-1].startswith("5 ")
+    assert whereabouts_text([*waits, busy]).endswith("\nOnly process 4 does not wait.")
+    assert whereabouts_text([*waits, busy, busy._replace(pid=5)]).endswith(
+        "Only processes 4 to 5 do not wait."
+    )
+    assert whereabouts_text([*waits, ended]).endswith("\nEvery process that has not ended waits.")
+    assert whereabouts_text([busy, ended]).splitlines()[-1].startswith("5 ")

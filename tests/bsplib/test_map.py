@@ -13,7 +13,7 @@ import bsplib
 from bsplib.backends.sim import world
 from bsplib.core.clock import Clock
 from bsplib.recording.trace import read_trace
-from bsplib.running import mapping, tickets, virtual_group
+from bsplib.running import mapping, virtual_group
 
 MS = 10**6
 
@@ -100,13 +100,13 @@ def test_while_one_process_is_busy_the_others_do_all_else(mapped, tmp_path):
 @pytest.mark.procs(3)
 @pytest.mark.parametrize("hosts", [2, 3])
 def test_processes_that_do_not_find_each_other_share_the_items(mapped, monkeypatch, hosts):
-    monkeypatch.setattr(tickets, "same_system", lambda: b"%d" % (os.getpid() % hosts))
+    monkeypatch.setattr(mapping, "same_system", lambda: b"%d" % (os.getpid() % hosts))
     assert mapped(square, range(100)) == [item * item for item in range(100)]
 
 
 @pytest.mark.procs(3)
 def test_processes_that_cannot_open_the_pipe_share_the_items(mapped, monkeypatch):
-    monkeypatch.setattr(tickets, "_opened", lambda *_: None)
+    monkeypatch.setattr(mapping, "_opened", lambda *_: None)
     assert mapped(square, range(100)) == [item * item for item in range(100)]
 
 

@@ -40,8 +40,8 @@ class Observed:
     def tell_to_stop(self):
         self.said_stop.append(self.now)
 
-    def report_stopped(self, ended):
-        pass
+    def stopped(self, ended):
+        return []
 
 
 @pytest.fixture

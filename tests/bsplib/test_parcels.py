@@ -11,8 +11,9 @@ import pytest
 import bsplib
 from bsplib.backends.shm import parcels
 from bsplib.backends.shm.parcels import LEAST_BYTES
-from bsplib.backends.shm.poison import PoisonError
 from bsplib.errors import OutOfSharedMemoryError
+
+from .poison import PoisonError
 
 SIZE = LEAST_BYTES // 8 + 1
 """Elements of an array that its reader may keep."""
@@ -276,7 +277,7 @@ def test_an_error_of_the_heap_leaves_no_parcel_behind():
 
 
 def test_a_parcel_that_is_freed_although_it_is_kept_is_found(monkeypatch):
-    monkeypatch.setenv("BSP_POISON", "1")
+    monkeypatch.setenv("BSP_POISON", "tests.bsplib.poison")
     monkeypatch.setattr(parcels.Parcels, "_is_kept", lambda *_: False)
 
     def main(bsp):

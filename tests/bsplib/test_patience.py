@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from bsplib.backends.shm import allowance, patience
+from bsplib.backends.shm import patience
 from bsplib.backends.shm.patience import LONGEST_NS, SHORT_NS, Patience
 
 ME, OTHER = 1, 2
@@ -202,14 +202,14 @@ def supply(folder, name, **files):
 
 
 def test_a_computer_with_a_battery_that_discharges_is_on_battery(tmp_path):
-    assert not allowance.on_battery(tmp_path / "absent")
+    assert not patience.on_battery(tmp_path / "absent")
     supply(tmp_path, "AC", type="Mains", online="0")
     supply(tmp_path, "mouse", type="Battery", status="Discharging", scope="Device")
-    assert not allowance.on_battery(tmp_path)
+    assert not patience.on_battery(tmp_path)
     supply(tmp_path, "BAT0", type="Battery", status="Full")
-    assert not allowance.on_battery(tmp_path)
+    assert not patience.on_battery(tmp_path)
     supply(tmp_path, "BAT1", type="Battery", status="Discharging")
-    assert allowance.on_battery(tmp_path)
+    assert patience.on_battery(tmp_path)
 
 
 def groups(folder, membership, **quotas):
@@ -219,7 +219,7 @@ def groups(folder, membership, **quotas):
         file = folder / "groups" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{text}\n")
-    return allowance.quota(folder / "membership", folder / "groups")
+    return patience.quota(folder / "membership", folder / "groups")
 
 
 @pytest.mark.parametrize(
@@ -252,11 +252,11 @@ def test_the_quota_of_a_process_is_the_least_of_its_control_groups(
 
 
 def test_a_quota_below_the_cores_of_a_process_forbids_to_keep_one_busy(monkeypatch):
-    monkeypatch.setattr(allowance, "on_battery", lambda: False)
+    monkeypatch.setattr(patience, "on_battery", lambda: False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     for cores, granted in ((float("inf"), True), (2, True), (1.5, False)):
-        monkeypatch.setattr(allowance, "quota", lambda cores=cores: cores)
-        assert allowance.may_keep_core_busy() == granted
-    monkeypatch.setattr(allowance, "on_battery", lambda: True)
-    monkeypatch.setattr(allowance, "quota", lambda: float("inf"))
-    assert not allowance.may_keep_core_busy()
+        monkeypatch.setattr(patience, "quota", lambda cores=cores: cores)
+        assert patience.may_keep_core_busy() == granted
+    monkeypatch.setattr(patience, "on_battery", lambda: True)
+    monkeypatch.setattr(patience, "quota", lambda: float("inf"))
+    assert not patience.may_keep_core_busy()

@@ -14,18 +14,18 @@ import pytest
 import bsplib
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.membership import Membership
-from bsplib.backends.shm.poison import (
+from bsplib.backends.shm.port import ShmPort
+from bsplib.backends.shm.segment import Segment
+from bsplib.backends.shm.staging import Leases
+
+from ..drawn import times
+from .poison import (
     PATTERN,
     Generations,
     PoisonedHeap,
     PoisonError,
     WatchedMeeting,
 )
-from bsplib.backends.shm.port import ShmPort
-from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.staging import Leases
-
-from ..drawn import times
 from .scheduled import defects
 
 TIMES = times(6)
@@ -48,7 +48,7 @@ LARGE = 1 << 17
 
 @pytest.fixture(autouse=True)
 def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BSP_POISON", "1")
+    monkeypatch.setenv("BSP_POISON", "tests.bsplib.poison")
 
 
 @pytest.fixture

@@ -633,9 +633,10 @@ def test_a_pool_of_virtual_processors_has_a_timeout_and_closes():
         pool.run(sums, 1)
 
 
-def test_a_pool_of_a_backend_that_keeps_nothing_is_refused():
-    with pytest.raises(bsplib.UsageError, match=f"the backend {PIPES.name} has no pools"):
-        bsplib.Pool(2, backend=PIPES.name)
+def test_a_pool_of_a_backend_that_keeps_nothing_starts_its_processes_for_each_run():
+    with bsplib.Pool(2, backend=PIPES.name) as pool:
+        pids = [pool.run(lambda _: os.getpid()) for _ in range(2)]
+    assert len({*pids[0], *pids[1]}) == 4
 
 
 # -- the log ---------------------------------------------------------------------------------------

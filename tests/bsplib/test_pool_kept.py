@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.backends.shm.channel import Reports
 from bsplib.backends.shm.control import REPORT_BYTES
 from bsplib.backends.shm.fences import Fences
-from bsplib.backends.shm.reports import Reports
 from bsplib.backends.shm.segment import Segment
 
 from .test_timeout import rows

@@ -567,3 +567,25 @@ def test_a_program_that_is_no_package_is_recorded_by_its_file(tmp_path, monkeypa
     bsplib.run(step, nprocs=1, backend="sim", profile=tmp_path / "a.bsp")
     (run,) = read_trace(tmp_path / "a.bsp").runs
     assert run.meta["program"] == (file or "python")
+
+
+PREPARED = """
+import sys
+from bsplib.running.task import Conditions, Task, run_task
+
+class Port:
+    def align_clocks(self, *, again):
+        sys.exit(repr([name for name in NEEDED if name not in sys.modules]))
+
+NEEDED = [f"bsplib.recording.{name}" for name in ("parts", "recorder", "records", "spool")]
+assert not any(name in sys.modules for name in NEEDED)
+run_task(Task(None, (), {}, None, Conditions(None, records=object())), Port())
+"""
+
+
+@pytest.mark.lengthy
+def test_a_process_imports_what_records_before_it_meets_the_others():
+    """Else the imports would be a part of its first superstep."""
+    command = [sys.executable, "-c", PREPARED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stderr.strip() == "[]"

@@ -10,6 +10,7 @@ import struct
 import numpy as np
 import pytest
 
+import bsplib
 from bsplib.backends.shm import segment as segments
 from bsplib.backends.shm.control import PAGE
 from bsplib.backends.shm.segment import Segment
@@ -57,6 +58,24 @@ def test_nothing_is_tried_again_where_too_few_bytes_are_free(segment, monkeypatc
     with pytest.raises(OutOfSharedMemoryError, match=f"has {PAGE - 1} free"):
         segment.reserve(0, PAGE)
     assert len(attempts) == 1
+
+
+def test_where_shared_memory_has_no_files_without_names_the_file_is_in_no_file_system(monkeypatch):
+    make = os.open
+
+    def refuse(path, flags, *more):
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "not supported")
+        return make(path, flags, *more)
+
+    def main(bsp):
+        x = bsp.zeros(100_000)
+        bsp.put(1 - bsp.pid, np.ones(100_000), x)
+        bsp.sync()
+        return x.sum(), os.readlink(f"/proc/self/fd/{bsp._port._segment.descriptor}")
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert bsplib.run(main, nprocs=2) == [(100_000, "/memfd:bsplib (deleted)")] * 2
 
 
 # -- pages that are mapped at once ----------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.shm import processes
+from bsplib.backends.shm import launch
 
 pytestmark = [pytest.mark.real_processes, pytest.mark.fresh]
 
@@ -258,7 +258,7 @@ def test_where_the_system_has_no_pidfd_processes_are_forked_one_by_one(monkeypat
             os.kill(os.getpid(), signal.SIGKILL)
         bsp.sync()
 
-    monkeypatch.setattr(processes, "CAN_FORK", False)
+    monkeypatch.setattr(launch, "CAN_FORK", False)
     assert bsplib.run(lambda bsp: bsp.pid, nprocs=3, start_method="fork") == [0, 1, 2]
     with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGKILL"):
         bsplib.run(dies, nprocs=3, start_method="fork")

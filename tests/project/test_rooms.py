@@ -34,9 +34,9 @@ PORTS = {"backends.base", "backends.members"}
 
 SHARED = PORTS | {
     "backends.sigquit",
+    "backends.interrupter",
     "backends.launching",
     "backends.outcomes",
-    "backends.mismatch",
     "backends.oblivious",
     "backends.sent",
     "backends.proc_visibility",
@@ -47,6 +47,7 @@ PROCESSES = {
     "backends.blas",
     "backends.hash_seed",
     "backends.leftover_threads",
+    "backends.limits",
     "backends.signals",
     "backends.stacks",
 }

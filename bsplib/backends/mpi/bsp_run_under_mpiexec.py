@@ -11,27 +11,29 @@ import atexit
 import contextlib
 import os
 import pickle
+import signal
 import socket
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Collection
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from bsplib import call_site
 from bsplib.backends.base import Port, Stopped
+from bsplib.backends.interrupter import Interrupter
 from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver, Work
 from bsplib.backends.members import Whereabouts, from_stack
 from bsplib.backends.mpi import control
+from bsplib.backends.mpi.control import Message
 from bsplib.backends.mpi.hub import News
 from bsplib.backends.mpi.installations import Starter
-from bsplib.backends.mpi.interrupter import Interrupter
 from bsplib.backends.mpi.job import Job
 from bsplib.backends.mpi.launcher_environment import Seat, take_seat
-from bsplib.backends.mpi.messages import Message
 from bsplib.backends.mpi.rank import Beginning, be_rank, join, pass_barrier
-from bsplib.backends.mpi.shared_page import Page
+from bsplib.backends.mpi.watcher import Page
 from bsplib.backends.outcomes import GRACE_S, Limit, Outcomes, await_outcomes
 from bsplib.backends.signals import let_through
 from bsplib.errors import ProcessRangeError, StartError
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
 
 _AGAIN_S = 0.1
 """Seconds after which process 0 is interrupted again."""
+_SIGNAL = signal.SIGRTMAX - 8
 _LOOK_S = 0.2
+_LEAVE_S = 5.0
 _ENDED = "a process has ended since the last run"
 _HASHES = (
     "hash() of a text and the order of a set differ between the ranks; to make them equal, put "
@@ -154,7 +158,7 @@ class ForeignJob(Job):
                 self._page.read_elsewhere(note, lambda: self._page.map(os.getpid(), note))
             return port
 
-        interrupter = Interrupter()
+        interrupter = Interrupter(_SIGNAL, Stopped, _is_in_link)
         thread = threading.Thread(
             target=self._attend, args=(limit, outcomes, errors, interrupter), daemon=True
         )
@@ -302,33 +306,14 @@ class ForeignJob(Job):
         self._hub.close()
 
 
-_LEAVE_S = 5.0
+def _is_in_link(frame: FrameType | None) -> bool:
+    """Tell whether a frame, or one that has called it since the run began, is of this room.
 
-
-class ForeignPool:
-    """Some of the ranks of this job as a pool; see :class:`KeptProcesses`.
-
-    Args:
-        job: the job; None in ranks other than 0, which run nothing by themselves.
-        nprocs: number of ranks.
+    There process 0 is not interrupted: the link looks itself whether the run ends, and its sends
+    and receives could not be told any more after an error at any line.
     """
-
-    busy = False
-
-    def __init__(self, job: ForeignJob | None, nprocs: int) -> None:
-        self._job = job
-        self._nprocs = nprocs
-
-    def start(self) -> None:
-        """They have started."""
-
-    def run(self, work: Work, timeout: float | None) -> Report:
-        """See :meth:`KeptProcesses.run`."""
-        assert self._job is not None  # rank 0 runs it
-        return self._job.run_on(self._nprocs, work, timeout)
-
-    def stop(self) -> None:
-        """Do nothing: a run that failed has stopped already."""
-
-    def close(self) -> None:
-        """Do nothing: the ranks end with the program."""
+    while frame is not None and (module := str(frame.f_globals.get("__name__"))) != __name__:
+        if module.startswith(f"{__package__}."):
+            return True
+        frame = frame.f_back
+    return False

@@ -19,12 +19,12 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.backends.base import Alignment, Stopped
+from bsplib.backends.proc_visibility import same_namespace
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -146,7 +146,7 @@ class Clocks:
         if self._comm.rank == 0:
             self._serve(nprocs)
             return 0, 0
-        self._finish(self._comm.Isend(np.frombuffer(self._key, np.uint8), 0, _KEY_TAG))
+        finish(self._stop, self._comm.Isend(np.frombuffer(self._key, np.uint8), 0, _KEY_TAG))
         return self._answer_questions()
 
     # -- process 0 ----------------------------------------------------------------------------
@@ -164,7 +164,9 @@ class Clocks:
 
     def _processes_by_clock(self, nprocs: int) -> dict[bytes, list[int]]:
         keys = np.zeros((nprocs, _KEY_BYTES), np.uint8)
-        self._finish(*[self._comm.Irecv(keys[rank], rank, _KEY_TAG) for rank in range(1, nprocs)])
+        finish(
+            self._stop, *[self._comm.Irecv(keys[rank], rank, _KEY_TAG) for rank in range(1, nprocs)]
+        )
         by_clock: dict[bytes, list[int]] = {}
         for rank in range(1, nprocs):
             by_clock.setdefault(keys[rank].tobytes(), []).append(rank)
@@ -193,12 +195,12 @@ class Clocks:
             for rank, talk in list(waiting.items()):
                 if talk.advance():
                     del waiting[rank]
-            self._pause(talks)
+            _pause(self._stop, talks)
         return {rank: min(talk.samples) for rank, talk in talks.items()}
 
     def _tell(self, ranks: Iterable[int], found: Sample) -> None:
         result = np.array([_TELL, found.offset_ns, found.bound_ns], np.int64)
-        self._finish(*[self._comm.Isend(result, rank, _QUESTION_TAG) for rank in ranks])
+        finish(self._stop, *[self._comm.Isend(result, rank, _QUESTION_TAG) for rank in ranks])
 
     # -- the others ---------------------------------------------------------------------------
 
@@ -208,28 +210,13 @@ class Clocks:
         answer = np.zeros(1, np.int64)
         is_asked = False
         while True:
-            self._finish(self._comm.Irecv(question, 0, _QUESTION_TAG), nap=not is_asked)
+            asked = self._comm.Irecv(question, 0, _QUESTION_TAG)
+            finish(self._stop, asked, nap_s=0.0 if is_asked else _NAP_S)
             if question[0] == _TELL:
                 return -int(question[1]), int(question[2])
             answer[0] = self._clock()
-            self._finish(self._comm.Isend(answer, 0, _ANSWER_TAG))
+            finish(self._stop, self._comm.Isend(answer, 0, _ANSWER_TAG))
             is_asked = True
-
-    # -- waiting ------------------------------------------------------------------------------
-
-    def _finish(self, *requests: MPI.Request, nap: bool = False) -> None:
-        for request in requests:
-            while not request.Test():
-                self._pause(requests)
-                if nap:
-                    time.sleep(_NAP_S)
-
-    def _pause(self, waits_for: object) -> None:
-        """Let others have the core for a moment."""
-        if self._stop[0]:
-            keep_interrupted(waits_for)
-            raise Stopped
-        os.sched_yield()
 
 
 class _Talk:
@@ -263,12 +250,37 @@ class _Talk:
         return True
 
 
+# -- waiting --------------------------------------------------------------------------------------
+
+
 _interrupted: list[object] = []
+"""What stopped runs have waited for: MPI may still use its memory, a few bytes."""
 
 
-def keep_interrupted(*waits_for: object) -> None:
-    """Keep what a stopped run has waited for: MPI may still use its memory, a few bytes."""
-    _interrupted.extend(waits_for)
+def finish(stop: memoryview, *requests: MPI.Request, nap_s: float = 0.0) -> None:
+    """Wait until sends and receives are complete.
+
+    Args:
+        stop: one byte; where it is not 0, the run has been stopped.
+        requests: what was started.
+        nap_s: seconds to sleep after each look; 0 where others only get the core for a moment.
+
+    Raises:
+        Stopped: the run has been stopped.
+    """
+    for request in requests:
+        while not request.Test():
+            _pause(stop, requests)
+            if nap_s:
+                time.sleep(nap_s)
+
+
+def _pause(stop: memoryview, waits_for: object) -> None:
+    """Let others have the core for a moment."""
+    if stop[0]:
+        _interrupted.append(waits_for)
+        raise Stopped
+    os.sched_yield()
 
 
 def clock_key() -> bytes:
@@ -278,10 +290,7 @@ def clock_key() -> bytes:
     time. Where the system does not tell this, the bytes are random: then the process's clock is
     measured as that of a host of its own.
     """
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
-        space = os.stat("/proc/self/ns/time")
-    except OSError:
+    known = same_namespace("time")
+    if not known:
         return os.urandom(_KEY_BYTES)
-    known = f"{platform.node()} {boot.hex()} {space.st_dev} {space.st_ino}"
-    return hashlib.sha256(known.encode()).digest()[:_KEY_BYTES]
+    return hashlib.sha256(platform.node().encode() + known).digest()[:_KEY_BYTES]

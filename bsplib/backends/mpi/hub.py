@@ -6,18 +6,16 @@ import contextlib
 import fcntl
 import os
 import pickle
-import resource
 import select
 import socket
 import struct
-import sys
 import time
 from typing import NamedTuple
 
+from bsplib.backends.limits import check_descriptors
 from bsplib.backends.mpi import control
-from bsplib.backends.mpi.messages import LIMIT, Message, Stream, keep_alive
+from bsplib.backends.mpi.control import LIMIT, Message, Stream, keep_alive
 from bsplib.backends.mpi.watcher import Hub as Address
-from bsplib.errors import StartError
 
 _PING_S = 1.0
 """Seconds between two questions whether a watcher is there."""
@@ -73,7 +71,7 @@ class Hub:
     """
 
     def __init__(self, size: int) -> None:
-        _check_descriptors(size)
+        check_descriptors(size, size + _FURTHER)
         self._key = control.challenge()
         self._listener = socket.create_server(("", 0), backlog=_BACKLOG)
         self._listener.setblocking(False)
@@ -84,8 +82,8 @@ class Hub:
         self._next_ping = time.monotonic()
         self.hosts: dict[int, str] = {}
         """Names of the hosts of the ranks that have connected."""
-        self.systems: dict[int, str] = {}
-        """The :func:`bsplib.backends.mpi.rank_work.system_key` of each of them."""
+        self.systems: dict[int, bytes] = {}
+        """The :func:`bsplib.backends.proc_visibility.system_key` of each of them."""
 
     def address(self) -> Address:
         """Return what a watcher needs to connect."""
@@ -241,18 +239,6 @@ class Hub:
             self._drop(guest)
         self._ranks.clear()
         self._listener.close()
-
-
-def _check_descriptors(size: int) -> None:
-    needed = size + _FURTHER
-    used = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    left = limit - used
-    if limit != resource.RLIM_INFINITY and needed > left:
-        raise StartError(
-            f"run: {size} processes need {needed} file descriptors, and this process may open "
-            f"{left} more (ulimit -n is {limit}); raise the limit or ask for fewer processes"
-        )
 
 
 def _ended(reason: Exception) -> str:

@@ -13,20 +13,21 @@ from typing import TextIO
 from weakref import WeakSet
 
 from bsplib.backends import blas
-from bsplib.backends.launching import Death, Ended, JobRunner, Report, Work
+from bsplib.backends.launching import Carrier, Death, Ended, JobRunner, Report, Work
 from bsplib.backends.members import Whereabouts, from_stack
-from bsplib.backends.mpi import control, streams
+from bsplib.backends.mpi import control
+from bsplib.backends.mpi.control import Message
 from bsplib.backends.mpi.hub import Hub, News
 from bsplib.backends.mpi.installations import LIBRARY, Starter
 from bsplib.backends.mpi.launcher import Launcher
 from bsplib.backends.mpi.launcher_environment import may_share_memory, may_share_payloads_only
-from bsplib.backends.mpi.rank_work import Jobs
-from bsplib.backends.outcomes import Limit, await_outcomes
+from bsplib.backends.outcomes import Limit, StoppedProcess, await_outcomes
+from bsplib.backends.proc_visibility import system_key
 from bsplib.backends.signals import let_through
 from bsplib.backends.stacks import ANSWER_S
 from bsplib.errors import StartError
 
-START_S = float(os.environ.get("BSP_MPI_START_S", "60"))
+START_S = 60.0
 """Seconds within which all ranks have to have joined."""
 _LOOK_S = 0.2
 _WORDS_S = 0.3
@@ -74,7 +75,6 @@ class Job:
         self._doubtful: list[tuple[int, Death]] = []  # deaths, with the kind of evidence
         self._doubtful_until = math.inf
         self._places: dict[int, Whereabouts] = {}
-        self._said_stopped: set[int] = set()
         self._found: dict[int, Ended | Death] = {}  # for the next look at outcomes
         self._conditions: dict[int, int] = {}
         """In which the ranks of a run have left their links; see :data:`control.REPORTED`."""
@@ -221,7 +221,7 @@ class Job:
             self._launcher.read()
         for each in news:
             if each.message is not None and each.message.kind == control.OUTPUT:
-                streams.show(each.message, *(self._streams or (sys.stdout, sys.stderr)))
+                _show(each.message, *(self._streams or (sys.stdout, sys.stderr)))
         return [
             each for each in news if each.message is None or each.message.kind != control.OUTPUT
         ]
@@ -295,18 +295,13 @@ class Job:
         self._is_stopping = True
         self._hub.send_all(control.STOP_NOW)
 
-    def report_stopped(self, ended: Collection[int]) -> None:
-        """See :meth:`Observed.report_stopped`."""
-        for rank in range(self.nprocs):
-            if rank in ended or rank in self._said_stopped or not self._hub.is_stopped(rank):
-                continue
-            self._said_stopped.add(rank)
-            where = f" on host {host}" if (host := self._host(rank)) else ""
-            sys.stderr.write(
-                f"bsplib: the run waits for process {rank}{where}, which is stopped; continue it "
-                f"(kill -CONT {self._hub.os_pid(rank)}) or end the run\n"
-            )
-            sys.stderr.flush()
+    def stopped(self, ended: Collection[int]) -> list[StoppedProcess]:
+        """See :meth:`Observed.stopped`."""
+        return [
+            StoppedProcess(rank, self._hub.os_pid(rank), self._host(rank))
+            for rank in range(self.nprocs)
+            if rank not in ended and self._hub.is_stopped(rank)
+        ]
 
     def whereabouts(self, ended: Collection[int]) -> list[Whereabouts]:
         """See :meth:`Observed.whereabouts`."""
@@ -377,6 +372,14 @@ class Job:
         self._launcher, self._ended = None, True
 
 
+def _show(output: Message, out: TextIO | None, err: TextIO | None) -> None:
+    """Write what a rank has printed to one of two streams."""
+    stream = err if output.content[0] == 2 else out
+    if stream is not None:
+        stream.write(output.content[1:].decode(errors="backslashreplace"))
+        stream.flush()
+
+
 def _loads(starter: Starter) -> tuple[str | None, dict[str, str]]:
     """Return what decides how ranks load libraries: that of MPI, and the threads of BLAS."""
     library = dict(starter.variables).get(LIBRARY, os.environ.get(LIBRARY))
@@ -393,3 +396,40 @@ def _forget_all() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_all)
+
+
+# -- the job of a run for each of its ranks: a shared array is brought to one rank of each host ---
+
+
+class Jobs:
+    """Makes the job of each rank.
+
+    Args:
+        work: what the ranks do.
+        systems: the :func:`system_key` of each rank.
+        os_pid: returns the number of a rank in its system.
+    """
+
+    def __init__(
+        self, work: Work, systems: Mapping[int, bytes], os_pid: Callable[[int], int]
+    ) -> None:
+        self._work = work
+        self._systems = systems
+        self._os_pid = os_pid
+        self._here = work.job()
+        self._carriers: dict[bytes, Carrier] = {}
+        self._others: dict[bytes, bytes] = {}
+        """By system, the job of ranks that are brought nothing."""
+
+    def of(self, rank: int) -> bytes:
+        """Return the job of a rank."""
+        system = self._systems[rank]
+        if not self._work.has_shared or system == system_key():
+            return self._here
+        carrier = self._carriers.get(system)
+        if carrier is None:
+            self._carriers[system] = carrier = Carrier(self._os_pid(rank), brings=True)
+            return self._work.job(carrier)
+        if system not in self._others:
+            self._others[system] = self._work.job(carrier._replace(brings=False))
+        return self._others[system]

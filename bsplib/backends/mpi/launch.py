@@ -6,7 +6,7 @@ import atexit
 import os
 import threading
 
-from bsplib.backends.launching import KeptProcesses, Options, Report, Work
+from bsplib.backends.launching import KeptProcesses, NothingKept, Options, Report, Work
 from bsplib.backends.mpi import bsp_run_under_mpiexec, program_under_mpiexec
 from bsplib.backends.mpi.installations import Starter, chosen
 from bsplib.backends.mpi.job import Job
@@ -41,9 +41,15 @@ def launch(work: Work, options: Options) -> Report:
 def keep(options: Options) -> KeptProcesses:
     """Make processes that are kept; see :attr:`Backend.keep`."""
     need("mpi4py")
-    if bsp_run_under_mpiexec.current is not None or program_under_mpiexec.current is not None:
-        return bsp_run_under_mpiexec.ForeignPool(bsp_run_under_mpiexec.current, options.nprocs)
-    return _new(options.nprocs)
+    job = bsp_run_under_mpiexec.current
+    if job is None and program_under_mpiexec.current is None:
+        return _new(options.nprocs)
+
+    def run(work: Work, timeout: float | None) -> Report:
+        assert job is not None  # rank 0 runs it
+        return job.run_on(options.nprocs, work, timeout)
+
+    return NothingKept(run)
 
 
 def _new(nprocs: int) -> Job:

@@ -11,21 +11,20 @@ import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
 from mpi4py import MPI
 
 from bsplib.backends.base import Alignment, Buffer, LeftGroup, Port, Stopped
 from bsplib.backends.mpi import heads
 from bsplib.backends.mpi.clocks import Clocks
 from bsplib.backends.mpi.control import BROKEN, INTERRUPTED, SOUND
-from bsplib.backends.mpi.draining import drain
 from bsplib.backends.mpi.heads import BODY, HEAD_BYTES, MOST_BODY, Head
 from bsplib.backends.mpi.launcher_environment import most_direct
-from bsplib.backends.mpi.received_posts import Inbox
-from bsplib.backends.mpi.receiving import Inflow, Payload, Post
+from bsplib.backends.mpi.receiving import Inbox, Inflow, Payload, Post
 from bsplib.backends.mpi.same_host import Inside
-from bsplib.backends.mpi.sending import HEADS, Buffers, Sends
-from bsplib.backends.mpi.shared_page import Note
+from bsplib.backends.mpi.sending import BODIES, HEADS, PAYLOADS, Buffers, Sends
 from bsplib.backends.mpi.waiting import LastLooks, RankWait, polls_of
+from bsplib.backends.mpi.watcher import Note
 
 MOST_AHEAD = 64
 """Oblivious posts that a rank sends to another one which has not read them."""
@@ -146,7 +145,7 @@ class Link:
             memory: number of the memory that all processes may share; see :class:`Inside`.
         """
         self.run, self.nprocs, self.memory = run, nprocs, memory
-        self._last_looks.renew()
+        self._last_looks = LastLooks()
         others = nprocs - (self.rank < nprocs)
         self._receives = self._all_receives[:others]
         self._inboxes.clear()
@@ -190,12 +189,8 @@ class Link:
             self.condition = max(self.condition, INTERRUPTED)
             raise
         except BaseException:
-            self.note_broken()
+            self.condition = BROKEN  # nothing is known of what MPI does for this rank
             raise
-
-    def note_broken(self) -> None:
-        """Note that nothing is known of what MPI does for this rank."""
-        self.condition = BROKEN
 
     def note(self) -> Note | None:
         """Return where the supersteps of this run are; None where the port notes them itself."""
@@ -453,3 +448,59 @@ class Link:
             if earlier:
                 self.open(earlier)
             inflow.start_payloads(post, places)
+
+
+# -- after a failed run: all that ranks have sent each other is received, and nobody keeps it -----
+# PROTOCOL.md, section *After a failed run*, argues why that is right.
+
+
+_NAP_S = 5e-5
+
+
+def drain(
+    comm: MPI.Intracomm, heads: Mapping[int, MPI.Prequest], is_complete: Callable[[], bool]
+) -> None:
+    """Receive all that other ranks have sent to this one; all ranks call it.
+
+    Each rank sends a **last** message without a byte with each tag to each other one. What was
+    sent before comes before.
+
+    Args:
+        comm: connects the ranks.
+        heads: by rank, the receive of its heads; when this function returns, it is not started.
+        is_complete: tells whether the sends and receives are complete that this rank had
+            started before, but for those of ``heads``.
+    """
+    tags = HEADS, BODIES, PAYLOADS
+    last = [comm.Isend((b"", MPI.BYTE), rank, tag) for rank in heads for tag in tags]
+    of_heads = list(heads.values())
+    of_others = [(rank, tag) for rank in heads for tag in (BODIES, PAYLOADS)]
+    while True:
+        of_heads = [receive for receive in of_heads if not _took_last_head(receive)]
+        of_others = [each for each in of_others if not _took_last(comm, *each)]
+        is_done = is_complete() and MPI.Request.Testall(last)
+        if is_done and not of_heads and not of_others:
+            return
+        time.sleep(_NAP_S)
+
+
+def _took_last_head(receive: MPI.Prequest) -> bool:
+    """Drop the heads of a rank that have come; tell whether the last one is among them."""
+    status = MPI.Status()
+    while receive.Test(status):
+        was_started = status.source != MPI.ANY_SOURCE
+        if was_started and not status.Get_count(MPI.BYTE):
+            return True
+        receive.Start()
+    return False
+
+
+def _took_last(comm: MPI.Intracomm, rank: int, tag: int) -> bool:
+    """Drop what has come from a rank with a tag; tell whether the last message is among it."""
+    status = MPI.Status()
+    while (message := comm.Improbe(rank, tag, status)) is not None:
+        nbytes = status.Get_count(MPI.BYTE)
+        message.Recv((np.empty(nbytes, np.uint8), MPI.BYTE))
+        if not nbytes:
+            return True
+    return False

@@ -9,11 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bsplib.backends.base import Arrived, Sent
 from bsplib.backends.mpi import heads
-from bsplib.backends.mpi.absent_processes import Absence
 from bsplib.backends.mpi.heads import OBLIVIOUS
-from bsplib.backends.mpi.membership import Membership
-from bsplib.backends.mpi.payloads import Payloads
-from bsplib.backends.mpi.posting import Posting
+from bsplib.backends.mpi.membership import Absence, Membership
+from bsplib.backends.mpi.payloads import Payloads, Posting
 from bsplib.backends.mpi.receiving import Post
 from bsplib.backends.mpi.sending import HEADS
 from bsplib.backends.oblivious import NOTHING, Collector

@@ -1,32 +1,63 @@
-"""The port of MPI: what a process has of its group, in modules of one idea each.
+"""The port of MPI: what a process has of its group.
 
 Meetings, oblivious supersteps and payloads are apart; PROTOCOL.md argues why they are right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import functools
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
+from mpi4py import MPI
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Alignment, Arrivals, Arrived, Buffer, Handle, Port, Sent
+from bsplib.backends.base import Alignment, Arrivals, Arrived, Buffer, Handle, Port, Sent, Stopped
 from bsplib.backends.members import as_members
 from bsplib.backends.mpi import heads
-from bsplib.backends.mpi.direct_writes import Settling
+from bsplib.backends.mpi.control import BROKEN
 from bsplib.backends.mpi.link import Link
-from bsplib.backends.mpi.meetings import Meetings
+from bsplib.backends.mpi.meetings import MOST_PROCESSES, Meetings, MeetingsOfMany
 from bsplib.backends.mpi.membership import Membership
-from bsplib.backends.mpi.mpi_errors import noticing_deaths
 from bsplib.backends.mpi.oblivious import Oblivious
-from bsplib.backends.mpi.payloads import Payloads
-from bsplib.backends.mpi.posting import Posting
-from bsplib.backends.mpi.round_meetings import MOST_PROCESSES, MeetingsOfMany
-from bsplib.backends.sent import SentMeeting
-from bsplib.core.meeting import Meeting
+from bsplib.backends.mpi.payloads import Payloads, Posting
+from bsplib.backends.mpi.same_host import Neighbours
+from bsplib.backends.sent import Exchanger, SentMeeting
+from bsplib.core.meeting import LARGE, Meeting
+from bsplib.errors import BspError
 
 _ALIGNMENT = 64
+
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def noticing_deaths(method: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Let a method of a port raise no error of MPI: Stopped where a process has died, or BspError.
+
+    The caller of the run could not read an error of MPI without joining an MPI itself. After this
+    error, and after any other than those two, nothing is known of what MPI was doing.
+    """
+
+    @functools.wraps(method)
+    def noticing(*args: _Arguments.args, **more: _Arguments.kwargs) -> _Result:
+        try:
+            return method(*args, **more)
+        except (Stopped, BspError):
+            raise
+        except BaseException as error:
+            link = cast("MpiPort", args[0])._link
+            link.condition = BROKEN
+            if not isinstance(error, MPI.Exception):
+                raise
+            link.await_stop()
+            raise BspError(f"{method.__name__}: MPI has failed: {error}") from None
+
+    return noticing
 
 
 class MpiPort(Port):
@@ -58,22 +89,9 @@ class MpiPort(Port):
             return SentMeeting(self)
         return Settling(self, self._membership, self._neighbours)
 
-    @classmethod
-    def of_root(cls, link: Link) -> MpiPort:
-        """Return the port of this process to the root group of the run that has begun."""
-        return cls(Membership(link, link.rank, range(link.nprocs), heads.ROOT, None))
-
     def align_clocks(self, *, again: bool) -> Alignment:
         """See :meth:`Port.align_clocks`."""
         return self._link.align_clocks(self.nprocs, again=again)
-
-    def await_stop(self) -> None:
-        """See :meth:`Link.await_stop`."""
-        self._link.await_stop()
-
-    def note_broken(self) -> None:
-        """See :meth:`Link.note_broken`."""
-        self._link.note_broken()
 
     # -- memory and payloads ----------------------------------------------------------------
 
@@ -233,4 +251,53 @@ def open_root(link: Link) -> Port:
         Stopped: the run ends.
     """
     port = link.open_memory()
-    return MpiPort.of_root(link) if port is None else port
+    if port is not None:
+        return port
+    return MpiPort(Membership(link, link.rank, range(link.nprocs), heads.ROOT, None))
+
+
+# -- whether the memory of a neighbour can be written in the middle of a superstep ----------------
+# PROTOCOL.md, section *The memory of a neighbour*, argues when that is right.
+
+
+_BYTES_PER_NS = 2
+"""Bytes for which a process waits 1 ns, as in shared memory."""
+
+
+class Settling(SentMeeting):
+    """The meetings of a group in which the memory of neighbours can be reached.
+
+    Args:
+        exchanges: sends and receives.
+        membership: of this process in the group.
+        neighbours: of this process.
+    """
+
+    def __init__(
+        self, exchanges: Exchanger, membership: Membership, neighbours: Neighbours
+    ) -> None:
+        super().__init__(exchanges)
+        self._membership = membership
+        self._neighbours = neighbours
+
+    def has_delivered(self, pid: int) -> bool:
+        """See :meth:`bsplib.backends.base.Port.has_delivered`."""
+        membership = self._membership
+        if not membership.ended_by_sync:
+            return False
+        rank, superstep = membership.members[pid], membership.superstep
+        return self._neighbours.has_delivered(rank, membership.label, superstep)
+
+    def waits_for_delivery(self, pid: int, nbytes: int) -> bool:
+        """Do as :meth:`has_delivered`, but wait where ``nbytes`` bytes are worth the time."""
+        membership = self._membership
+        if self.has_delivered(pid):
+            return True
+        if nbytes < LARGE or not membership.ended_by_sync:
+            return False
+        deadline = time.perf_counter_ns() + nbytes // _BYTES_PER_NS
+        while time.perf_counter_ns() < deadline:
+            os.sched_yield()
+            if self.has_delivered(pid):
+                return True
+        return False

@@ -17,13 +17,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from bsplib.backends.mpi import bsp_run_under_mpiexec, control
+from bsplib.backends.mpi.control import Stream
 from bsplib.backends.mpi.launcher_environment import Seat, take_seat
-from bsplib.backends.mpi.messages import Stream
-from bsplib.backends.mpi.rank import Service, begin, ended_by_error, fork_watched, join
-from bsplib.backends.mpi.streams import sent_streams
+from bsplib.backends.mpi.rank import (
+    Service,
+    begin,
+    ended_by_error,
+    fork_watched,
+    join,
+    sent_streams,
+)
 from bsplib.backends.mpi.watcher import tell
 from bsplib.errors import BspError, StartError
 from bsplib.extras import need
@@ -35,23 +41,7 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 
 
-class Member(Protocol):
-    """This rank, for the calls that all ranks make."""
-
-    size: int
-    """Number of ranks."""
-    busy: bool
-    """Whether it is in such a call."""
-
-    def share(self, run: Callable[[], _Value]) -> _Value:
-        """Make a call that all ranks make; all return or raise the same.
-
-        Args:
-            run: does what was asked for; rank 0 calls it.
-        """
-
-
-current: Member | None = None
+current: _Leader | _Guest | None = None
 """None where the other ranks, if there are any, do not execute the program."""
 
 
@@ -87,7 +77,7 @@ def _check_beginning() -> None:
 
 
 class _Leader:
-    """Rank 0.
+    """Rank 0, for the calls that all ranks make.
 
     Args:
         size: number of ranks.
@@ -99,7 +89,11 @@ class _Leader:
         self._job = bsp_run_under_mpiexec.lead(size)
 
     def share(self, run: Callable[[], _Value]) -> _Value:
-        """See :class:`Member`."""
+        """Make a call that all ranks make; all return or raise the same.
+
+        Args:
+            run: does what was asked for; rank 0 calls it.
+        """
         self.busy = True
         try:
             value = run()
@@ -144,7 +138,7 @@ class _Guest:
         atexit.register(self._leave)
 
     def share(self, run: Callable[[], _Value]) -> _Value:  # noqa: ARG002  # rank 0 calls it
-        """See :class:`Member`."""
+        """See :meth:`_Leader.share`."""
         if self._has_left:
             self._refuse()
         self.busy = True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import io
 import os
 import pickle
 import signal
@@ -15,19 +16,17 @@ import socket
 import sys
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from bsplib.backends import hash_seed, stacks
 from bsplib.backends.base import Port
 from bsplib.backends.blas import one_thread_where_forked
 from bsplib.backends.launching import JobRunner
 from bsplib.backends.leftover_threads import tell_of_threads
-from bsplib.backends.mpi import control, shared_memory_files
+from bsplib.backends.mpi import control
+from bsplib.backends.mpi.control import Message, Stream
 from bsplib.backends.mpi.launcher_environment import take_seat
-from bsplib.backends.mpi.messages import Message, Stream
-from bsplib.backends.mpi.shared_page import Page
-from bsplib.backends.mpi.streams import send_streams
-from bsplib.backends.mpi.watcher import Hub, Watcher, not_joined, tell
+from bsplib.backends.mpi.watcher import Hub, Page, Watcher, not_joined, remove_mapped, tell
 from bsplib.errors import BspError, StartError
 from bsplib.extras import need
 
@@ -76,7 +75,7 @@ def fork_watched(*, speaks: bool) -> tuple[Stream, Page]:
         end_with_parent(watcher)
         os.setpgid(0, 0)  # a signal of the launcher for the group is handled by the watcher
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *stacks.SIGNALS})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, stacks.SIGNAL})
         # A process that the program forks lives on its own.
         os.register_at_fork(after_in_child=theirs.close)
         return Stream(theirs), page
@@ -202,7 +201,7 @@ def pass_barrier(link: Link) -> bool:
         Whether a text has the same hash in all ranks.
     """
     hash_seed = link.comm.allgather(hash("bsplib"))
-    shared_memory_files.remove_mapped()
+    remove_mapped()
     return len(set(hash_seed)) == 1
 
 
@@ -279,15 +278,66 @@ _SET_PARENT_DEATH_SIGNAL = 1
 
 
 def end_with_parent(parent: int) -> None:
-    """Let the system kill this process when its parent ends, where the system can.
+    """Let the system kill this process when its parent ends.
 
     Args:
         parent: number of the parent; this process ends now if it has another one already.
     """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+
+
+# -- the standard streams of a rank, whose text goes to the driver beside MPI ---------------------
+# mpiexec would pass on what a rank writes, too, but in pieces that may end in the middle of a
+# line, and after the run has ended. So only what C code and further processes write goes
+# through mpiexec.
+
+
+class _Sent(io.RawIOBase):
+    """Bytes that are sent to the driver.
+
+    Args:
+        up: the connection to it.
+        descriptor: 1 or 2: that of the stream.
+    """
+
+    def __init__(self, up: Stream, descriptor: int) -> None:
+        self._up = up
+        self._descriptor = descriptor
+        self._owner = os.getpid()
+
+    def write(self, data: Any, /) -> int:
+        """Send bytes; a process that the rank has forked writes them itself."""
+        content = bytes(data)
+        if os.getpid() != self._owner:
+            return os.write(self._descriptor, content)
+        self._up.put(control.OUTPUT, bytes([self._descriptor]), content)
+        self._up.flush_all()
+        return len(content)
+
+    def writable(self) -> bool:
+        """Tell that it can be written to."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor, for further processes that write to it."""
+        return self._descriptor
+
+
+def send_streams(up: Stream) -> None:
+    """Send what this process prints from now on to the driver."""
+    sys.stdout, sys.stderr = sent_streams(up)
+
+
+def sent_streams(up: Stream) -> tuple[TextIO, TextIO]:
+    """Return an output and an error stream whose text goes to the driver."""
+    return _text(up, 1), _text(up, 2)
+
+
+def _text(up: Stream, descriptor: int) -> TextIO:
+    stream = io.BufferedWriter(_Sent(up, descriptor))
+    return io.TextIOWrapper(stream, "utf-8", "backslashreplace", line_buffering=True)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Stopped
-from bsplib.backends.mpi.clocks import keep_interrupted
-from bsplib.backends.mpi.neighbours import Neighbours
-from bsplib.backends.mpi.shared_page import Note
+from bsplib.backends.base import Buffer
+from bsplib.backends.mpi.clocks import finish
+from bsplib.backends.mpi.heads import ROOT
+from bsplib.backends.mpi.watcher import Note
 from bsplib.backends.proc_visibility import same_system
 from bsplib.backends.shm.joining import (
     MOST_PROCESSES,
@@ -163,19 +163,12 @@ class Inside:
 
     def _to_all(self, ranks: Sequence[int], numbers: Sequence[int]) -> None:
         data = np.array(numbers, np.int64)
-        self._finish(*[self._comm.Isend(data, rank, _TAG) for rank in ranks])
+        finish(self._stop, *[self._comm.Isend(data, rank, _TAG) for rank in ranks])
 
     def _from(self, rank: int) -> NDArray[np.int64]:
         data = np.zeros(_NUMBERS, np.int64)
-        self._finish(self._comm.Irecv(data, rank, _TAG))
+        finish(self._stop, self._comm.Irecv(data, rank, _TAG))
         return data
-
-    def _finish(self, *requests: MPI.Request) -> None:
-        while not MPI.Request.Testall(requests):
-            if self._stop[0]:
-                keep_interrupted(*requests)
-                raise Stopped
-            os.sched_yield()
 
 
 def _tried(make: Callable[[], _Shared]) -> _Shared | None:
@@ -183,3 +176,197 @@ def _tried(make: Callable[[], _Shared]) -> _Shared | None:
         return make()
     except (OSError, OutOfSharedMemoryError):
         return None
+
+
+# -- the processes of a run on several hosts that are on one of them: they share memory -----------
+# Their heads go through MPI, like all others; large payloads and arrays lie in the memory.
+# PROTOCOL.md, section *Neighbours*, has each word of it, and argues when memory is used again.
+
+
+_MARK_BYTES = 64
+"""A mark has a cache line of its own."""
+_WORD = 8
+_MOST_RUN_AHEAD_BYTES = 1 << 28
+"""Bytes that oblivious supersteps may leave in blocks before payloads go through MPI."""
+_IN_ROOT, _IN_SUB_GROUP = 0, 8
+"""Words of a process, each in a cache line of its own. See PROTOCOL.md."""
+_RUN_SHIFT = 32
+_ODD = 0x9E3779B97F4A7C15
+"""Its multiples are different modulo 2^64."""
+_WORDS = 1 << 64
+
+
+class Block(NamedTuple):
+    """A payload that this process has staged for a neighbour."""
+
+    start: int
+    """Byte of the memory at which the mark is; the payload is behind it."""
+    mark: memoryview
+    """As one word: 1 while the receiver may read the payload."""
+    memory: Buffer
+    """The payload."""
+
+
+class Readable(NamedTuple):
+    """A payload that a neighbour has staged for this process."""
+
+    mark: memoryview
+    memory: Buffer
+
+
+class Neighbours:
+    """The neighbours of this process in a run, and the memory that it shares with them.
+
+    Args:
+        store: the memory.
+        ranks: of all that share it, this one too, in the order in which the memory numbers them.
+    """
+
+    def __init__(self, store: Store, ranks: Sequence[int]) -> None:
+        self._store = store
+        self._numbers = {rank: number for number, rank in enumerate(ranks)}
+        self._run = 0
+        self._announced: list[Block] = []
+        """Blocks of this superstep of which the head may have left."""
+        self._marked: list[Block] = []
+        """Blocks of earlier supersteps that were not read when this process last looked."""
+        self._run_ahead: list[Block] = []
+        """The same, of supersteps that ended obliviously."""
+        self._run_ahead_bytes = 0
+        self.order = store.order
+        """See PROTOCOL.md, *Order*."""
+        self.map_at_once = store.map_at_once
+
+    def __contains__(self, rank: int) -> bool:
+        return rank in self._numbers
+
+    def begin(self, run: int) -> None:
+        """Begin a run: nobody needs what this process has in the memory."""
+        self._run = run
+        self._announced, self._marked, self._run_ahead = [], [], []
+        self._run_ahead_bytes = 0
+        self._store.clear()
+        for word in (_IN_ROOT, _IN_SUB_GROUP):
+            self._store.note(word, 0)
+
+    def leave(self) -> None:
+        """Leave the memory, which no process of a run uses."""
+        self._store.leave()
+
+    # -- arrays -----------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int, *, zero: bool) -> memoryview | None:
+        """Return memory for an array that neighbours can reach; None where there is no room."""
+        found = self._store.allocate(nbytes) if nbytes else None
+        if found is None:
+            return None
+        start, is_zero = found
+        if zero and not is_zero:
+            self._store.view_array(start, nbytes)[:] = 0
+        return self._store.view(start, nbytes)
+
+    def release(self, memory: memoryview) -> None:
+        """Take back what :meth:`allocate` gave out; do nothing with other memory."""
+        if memory.nbytes:
+            start = self._store.byte_of(np.frombuffer(memory, np.uint8))
+            if start is not None:
+                self._store.release(start)
+
+    def address_of(self, array: NDArray[Any]) -> int | None:
+        """Return the byte at which an array begins, for neighbours; None if it lies elsewhere."""
+        return self._store.byte_of(array) if array.flags.c_contiguous else None
+
+    def reach(self, rank: int, address: int, nbytes: int) -> memoryview | None:
+        """Return memory of a process; None if it is no neighbour."""
+        return self._store.view(address, nbytes) if rank in self else None
+
+    def note_delivered(self, label: int, superstep: int) -> None:
+        """Note how many supersteps of a group this process has ended and delivered."""
+        self._store.note(*self._delivered(label, superstep))
+
+    def has_delivered(self, rank: int, label: int, superstep: int) -> bool:
+        """Tell whether a process has ended exactly ``superstep`` supersteps of a group.
+
+        Of a sub-group it is only known if the process has ended none of another sub-group since.
+        """
+        number = self._numbers.get(rank)
+        word, value = self._delivered(label, superstep)
+        if number is None or self._store.word(number, word) != value:
+            return False
+        self.order()
+        return True
+
+    def _delivered(self, label: int, superstep: int) -> tuple[int, int]:
+        """Return a word, and its value once a process has ended ``superstep`` supersteps."""
+        if label == ROOT:
+            return _IN_ROOT, self._run << _RUN_SHIFT | superstep
+        return _IN_SUB_GROUP, (label + superstep * _ODD) % _WORDS
+
+    # -- payloads for neighbours ------------------------------------------------------------
+
+    def take(self, nbytes: int) -> Block | None:
+        """Return a marked block for a payload; None where there is no room."""
+        if self._run_ahead_bytes > _MOST_RUN_AHEAD_BYTES:
+            return None
+        found = self._store.allocate(_MARK_BYTES + nbytes)
+        if found is None:
+            return None
+        start, _ = found
+        block = Block(start, *self._at(start, nbytes))
+        block.mark[0] = 1
+        return block
+
+    def give(self, block: Block) -> None:
+        """Take back a block that is not announced."""
+        self._store.release(block.start)
+
+    def announce(self, block: Block) -> None:
+        """Note that the receiver of a block is told of it."""
+        self._announced.append(block)
+
+    def end_superstep(self, *, obliviously: bool) -> None:
+        """Release the blocks that have been read, after a superstep of any group."""
+        if self._run_ahead:
+            self._run_ahead = self._still_marked(self._run_ahead)
+            self._run_ahead_bytes = sum(len(block.memory) for block in self._run_ahead)
+        if self._marked:
+            self._marked = self._still_marked(self._marked)
+        if self._announced:
+            announced, self._announced = self._still_marked(self._announced), []
+            if obliviously:
+                self._run_ahead += announced
+                self._run_ahead_bytes += sum(len(block.memory) for block in announced)
+            else:
+                self._marked += announced
+
+    def _still_marked(self, blocks: Sequence[Block]) -> list[Block]:
+        """Release blocks that are not marked any more; return the others."""
+        read = [block for block in blocks if not block.mark[0]]
+        if not read:
+            return list(blocks)
+        self.order()
+        for block in read:
+            self._store.release(block.start)
+        released = {block.start for block in read}
+        return [block for block in blocks if block.start not in released]
+
+    # -- payloads of neighbours -------------------------------------------------------------
+
+    def find(self, start: int, nbytes: int) -> Readable:
+        """Return the payload in a block of a neighbour, whose head has come.
+
+        Raises:
+            OutOfSharedMemoryError: no addresses are left for it.
+        """
+        return Readable(*self._at(start, nbytes))
+
+    def _at(self, start: int, nbytes: int) -> tuple[memoryview, Buffer]:
+        mark = self._store.view(start, _WORD).cast("Q")
+        return mark, self._store.view_array(start + _MARK_BYTES, nbytes)
+
+    def have_read(self, blocks: Sequence[Readable]) -> None:
+        """Let the senders use blocks again, which this process reads no more."""
+        if blocks:
+            self.order()
+            for block in blocks:
+                block.mark[0] = 0

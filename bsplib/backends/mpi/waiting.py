@@ -55,14 +55,7 @@ class LastLooks:
     error could go on among themselves.
     """
 
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.renew()
-
-    def renew(self) -> None:
-        """Begin a run."""
-        self.left = _LAST_LOOKS
+    left = _LAST_LOOKS
 
 
 class RankWait:

@@ -11,19 +11,22 @@ ends, the system kills the rank.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import pickle
+import re
 import select
 import signal
 import socket
 import sys
 import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from bsplib.backends.mpi import control, shared_memory_files
-from bsplib.backends.mpi.messages import LIMIT, Message, Stream, keep_alive
-from bsplib.backends.mpi.rank_work import system_key
-from bsplib.backends.mpi.shared_page import Note, Page
+from bsplib.backends.mpi import control
+from bsplib.backends.mpi.control import LIMIT, Message, Stream, keep_alive
+from bsplib.backends.proc_visibility import system_key
 from bsplib.backends.stacks import Answering, is_stopped, stacks_of
 
 _CONNECT_S = 3.0
@@ -101,7 +104,7 @@ class Watcher:
 
     def _kill(self) -> None:
         if self._status is None:
-            self._segments |= shared_memory_files.mapped_by(self._os_pid)
+            self._segments |= mapped_by(self._os_pid)
             os.kill(self._os_pid, signal.SIGKILL)
             self._await_end()
 
@@ -109,7 +112,7 @@ class Watcher:
         _, status = os.waitpid(self._os_pid, 0)
         self._status = os.waitstatus_to_exitcode(status)
         if self._status or not self._is_to_leave:
-            shared_memory_files.remove(self._segments)
+            remove(self._segments)
 
     # -- events -----------------------------------------------------------------------------
 
@@ -143,7 +146,7 @@ class Watcher:
         if not self._library:
             return _ORPHAN_S
         # A rank that is killed while it joins MPI cannot be asked any more.
-        self._segments |= shared_memory_files.mapped_by(self._os_pid)
+        self._segments |= mapped_by(self._os_pid)
         return _JOIN_S
 
     def _register(self) -> None:
@@ -185,7 +188,7 @@ class Watcher:
             return
         if message.kind == control.READY:
             self._answering = pickle.loads(message.content)[1]
-            self._segments = shared_memory_files.mapped_by(self._os_pid)
+            self._segments = mapped_by(self._os_pid)
         if self._hub is not None:
             self._hub.put(*message)
 
@@ -280,7 +283,7 @@ def connected(rank: int, os_pid: int, hub: Hub) -> Stream:
     raise Lost
 
 
-def _proved(plug: socket.socket, key: bytes, who: tuple[int, int, str, str]) -> Stream:
+def _proved(plug: socket.socket, key: bytes, who: tuple[int, int, str, bytes]) -> Stream:
     """Let both ends show that they know the key; return the connection."""
     stream = Stream(plug, LIMIT, whole=False)
     theirs = _one(stream, control.CHALLENGE)
@@ -305,3 +308,119 @@ def _one(stream: Stream, kind: int) -> bytes:
                 raise EOFError
             return message.content
     raise EOFError
+
+
+# -- the page of memory that a rank shares with its watcher ---------------------------------------
+# The watcher sets a byte there when the rank is to stop, and the rank writes there how far it has
+# come.
+
+
+PAGE_BYTES = mmap.PAGESIZE
+STOP = 0
+"""Byte of the page: 1 where the rank is to stop at its next sync."""
+ELSEWHERE = 1
+"""Byte of the page: 1 where the supersteps of this run are noted in memory that ranks share."""
+MAPPED = 2
+"""Byte of the page: 1 where the watcher has mapped that memory."""
+SUPERSTEP = 8
+"""First byte of a native integer of 8 bytes: how many supersteps of the root group have ended."""
+
+_LOOK_S = 1e-4
+
+
+class Note(NamedTuple):
+    """Where a rank notes the supersteps that it has ended, in memory that ranks share."""
+
+    memory: int
+    """Number of the memory."""
+    descriptor: int
+    """Of its file, in the rank."""
+    byte: int
+    """Where an integer of 8 bytes begins."""
+
+
+class Page:
+    """The memory that a rank shares with its watcher."""
+
+    def __init__(self) -> None:
+        self.memory = memoryview(mmap.mmap(-1, PAGE_BYTES))
+        self.stop = self.memory[STOP : STOP + 1]
+        """1 where the rank is to stop."""
+        self.begun = self._there = self.memory[SUPERSTEP : SUPERSTEP + 8].cast("q")
+        """Supersteps that the rank has ended in the root group; the barrier before ``main`` is
+        one of them."""
+        self.noted: Note | None = None
+        """In the rank: where the watcher can read supersteps beside this memory."""
+
+    @property
+    def superstep(self) -> int:
+        """Superstep of the root group in which the rank is."""
+        word = self._there if self.memory[ELSEWHERE] else self.begun
+        return int(max(word[0], 1) - 1)
+
+    def begin(self) -> None:
+        """Begin a run; the byte is cleared by the watcher, which knows what comes first."""
+        self.begun[0] = 0
+        self.memory[ELSEWHERE] = 0
+
+    def map(self, os_pid: int, note: Note) -> None:
+        """In the watcher: map where the rank notes its supersteps; say that this is done."""
+        with contextlib.suppress(OSError):  # the rank has ended
+            file = os.open(f"/proc/{os_pid}/fd/{note.descriptor}", os.O_RDWR | os.O_CLOEXEC)
+            page = note.byte - note.byte % PAGE_BYTES
+            try:
+                memory = memoryview(mmap.mmap(file, PAGE_BYTES, offset=page))
+            finally:
+                os.close(file)
+            self._there = memory[note.byte - page : note.byte - page + 8].cast("q")
+        self.memory[MAPPED] = 1
+
+    def read_elsewhere(self, note: Note, ask: Callable[[], None]) -> None:
+        """In the rank: let the watcher read the supersteps of this run in another file.
+
+        Args:
+            note: where.
+            ask: asks the watcher to map that.
+        """
+        if note != self.noted:
+            self.memory[MAPPED] = 0
+            ask()
+            while not self.memory[MAPPED] and not self.stop[0]:
+                time.sleep(_LOOK_S)  # or this rank might end before that
+            self.noted = note
+        self.memory[ELSEWHERE] = 1
+
+
+# -- files in /dev/shm by which an MPI shares memory inside a host --------------------------------
+# The library removes them when a rank leaves MPI in peace. Where ranks are killed, their watchers
+# remove them. The one of MPICH is removed as soon as all ranks have mapped it, since the launcher
+# of MPICH kills watchers, too.
+
+
+_MAPPED = re.compile(
+    r"/dev/shm/(?:mpich_shm_|sm_segment\.|vader_segment\.|Intel_MPI_|psm[23]_shm)\S*"
+)
+"""Names that MPICH, Open MPI, Intel MPI and the libraries below them give such files."""
+
+_ONLY_AT_START = "/dev/shm/mpich_shm_"
+
+
+def mapped_by(os_pid: int) -> set[str]:
+    """Return the paths of those that a process has mapped; none where it has ended."""
+    try:
+        maps = Path(f"/proc/{os_pid}/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return set()
+    return set(_MAPPED.findall(maps))
+
+
+def remove_mapped() -> None:
+    """Remove the names that nobody needs once all ranks have joined."""
+    remove(path for path in mapped_by(os.getpid()) if path.startswith(_ONLY_AT_START))
+
+
+def remove(paths: Iterable[str]) -> None:
+    """Remove files, as far as they are there."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            os.unlink(path)

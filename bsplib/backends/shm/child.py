@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import pickle
+import select
 import signal
+import threading
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import DupFd
+from typing import Any, Self
+from weakref import WeakSet
 
-from bsplib.backends import sigquit
+from bsplib.backends import sigquit, stacks
 from bsplib.backends.launching import JobRunner, Work
 from bsplib.backends.leftover_threads import tell_of_threads
-from bsplib.backends.shm import fork_warning, locate
-from bsplib.backends.shm.channel import Channel
+from bsplib.backends.shm.channel import LOOK, Channel, Reports, is_small
 from bsplib.backends.shm.context import ProcessContext
-from bsplib.backends.shm.idling import YIELDS, Idling
-from bsplib.backends.shm.lifeline import Lifeline
+from bsplib.backends.shm.control import STACK_FILE, THREAD
+from bsplib.backends.shm.forking import show_again
+from bsplib.backends.shm.patience import YIELDS, Idling
 from bsplib.backends.shm.port import ShmPort
-from bsplib.backends.shm.reports import LOOK, Reports, is_small
 from bsplib.backends.signals import keep_own_handlers
-from bsplib.backends.stacks import SIGNALS
 
 READY = b"ready"
 """Sent once by a process that was not forked, when it has mapped the segment."""
@@ -47,14 +52,14 @@ def be_process(
     """
     keep_own_handlers()
     sigquit.ignore()
-    fork_warning.show_again()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, *SIGNALS})
+    show_again()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, stacks.SIGNAL})
     lifeline.bind()
     # A process that the program forks lives on its own: were the pipe open there as well,
     # the end of this process could not be seen while a message is cut short.
     os.register_at_fork(after_in_child=pipe.close)
     context.begin()
-    locate.answer(context.control, context.start_of(context.pid))
+    _answer(context.control, context.start_of(context.pid))
     channel = Channel(pipe)
     if work is not None:
         channel.send(work.alone(context.pid, lambda: ShmPort.of_root(context)))
@@ -90,6 +95,19 @@ def be_process(
     tell_of_threads(context.pid)
 
 
+def _answer(control: memoryview, start: int) -> None:
+    """In a process of a run: be ready to write the stack, and let the caller know.
+
+    Args:
+        control: the control words of the run.
+        start: index of the first control word of this process.
+    """
+    itself = stacks.answer()
+    if itself is not None:
+        control[start + THREAD] = itself.thread
+        control[start + STACK_FILE] = itself.file + 1  # 0 means that there is no file
+
+
 def _spread(context: ProcessContext) -> None:
     """Leave a core on which the system may have put several processes, while others are idle.
 
@@ -123,3 +141,103 @@ class KeptPort:
         self._context.begin_anew()
         if self.kept is not None and not self.kept.begin_anew():
             self.kept = None
+
+
+# -- how the processes of a run end when its caller does, whatever they do at that moment ---------
+# Only the caller holds the writing end of a pipe: processes that it forks close their copy at
+# once, and no other process receives it. When the caller ends, for any reason, the system
+# closes that end, and sends SIGKILL to every process that has bound itself to the other end.
+# The signal cannot be blocked or handled, needs no thread, and reaches a process in a long
+# call of C.
+#
+# ``PR_SET_PDEATHSIG`` would be shorter, but it follows the *thread* that forked: a run that
+# was started from a thread would be killed with that thread, and under ``forkserver`` it
+# would react to the end of the fork server and not to that of the caller.
+
+
+class Lifeline:
+    """A pipe by which the processes of one run end with their caller."""
+
+    def __init__(self) -> None:
+        self.reads, self._writes = os.pipe()
+        """Descriptor of the end that becomes readable when the caller has ended."""
+        _held.add(self)
+
+    @classmethod
+    def _received(cls, descriptor: Any) -> Self:
+        """Return the lifeline of a process that was not forked."""
+        lifeline = cls.__new__(cls)
+        lifeline.reads, lifeline._writes = descriptor.detach(), -1
+        return lifeline
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle for a process that is not forked: only the reading end is sent."""
+        return self._received, (DupFd(self.reads),)
+
+    def bind(self) -> None:
+        """Make this process end when the caller has ended."""
+        if not _have_signal_sent(self.reads):
+            threading.Thread(
+                target=_end_after, args=(self.reads,), name="bsp-lifeline", daemon=True
+            ).start()
+
+    def cut(self) -> None:
+        """Kill every process that is bound to it."""
+        if self._writes >= 0:
+            os.close(self._writes)
+            self._writes = -1
+
+    def close(self) -> None:
+        """Close the pipe; processes that are bound to it end."""
+        _held.discard(self)
+        self.cut()
+        if self.reads >= 0:
+            os.close(self.reads)
+            self.reads = -1
+
+
+_held: WeakSet[Lifeline] = WeakSet()
+"""Lifelines whose writing end this process holds."""
+
+
+def _cut_inherited() -> None:
+    for lifeline in list(_held):
+        lifeline.cut()
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_cut_inherited)
+
+
+def _have_signal_sent(reads: int) -> bool:
+    """Let the system kill this process once a pipe is closed; return whether it can."""
+    try:
+        # The process that gets the signal is a property of the open file, which forked
+        # processes share: each process opens the pipe again for itself.
+        own = os.open(f"/proc/self/fd/{reads}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+    except OSError:
+        os.close(own)
+        return False
+    if _is_closed(own):  # it was before the signal was asked for
+        os._exit(1)
+    return True
+
+
+def _is_closed(reads: int) -> bool:
+    look = select.poll()
+    look.register(reads, 0)
+    return bool(look.poll(0))
+
+
+def _end_after(reads: int) -> None:
+    look = select.poll()
+    look.register(reads, 0)
+    with contextlib.suppress(OSError):
+        look.poll()
+    os._exit(1)

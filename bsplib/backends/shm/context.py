@@ -10,12 +10,11 @@ from typing import Any, Self
 from bsplib.backends.base import LeftGroup
 from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
 from bsplib.backends.shm.fences import Fences
-from bsplib.backends.shm.futex import Futex, futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.parcels import Parcels
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.staging import FreeStagingBuffers
-from bsplib.backends.shm.waiting import Outside, Waiting
+from bsplib.backends.shm.waiting import Futex, Outside, Waiting, futexes
 
 
 class ProcessContext:
@@ -85,7 +84,6 @@ class ProcessContext:
             for label in range(first, first + BLOCKS - 1):
                 self.control[label] = 0
             self.left_over.clear()
-        self.waiting.begin_anew()
 
     def reclaim_left_groups(self) -> None:
         """Release the groups that every process has left."""
@@ -128,9 +126,9 @@ class ProcessContext:
 
 
 def context_class() -> type[ProcessContext]:
-    """Return the class of the processes of a run; the environment may choose the mode for tests."""
-    if os.environ.get("BSP_POISON", "0") in ("", "0"):
+    """Return the class of the processes of a run; the environment may name a module for tests."""
+    module = os.environ.get("BSP_POISON")
+    if not module:
         return ProcessContext
-    poison = importlib.import_module("bsplib.backends.shm.poison")
-    found: type[ProcessContext] = poison.PoisonedContext
+    found: type[ProcessContext] = importlib.import_module(module).PoisonedContext
     return found

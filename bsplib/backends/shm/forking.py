@@ -15,12 +15,14 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from typing import Any, NoReturn, TextIO
 
-CAN_FORK = hasattr(os, "fork") and hasattr(os, "pidfd_open")
+CAN_FORK = hasattr(os, "pidfd_open")
 """Whether processes can be started here: the system has what a :class:`Forked` needs."""
 
 
@@ -160,3 +162,35 @@ def _no_collection() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
+
+
+# -- the warning that Python gives, from 3.12 on, when a process with several threads is forked ---
+# The threads are those of numpy's BLAS, which a fork does not harm. The caller hides this one
+# warning while it forks; its processes show every warning that the caller would show.
+
+
+_IS_GIVEN = sys.version_info >= (3, 12)
+
+_hiding: list[warnings.catch_warnings[None]] = []
+
+
+@contextmanager
+def fork_warning_hidden() -> Iterator[None]:
+    """Hide the warning inside the block."""
+    if not _IS_GIVEN:
+        yield
+        return
+    filters: warnings.catch_warnings[None] = warnings.catch_warnings()
+    with filters:
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        _hiding.append(filters)
+        try:
+            yield
+        finally:
+            _hiding.remove(filters)
+
+
+def show_again() -> None:
+    """In a process that was forked inside such a block: leave the block."""
+    while _hiding:
+        _hiding.pop().__exit__(None, None, None)

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from bsplib.backends.base import Alignment, Buffer, Handle
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.fences import Fences
-from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment, populate
-from bsplib.backends.shm.waiting import Outside
+from bsplib.backends.shm.waiting import Outside, futexes
 from bsplib.errors import OutOfSharedMemoryError
 
 __all__ = ["MOST_PROCESSES", "JoinedPort", "Memory", "Outside", "Place", "Store"]
@@ -62,13 +59,61 @@ def _identity(stat: os.stat_result) -> dict[str, int]:
     return {"device": stat.st_dev, "inode": stat.st_ino}
 
 
-def _place_of(segment: Segment) -> Place:
-    descriptor = segment.descriptor
-    return Place(os.getpid(), descriptor, **_identity(os.fstat(descriptor)))
-
-
-class Memory:
+class _Shared:
     """Memory that processes share, as one of them has it.
+
+    Args:
+        segment: the memory.
+        pid: the process.
+    """
+
+    def __init__(self, segment: Segment, pid: int) -> None:
+        self._segment = segment
+        self._pid = pid
+
+    @classmethod
+    def made(cls, nprocs: int, *more: Any) -> Self:
+        """Make memory, in process 0.
+
+        Args:
+            nprocs: number of processes.
+            *more: further arguments of the class.
+
+        Raises:
+            OSError: the system has none.
+            OutOfSharedMemoryError: it has too little.
+        """
+        make: Callable[..., Self] = cls
+        segment = Segment.outside_files(nprocs)
+        try:
+            segment.reserve_control()
+            return make(segment, 0, nprocs, *more)
+        except BaseException:
+            segment.close()
+            raise
+
+    @classmethod
+    def joined(cls, where: Place, pid: int, nprocs: int, *more: Any) -> Self:
+        """Join the memory that process 0 has made; see :meth:`made` for what is raised."""
+        make: Callable[..., Self] = cls
+        return make(Segment(nprocs, where.opened()), pid, nprocs, *more)
+
+    def place(self) -> Place:
+        """Return where the other processes find the memory."""
+        descriptor = self._segment.descriptor
+        return Place(os.getpid(), descriptor, **_identity(os.fstat(descriptor)))
+
+    def leave(self) -> None:
+        """Leave for good, after a run that may have failed: no process uses the memory again.
+
+        What is mapped stays so, since arrays of the last run may lie there.
+        """
+        self._segment.discard_area(self._pid)
+        self._segment.close()
+
+
+class Memory(_Shared):
+    """Memory by which processes meet, too.
 
     Args:
         segment: the memory.
@@ -78,37 +123,12 @@ class Memory:
     """
 
     def __init__(self, segment: Segment, pid: int, nprocs: int, outside: Outside) -> None:
-        self._segment = segment
+        super().__init__(segment, pid)
         self._context = context_class()(
             segment, pid, futexes(segment, nprocs), "auto", outside=outside
         )
         self._context.begin()
         self._is_used = False
-
-    @classmethod
-    def made(cls, nprocs: int, outside: Outside) -> Self:
-        """Make memory, in process 0.
-
-        Raises:
-            OSError: the system has none.
-            OutOfSharedMemoryError: it has too little.
-        """
-        segment = Segment.outside_files(nprocs)
-        try:
-            segment.reserve_control()
-            return cls(segment, 0, nprocs, outside)
-        except BaseException:
-            segment.close()
-            raise
-
-    @classmethod
-    def joined(cls, where: Place, pid: int, nprocs: int, outside: Outside) -> Self:
-        """Join the memory that process 0 has made; see :meth:`made` for what is raised."""
-        return cls(Segment(nprocs, where.opened()), pid, nprocs, outside)
-
-    def place(self) -> Place:
-        """Return where the other processes find the memory."""
-        return _place_of(self._segment)
 
     def open_root(self) -> JoinedPort:
         """Return the port of this process to the root group of another run.
@@ -126,24 +146,15 @@ class Memory:
 
         It is those of the root group, as an integer of 8 bytes.
         """
-        start = self._segment.control_start(self._context.pid)
+        start = self._segment.control_start(self._pid)
         return start + (FIRST_BLOCK + DELIVERED) * WORD
 
-    def leave(self) -> None:
-        """Leave for good, after a run that may have failed: no process uses the memory again.
 
-        What is mapped stays so, since arrays of the last run may lie there.
-        """
-        self._segment.discard_area(self._context.pid)
-        self._segment.close()
-
-
-class Store:
+class Store(_Shared):
     """Memory that processes of a host share, without meetings: these go another way.
 
-    Each process has some words in which it notes what others want to know (at most 64, from 0).
-
-    Each process allocates in its own area, and reads and writes where others tell it.
+    Each process has some words in which it notes what others want to know (at most 64, from 0). It
+    allocates in its own area, and reads and writes where others tell it.
 
     Args:
         segment: the memory.
@@ -152,8 +163,7 @@ class Store:
     """
 
     def __init__(self, segment: Segment, pid: int, nprocs: int) -> None:
-        self._segment = segment
-        self._pid = pid
+        super().__init__(segment, pid)
         self._heap = Heap(segment, segment.area(pid))
         self._words = [
             segment.control_start(other) // WORD + FIRST_BLOCK for other in range(nprocs)
@@ -161,28 +171,14 @@ class Store:
         fences = Fences()
         self.order = fences.order
         """Keeps the order of loads and stores; see PROTOCOL.md of the backend that meets."""
-
-    @classmethod
-    def made(cls, nprocs: int) -> Self:
-        """Make memory, in process 0; see :meth:`Memory.made` for what is raised."""
-        segment = Segment.outside_files(nprocs)
-        try:
-            segment.reserve_control()
-            return cls(segment, 0, nprocs)
-        except BaseException:
-            segment.close()
-            raise
-
-    @classmethod
-    def joined(cls, where: Place, pid: int, nprocs: int) -> Self:
-        """Join the memory that process 0 has made; see :meth:`Memory.made` for what is raised."""
-        return cls(Segment(nprocs, where.opened()), pid, nprocs)
-
-    def place(self) -> Place:
-        """Return where the other processes find the memory."""
-        return _place_of(self._segment)
-
-    # -- memory of this process -------------------------------------------------------------
+        self.release, self.clear = self._heap.release, self._heap.clear
+        """Release memory of this process, by its first byte, or all of it at once."""
+        self.view, self.view_array = segment.view, segment.view_array
+        """Return bytes that one process has allocated together."""
+        self.byte_of = segment.byte_of
+        """Returns the byte at which an array begins; None where it lies elsewhere."""
+        self.map_at_once = populate
+        """Maps memory that will be written, which is quicker than page by page."""
 
     def allocate(self, nbytes: int) -> tuple[int, bool] | None:
         """Return the byte at which new memory begins, and whether it is known to be zero.
@@ -194,33 +190,6 @@ class Store:
         except (OSError, OutOfSharedMemoryError):
             return None
 
-    def release(self, start: int) -> None:
-        """Release the memory that begins at a byte, which nobody uses any more."""
-        self._heap.release(start)
-
-    def clear(self) -> None:
-        """Release all memory of this process at once."""
-        self._heap.clear()
-
-    def byte_of(self, array: NDArray[Any]) -> int | None:
-        """Return the byte at which an array begins; None where it lies elsewhere."""
-        return self._segment.byte_of(array)
-
-    # -- memory of any process --------------------------------------------------------------
-
-    def view(self, start: int, nbytes: int) -> memoryview:
-        """Return bytes that one process has allocated together."""
-        return self._segment.view(start, nbytes)
-
-    def view_array(self, start: int, nbytes: int) -> NDArray[np.uint8]:
-        """Do as :meth:`view`, as an array."""
-        return self._segment.view_array(start, nbytes)
-
-    @staticmethod
-    def map_at_once(address: int, nbytes: int) -> None:
-        """Map memory that will be written, which is quicker than page by page."""
-        populate(address, nbytes)
-
     def word(self, pid: int, number: int) -> int:
         """Return what a process has noted in one of its words; 0 where it has noted nothing."""
         return self._segment.control[self._words[pid] + number]
@@ -229,11 +198,6 @@ class Store:
         """Note something in a word of this process, after all that it has written before."""
         self.order()
         self._segment.control[self._words[self._pid] + number] = value
-
-    def leave(self) -> None:
-        """Leave for good; see :meth:`Memory.leave`."""
-        self._segment.discard_area(self._pid)
-        self._segment.close()
 
 
 class JoinedPort(ShmPort):

@@ -1,10 +1,54 @@
-"""Starting a run over shared memory."""
+"""Starts the processes of a run or a pool, gives them work, and ends them."""
 
 from __future__ import annotations
 
-from bsplib.backends.launching import Options, Report, Work
-from bsplib.backends.shm.processes import Processes
-from bsplib.backends.signals import held_back
+import contextlib
+import logging
+import multiprocessing
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from bsplib.backends import sigquit
+from bsplib.backends.blas import (
+    check_room,
+    one_thread_where_forked,
+    one_thread_where_loaded,
+    threads_to_come,
+)
+from bsplib.backends.hash_seed import one_seed
+from bsplib.backends.launching import JobRunner, Options, Report, Work
+from bsplib.backends.limits import (
+    check_descriptors,
+    check_file_size,
+    close_pipes,
+    no_threads,
+    not_started,
+)
+from bsplib.backends.outcomes import Limit, await_outcomes
+from bsplib.backends.shm.channel import Channel, parts_of
+from bsplib.backends.shm.child import END, READY, RUNNER, Lifeline, be_process
+from bsplib.backends.shm.context import context_class
+from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all, fork_warning_hidden
+from bsplib.backends.shm.observer import Observer, end_of, received
+from bsplib.backends.shm.patience import YIELDS
+from bsplib.backends.shm.segment import AREA_BYTES, Segment
+from bsplib.backends.shm.waiting import futexes
+from bsplib.backends.signals import held_back, let_through, without_interrupt
+from bsplib.errors import UsageError
+
+_PER_PROCESS = 3
+"""File descriptors that the caller needs for each process: a pipe, and two of multiprocessing."""
+_FOR_ALL = 12
+"""File descriptors for the segment, the lifeline, and for a moment while a process starts."""
+_AT_A_TIME = 16
+"""Processes that are forked before Ctrl-C is handled."""
 
 
 def launch(work: Work, options: Options) -> Report:
@@ -23,3 +67,265 @@ def launch(work: Work, options: Options) -> Report:
 def keep(options: Options) -> Processes:
     """Make processes that are kept; see :attr:`Backend.keep`."""
     return Processes(options.nprocs, options.start_method, options.wait_by)
+
+
+class Processes:
+    """The processes of one run, or of a pool.
+
+    Args:
+        nprocs: number of processes.
+        start_method: of multiprocessing; None for fork where this process has one
+            thread, else forkserver.
+        wait_by: how they wait for each other: ``auto``, ``spin`` or ``block``.
+    """
+
+    def __init__(self, nprocs: int, start_method: str | None, wait_by: str) -> None:
+        check_guard()
+        self._start_method = start_method or _usual_start_method()
+        self._context = multiprocessing.get_context(self._start_method)
+        self._forks = self._start_method == "fork"
+        self._nprocs = nprocs
+        self._wait_by = wait_by
+        self._runner: JobRunner | None = None  # the one that the processes have
+        self._have_ended = False
+        self.busy = False
+        """See :attr:`KeptProcesses.busy`."""
+        with ExitStack() as given:
+            check_descriptors(nprocs, _PER_PROCESS * nprocs + _FOR_ALL)
+            check_file_size(nprocs, AREA_BYTES)
+            self._segment = Segment(nprocs)
+            given.callback(self._segment.close)
+            self._lifeline = Lifeline()
+            given.callback(self._lifeline.close)
+            self._segment.reserve_control()
+            self._bells = futexes(self._segment, nprocs)
+            self._observer = Observer(
+                self._segment,
+                self._bells,
+                by_fork_server=self._start_method == "forkserver",
+                yields=0 if wait_by == "block" else YIELDS // nprocs,
+            )
+            self._given = given.pop_all()
+        self._processes = self._observer.processes
+        self._pipes = self._observer.pipes
+
+    # -- a run ----------------------------------------------------------------------------
+
+    def run_once(self, work: Work, timeout: float | None) -> Report:
+        """Start the processes for one piece of work; return how they ended.
+
+        Raises:
+            TimeIsOver: it took longer than ``timeout`` seconds.
+            Interrupted: Ctrl-C ended it.
+        """
+        limit = Limit(timeout)
+        if not self._forks:
+            self.start()
+            return self._run_kept(work, limit)
+        with one_thread_where_forked():
+            try:
+                self._start(work)
+                with let_through():
+                    return self._finish(work, limit, last=True)
+            except BaseException:
+                self.stop()  # so that the threads of BLAS can be started again
+                raise
+
+    def start(self) -> None:
+        """See :meth:`KeptProcesses.start`."""
+        self.busy = True
+        if self._forks:
+            self._fork_all()
+        else:
+            self._start(None)
+        with let_through():
+            for pid, (process, pipe) in enumerate(zip(self._processes, self._pipes, strict=True)):
+                wait([pipe.fileno(), process.sentinel])
+                if not pipe.has_come() or received(pipe) != READY:
+                    death = self._observer.death(pid)
+                    raise missing_guard() if process.exitcode == STATUS else death.error()
+        self.busy = False
+
+    def run(self, work: Work, timeout: float | None) -> Report:
+        """See :meth:`KeptProcesses.run`."""
+        return self._run_kept(work, Limit(timeout))
+
+    def _run_kept(self, work: Work, limit: Limit) -> Report:
+        self.busy = True
+        with let_through():
+            runner = work.job_runner
+            if runner != self._runner:
+                self._send(RUNNER + pickle.dumps(runner, 5))
+                self._runner = runner
+            self._send(work.job())
+            report = self._finish(work, limit, last=False)
+            self.busy = False
+        return report
+
+    def _send(self, message: bytes) -> None:
+        parts = parts_of(message)
+        for pipe in self._pipes:
+            with contextlib.suppress(OSError):  # a dead process is found by its sentinel
+                for part in parts:
+                    pipe.write(part)
+
+    def _fork_all(self) -> None:
+        """Fork processes that wait for tasks; the threads of BLAS are started again at once."""
+        threads = threads_to_come()
+        with one_thread_where_forked():
+            try:
+                self._start(None)
+                check_room(threads)
+            except BaseException as error:
+                self.stop()
+                if isinstance(error, RuntimeError):
+                    raise no_threads(threads, self._nprocs) from error
+                raise
+
+    def _start(self, work: Work | None) -> None:
+        at_a_time = _AT_A_TIME if self._forks and CAN_FORK else 1
+        with ExitStack() as needed:
+            needed.enter_context(one_thread_where_loaded())
+            needed.enter_context(nullcontext() if self._forks else one_seed())
+            needed.enter_context(fork_warning_hidden())
+            needed.enter_context(sigquit.ignored_by_children())
+            if self._start_method == "forkserver":
+                forkserver.ensure_running()  # SIGINT not blocked: it serves other code, too
+            for first in range(0, self._nprocs, at_a_time):
+                with let_through():
+                    pass  # starting hundreds of processes takes seconds: handle Ctrl-C
+                pids = range(first, min(first + at_a_time, self._nprocs))
+                try:
+                    self._start_some(pids, work)
+                except (OSError, EOFError) as error:  # EOFError: the fork server has ended
+                    close_pipes(error)
+                    raise not_started(len(self._processes), self._nprocs, error) from error
+
+    def _start_some(self, pids: Sequence[int], work: Work | None) -> None:
+        """Start the next processes: fork them all at once, or start the only one."""
+        ends = [self._context.Pipe() for _ in pids]
+        self._pipes += [Channel(ours) for ours, _ in ends]
+        with ExitStack() as given:
+            pipes = [given.enter_context(theirs) for _, theirs in ends]
+            if self._forks and CAN_FORK:
+                self._fork_some(pids, pipes, work)
+            else:
+                self._start_one(pids[0], pipes[0], work)
+        self._observer.watch()
+
+    def _fork_some(
+        self, pids: Sequence[int], pipes: Sequence[Connection], work: Work | None
+    ) -> None:
+        prepared = [
+            Prepared(f"{PREFIX}{pid}", be_process, self._arguments(pid, pipe, work), pipe)
+            for pid, pipe in zip(pids, pipes, strict=True)
+        ]
+        started: list[int] = []
+        try:
+            with without_interrupt():
+                fork_all(prepared, self._lifeline.reads, started)
+        finally:
+            self._processes += map(Forked, started)
+
+    def _start_one(self, pid: int, pipe: Connection, work: Work | None) -> None:
+        process = self._context.Process(  # type: ignore[attr-defined]
+            target=be_process, args=self._arguments(pid, pipe, work), name=f"{PREFIX}{pid}"
+        )
+        with without_interrupt():
+            process.start()
+        self._processes.append(process)
+
+    def _arguments(self, pid: int, pipe: Connection, work: Work | None) -> tuple[Any, ...]:
+        """Return the arguments of :func:`be_process`."""
+        context = context_class()(self._segment, pid, self._bells, self._wait_by)
+        return context, self._lifeline, pipe, work
+
+    def _finish(self, work: Work, limit: Limit, *, last: bool) -> Report:
+        """Wait for all outcomes; stop all processes if one of them is a failure."""
+        self._observer.begin(work.read, last=last)
+        outcomes = await_outcomes(self._observer, limit)
+        if any(outcome.failed for outcome in outcomes.values()):
+            self.stop()
+        elif last:
+            self._await_ends()
+        return Report(outcomes)
+
+    # -- the end --------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """End all processes by force."""
+        if self._processes:
+            self._observer.tell_to_stop()
+        self._lifeline.cut()
+        for process in self._processes:
+            process.kill()  # it may not be bound to the lifeline yet
+        self._await_ends()
+        self.busy = False
+
+    def _await_ends(self) -> None:
+        for process in self._processes:
+            end_of(process)
+        self._have_ended = True
+
+    def close(self) -> None:
+        """End processes that wait for tasks, stop the others, and free all resources."""
+        if self.busy:
+            self.stop()
+        if not self._have_ended:
+            self._send(END)
+        for pipe in self._pipes:
+            pipe.close()
+        for process in self._processes:
+            end_of(process)
+            process.close()
+        self._pipes.clear()
+        self._processes.clear()
+        self._given.close()
+
+
+def _usual_start_method() -> str:
+    threads = threading.active_count()
+    if threads == 1:
+        return "fork"
+    logging.getLogger("bsplib").info(
+        "fallback: the processes are started by a fork server, since this process has %d threads, "
+        "and they import what main needs",
+        threads,
+    )
+    return "forkserver"
+
+
+# -- scripts that call ``run`` when they are imported: ``if __name__ == "__main__"`` is missing ---
+# A process that is not forked imports the script of its caller before anything else. If the
+# script calls ``run`` outside the guard, each process would start a run of its own. Instead,
+# it exits with a special status, for which its caller raises an error that explains this.
+
+
+STATUS = 97
+"""Exit status of a process that imports such a script."""
+PREFIX = "bsp-"
+"""Beginning of the names of processes of a run."""
+
+
+def check_guard() -> None:
+    """End this process, or raise, if it is importing the script of its caller.
+
+    Raises:
+        UsageError: it is, and was not started by bsplib.
+    """
+    process = multiprocessing.current_process()
+    if not getattr(process, "_inheriting", False):
+        return
+    if process.name.startswith(PREFIX):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(STATUS)
+    raise missing_guard()
+
+
+def missing_guard() -> UsageError:
+    """Return the error for the caller of such a script."""
+    return UsageError(
+        "run: the script calls bsplib.run as it is imported, and each process that is not "
+        'forked imports it; write the call below if __name__ == "__main__":'
+    )

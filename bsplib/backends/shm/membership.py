@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bsplib.backends import mismatch
-from bsplib.backends.members import Members, as_members
+from bsplib.backends.members import Members, as_members, has_left, is_outside
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
     BEFORE,
@@ -221,12 +220,12 @@ class Membership:
     def why_absent(self, pid: int) -> str | None:
         """Return why a process will not come to a sync of this group; None if it may come."""
         if self.has_left(pid):
-            return mismatch.has_left(self.roots)
+            return has_left(self.roots)
         members, parent = self, self._parent
         while parent is not None:
             pid = members._above[pid]
             if parent.ended(pid) >= parent.superstep:
-                return mismatch.is_outside(members.roots)
+                return is_outside(members.roots)
             members, parent = parent, parent._parent
         return None
 

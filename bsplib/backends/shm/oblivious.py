@@ -14,8 +14,8 @@ from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
 from struct import Struct
 
-from bsplib.backends.base import Arrived, Sent
-from bsplib.backends.mismatch import ENDED_BY_SYNC, waits_in_vain
+from bsplib.backends.base import Sent
+from bsplib.backends.members import ENDED_BY_SYNC, waits_in_vain
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.shm.control import CONSUMED, LATEST, POSTED, RING, RING_START, WORD
 from bsplib.backends.shm.membership import Membership
@@ -62,10 +62,6 @@ class Oblivious:
         members.context.waiting.waiter.posted()
         self.latest = members.superstep
         self.collector.end_superstep(stamp)
-
-    def collect(self, expected: int) -> list[Arrived]:
-        """Wait for messages of the superstep just posted; see :meth:`Collector.collect`."""
-        return self.collector.collect(expected)
 
     def read_everything(self) -> None:
         """Look at late posts; store in CONSUMED which posts this process will not read again.

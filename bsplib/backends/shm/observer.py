@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 from bsplib.backends.launching import Death, Ended
 from bsplib.backends.members import Whereabouts, from_stack
-from bsplib.backends.shm.channel import Channel
+from bsplib.backends.outcomes import StoppedProcess
+from bsplib.backends.shm.channel import LOOK, Channel, Reports
 from bsplib.backends.shm.control import (
     ABORT,
     ASLEEP,
@@ -21,17 +21,18 @@ from bsplib.backends.shm.control import (
     DELIVERED,
     FIRST_BLOCK,
     LATEST,
+    OS_PID,
+    STACK_FILE,
     SUPERSTEP_SHIFT,
+    THREAD,
     WORD,
 )
 from bsplib.backends.shm.fences import full_fence
 from bsplib.backends.shm.forking import Forked
-from bsplib.backends.shm.futex import Futex
-from bsplib.backends.shm.idling import Idling
-from bsplib.backends.shm.locate import stacks
-from bsplib.backends.shm.reports import LOOK, Reports
+from bsplib.backends.shm.patience import Idling
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.stacks import is_stopped
+from bsplib.backends.shm.waiting import Futex
+from bsplib.backends.stacks import Answering, Stack, is_stopped, stacks_of
 
 _LOST = "was lost (the fork server, which watches it, has ended)"
 _NO_STATUS = "ended (its status is unknown, since its caller handles SIGCHLD)"
@@ -64,7 +65,6 @@ class Observer:
         self._futexes = futexes
         self._by_fork_server = by_fork_server
         self._sources: dict[int, int] = {}  # pids, by the file descriptors of their pipes
-        self._said_stopped: set[int] = set()
         self._found: dict[int, Ended | Death] = {}  # for the next look at outcomes
         self._poll = select.poll()
         self._watched: set[int] = set()  # sources that are registered there
@@ -200,23 +200,13 @@ class Observer:
             if control[self._segment.control_start(pid) // WORD + ASLEEP]:
                 futex.release()
 
-    def report_stopped(self, ended: Collection[int]) -> None:
-        """See :meth:`Observed.report_stopped`.
-
-        It is printed once for each process, and only if all processes that have not ended are
-        stopped: otherwise one that waits for a stopped one prints it.
-        """
-        missing = [pid for pid in range(self.nprocs) if pid not in ended]
-        if not all(map(self._is_stopped, missing)):
-            return
-        for pid in missing:
-            if pid not in self._said_stopped:
-                self._said_stopped.add(pid)
-                sys.stderr.write(
-                    f"bsplib: the run waits for process {pid}, which is stopped; continue it "
-                    f"(kill -CONT {self.processes[pid].pid}) or end the run\n"
-                )
-                sys.stderr.flush()
+    def stopped(self, ended: Collection[int]) -> list[StoppedProcess]:
+        """See :meth:`Observed.stopped`."""
+        return [
+            StoppedProcess(pid, process.pid or 0)
+            for pid, process in enumerate(self.processes)
+            if pid not in ended and self._is_stopped(pid)
+        ]
 
     def death(self, pid: int) -> Death:
         """Describe the end of a process that sent no report."""
@@ -245,7 +235,7 @@ class Observer:
         supersteps = [self._superstep_begun(pid) for pid in range(self.nprocs)]
         missing = [pid for pid in range(self.nprocs) if pid not in ended]
         controls = {pid: self._segment.control_start(pid) // WORD for pid in missing}
-        found = stacks(self._segment.control, controls)
+        found = _stacks(self._segment.control, controls)
         rows = []
         for pid, superstep in enumerate(supersteps):
             if pid in found:
@@ -275,6 +265,26 @@ class Observer:
         control = self._segment.control
         delivered = control[start + FIRST_BLOCK + DELIVERED] - control[start + BEFORE]
         return max(delivered, 1) - 1  # the barrier is 1 there
+
+
+def _stacks(control: memoryview, starts: Mapping[int, int]) -> dict[int, Stack]:
+    """Ask processes for their stacks.
+
+    Args:
+        control: the control words of the run.
+        starts: index of the first control word of each process to ask, by pid.
+
+    Returns:
+        As :func:`bsplib.backends.stacks.stacks_of`, by pid.
+    """
+    return stacks_of(
+        {
+            pid: Answering(
+                control[start + OS_PID], control[start + STACK_FILE] - 1, control[start + THREAD]
+            )
+            for pid, start in starts.items()
+        }
+    )
 
 
 def received(pipe: Channel) -> bytes:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
-from bsplib.backends.shm.allowance import may_keep_core_busy
 from bsplib.core.meeting import LONG_GAP_NS
 
 SHORT_NS = 500_000
@@ -148,3 +148,148 @@ def run_delay_ns(os_pid: int) -> int:
         return 0
     finally:
         os.close(file)
+
+
+# -- whether a process may keep a core busy while it waits: what the computer grants it -----------
+# Where a control group has a quota of CPU time, time that a process spends looking is missing for
+# its work. On battery it costs energy that the user has to pay for.
+
+
+_SUPPLIES = Path("/sys/class/power_supply")
+_OF_THIS_PROCESS = Path("/proc/self/cgroup")
+_GROUPS = Path("/sys/fs/cgroup")
+
+
+def may_keep_core_busy() -> bool:
+    """Tell whether this process runs on mains, and its CPU time has no quota below its cores."""
+    return not on_battery() and quota() >= len(os.sched_getaffinity(0))
+
+
+def on_battery(supplies: Path = _SUPPLIES) -> bool:
+    """Tell whether this computer runs on a battery now.
+
+    Args:
+        supplies: the folder in which the system lists its supplies of power.
+    """
+    try:
+        found = sorted(supplies.iterdir())
+    except OSError:
+        return False
+    # A battery of a mouse or a headset has the scope "Device".
+    ours = [each for each in found if _text(each / "scope") != "Device"]
+    return any(
+        _text(each / "type") == "Battery" and _text(each / "status") == "Discharging"
+        for each in ours
+    )
+
+
+def quota(of_this_process: Path = _OF_THIS_PROCESS, groups: Path = _GROUPS) -> float:
+    """Return how many cores the control groups of this process let it use, all the time.
+
+    Args:
+        of_this_process: the file that names the control groups of this process.
+        groups: the folder in which the system lists control groups.
+
+    Returns:
+        Infinity where there is no quota, or none that can be read.
+    """
+    return min(
+        (
+            share
+            for line in _text(of_this_process).splitlines()
+            for folder in _folders(line, groups)
+            for share in (_share(folder), _share_v1(folder))
+        ),
+        default=float("inf"),
+    )
+
+
+def _folders(line: str, groups: Path) -> Iterator[Path]:
+    """Yield the folders of a control group, from its line in the file, and of all above it."""
+    _number, controllers, path = line.split(":", 2)
+    if controllers and "cpu" not in controllers.split(","):
+        return
+    # Version 1 has one tree for each list of controllers, version 2 one tree for all of them.
+    for tree in (groups / controllers, groups / "cpu") if controllers else (groups,):
+        names = Path(path.strip("/")).parts
+        yield from (tree.joinpath(*names[:depth]) for depth in range(len(names) + 1))
+
+
+def _share(folder: Path) -> float:
+    """Return the quota of a control group of version 2, in cores."""
+    allowed, _, period = _text(folder / "cpu.max").partition(" ")
+    return int(allowed) / int(period) if period and allowed != "max" else float("inf")
+
+
+def _share_v1(folder: Path) -> float:
+    """Return the quota of a control group of version 1, in cores."""
+    allowed, period = _text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")
+    return int(allowed) / int(period) if period and int(allowed or -1) > 0 else float("inf")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+# -- how a process of a pool, or its caller, waits a short time: it yields before it sleeps -------
+# To wake a process that sleeps takes some 30 us, as long as a small run.
+
+
+YIELDS = 400
+"""Looks of all processes of a pool together, with a yield after each, before they sleep: a caller
+that has many small tasks sends the next one in less time than it takes to wake them."""
+_LONG_YIELD_NS = 500_000
+"""Time in ns of a yield after which a process only sleeps for some runs."""
+_MOST_NS = 2_000_000
+"""Time in ns of all yields, at most."""
+_LEAST_PAUSE, _MOST_PAUSE = 16, 1024
+"""Bounds of the number of these runs."""
+
+
+class Idling:
+    """How one process waits before it sleeps.
+
+    Where another program runs on the core, a process that yields has to wait until the system
+    takes the core from that program. One that sleeps gets the core at once when it is woken. So a
+    process whose yield took long only sleeps for some runs, and twice as many after each trial.
+
+    Args:
+        yields: yields before it sleeps, at most.
+    """
+
+    def __init__(self, yields: int) -> None:
+        self._yields = yields
+        self._runs_without = 0
+        self._next_pause = _LEAST_PAUSE
+
+    def until(self, ready: Callable[[], object]) -> None:
+        """Return when something is true, or when it is better to sleep until then.
+
+        Args:
+            ready: a fast function that tells whether it is true.
+        """
+        if self._runs_without:
+            self._runs_without -= 1
+        elif self._look(ready):
+            self._next_pause = _LEAST_PAUSE
+        else:
+            self._runs_without = self._next_pause
+            self._next_pause = min(2 * self._next_pause, _MOST_PAUSE)
+
+    def _look(self, ready: Callable[[], object]) -> bool:
+        """Look and yield again and again; return False if a yield took long."""
+        before = began = time.perf_counter_ns()
+        for _ in range(self._yields):
+            if ready():
+                break
+            os.sched_yield()
+            now = time.perf_counter_ns()
+            if now - before > _LONG_YIELD_NS:
+                return False
+            if now - began > _MOST_NS:
+                break
+            before = now
+        return True

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.base import Arrived, Buffer, Handle, LeftGroup, Port, Sent
-from bsplib.backends.mismatch import ENDED_BY_OBLSYNC, are_apart, waits_in_vain
+from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
+from bsplib.backends.members import ENDED_BY_OBLSYNC, are_apart, waits_in_vain
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, DELIVERED, WORD
 from bsplib.backends.shm.membership import Membership
@@ -53,7 +53,6 @@ class ShmPort(Port):
         self._oblivious = self.OBLIVIOUS(members)
         self._leases = Leases(context, members, self._oblivious)
         self._meeting.leases = self._leases.held
-        self._leaving = Leaving(members, self._oblivious, self._leases)
         self._left_over = self._meeting.left_over = context.left_over
 
     @classmethod
@@ -156,8 +155,8 @@ class ShmPort(Port):
 
         Args:
             pid: the other process.
-            cell: address of its cell.
-            floor: least value of the word of its cell once it is posted.
+            cell: address of the word of its cell.
+            floor: least value of that word once it is posted.
 
         Raises:
             SyncMismatchError: it will never be posted.
@@ -166,12 +165,12 @@ class ShmPort(Port):
         self._wait_until(lambda: control[word] >= floor, pid, spun=True)
 
     def _wait_until(self, arrived: Callable[[], object], pid: int, *, spun: bool = False) -> None:
-        members, oblivious = self._members, self._oblivious
+        members = self._members
 
         def suspect() -> None:
-            oblivious.read_everything()
+            self._oblivious.read_everything()
             why = members.why_absent(pid)
-            if oblivious.is_ahead(pid):
+            if self._oblivious.is_ahead(pid):
                 why = ENDED_BY_OBLSYNC
             self._context.fences.order()  # acquire: its absence, before its post
             if why and not arrived():  # it may have come, and continued, since the last look
@@ -212,7 +211,7 @@ class ShmPort(Port):
         self.prepare()
         self._meeting.has_to_prepare = True  # from now on: late posts have to be looked at
         self._oblivious.post(entries, self._leases.reserve, stamp)
-        arrived = self._oblivious.collect(expected)
+        arrived = self._oblivious.collector.collect(expected)
         self._meeting.oblivious = self._oblivious.latest
         self._meeting.released = self._oblivious.collector.released
         return arrived
@@ -254,42 +253,20 @@ class ShmPort(Port):
     def close(self) -> None:
         """See :meth:`Port.close`."""
         self._leases.close()
-        self._leaving.try_to_leave()
+        self._try_to_leave()
         if self._members.may_be_given_back():
-            self._left_over.append(self._leaving)
+            self._left_over.append(self)
 
-
-class Leaving(LeftGroup):
-    """The end of a group for one process: late posts, its leases and its control block.
-
-    Args:
-        members: processes of the group.
-        oblivious: oblivious supersteps of the group.
-        leases: what this process has written for the others of the group.
-    """
-
-    def __init__(self, members: Membership, oblivious: Oblivious, leases: Leases) -> None:
-        self._members = members
-        self._oblivious = oblivious
-        self._leases = leases
-
-    def try_to_leave(self) -> None:
+    def _try_to_leave(self) -> None:
         """Leave the group if all late posts have come, in it and in its sub-groups."""
         if not self._members.open_inside and self._oblivious.has_read_all():
             self._oblivious.leave()
             self._members.leave()
 
     def try_to_release(self) -> bool:
-        """End all leases and give the control block back if every process has left.
-
-        Returns:
-            Whether that is so.
-
-        Raises:
-            SyncMismatchError: a late post has a message that this process did not wait for.
-        """
+        """See :meth:`LeftGroup.try_to_release`: end all leases, and give the control block back."""
         if not self._members.closed:
-            self.try_to_leave()
+            self._try_to_leave()
         if not self._members.closed or not self._members.all_have_left():
             return False
         self._leases.all_have_left()

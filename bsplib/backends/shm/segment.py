@@ -1,8 +1,8 @@
 """The shared memory of a run, which is one file, and how it is mapped as it grows.
 
-The file is in /dev/shm and never has a name; where the system has no files without names,
-``multiprocessing.shared_memory`` creates it, and its name is removed at once. Processes
-inherit its descriptor or receive it, and a run that is killed leaves nothing behind.
+The file is in /dev/shm and never has a name; where that has no files without names, the file is
+in no file system. Processes inherit its descriptor or receive it, and a run that is killed leaves
+nothing behind.
 
 Layout: a page for the whole run, then the control words of each process
 (:mod:`bsplib.backends.shm.control`), which every process maps from the start. Far behind
@@ -26,9 +26,7 @@ import mmap
 import os
 import resource
 from collections.abc import Iterator
-from multiprocessing import resource_tracker
 from multiprocessing.reduction import DupFd
-from multiprocessing.shared_memory import SharedMemory
 from typing import Any, Self
 
 import numpy as np
@@ -39,7 +37,6 @@ from bsplib.errors import OutOfSharedMemoryError
 
 CHUNK_SHIFT = 20
 """Binary logarithm of the bytes of a chunk, and of the first window. Windows have whole chunks."""
-_NAMELESS = getattr(os, "O_TMPFILE", 0)
 _TRIES = 3
 """While one process reserves pages in vain, which the system then takes back, another one may
 find too few: where there is room afterwards, it tries again."""
@@ -195,13 +192,7 @@ class Segment:
             OSError: the system has no such files.
             OutOfSharedMemoryError: see the class.
         """
-        descriptor = os.memfd_create("bsplib", os.MFD_CLOEXEC)
-        try:
-            os.ftruncate(descriptor, _control_bytes(nprocs))
-        except OSError:
-            os.close(descriptor)
-            raise
-        return cls(nprocs, descriptor)
+        return cls(nprocs, _create_outside(_control_bytes(nprocs)))
 
     @classmethod
     def _received(cls, nprocs: int, descriptor: Any) -> Self:
@@ -309,39 +300,24 @@ def _control_bytes(nprocs: int) -> int:
 def _create(size: int) -> int:
     """Return the descriptor of a new file in shared memory that has no name."""
     try:
-        descriptor = os.open("/dev/shm", _NAMELESS | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        descriptor = os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.ENOMEM):
             raise full(size) from None
-        return _create_with_name(size)  # EISDIR or EOPNOTSUPP: the system has no such files
+        return _create_outside(size)  # EISDIR or EOPNOTSUPP: it has no such files
+    return _sized(descriptor, size)
+
+
+def _create_outside(size: int) -> int:
+    """Return the descriptor of a new file in no file system."""
+    return _sized(os.memfd_create("bsplib", os.MFD_CLOEXEC), size)
+
+
+def _sized(descriptor: int, size: int) -> int:
+    """Give a new file its size, or close it."""
     try:
         os.ftruncate(descriptor, size)
     except OSError:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _create_with_name(size: int) -> int:
-    """Return the descriptor of a new file in shared memory whose name is removed.
-
-    The resource tracker of multiprocessing, which removes what a process leaves behind,
-    gets the name before the file exists, so that it always removes the file.
-    """
-    name = f"bsp_{os.urandom(8).hex()}"
-    resource_tracker.register(f"/{name}", "shared_memory")
-    try:
-        memory = SharedMemory(name, create=True, size=size)
-    except OSError as error:
-        resource_tracker.register(
-            f"/{name}", "shared_memory"
-        )  # SharedMemory may have unregistered it
-        resource_tracker.unregister(f"/{name}", "shared_memory")
-        if error.errno not in (errno.ENOSPC, errno.ENOMEM):
-            raise
-        raise full(size) from None
-    try:
-        return os.open(f"/dev/shm/{name}", os.O_RDWR | os.O_CLOEXEC)
-    finally:
-        memory.unlink()  # and unregisters the name
-        memory.close()

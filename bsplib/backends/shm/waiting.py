@@ -8,7 +8,6 @@ wake-up is lost.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -16,9 +15,9 @@ from typing import NamedTuple
 from bsplib.backends.base import Stopped
 from bsplib.backends.shm.control import ABORT, ASLEEP, FUTEX, OS_PID, WAITED, WORD
 from bsplib.backends.shm.fences import Fences
-from bsplib.backends.shm.futex import Futex
 from bsplib.backends.shm.patience import Patience
-from bsplib.backends.stacks import is_stopped
+from bsplib.backends.shm.segment import Segment
+from bsplib.core import atomics
 from bsplib.core.meeting import MOST_SPINS, MOST_YIELDS, Waiter
 
 _YIELDS_PER_LOOK_AT_CLOCK = 4
@@ -28,11 +27,6 @@ _SPINS_PER_CALL = 4
 """Looks of the core that take as long as one call of a function that looks."""
 _NS_PER_CHECK = 10_000_000
 """Time after which a process that may not sleep checks again whether it waits in vain."""
-_CHECKS_PER_STATE_CHECK = 200
-"""Number of these checks after which it also checks whether a process that it waits for is
-stopped."""
-_NAPS_PER_STATE_CHECK = 50
-"""The same for a process that sleeps: number of its naps, which take about 2 s."""
 _NAPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Time-outs of a sleeping process, which then looks again, and checks whether it waits in vain."""
 
@@ -60,8 +54,7 @@ class Waiting:
         fences: of this process.
         wait_by: ``spin``: it never sleeps; ``block``: it sleeps at once; ``auto``: it spins, then
             yields, then sleeps.
-        outside: where another backend has started the process: what stops it. That backend
-            also says which processes are stopped.
+        outside: where another backend has started the process: what stops it.
     """
 
     def __init__(
@@ -81,7 +74,6 @@ class Waiting:
         self._futexes = futexes
         self._fences = fences
         self._asleep = starts[pid] + ASLEEP
-        self._told: set[int] = set()
         has_core = wait_by == "spin" or (
             len(starts) <= len(os.sched_getaffinity(0)) if outside is None else outside.has_core
         )
@@ -99,10 +91,6 @@ class Waiting:
             fences.posts_need_fence,
             self.move_to_own_core,
         )
-
-    def begin_anew(self) -> None:
-        """Report stopped processes again: another task begins."""
-        self._told.clear()
 
     # -- waiting --------------------------------------------------------------------------
 
@@ -165,7 +153,7 @@ class Waiting:
         os_pids = [self.control[self._starts[pid] + OS_PID] for pid in (self._pid, *whom[:_ASKED])]
         found = self._yield_while(ready, lambda: self._patience.lasts(os_pids))
         if found is None and not self._sleeps:
-            found = self._yield_while(ready, self._watch(whom, suspect))
+            found = self._yield_while(ready, self._watch(suspect))
         if found:
             self.waiter.be_patient()
         return bool(found)
@@ -181,17 +169,14 @@ class Waiting:
                 return None
         return False
 
-    def _watch(self, whom: Sequence[int], suspect: Callable[[], None]) -> Callable[[], bool]:
+    def _watch(self, suspect: Callable[[], None]) -> Callable[[], bool]:
         """Return a function that checks from time to time whether this process waits in vain."""
-        deadline, looks = 0, 0
+        deadline = 0
 
         def goes_on() -> bool:
-            nonlocal deadline, looks
+            nonlocal deadline
             if time.perf_counter_ns() >= deadline:
                 suspect()
-                looks += 1
-                if looks % _CHECKS_PER_STATE_CHECK == 0:
-                    self._say_who_is_stopped(whom)
                 deadline = time.perf_counter_ns() + _NS_PER_CHECK
             return True
 
@@ -219,8 +204,6 @@ class Waiting:
                 suspect()
                 futex.acquire(seen, _NAPS_S[min(naps, len(_NAPS_S) - 1)])
                 naps += 1
-                if naps % _NAPS_PER_STATE_CHECK == 0:
-                    self._say_who_is_stopped(whom)
         finally:
             control[self._asleep] = 0
 
@@ -229,15 +212,45 @@ class Waiting:
         words = self.control if self._outside is None else self._outside.stop
         return bool(words[ABORT])
 
-    def _say_who_is_stopped(self, whom: Sequence[int]) -> None:
-        """Print, once, which of the processes that this one waits for are stopped."""
-        for pid in whom if self._outside is None else ():
-            os_pid = self.control[self._starts[pid] + OS_PID]
-            if pid not in self._told and is_stopped(os_pid):
-                self._told.add(pid)
-                # One call of write: others may write to the same stream.
-                sys.stderr.write(
-                    f"bsplib: process {self._pid} waits for process {pid}, which is stopped; "
-                    f"continue it (kill -CONT {os_pid}) or end the run\n"
-                )
-                sys.stderr.flush()
+
+# -- the futex of a process, which wakes it: a word of shared memory ------------------------------
+# A process that sleeps waits until the word changes; who wakes it changes the word. A
+# word has no name and no file descriptor, and disappears with the memory in which it lies, so
+# that nothing has to be cleaned up when a process is killed. A semaphore of ``multiprocessing``
+# has a name and a page of its own in /dev/shm, and under ``spawn`` and ``forkserver`` the
+# name stays until it is removed explicitly.
+
+
+class Futex:
+    """The futex at an address of this process."""
+
+    __slots__ = ("address",)
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    def look(self) -> int:
+        """Return what the word is, to be given to :meth:`acquire`."""
+        return atomics.load(self.address)
+
+    def release(self) -> None:
+        """Wake the process that waits, or let its next wait return at once."""
+        atomics.wake_up(self.address)
+
+    def acquire(self, seen: int, timeout: float) -> None:
+        """Wait to be woken, unless that has happened since a look.
+
+        It also returns after a time, and when a signal has come: the caller has to look
+        again in any case.
+
+        Args:
+            seen: what :meth:`look` returned.
+            timeout: in seconds.
+        """
+        atomics.sleep_while(self.address, seen, int(timeout * 1e9))
+
+
+def futexes(segment: Segment, nprocs: int) -> list[Futex]:
+    """Return the futexes of all processes of a run, by pid."""
+    base = segment.address + FUTEX * WORD
+    return [Futex(base + segment.control_start(pid)) for pid in range(nprocs)]

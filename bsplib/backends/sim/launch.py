@@ -1,14 +1,29 @@
-"""Starting a run on virtual processors."""
+"""A run on virtual processors: its start, and its end by a timeout or by Ctrl-C."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
+from bsplib import call_site
 from bsplib.backends import sigquit
-from bsplib.backends.launching import Ended, Options, Report, Times, Work
-from bsplib.backends.sim.interruption import Interruption, alarm
+from bsplib.backends.interrupter import Interrupter, without_handler
+from bsplib.backends.launching import (
+    Ended,
+    Interrupted,
+    NothingKept,
+    Options,
+    Report,
+    TimeIsOver,
+    Times,
+    Work,
+)
+from bsplib.backends.members import Stack, Whereabouts, from_stack
 from bsplib.backends.sim.port import SimPort
 from bsplib.backends.sim.world import Process, World
 
@@ -46,38 +61,9 @@ def launch(work: Work, options: Options) -> Report:
     return Report(outcomes, _times(world))
 
 
-def keep(options: Options) -> VirtualProcessors:
-    """Make virtual processors for several runs; see :attr:`Backend.keep`."""
-    return VirtualProcessors(options)
-
-
-class VirtualProcessors:
-    """Virtual processors that run one piece of work after the other.
-
-    Nothing is kept: they are made in microseconds.
-
-    Args:
-        options: of each run.
-    """
-
-    busy = False
-    """See :attr:`KeptProcesses.busy`."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-
-    def start(self) -> None:
-        """See :meth:`KeptProcesses.start`."""
-
-    def run(self, work: Work, timeout: float | None) -> Report:
-        """See :meth:`KeptProcesses.run`."""
-        return launch(work, self._options._replace(timeout=timeout))
-
-    def stop(self) -> None:
-        """See :meth:`KeptProcesses.stop`."""
-
-    def close(self) -> None:
-        """See :meth:`KeptProcesses.close`."""
+def keep(options: Options) -> NothingKept:
+    """Make virtual processors for several runs, each in microseconds; see :attr:`Backend.keep`."""
+    return NothingKept(lambda work, timeout: launch(work, options._replace(timeout=timeout)))
 
 
 @contextmanager
@@ -101,3 +87,120 @@ def _times(world: World) -> Times:
         max(process.ended_ns for process in world.processes) * 1e-9,
         sum(process.clock.computed_ns() for process in world.processes) * 1e-9,
     )
+
+
+# -- the end of a run on virtual processors by its timeout or by Ctrl-C ---------------------------
+
+
+class Interruption:
+    """Runs all processes, and records where they were when the run was interrupted.
+
+    Args:
+        world: all virtual processors.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._error: BaseException | None = None
+        self._rows: list[Whereabouts] = []
+
+    def run_to_the_end(self) -> None:
+        """Run until all processes have ended."""
+        while True:
+            try:
+                self._world.run()
+            except (Overtime, KeyboardInterrupt) as error:  # between two processes
+                self.note(error)
+                self._world.stop()
+            else:
+                return
+
+    def note(self, error: BaseException) -> None:
+        """Record an error of the running process, if it is the first interruption."""
+        if self._error is None and isinstance(error, Overtime | KeyboardInterrupt):
+            self._error = error
+            stack = without_handler(call_site.stack_of_error(error.__traceback__))
+            self._rows = self._places(stack)
+            self._world.stop()
+
+    def now(self, frame: FrameType | None) -> list[Whereabouts]:
+        """Return where all processes are, while the run goes on.
+
+        Args:
+            frame: the one that runs.
+        """
+        current = self._world.current
+        if current is not None:
+            current.clock.pause()  # virtual time counts no answers
+        try:
+            return self._places(call_site.stack_of(frame))
+        finally:
+            if current is not None:
+                current.clock.resume()
+
+    def _places(self, stack: Stack) -> list[Whereabouts]:
+        """Return where all processes are; the running one is at this stack."""
+        return [self._place(process, stack) for process in self._world.processes]
+
+    def _place(self, process: Process, stack: Stack) -> Whereabouts:
+        if not process.greenlet and not process.greenlet.dead:
+            return Whereabouts(process.pid, 0, "", "has not begun")
+        if process.greenlet.dead:
+            return Whereabouts(process.pid, process.superstep(), "", "has ended")
+        if process is self._world.current:
+            return from_stack(process.pid, process.superstep(), stack)
+        waits = call_site.stack_of(process.greenlet.gr_frame)
+        return from_stack(process.pid, process.superstep(), waits, waits=True)
+
+    def raise_it(self) -> None:
+        """Raise the error of an interrupted run, with the places of all processes."""
+        if isinstance(self._error, KeyboardInterrupt):
+            raise Interrupted(self._error, self._rows)
+        if self._error is not None:
+            raise TimeIsOver(self._rows)
+
+
+# -- how a run on virtual processors is interrupted when it has taken too long --------------------
+
+
+_AGAIN_S = 0.1
+"""Seconds after which a process that still runs is interrupted again."""
+_SIGNAL = signal.SIGRTMAX - 7
+
+
+class Overtime(BaseException):
+    """The run has taken longer than it may; raised in the code that is being executed."""
+
+
+@contextlib.contextmanager
+def alarm(seconds: float | None) -> Iterator[None]:
+    """Raise :class:`Overtime` in this thread if the block takes longer, again and again.
+
+    Args:
+        seconds: None where there is no limit.
+    """
+    if seconds is None:
+        yield
+        return
+    interrupter, has_ended = Interrupter(_SIGNAL, Overtime), threading.Event()
+
+    def watch() -> None:
+        timeout = seconds
+        while not has_ended.wait(timeout):
+            interrupter.fire()
+            timeout = _AGAIN_S
+
+    def end() -> None:
+        interrupter.end()
+        has_ended.set()
+
+    try:
+        with interrupter.handling():
+            threading.Thread(target=watch, name="bsp-alarm", daemon=True).start()
+            try:
+                yield
+            finally:
+                end()
+    except Overtime:  # raised between the end of the block and end()
+        end()
+        raise

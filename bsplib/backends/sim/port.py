@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from bsplib import call_site
 from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
 from bsplib.backends.launching import Before, Moved, Prices
-from bsplib.backends.members import Members, as_members, named
-from bsplib.backends.mismatch import are_apart
+from bsplib.backends.members import Members, are_apart, as_members, named
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.sim.world import Process, World
 from bsplib.core.atomics import address_of

@@ -22,10 +22,9 @@ from bsplib.experiments.runs import measured
 from bsplib.machine import load_machine
 from bsplib.output_file import TRACE
 from bsplib.recording.recording import is_begun
-from bsplib.running.failures import show_error
+from bsplib.running.failures import answer_questions, show_error
 from bsplib.running.options import check_timeout, choose
 from bsplib.running.overrides import override
-from bsplib.running.process_locations import answer_questions
 from bsplib.running.speedup import run_with_speedup
 from bsplib.tools.cli.options import (
     Real,

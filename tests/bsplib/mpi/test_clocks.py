@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from queue import Empty, SimpleQueue
 
 import numpy as np
@@ -171,7 +172,7 @@ def test_where_the_system_does_not_tell_each_process_has_a_clock_of_its_own(monk
     def nothing(_):
         raise FileNotFoundError
 
-    monkeypatch.setattr(clocks.Path, "read_bytes", nothing)
+    monkeypatch.setattr(Path, "read_bytes", nothing)
     assert clocks.clock_key() != clocks.clock_key()
 
 

@@ -9,11 +9,10 @@ import threading
 import pytest
 
 from bsplib.backends.mpi import control
+from bsplib.backends.mpi.control import Stream
 from bsplib.backends.mpi.hub import Hub
-from bsplib.backends.mpi.messages import Stream
-from bsplib.backends.mpi.shared_page import Page
 from bsplib.backends.mpi.watcher import Hub as Address
-from bsplib.backends.mpi.watcher import Lost, connected
+from bsplib.backends.mpi.watcher import Lost, Page, connected
 from bsplib.errors import StartError
 
 

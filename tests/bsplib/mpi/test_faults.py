@@ -14,7 +14,7 @@ import pytest
 import bsplib
 from bsplib.backends.base import Stopped
 from bsplib.backends.mpi.launch import end_kept
-from bsplib.backends.mpi.shared_memory_files import mapped_by
+from bsplib.backends.mpi.watcher import mapped_by
 from bsplib.errors import BspError, ProcessDiedError, RunTimeoutError, SyncMismatchError
 
 from .conftest import DEADLINE_S

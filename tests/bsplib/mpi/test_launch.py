@@ -15,7 +15,7 @@ import pytest
 import bsplib
 from bsplib.backends.mpi.installations import WHEELS
 from bsplib.backends.mpi.launch import end_kept
-from bsplib.backends.mpi.shared_memory_files import mapped_by
+from bsplib.backends.mpi.watcher import mapped_by
 from bsplib.errors import ProcessRangeError, StartError
 from tests.bsplib.leftovers import children
 

@@ -244,9 +244,9 @@ def test_payloads_and_arrays_go_through_mpi_where_there_is_no_room(changed):
 @pytest.mark.slow
 def test_a_process_that_runs_far_ahead_sends_payloads_through_mpi(changed, tmp_path):
     def spoil(bsp):
-        from bsplib.backends.mpi import neighbours  # noqa: PLC0415
+        from bsplib.backends.mpi import same_host  # noqa: PLC0415
 
-        neighbours._MOST_RUN_AHEAD_BYTES = 5 * 8 * LARGE
+        same_host._MOST_RUN_AHEAD_BYTES = 5 * 8 * LARGE
 
     def main(bsp, folder):
         taken = 0

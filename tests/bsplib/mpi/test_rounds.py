@@ -11,7 +11,7 @@ import bsplib
 from bsplib.backends.mpi.heads import MOST_BODY
 from bsplib.backends.mpi.launch import end_kept
 from bsplib.backends.mpi.launcher_environment import DIRECT
-from bsplib.backends.mpi.round_meetings import MOST_PROCESSES, Gathering, rounds_of
+from bsplib.backends.mpi.meetings import MOST_PROCESSES, Gathering, rounds_of
 from bsplib.errors import SyncMismatchError
 from tests.bsplib.random_programs.checks import check, check_fault
 from tests.bsplib.random_programs.faults import Breaker

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.mpi import rank_work
+from bsplib.backends.mpi import job
+from bsplib.backends.proc_visibility import system_key
 
 from .conftest import DEADLINE_S
 
@@ -41,7 +42,7 @@ def test_ranks_of_this_host_map_the_memory_of_the_caller(mpi, ranks):
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_ranks_of_another_host_have_one_copy(mpi, ranks, monkeypatch):
-    monkeypatch.setattr(rank_work, "system_key", lambda: "another host")
+    monkeypatch.setattr(job, "system_key", lambda: b"another host")
     x = bsplib.shared(np.arange(100_000.0))
     for _ in range(2):
         results = bsplib.run(looks, x, x, x[20:10:-3], nprocs=ranks, backend="mpi")
@@ -53,7 +54,7 @@ def test_ranks_of_another_host_have_one_copy(mpi, ranks, monkeypatch):
 
 
 def test_arrays_without_elements_and_of_records_come_to_another_host(mpi, monkeypatch):
-    monkeypatch.setattr(rank_work, "system_key", lambda: "another host")
+    monkeypatch.setattr(job, "system_key", lambda: b"another host")
     record = np.array([(1, "a"), (2, "bcd")], [("key", "i4"), ("name", "U3")])
     x, y = bsplib.shared(record), bsplib.shared(np.empty((3, 0)))
     results = bsplib.run(lambda bsp, x, y: (x.tolist(), y.shape), x, y, nprocs=2, backend="mpi")
@@ -61,7 +62,7 @@ def test_arrays_without_elements_and_of_records_come_to_another_host(mpi, monkey
 
 
 def test_a_process_of_another_system_start_or_user_has_another_key(monkeypatch):
-    here = rank_work.system_key()
-    assert here == rank_work.system_key()
+    here = system_key()
+    assert here == system_key()
     monkeypatch.setattr(os, "getuid", lambda: 4321)
-    assert rank_work.system_key() != here
+    assert system_key() != here

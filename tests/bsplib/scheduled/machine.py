@@ -21,15 +21,13 @@ from bsplib.backends.shm import oblivious, port
 from bsplib.backends.shm.child import KeptPort
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, REPORTED, WORD
-from bsplib.backends.shm.futex import futexes
 from bsplib.backends.shm.heap import Heap
 from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.staging import FreeStagingBuffers, StagingBuffer
-from bsplib.backends.shm.waiting import Waiting
+from bsplib.backends.shm.waiting import Waiting, futexes
 from bsplib.core import BUILD, atomics, entries, meeting
-from bsplib.running.seeds import Seeds
-from bsplib.running.task import Conditions, Task, run_task
+from bsplib.running.task import Conditions, Seeds, Task, run_task
 
 from .history import owner_of, word_of
 from .kept import ScheduledParcels

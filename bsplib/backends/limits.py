@@ -11,25 +11,27 @@ from traceback import walk_tb
 
 from bsplib.errors import StartError
 
-_PER_PROCESS = 3
-"""File descriptors that the caller needs for each process: a pipe, and two of multiprocessing."""
-_FOR_ALL = 12
-"""File descriptors for the segment, the lifeline, and for a moment while a process starts."""
 
-
-def check_descriptors(nprocs: int) -> None:
+def check_descriptors(nprocs: int, needed: int) -> None:
     """Check, before any process starts, that the caller may open enough files.
+
+    Args:
+        nprocs: number of processes.
+        needed: number of file descriptors that the caller needs for them.
 
     Raises:
         StartError: the limit is too low.
     """
-    needed = _PER_PROCESS * nprocs + _FOR_ALL
     taken: list[int] = []
     try:
         taken.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
         taken.extend(os.dup(taken[0]) for _ in range(needed - 1))
     except OSError as error:
-        raise _too_many_files(nprocs, needed, len(taken)) from error
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        raise StartError(
+            f"run: {nprocs} processes need {needed} file descriptors, and this process may open "
+            f"{len(taken)} more (ulimit -n is {limit}); raise the limit or ask for fewer processes"
+        ) from error
     finally:
         for descriptor in taken:
             os.close(descriptor)
@@ -52,14 +54,6 @@ def check_file_size(nprocs: int, area_bytes: int) -> None:
             f"may have {limit} bytes only (ulimit -f); lift the limit by ulimit -f unlimited, or "
             f"use virtual processors (--backend sim)"
         )
-
-
-def _too_many_files(nprocs: int, needed: int, left: int) -> StartError:
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return StartError(
-        f"run: {nprocs} processes need {needed} file descriptors, and this process may open "
-        f"{left} more (ulimit -n is {limit}); raise the limit or ask for fewer processes"
-    )
 
 
 def not_started(pid: int, nprocs: int, error: Exception) -> StartError:

@@ -1,11 +1,11 @@
 """A mode for tests in which memory that is read too late, or given back too early, is an error.
 
-The environment variable ``BSP_POISON=1`` chooses it when a run starts. Memory that is given back
-is filled with a pattern, and stays out of use for a while. Each 64 bytes of the areas have a
-**generation**, a word that all processes see: it is odd while the bytes belong to a block, and
-changes whenever they are given back, or used for something else. A process notes the generation
-of what it reads from another one, and verifies it at the last moment at which the bytes may be
-read. Before that moment it **lingers** until the processes that it reads from sleep: each of
+The environment variable BSP_POISON, which names this module, chooses it when a run starts. Memory
+that is given back is filled with a pattern, and stays out of use for a while. Each 64 bytes of the
+areas have a **generation**, a word that all processes see: it is odd while the bytes belong to a
+block, and changes whenever they are given back, or used for something else. A process notes the
+generation of what it reads from another one, and verifies it at the last moment at which the bytes
+may be read. Before that moment it **lingers** until the processes that it reads from sleep: each of
 them has then done all that it can do without this process, and an error of the protocol shows in
 every run. What is verified in which way:
 
@@ -52,14 +52,13 @@ from bsplib.backends.shm.control import (
     STAMP,
     WORD,
 )
-from bsplib.backends.shm.futex import Futex
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
 from bsplib.backends.shm.membership import Membership
 from bsplib.backends.shm.oblivious import Oblivious
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import CHUNK_SHIFT, Segment
 from bsplib.backends.shm.staging import FreeStagingBuffers, StagingBuffer
-from bsplib.backends.shm.waiting import Outside
+from bsplib.backends.shm.waiting import Futex, Outside
 from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
 
