@@ -27,7 +27,7 @@ from bsplib.backends.signals import let_through
 from bsplib.backends.stacks import ANSWER_S
 from bsplib.errors import StartError
 
-START_S = 60.0
+START_S = float(os.environ.get("BSP_MPI_START_S", "60"))
 """Seconds within which all ranks have to have joined."""
 _LOOK_S = 0.2
 _WORDS_S = 0.3
