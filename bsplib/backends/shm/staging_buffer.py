@@ -9,6 +9,10 @@ _FIRST_CHUNK = 1 << 13
 _MOST_DOUBLED = 1 << 20
 """Each chunk is twice as large as the one before, up to this: what follows a large payload is
 often small."""
+_SPARE = 8
+"""A payload that is longer than the one before it by less than its half gets a chunk that is longer
+by this part: their lengths differ by chance, and the next one may be longer still. New memory costs
+the writer and the reader as much as to move the payload twice."""
 _MOST_UNUSED = 1 << 16
 """Bytes of chunks that a cleared staging buffer may keep although few of them were used."""
 
@@ -81,11 +85,13 @@ class StagingBuffer:
 
     def _enter_chunk(self, nbytes: int) -> int:
         """Return the beginning of the next chunk that has room for ``nbytes`` bytes."""
-        number = self._entered
+        number, left_out = self._entered, 0
         while number < len(self._chunks) and self._chunks[number][1] < nbytes:
+            left_out = max(left_out, self._chunks[number][1])
             number += 1
         if number == len(self._chunks):
-            self._chunks.append(self._new_chunk(nbytes))
+            spare = nbytes // _SPARE if 2 * left_out >= nbytes else 0
+            self._chunks.append(self._new_chunk(nbytes + spare))
         self._entered = number + 1
         self._used += self._next - self._begin
         start, size = self._chunks[number]
