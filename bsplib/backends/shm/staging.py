@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 
 _FIRST_CHUNK = 1 << 13
 _MOST_DOUBLED = 1 << 20
-"""Each chunk is twice as large as the one before, up to this: what follows a large payload is
-often small."""
+"""Each chunk is twice as large as the largest one before, up to this: what follows a large payload
+is often small."""
+_SPARE = 8
+"""A payload that is longer than the one before it by less than its half gets a chunk that is longer
+by this part: their lengths differ by chance, and the next one may be longer still. New memory costs
+the writer and the reader as much as to move the payload twice."""
 _MOST_UNUSED = 1 << 16
 """Bytes of chunks that a cleared staging buffer may keep although few of them were used."""
 _NOT_YET = 1 << 62
@@ -49,8 +53,8 @@ class StagingBuffer:
         self._heap = heap
         self._parcels = parcels
         self._apart: list[int] = []
-        self._chunks: list[tuple[int, int]] = []  # (start, bytes), in the order of their use
-        self._entered = 0  # chunks that were entered, or left out, since the last clear
+        self._chunks: list[tuple[int, int]] = []  # (start, bytes)
+        self._entered = 0  # chunks that were entered since the last clear, the first ones
         self._used = 0  # bytes of those that were left
         self._begin = self._next = self._stop = 0  # of the chunk that was entered last
         self.has_messages = False
@@ -100,21 +104,29 @@ class StagingBuffer:
         self._apart.clear()
 
     def _enter_chunk(self, nbytes: int) -> int:
-        """Return the beginning of the next chunk that has room for ``nbytes`` bytes."""
-        number = self._entered
-        while number < len(self._chunks) and self._chunks[number][1] < nbytes:
+        """Return the beginning of the next chunk that has room for ``nbytes`` bytes.
+
+        Those before it that are too short stay behind it, for what follows in this superstep.
+        """
+        begin, count = self._entered, len(self._chunks)
+        number, left_out = begin, 0
+        while number < count and self._chunks[number][1] < nbytes:
+            left_out = max(left_out, self._chunks[number][1])
             number += 1
-        if number == len(self._chunks):
-            self._chunks.append(self._new_chunk(nbytes))
-        self._entered = number + 1
+        if number < count:
+            chunk = self._chunks.pop(number)
+        else:
+            chunk = self._new_chunk(nbytes + (nbytes // _SPARE if 2 * left_out >= nbytes else 0))
+        self._chunks.insert(begin, chunk)
+        self._entered = begin + 1
         self._used += self._next - self._begin
-        start, size = self._chunks[number]
+        start, size = chunk
         self._begin, self._stop = start, start + size
         return start
 
     def _new_chunk(self, nbytes: int) -> tuple[int, int]:
-        last = self._chunks[-1][1] if self._chunks else 0
-        size = max(nbytes, min(2 * last, _MOST_DOUBLED), _FIRST_CHUNK)
+        longest = max((size for _, size in self._chunks), default=0)
+        size = max(nbytes, min(2 * longest, _MOST_DOUBLED), _FIRST_CHUNK)
         size = -(-size // ALIGNMENT) * ALIGNMENT
         start, _ = self._heap.allocate(size)
         return start, size
