@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.profiler._by_step import is_table
 from bsplib.profiler._numbering import ranked
-from bsplib.profiler.costs import computation_ns, group_sizes, once
+from bsplib.profiler.costs import by_superstep, computation_ns, group_sizes, once
 from bsplib.profiler.window import hand_out, windows
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler._by_step import TableBySuperstep
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
@@ -153,6 +155,9 @@ def _rising(end: Ints) -> Ints:
 
 def _of_window(window: RunWindow) -> Ints:
     """Return number, start, end and record of the supersteps in a window, as rows."""
+    by = by_superstep(window.run)
+    if is_table(by, window.halo):
+        return _of_table(window, by)
     records = window.run.records[window.fresh]
     numbers, position = ranked(window.root_supersteps())
     start, end = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
@@ -162,14 +167,22 @@ def _of_window(window: RunWindow) -> Ints:
     return np.stack([numbers, start, end, window.position[record]])
 
 
-def excess(run: Run, numbers: Ints, cost: Floats) -> Floats:
+def _of_table(window: RunWindow, by: TableBySuperstep) -> Ints:
+    """Return the same of a window whose records are a table."""
+    records, steps = window.run.records, slice(by.before, None)
+    numbers = by.fresh().of_first(records["superstep"][window.fresh])
+    start, end = by.least(records["start"])[steps], by.greatest(records["end"])[steps]
+    record = by.leader(computation_ns(window.run))[steps] - window.halo
+    return np.stack([numbers, start, end, window.position[record]])
+
+
+def excess(run: Run, cost: Floats) -> Floats:
     """Return by how much the cost of each record is above the mean of its superstep.
 
     The mean is over all processes of the group; one without a record counts as 0.
 
     Args:
         run: the run.
-        numbers: number of the superstep of each record, of whatever group.
         cost: of each record.
 
     Returns:
@@ -177,10 +190,9 @@ def excess(run: Run, numbers: Ints, cost: Floats) -> Floats:
     """
     if len(cost) == 0:
         return cost
-    size = np.empty(int(numbers.max()) + 1)
-    size[numbers] = group_sizes(run)[run.records["group"]]
-    mean = np.bincount(numbers, cost, len(size)) / size
-    return np.maximum(cost - mean[numbers], 0)
+    by = by_superstep(run)
+    mean = by.spread(by.sums(cost)) / group_sizes(run)[run.records["group"]]
+    return np.maximum(cost - mean, 0)
 
 
 def _greatest(step: Ints, cost: Floats, count: int) -> Ints:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.errors import TraceError
-from bsplib.profiler._by_step import GridBySuperstep
+from bsplib.profiler._by_step import TableBySuperstep
 from bsplib.profiler._numbering import finder, stable_order
 from bsplib.profiler.costs import (
     by_superstep,
@@ -471,7 +471,7 @@ def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:
 
 def _before(run: Run, by: BySuperstep) -> Ints:
     """Return for each record the one before it of its process and group; -1 for the first."""
-    if isinstance(by, GridBySuperstep):
+    if isinstance(by, TableBySuperstep):
         return by.preceding()
     keys = run.records["pid"].astype(np.int64)
     if len(run.groups) > 1:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from bsplib.profiler._by_step import BySuperstep, grid_of
+from bsplib.profiler._by_step import BySuperstep, table_of
 from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
 from bsplib.recording.records import NOT_MEASURED, Direction, Run
 
@@ -48,7 +48,7 @@ def by_superstep(run: Run) -> BySuperstep:
     """Return what sums up values of records by superstep, as :func:`superstep_numbers` counts."""
 
     def compute() -> BySuperstep:
-        return grid_of(run) or BySuperstep(_superstep_numbers(run), run.records["pid"])
+        return table_of(run) or BySuperstep(_superstep_numbers(run), run.records["pid"])
 
     return once(run, "by superstep", compute)
 
