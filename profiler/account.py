@@ -220,7 +220,7 @@ class Account:
             transfers, rest = taken(rest, own)
             uneven, rest = taken(rest, greatest - own)
         ends = records["kind"] != Kind.END
-        latency, rest = taken(rest, _up(self.rates.l * 1e9 * np.ones(1)) * ends)
+        latency, rest = taken(rest, ends * _up(np.array(self.rates.l * 1e9)))
         if self._virtual:  # the price of the Machine is all there is
             moves = greatest > 0
             transfers, latency = transfers + rest * moves, latency + rest * ~moves
