@@ -123,8 +123,11 @@ class Replay:
         records, before = account.run.records, account.before
         first = before < 0
         begun = np.full(len(account.run.groups), np.iinfo(np.int64).max)
-        fresh = slice(account.halo, None)
-        np.minimum.at(begun, records["group"][fresh], records["start"][fresh])
+        start = records["start"][account.halo :]
+        if len(begun) == 1:
+            begun[0] = start.min(initial=begun[0])
+        else:
+            np.minimum.at(begun, records["group"][account.halo :], start)
         if self._begun < 0:
             self._begun = int(begun[0])
         begun[0] = self._begun
