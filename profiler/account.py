@@ -325,8 +325,13 @@ class Account:
         before = self.before[behind]
         first = before < 0  # and what follows for record -1 is not used
         kind, root = self.run.records["kind"][before], self.run.records["group"][rows][some] == 0
-        parts[ENDS, some] += late * (first & root)
-        parts[IMBALANCE, some] += late * (first & ~root)
+
+        def book(part: int, amounts: Ints) -> None:
+            if amounts.any():  # mostly there is nothing
+                parts[part, some] += amounts
+
+        book(ENDS, late * (first & root))
+        book(IMBALANCE, late * (first & ~root))
         rest = late * ~first
         communication = self.communication
         limits = (
@@ -337,10 +342,10 @@ class Account:
         )
         for part, most in limits:
             mine, rest = taken(rest, most)
-            parts[part, some] += mine
+            book(part, mine)
         waited = (kind == Kind.OBLSYNC) | self._virtual
-        parts[IMBALANCE, some] += rest * waited
-        parts[UNEXPLAINED, some] += rest * ~waited
+        book(IMBALANCE, rest * waited)
+        book(UNEXPLAINED, rest * ~waited)
 
     def _between(self) -> tuple[Ints, Ints]:
         """Return the time between each record and the one before it, and what of it is recording.
