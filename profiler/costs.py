@@ -123,10 +123,11 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
 def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
     spent = _spent_ns(records)
     cpu, ready = records["comp_cpu"], records["comp_ready"]
-    if (ready != NOT_MEASURED).all():
-        return spent - ready
-    w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
-    kept: NDArray[np.float64] = np.where(ready == NOT_MEASURED, w, spent - ready)
+    kept: NDArray[np.float64] = spent - ready
+    is_missing = ready == NOT_MEASURED
+    if is_missing.any():
+        w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
+        kept = np.where(is_missing, w, kept)
     return kept
 
 
