@@ -8,7 +8,7 @@ the superstep of each record takes. For all other records the supersteps are loo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class BySuperstep:
         return record
 
 
-class GridBySuperstep(BySuperstep):
+class TableBySuperstep(BySuperstep):
     """The same of records process by process, all of which are in the same supersteps.
 
     Before them there may be one superstep of all processes, that of the halo of a window.
@@ -103,14 +103,18 @@ class GridBySuperstep(BySuperstep):
         """
         self.count = before + steps
         self._pid = pid
-        self.nprocs, self.before, self.steps = nprocs, before, steps
-        """What was given, see above."""
+        self.nprocs = nprocs
+        """Number of processes."""
+        self.before = before
+        """Number of supersteps before the others."""
+        self.steps = steps
+        """Number of the others."""
         self._of_record = None  # made when it is asked for
 
-    def fresh(self) -> GridBySuperstep:
+    def fresh(self) -> TableBySuperstep:
         """Return the same without the superstep before."""
         pid = self._pid[self.before * self.nprocs :]
-        return GridBySuperstep(self.nprocs, 0, self.steps, pid)
+        return TableBySuperstep(self.nprocs, 0, self.steps, pid)
 
     def is_uniform(self, values: Numbers) -> bool:
         """Tell whether all records of a superstep have the same value; there is none before."""
@@ -201,7 +205,7 @@ class GridBySuperstep(BySuperstep):
         return preceding
 
 
-def grid_of(run: Run) -> GridBySuperstep | None:
+def table_of(run: Run) -> TableBySuperstep | None:
     """Return the table that the records of a run, or of a window, are; None where they are none."""
     nprocs, count = run.nprocs, len(run.records)
     if len(run.groups) > 1 or count == 0 or count % nprocs:
@@ -217,4 +221,9 @@ def grid_of(run: Run) -> GridBySuperstep | None:
         and (pid[first:].reshape(nprocs, steps) == pids[:, None]).all()
     ):
         return None
-    return GridBySuperstep(nprocs, before, steps, pid)
+    return TableBySuperstep(nprocs, before, steps, pid)
+
+
+def is_table(by: BySuperstep, halo: int) -> TypeGuard[TableBySuperstep]:
+    """Tell whether the records of a window after its halo are a table."""
+    return isinstance(by, TableBySuperstep) and by.before * by.nprocs == halo

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.profiler._by_step import is_table
 from bsplib.profiler._numbering import ranked
-from bsplib.profiler.costs import computation_ns, group_sizes, once
+from bsplib.profiler.costs import by_superstep, computation_ns, group_sizes, once
 from bsplib.profiler.window import hand_out, windows
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler._by_step import TableBySuperstep
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
@@ -25,29 +27,44 @@ if TYPE_CHECKING:
 _STEPS = "root supersteps"
 
 
+class _StepColumns(NamedTuple):
+    """Supersteps of the root group."""
+
+    number: Ints
+    start: Ints
+    end: Ints
+    record: Ints
+    """Position of the record with the most computation."""
+
+
 class StepRows:
     """Takes in the windows of a run, and keeps its root supersteps for :class:`RootSteps`."""
 
     def __init__(self) -> None:
-        self._parts: list[Ints] = []
+        self._columns: list[list[Ints]] = [[np.zeros(0, np.int64)] for _ in _StepColumns._fields]
 
     def add(self, window: RunWindow) -> None:
         """Take in the supersteps of a window."""
-        self._parts.append(_of_window(window))
+        for column, part in zip(self._columns, _of_window(window), strict=True):
+            column.append(part)
 
-    def rows(self) -> Ints:
-        """Return number, start, end and record of all supersteps, as rows."""
-        return np.concatenate([np.zeros((4, 0), np.int64), *self._parts], axis=1)
+    def close(self) -> _StepColumns:
+        """Return all supersteps, when all windows have been taken in."""
+        joined = []
+        for column in self._columns:  # one after the other, since a long run has many supersteps
+            joined.append(np.concatenate(column))
+            column.clear()
+        return _StepColumns(*joined)
 
     def keep(self, run: Run) -> None:
         """Keep the supersteps with the run of which all windows were taken in."""
-        once(run, _STEPS, self.rows)
+        once(run, _STEPS, self.close)
 
 
-def _steps_of(run: Run) -> Ints:
+def _steps_of(run: Run) -> _StepColumns:
     taker = StepRows()
     hand_out(run, [taker])
-    return taker.rows()
+    return taker.close()
 
 
 class RootSteps:
@@ -151,25 +168,36 @@ def _rising(end: Ints) -> Ints:
     return end if (end[1:] >= end[:-1]).all() else np.maximum.accumulate(end)
 
 
-def _of_window(window: RunWindow) -> Ints:
-    """Return number, start, end and record of the supersteps in a window, as rows."""
+def _of_window(window: RunWindow) -> _StepColumns:
+    """Return the supersteps in a window."""
+    by = by_superstep(window.run)
+    if is_table(by, window.halo):
+        return _of_table(window, by)
     records = window.run.records[window.fresh]
     numbers, position = ranked(window.root_supersteps())
     start, end = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
     np.minimum.at(start, position, records["start"])
     np.maximum.at(end, position, records["end"])
     record = _greatest(position, computation_ns(window.run)[window.fresh], len(numbers))
-    return np.stack([numbers, start, end, window.position[record]])
+    return _StepColumns(numbers, start, end, window.position[record])
 
 
-def excess(run: Run, numbers: Ints, cost: Floats) -> Floats:
+def _of_table(window: RunWindow, by: TableBySuperstep) -> _StepColumns:
+    """Return the same of a window whose records are a table."""
+    records, steps = window.run.records, slice(by.before, None)
+    numbers = by.fresh().of_first(records["superstep"][window.fresh])
+    start, end = by.least(records["start"])[steps], by.greatest(records["end"])[steps]
+    record = by.leader(computation_ns(window.run))[steps] - window.halo
+    return _StepColumns(numbers.astype(np.int64), start, end, window.position[record])
+
+
+def excess(run: Run, cost: Floats) -> Floats:
     """Return by how much the cost of each record is above the mean of its superstep.
 
     The mean is over all processes of the group; one without a record counts as 0.
 
     Args:
         run: the run.
-        numbers: number of the superstep of each record, of whatever group.
         cost: of each record.
 
     Returns:
@@ -177,10 +205,9 @@ def excess(run: Run, numbers: Ints, cost: Floats) -> Floats:
     """
     if len(cost) == 0:
         return cost
-    size = np.empty(int(numbers.max()) + 1)
-    size[numbers] = group_sizes(run)[run.records["group"]]
-    mean = np.bincount(numbers, cost, len(size)) / size
-    return np.maximum(cost - mean[numbers], 0)
+    by = by_superstep(run)
+    mean = by.spread(by.sums(cost)) / group_sizes(run)[run.records["group"]]
+    return np.maximum(cost - mean, 0)
 
 
 def _greatest(step: Ints, cost: Floats, count: int) -> Ints:

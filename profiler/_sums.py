@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.profiler._by_step import BySuperstep, GridBySuperstep
+from bsplib.profiler._by_step import BySuperstep, is_table
 from bsplib.profiler._numbering import (
     LOW,
     ROWS,
@@ -71,10 +71,10 @@ class CostCells:
 def _cells_of(window: RunWindow, origin: Ints, origins: int) -> tuple[Ints, BySuperstep]:
     """Return the keys of the cells of a window, and what sums up its records by cell."""
     by = by_superstep(window.run)
-    if isinstance(by, GridBySuperstep) and by.nprocs * by.before == window.halo:
-        grid = by.fresh()
-        if grid.is_uniform(origin):
-            return np.arange(grid.count) * origins + grid.of_first(origin), grid
+    if is_table(by, window.halo):
+        table = by.fresh()
+        if table.is_uniform(origin):
+            return np.arange(table.count) * origins + table.of_first(origin), table
     step = by.of_record[window.fresh] - window.halo_steps
     keys, cell = cell_numbers(step, origin, origins)
     return keys, BySuperstep(cell, window.run.records["pid"][window.fresh])

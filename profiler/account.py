@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.errors import TraceError
-from bsplib.profiler._by_step import GridBySuperstep
+from bsplib.profiler._by_step import TableBySuperstep
 from bsplib.profiler._numbering import finder, stable_order
 from bsplib.profiler.costs import (
     by_superstep,
@@ -220,7 +220,7 @@ class Account:
             transfers, rest = taken(rest, own)
             uneven, rest = taken(rest, greatest - own)
         ends = records["kind"] != Kind.END
-        latency, rest = taken(rest, _up(self.rates.l * 1e9 * np.ones(1)) * ends)
+        latency, rest = taken(rest, ends * _up(np.array(self.rates.l * 1e9)))
         if self._virtual:  # the price of the Machine is all there is
             moves = greatest > 0
             transfers, latency = transfers + rest * moves, latency + rest * ~moves
@@ -325,8 +325,13 @@ class Account:
         before = self.before[behind]
         first = before < 0  # and what follows for record -1 is not used
         kind, root = self.run.records["kind"][before], self.run.records["group"][rows][some] == 0
-        parts[ENDS, some] += late * (first & root)
-        parts[IMBALANCE, some] += late * (first & ~root)
+
+        def book(part: int, amounts: Ints) -> None:
+            if amounts.any():  # mostly there is nothing
+                parts[part, some] += amounts
+
+        book(ENDS, late * (first & root))
+        book(IMBALANCE, late * (first & ~root))
         rest = late * ~first
         communication = self.communication
         limits = (
@@ -337,10 +342,10 @@ class Account:
         )
         for part, most in limits:
             mine, rest = taken(rest, most)
-            parts[part, some] += mine
+            book(part, mine)
         waited = (kind == Kind.OBLSYNC) | self._virtual
-        parts[IMBALANCE, some] += rest * waited
-        parts[UNEXPLAINED, some] += rest * ~waited
+        book(IMBALANCE, rest * waited)
+        book(UNEXPLAINED, rest * ~waited)
 
     def _between(self) -> tuple[Ints, Ints]:
         """Return the time between each record and the one before it, and what of it is recording.
@@ -471,7 +476,7 @@ def _latest(arrive: Ints, steps: Ints, released: Ints, step: Ints) -> Ints:
 
 def _before(run: Run, by: BySuperstep) -> Ints:
     """Return for each record the one before it of its process and group; -1 for the first."""
-    if isinstance(by, GridBySuperstep):
+    if isinstance(by, TableBySuperstep):
         return by.preceding()
     keys = run.records["pid"].astype(np.int64)
     if len(run.groups) > 1:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from bsplib.profiler._by_step import BySuperstep, grid_of
+from bsplib.profiler._by_step import BySuperstep, table_of
 from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
 from bsplib.recording.records import NOT_MEASURED, Direction, Run
 
@@ -48,7 +48,7 @@ def by_superstep(run: Run) -> BySuperstep:
     """Return what sums up values of records by superstep, as :func:`superstep_numbers` counts."""
 
     def compute() -> BySuperstep:
-        return grid_of(run) or BySuperstep(_superstep_numbers(run), run.records["pid"])
+        return table_of(run) or BySuperstep(_superstep_numbers(run), run.records["pid"])
 
     return once(run, "by superstep", compute)
 
@@ -123,10 +123,11 @@ def computation_ns(run: Run) -> NDArray[np.float64]:
 def _computation_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
     spent = _spent_ns(records)
     cpu, ready = records["comp_cpu"], records["comp_ready"]
-    if (ready != NOT_MEASURED).all():
-        return spent - ready
-    w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
-    kept: NDArray[np.float64] = np.where(ready == NOT_MEASURED, w, spent - ready)
+    kept: NDArray[np.float64] = spent - ready
+    is_missing = ready == NOT_MEASURED
+    if is_missing.any():
+        w = np.where(cpu == NOT_MEASURED, spent, np.minimum(spent, cpu))
+        kept = np.where(is_missing, w, kept)
     return kept
 
 

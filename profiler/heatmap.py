@@ -321,7 +321,7 @@ def _costs(window: RunWindow) -> list[Floats]:
     numbers = superstep_numbers(run)
     comp, comm, idle, h = record_costs(run, numbers)
     work = comp + run.records["sub"]
-    over, over_h = (excess(run, numbers, cost) for cost in (work, h))
+    over, over_h = (excess(run, cost) for cost in (work, h))
     every = comp, comm, idle, spent_ns(run) - comp, over, h, over_h
     return [cost[window.fresh] for cost in every]
 

@@ -9,6 +9,7 @@ the sync before to this one, unless both are the same call in a loop.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -166,8 +167,6 @@ class LookedAt:
             record: for each sample the position in the run of the record that it fell into.
         """
         self.account = account
-        self.stack_before = _stack_before(account)
-        """The stack of the sync before each record, in its process; -1: there was none."""
         self.row_of_sample: Ints | None = None
         """For each sample of the window the position of its record there."""
         if samples is not None and len(account.position):
@@ -175,9 +174,17 @@ class LookedAt:
             inside = np.flatnonzero(account.position[at] == record)
             self.samples, self.row_of_sample = samples[inside], at[inside] + account.halo
 
+    @cached_property
+    def stack_before(self) -> Ints:
+        """The stack of the sync before each record, in its process; -1: there was none."""
+        return _stack_before(self.account)
+
 
 def _stack_before(account: Account) -> Ints:
     records = account.run.records
+    if len(account.run.groups) == 1:
+        before = account.before
+        return np.where(before < 0, -1, records["stack"][before])
     pids, stacks = records["pid"].astype(np.int64), records["stack"]
     order = stable_order(pids)
     before = np.full(len(order), -1, np.int64)

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bsplib.profiler._by_step import GridBySuperstep
+from bsplib.profiler._by_step import is_table
 from bsplib.profiler.costs import by_superstep, communication_ns, group_sizes, without_core_ns
 from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
 from bsplib.profiler.small_messages import CALL_NS, could_be_one
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler.account import Account, Ints
     from bsplib.recording.records import Run
 
@@ -78,7 +77,7 @@ class Replay:
         records, before, halo = account.run.records, account.before, account.halo
         lasts, saved = self._lasts(account), saved_ns.copy()
         # What is saved after a release is a part of what the next record lasts.
-        if _is_grid(by := by_superstep(account.run), halo):
+        if is_table(by := by_superstep(account.run), halo):
             by.add_from_preceding(saved, after_ns, self._after)
         else:
             later = np.flatnonzero(before >= halo)
@@ -124,8 +123,11 @@ class Replay:
         records, before = account.run.records, account.before
         first = before < 0
         begun = np.full(len(account.run.groups), np.iinfo(np.int64).max)
-        fresh = slice(account.halo, None)
-        np.minimum.at(begun, records["group"][fresh], records["start"][fresh])
+        start = records["start"][account.halo :]
+        if len(begun) == 1:
+            begun[0] = start.min(initial=begun[0])
+        else:
+            np.minimum.at(begun, records["group"][account.halo :], start)
         if self._begun < 0:
             self._begun = int(begun[0])
         begun[0] = self._begun
@@ -179,7 +181,7 @@ class _RootClock:
         if self._is_oblivious:
             positions = np.arange(len(account.step))[rows]
             _step_by_step(account, positions, lasts, self._released)
-        elif _is_grid(by := by_superstep(account.run), account.halo):
+        elif is_table(by := by_superstep(account.run), account.halo):
             fresh = by.fresh()
             self._total += [fresh.greatest(each).clip(min=0).sum() for each in lasts]
         else:
@@ -191,11 +193,6 @@ class _RootClock:
             latest: Floats = self._released.max(axis=1, initial=0.0)
             return latest
         return self._total
-
-
-def _is_grid(by: BySuperstep, halo: int) -> TypeGuard[GridBySuperstep]:
-    """Tell whether records are a table of processes and supersteps after the halo."""
-    return isinstance(by, GridBySuperstep) and by.before * by.nprocs == halo
 
 
 def _totals(account: Account, rows: Ints, lasts: Floats) -> Floats:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from bsplib.errors import UsageError
-from bsplib.profiler._by_step import GridBySuperstep
+from bsplib.profiler._by_step import TableBySuperstep
 from bsplib.profiler.costs import GROUPS, by_superstep, group_columns, once
 from bsplib.profiler.lines import book_samples
 from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
@@ -213,7 +213,7 @@ class _Halo(NamedTuple):
 def _halo_after(run: Run, records: Columns, traffic: Columns) -> _Halo:
     """Return the last root supersteps of all processes, with their records and traffic."""
     by = by_superstep(run)
-    if isinstance(by, GridBySuperstep):
+    if isinstance(by, TableBySuperstep):
         return _Halo(*_kept(by.last_records(), records, traffic), 1)
     nprocs = run.nprocs
     root = np.flatnonzero(records["group"] == 0)

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from bsplib.profiler import departures as departing
+from bsplib.profiler import window
 from bsplib.profiler.departures import ExchangeSide, departures, summed_up
+from bsplib.recording import tables
 from bsplib.sync_kinds import Kind
 
 
@@ -69,20 +72,26 @@ def test_departures_are_summed_up_by_origin(steps):
     assert sorted(s for s, _ in known) == pytest.approx([8e-9, 20e-9, 120e-9])
 
 
-def test_one_superstep_stands_for_all_that_look_the_same_where_there_are_many(script):
+def test_one_superstep_stands_for_all_that_look_the_same_where_there_are_many(script, monkeypatch):
     program = script(2)
     for number in range(60):
         program.step("main", puts=[(0, 1, 1 + number % 2)], transfer=100 + number % 3)
     run = program.run()
-    every = departures(run, 0, 0)
-    few = every.condensed(5)
-    assert len(few.h) < 15
-    assert few.count.sum() == 60
-    assert few.farthest(5).superstep.tolist() == every.farthest(5).superstep.tolist()
-    points, count = every.thinned(12)
-    points_of_few, count_of_few = few.thinned(12)
+    every = summed_up(run, 0, 0)
+    monkeypatch.setattr(tables, "ROWS", 16)
+    monkeypatch.setattr(window, "ROWS", 16)
+    monkeypatch.setattr(departing, "MOST_RANKED", 5)
+    monkeypatch.setattr(departing, "_MOST_KEPT", 10)
+    few = summed_up(run, 0, 0)
+    assert len(few.rows().h) < 50
+    assert few.rows().count.sum() == 60
+    assert few.rows().farthest(5).superstep.tolist() == every.rows().farthest(5).superstep.tolist()
+    points, count = every.rows().thinned(12)
+    points_of_few, count_of_few = few.rows().thinned(12)
     assert points_of_few.superstep.tolist() == points.superstep.tolist()
     assert count_of_few.tolist() == count.tolist()
+    for whole, summed in zip(every.by_origin(), few.by_origin(), strict=True):
+        assert summed == pytest.approx(whole)
 
 
 def test_many_points_are_thinned_and_each_says_for_how_many_it_stands(script):
