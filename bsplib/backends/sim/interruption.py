@@ -149,11 +149,12 @@ class _Watcher:
             signal.signal(_SIGNAL, before)
 
     def end(self) -> None:
-        """Interrupt no more."""
+        """Interrupt no more, and wait for the thread: with it a next run could not be forked."""
         with self._lock:
             self._ended.set()
             if not self._by_signal:
                 _raise_in(self._interrupted, None)
+        self.thread.join()
 
     def _watch(self) -> None:
         timeout = self._seconds
