@@ -222,7 +222,8 @@ def _signature(path: Path) -> _Signature:
 
 def _error_text(error: BaseException) -> str:
     """Return the type and the text of an error, up to a maximal length."""
-    return f"{type(error).__name__}: {text_of(error)}"[:_MAX_ERROR_TEXT]
+    text = text_of(error)  # a KeyboardInterrupt has none
+    return (f"{type(error).__name__}: {text}" if text else type(error).__name__)[:_MAX_ERROR_TEXT]
 
 
 def _reason(error: BaseException) -> str:

@@ -485,6 +485,17 @@ def crash(run, path, main):
     return recorded
 
 
+@pytest.mark.procs(2)
+def test_an_error_without_a_text_is_recorded_by_its_type(run, tmp_path):
+    def main(bsp):
+        bsp.sync()
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        run(main, profile=tmp_path / "run.bsp")
+    assert read_trace(tmp_path / "run.bsp").runs[0].meta["error"] == "RuntimeError"
+
+
 def whole_supersteps(run):
     """{(group, superstep): processes}, which must be all of the group."""
     found = defaultdict(list)

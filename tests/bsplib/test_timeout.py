@@ -173,6 +173,12 @@ def test_a_timed_out_run_can_be_recorded(run, backend, tmp_path):
 
 
 @pytest.mark.lengthy
+def test_no_thread_is_left_after_a_run_in_the_simulator_so_that_a_next_one_can_be_forked():
+    for _ in range(20):
+        bsplib.run(lambda bsp: bsp.sync(), nprocs=2, backend="sim", timeout=60)
+        assert "bsp-alarm" not in {thread.name for thread in threading.enumerate()}
+
+
 def test_no_alarm_is_left_after_a_run_in_the_simulator():
     before = threading.active_count()
     for _ in range(20):

@@ -190,13 +190,16 @@ def alarm(seconds: float | None) -> Iterator[None]:
             interrupter.fire()
             timeout = _AGAIN_S
 
+    thread = threading.Thread(target=watch, name="bsp-alarm", daemon=True)
+
     def end() -> None:
         interrupter.end()
         has_ended.set()
+        thread.join()  # with another thread a next run could not be forked
 
     try:
         with interrupter.handling():
-            threading.Thread(target=watch, name="bsp-alarm", daemon=True).start()
+            thread.start()
             try:
                 yield
             finally:
