@@ -109,8 +109,8 @@ class Proxies:
         """How many communicators were made from each by all of its processes."""
         self._names = self._names_of_methods(moved)
         self._replacements = Replacements(mpi)
-        self._comm = self._replacements.add(mpi.Comm, self._recording_any(mpi.Comm))
-        intra = self._replacements.add(mpi.Intracomm, self._recording(mpi.Intracomm), self._comm)
+        every = self._replacements.add(mpi.Comm, self._recording_any(mpi.Comm))
+        intra = self._replacements.add(mpi.Intracomm, self._recording(mpi.Intracomm), every)
         for base in (mpi.Cartcomm, mpi.Graphcomm, mpi.Distgraphcomm):
             self._replacements.add(base, self._recording(base), intra)
         requests = self._recording_requests(mpi.Request)
@@ -182,7 +182,7 @@ class Proxies:
 
         def chosen(recorded: Any, method: Any) -> Any:
             def either(comm: Any, *values: Any, **by_name: Any) -> Any:
-                call = recorded if isinstance(comm, self._comm) else method
+                call = recorded if hasattr(comm, "bsp_number") else method
                 return call(comm, *values, **by_name)
 
             return proxy_methods.named(either, method)
@@ -226,7 +226,7 @@ class Proxies:
             ordinal = self._children[parent]
             self._children[parent] += 1
         recorded = self._replacements.of(result)
-        if not recorded or not isinstance(recorded, self._comm):
+        if not recorded or not hasattr(recorded, "bsp_number"):
             return recorded, 0
         members = self._world_ranks(result)
         if not is_counted:

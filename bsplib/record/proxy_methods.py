@@ -26,7 +26,7 @@ from bsplib.record.events import (
     READ_AFTER_NS,
     STARTS,
 )
-from bsplib.record.python_rows import ROW_BYTES, WRITE_AFTER_NS
+from bsplib.record.python_rows import READINGS_AT, ROW_BYTES, WRITE_AFTER_NS
 
 _SOURCE = f"""
 def make(base, number):
@@ -62,8 +62,11 @@ def make(base, number):
                 at = rows.at
                 pack(
                     rows.events, at, number, flags, {{comm}}, stack, {{partner}}, {{tag}}, made,
-                    out, into, enter, leave, cpu, cpu_leave, ready, ready_leave,
+                    out, into, enter, leave,
                 )
+                if cpu != {NOT_READ} or cpu_leave != {NOT_READ}:
+                    at_end = at + {READINGS_AT}
+                    pack_readings(rows.events, at_end, cpu, cpu_leave, ready, ready_leave)
                 rows.at = at + {ROW_BYTES}
                 rows.last_poll = {{poll}}
                 if at == rows.last_at or leave - rows.last_write > {WRITE_AFTER_NS}:

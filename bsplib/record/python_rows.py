@@ -35,14 +35,30 @@ WRITE_AFTER_NS = 300_000_000
 _POLL_GAP_NS = 20_000
 ROW_BYTES = EVENT.itemsize
 """Of a call."""
-_pack = struct.Struct("<HHiiiiqqqqqqqqq").pack_into
-"""Writes a row of EVENT."""
+_pack = struct.Struct("<HHiiiiqqqqq").pack_into
+"""Writes a row of EVENT without the readings at its end, which few calls have."""
+_pack_readings = struct.Struct("<qqqq").pack_into
+READINGS_AT = int(EVENT.fields["cpu"][1])  # type: ignore[index]  # it has fields
+"""Where they begin in a row."""
 _pack_leave = struct.Struct("<q").pack_into
 _LEAVE_AT = int(EVENT.fields["leave"][1])  # type: ignore[index]  # it has fields
 _part = struct.Struct("<qiqq").pack
 """Makes a row of PART."""
+_both_parts = struct.Struct("<qiqqqiqq").pack
+"""Makes two rows of PART."""
 _done = struct.Struct("<qqiiq").pack
 """Makes a row of DONE."""
+
+
+def _empty_rows() -> bytes:
+    rows = np.zeros(_ROWS_OF_A_CHUNK, EVENT)
+    for name in ("cpu", "cpu_leave", "ready", "ready_leave"):
+        rows[name] = NOT_READ
+    return rows.tobytes()
+
+
+_EMPTY_ROWS = _empty_rows()
+"""A chunk of rows without readings."""
 
 
 class PythonRows:
@@ -60,7 +76,7 @@ class PythonRows:
     def __init__(self, path: Path, failed: Callable[[OSError], None]) -> None:
         self._writer: RankWriter | None = RankWriter(path)
         self._failed = failed
-        self.events = bytearray(_ROWS_OF_A_CHUNK * ROW_BYTES)
+        self.events = bytearray(_EMPTY_ROWS)
         """Rows of EVENT that are not written to the file yet."""
         self.at = 0
         """Where the next of them begins."""
@@ -99,6 +115,7 @@ class PythonRows:
             "clock": monotonic_ns,
             "stack_number": self.stacks.number,
             "pack": _pack,
+            "pack_readings": _pack_readings,
             "not_recorded": self._not_recorded,
             "read_before": self._read_before,
             "read_after": self._read_after,
@@ -156,7 +173,8 @@ class PythonRows:
 
     def _add(self, *row: int) -> None:
         """Add the row of a call, and write all rows to the file soon."""
-        _pack(self.events, self.at, *row)
+        _pack(self.events, self.at, *row[:-4])
+        _pack_readings(self.events, self.at + READINGS_AT, *row[-4:])
         self.at += ROW_BYTES
         self.last_poll = None
         if self.at > self.last_at:
@@ -177,9 +195,11 @@ class PythonRows:
     def _add_exchange(self, partner: int, out: int, source: int, tag: int, size: int) -> None:
         """Add what the call that is not finished yet has sent, and what it has received."""
         event = self._written + self.at // ROW_BYTES
-        if out:
+        if out and size:
+            self._parts += _both_parts(event, partner, out, 0, event, source, 0, size)
+        elif out:
             self._parts += _part(event, partner, out, 0)
-        if size:
+        elif size:
             self._parts += _part(event, source, 0, size)
         self._dones += _done(event, 0, source, tag, size)
 
@@ -225,6 +245,7 @@ class PythonRows:
         """Write all rows."""
         count = self.at // ROW_BYTES
         events = np.frombuffer(self.events, EVENT, count)
+        self.events = bytearray(_EMPTY_ROWS)
         parts, dones = np.frombuffer(self._parts, PART), np.frombuffer(self._dones, DONE)
         self._written += count
         self.at, self._parts, self._dones = 0, bytearray(), bytearray()

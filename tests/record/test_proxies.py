@@ -282,7 +282,9 @@ def inside():
 def of_pkl5():
     comm = pkl5.Intracomm(world)
     print(comm.sendrecv(3, (comm.rank + 1) % 2, source=(comm.rank + 1) % 2))
-for function in (classes, requests, pickled, derived, inside, of_pkl5):
+def of_pkl5_collectives():
+    print(pkl5.Intracomm(world).allgather(3))
+for function in (classes, requests, pickled, derived, inside, of_pkl5, of_pkl5_collectives):
     function()
 """
 

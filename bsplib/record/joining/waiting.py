@@ -147,7 +147,7 @@ class _BlameSearch:
     def __init__(self, stretches: WaitingTimes) -> None:
         # Lists of numbers would need five times the memory.
         self._first, self._start, self._arrive, self._released, self._end, self._culprit = (
-            memoryview(np.ascontiguousarray(column))
+            np.ascontiguousarray(column).data
             for column in (
                 *(stretches.first, stretches.start, stretches.arrive),
                 *(stretches.released, stretches.end, stretches.culprit),
