@@ -126,6 +126,12 @@ class Moved(NamedTuple):
     """Its puts, gets and messages; 0 where the prices do not ask for them."""
     cold: int = 0
     """How many of the bytes that leave it go through memory new to it."""
+    placed_in: int = 0
+    """How many of the bytes that come to it are elements of puts by index; as for calls."""
+    placed_out: int = 0
+    fetched_in: int = 0
+    """How many of them are elements of gets by index."""
+    fetched_out: int = 0
 
 
 class Before(NamedTuple):

@@ -6,7 +6,7 @@ from bsplib.core.rows cimport Rows
 from bsplib.core.usage cimport Usage
 
 cdef long long _NO
-cdef int END, IN, OUT
+cdef int END, IN, OUT, IN_BY_INDEX, OUT_BY_INDEX
 
 @cython.final
 cdef class Log:
@@ -19,10 +19,11 @@ cdef class Log:
     cdef long long _comp_cpu, _comp_ready, _comm_cpu, _comm_ready
     cdef long long _comp_minor, _comp_major, _comm_minor, _comm_major
     cdef long long _own_bytes, _own_messages
+    cdef readonly long long arrived_ns
 
     @cython.locals(usage=Usage, faults=cython.longlong)
     cdef void _begin_usage(self) noexcept
-    @cython.locals(usage=Usage)
+    @cython.locals(usage=Usage, is_due=bint, took=cython.longlong)
     cpdef int arrive(self, long long arrive_ns, long long comm_ns) except -1
     @cython.locals(usage=Usage)
     cpdef int suspend(self, long long now_ns, long long comm_ns) except -1
@@ -60,7 +61,13 @@ cdef class Traffic:
     cdef word[::1] _sent
     cdef word[::1] _got_bytes
     cdef word[::1] _got
+    cdef word[::1] _put_bytes
+    cdef word[::1] _put_at
+    cdef word[::1] _get_bytes
+    cdef word[::1] _get_at
     cpdef int sent(self, int to, word nbytes) except -1
     cpdef int got(self, int sender, word nbytes) except -1
+    cpdef int sent_by_index(self, int to, word nbytes) except -1
+    cpdef int got_by_index(self, int sender, word nbytes) except -1
     @cython.locals(pid=int)
     cpdef int write(self, Log log) except -1

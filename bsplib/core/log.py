@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bsplib.core.rows import Rows
 from bsplib.core.usage import Usage
 
-OUT, IN = 0, 1
+OUT, IN, OUT_BY_INDEX, IN_BY_INDEX = 0, 1, 2, 3
 """Directions of traffic: to the partner, and from it. See ``records.Direction``."""
 END = 2
 """The kind of the last superstep in a group. See ``sync_kinds.Kind``."""
@@ -59,6 +59,8 @@ class Log:
         self._own_messages = 0
         self._end_ns = opened_ns
         """End of the superstep before."""
+        self.arrived_ns = opened_ns
+        """When the process arrived at the end of this superstep."""
         self._usage = usage
         self._piece_ns = opened_ns
         """When the present piece of computation began."""
@@ -77,15 +79,27 @@ class Log:
         self._comp_minor = self._comp_major = self._comm_minor = self._comm_major = faults
 
     def arrive(self, arrive_ns: int, comm_ns: int) -> None:
-        """End the computation of the superstep, or a piece of it.
+        """End the computation of the superstep; :attr:`arrived_ns` is when the process arrives.
+
+        After a computation that has used the caches, reading the system takes some 40 us, which
+        is neither computation nor communication. So the process arrives when it is done, and
+        its superstep counts from as much later on, as after other work of the recorder. Where a
+        sub-group was inside the superstep, its start cannot be moved: then the reading counts as
+        communication.
 
         Args:
             arrive_ns: the present time.
             comm_ns: time in calls of this superstep so far.
         """
         usage = self._usage
+        self.arrived_ns = arrive_ns
         if usage is not None:
-            self._end_piece(usage, arrive_ns, comm_ns, usage.is_due(arrive_ns))
+            is_due = usage.is_due(arrive_ns)
+            self._end_piece(usage, arrive_ns, comm_ns, is_due)
+            if is_due and not self._sub_ns:
+                took = usage.read_for(arrive_ns)
+                self._start_ns += took
+                self.arrived_ns += took
 
     def suspend(self, now_ns: int, comm_ns: int) -> None:
         """End a piece of computation, since a sub-group begins; see :meth:`arrive`."""
@@ -260,6 +274,9 @@ class Traffic:
         """Bytes and number of puts and messages."""
         self._got_bytes, self._got = numbers("Q", none), numbers("Q", none)
         """Bytes and number of gets."""
+        self._put_bytes, self._put_at = numbers("Q", none), numbers("Q", none)
+        """The same of puts by index, and below of gets by index."""
+        self._get_bytes, self._get_at = numbers("Q", none), numbers("Q", none)
 
     def sent(self, to: int, nbytes: int) -> int:
         """Count a put or a message."""
@@ -275,6 +292,20 @@ class Traffic:
         self._got[sender] += 1
         return 0
 
+    def sent_by_index(self, to: int, nbytes: int) -> int:
+        """Count a put of single elements by their indices."""
+        self._is_empty = False
+        self._put_bytes[to] += nbytes
+        self._put_at[to] += 1
+        return 0
+
+    def got_by_index(self, sender: int, nbytes: int) -> int:
+        """Count a get of single elements by their indices."""
+        self._is_empty = False
+        self._get_bytes[sender] += nbytes
+        self._get_at[sender] += 1
+        return 0
+
     def write(self, log: Log) -> int:
         """Write the sums into a log, and begin to count anew."""
         if self._is_empty:
@@ -287,4 +318,10 @@ class Traffic:
             if self._got[pid]:
                 log.add_traffic(pid, IN, self._got_bytes[pid], self._got[pid])
                 self._got_bytes[pid] = self._got[pid] = 0
+            if self._put_at[pid]:
+                log.add_traffic(pid, OUT_BY_INDEX, self._put_bytes[pid], self._put_at[pid])
+                self._put_bytes[pid] = self._put_at[pid] = 0
+            if self._get_at[pid]:
+                log.add_traffic(pid, IN_BY_INDEX, self._get_bytes[pid], self._get_at[pid])
+                self._get_bytes[pid] = self._get_at[pid] = 0
         return 0

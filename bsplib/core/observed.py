@@ -190,8 +190,11 @@ class ObservedEngine(Engine):
         """
         if self._traffic is not None:
             for number in range(before, len(self.gets)):
-                get = self.gets[number]
-                self._traffic.got(get[3], get[2])  # the other process, and bytes
+                get = self.gets[number]  # of it the bytes, and the other process
+                if get[1] == 0 and get[0].by_index:  # asked for, see Engine.add_ask
+                    self._traffic.got_by_index(get[3], get[2])
+                else:
+                    self._traffic.got(get[3], get[2])
 
     def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """See :meth:`Engine._reserve`."""
@@ -230,6 +233,11 @@ class ObservedEngine(Engine):
     def note_put(self, to: int, nbytes: int) -> None:
         """See :meth:`Engine.note_put`."""
         _count(self, to, nbytes)
+
+    def note_put_by_index(self, to: int, nbytes: int) -> None:
+        """See :meth:`Engine.note_put_by_index`."""
+        if self._traffic is not None:
+            self._traffic.sent_by_index(to, nbytes)
 
     def note_early_get(self, sender: int, nbytes: int) -> None:
         """See :meth:`Engine.note_early_get`."""

@@ -55,8 +55,8 @@ class RecordingObserver(EngineObserver):
 
     def meet(self, engine: ObservedEngine) -> int:
         """See :meth:`EngineObserver.meet`."""
-        self._arrive = _time_of(engine)
-        self.log.arrive(self._arrive, engine.comm_ns)
+        self.log.arrive(_time_of(engine), engine.comm_ns)
+        self._arrive = self.log.arrived_ns
         return self._arrive
 
     def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:

@@ -87,6 +87,7 @@ cdef class Usage:
         room=cython.longlong, waited_last=cython.longlong, waited_open=cython.longlong,
     )
     cpdef int settle(self, long long elapsed_ns, long long now_ns) except -1
+    cpdef long long read_for(self, long long began_ns) noexcept
     cpdef long long on_core(self, long long open_ns) noexcept
     cpdef long long off_core(self, long long left_ns) noexcept
     cpdef int keep_open(self, Py_ssize_t record, long long comp_ns, long long comm_ns) except -1

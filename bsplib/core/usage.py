@@ -238,6 +238,18 @@ class Usage:
         self._count = 0
         self.open_ns = 0
 
+    def read_for(self, began_ns: int) -> int:
+        """Return how long :meth:`settle` took, which then belongs to no stretch.
+
+        Time ready without a core meanwhile is not the recorder's: it stays with the next stretch.
+
+        Args:
+            began_ns: when it began.
+        """
+        self._next_cpu_ns = 0
+        self.last_ns = now()
+        return max(self.last_ns - began_ns - self._next_ready_ns, 0)
+
     def on_core(self, open_ns: int) -> int:
         """Return the CPU time of an open stretch, after :meth:`settle`."""
         return min(rounded(open_ns * self._on_core), open_ns)

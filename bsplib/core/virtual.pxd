@@ -66,5 +66,9 @@ cdef class VirtualMeeting(Meeting):
     )
     cdef list _sent(self)
     cdef list _amounts(self)
+    @cython.locals(
+        source=int, to=int, kind=word, head=word, entry=word, stop=word, table=word, chunk=word,
+    )
+    cdef list _placed(self)
     @cython.locals(to=int, chunk=word, stop=word, nbytes=word, count=word)
     cdef void _add_send_buffer(self, list amounts, int source, word table) except *

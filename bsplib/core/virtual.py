@@ -17,7 +17,7 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
-from bsplib.core.entries import calls_between, payload_between
+from bsplib.core.entries import calls_between, indexed_between, payload_between
 from bsplib.core.meeting import Meeting
 from bsplib.core.switch import Process, Rounds
 from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
@@ -281,6 +281,42 @@ class VirtualMeeting(Meeting):
             for get in gets:
                 if get[3] != receiver:
                     calls[receiver] += 1
+
+    def add_indexed(self, placed: list[list[int]], fetched: list[list[int]]) -> None:
+        """Add the bytes of elements that go by their indices; only the last process can.
+
+        Args:
+            placed: bytes of puts that come to each process, and that leave it, by pid.
+            fetched: the same of gets.
+        """
+        for source, to, nbytes in self._placed():
+            placed[0][to] += nbytes
+            placed[1][source] += nbytes
+        for receiver, gets in self._gathering._gets.items():
+            for get in gets:
+                if get[3] != receiver and get[1] == 0 and get[0].by_index:
+                    fetched[0][receiver] += get[2]
+                    fetched[1][get[3]] += get[2]
+
+    def _placed(self) -> list[tuple[int, int, int]]:
+        """Return sender, receiver and bytes of all pairs with puts by index."""
+        found: list[tuple[int, int, int]] = []
+        for source in range(self._gathering.nprocs):
+            head = self.head_of(source)
+            kind = head >> KIND_SHIFT
+            if kind == INLINE:
+                entry, to = self.inline_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
+                stop = entry + (head & INLINE_SIZE_MASK)
+                found.append((source, to, indexed_between(entry, stop)))
+            elif kind == IN_BUFFER:
+                table = head & BYTE_MASK
+                for to in range(self._gathering.nprocs):
+                    chunk = peek(table + 8 * to) if to != source else 0
+                    while chunk:
+                        stop = chunk + peek(chunk + 8)
+                        found.append((source, to, indexed_between(chunk + HEAD_BYTES, stop)))
+                        chunk = peek(chunk)
+        return found
 
     def links(self) -> list[tuple[int, int]]:
         """Return (sender, receiver) pairs of this meeting; the owner sends the values of a get."""

@@ -57,8 +57,10 @@ class MachinePrices:
     ) -> float:
         """Return the price for the greatest h, the most calls and the most new memory."""
         machine = self._machine
-        h_in, h_out, calls, cold = np.array(moved, np.int64).T
-        h = int(machine.relation(h_in, h_out).max())
+        h_in, h_out, calls, cold, *indexed = np.array(moved, np.int64).T
+        h, placed, fetched = (
+            int(machine.relation(*each).max()) for each in ((h_in, h_out), indexed[:2], indexed[2:])
+        )
         state = before.wait_ns / 1e9, before.apart_ns / 1e9
-        relation = HRelation(h, int(calls.max()), int(cold.max()), *state)
+        relation = HRelation(h, int(calls.max()), int(cold.max()), *state, placed, fetched)
         return float(sum(machine.parts_of(relation, pattern, nprocs)))

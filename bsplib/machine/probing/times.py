@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from bsplib.backends import table as backends
 from bsplib.machine.measured import Curve, Measured
 from bsplib.machine.pattern import PATTERNS
+from bsplib.machine.probing.elements import measure_elements
 from bsplib.machine.probing.state import measure_before, measure_passes
 from bsplib.machine.speed import axpy_flops
 from bsplib.running.launch import run
@@ -197,7 +198,12 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
     }
     anew = not backends.find(backend).is_spread
     empty = float(typical(times.empty_s))
-    state = measure_before(times.nprocs, backend, empty) if curves and anew else None
+    state = elements = None
+    if curves and anew:
+        state = measure_before(times.nprocs, backend, empty)
+        elements = measure_elements(
+            times.nprocs, backend, curves["exchange"], most_bytes(times.nprocs)
+        )
     return Measured(
         p=times.nprocs,
         empty=empty,
@@ -208,8 +214,11 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         patterns=curves,
         cold=cold_curve(times.nprocs, backend, curves["exchange"]) if curves and anew else None,
         late=None if state is None else state.late,
+        apart=None if state is None else state.apart,
         evicted=None if state is None else state.evicted,
         evicting=0.0 if state is None else state.evicting_s,
+        placed=None if elements is None else elements.placed,
+        fetched=None if elements is None else elements.fetched,
         passes=measure_passes(times.nprocs, backend) if anew else None,
         misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
         spread=spread_of(times),
