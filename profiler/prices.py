@@ -103,6 +103,7 @@ class ReplayPrices:
             timeline.cold,
             placed=placed,
             fetched=fetched,
+            fresh=timeline.fresh,
         )
         if not self.machine.has_state:
             return found._replace(wait=nothing, apart=nothing)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.machine.measured import Touched
+from bsplib.machine.measured import FRESH, Begun, Touched
 from bsplib.profiler.costs import (
     METRICS,
     h_by_index,
@@ -81,6 +81,8 @@ class Timeline:
     """Calls of put, get and send, those to the process itself left out."""
     cold: NDArray[np.int64]
     """How many of the bytes of ``h_out`` went through memory that was new to the process."""
+    fresh: NDArray[np.int64]
+    """How many of the first supersteps with calls are left to the process, with this one."""
     placed: HIndexed | None
     """What of ``h_in`` and ``h_out`` are elements of puts by index; None where there are none."""
     fetched: HIndexed | None
@@ -171,6 +173,7 @@ def lay_out(run: Run) -> Timeline:
         h_out=h_out[position],
         calls=calls[position],
         cold=_cold(run, h_out)[position],
+        fresh=_fresh(run, calls)[position],
         placed=_indexed(run, Direction.OUT_BY_INDEX, numbers, position),
         fetched=_indexed(run, Direction.IN_BY_INDEX, numbers, position),
         inside=_inside(run, numbers, position),
@@ -192,6 +195,20 @@ def _cold(run: Run, h_out: NDArray[np.float64]) -> NDArray[np.int64]:
     for record, pid, nbytes in zip(sent.tolist(), pids, h_out[sent].tolist(), strict=True):
         cold[record] = touched[pid].cold(int(nbytes))
     return cold
+
+
+def _fresh(run: Run, calls: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each record how many first supersteps are left; see :class:`Begun`."""
+    fresh = np.zeros(len(run.records), np.int64)
+    called = np.flatnonzero(calls)
+    pids: NDArray[np.int32] = run.records["pid"][called]
+    by_pid = np.argsort(pids, kind="stable")
+    _, starts, counts = np.unique(pids[by_pid], return_index=True, return_counts=True)
+    for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
+        begun = Begun()
+        for record in called[by_pid[start : start + min(count, FRESH)]].tolist():
+            fresh[record] = begun.fresh(int(calls[record]))
+    return fresh
 
 
 def _indexed(

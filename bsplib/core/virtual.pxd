@@ -68,6 +68,7 @@ cdef class VirtualMeeting(Meeting):
     cdef list _amounts(self)
     @cython.locals(
         source=int, to=int, kind=word, head=word, entry=word, stop=word, table=word, chunk=word,
+        nbytes=word,
     )
     cdef list _placed(self)
     @cython.locals(to=int, chunk=word, stop=word, nbytes=word, count=word)

@@ -307,14 +307,17 @@ class VirtualMeeting(Meeting):
             if kind == INLINE:
                 entry, to = self.inline_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
                 stop = entry + (head & INLINE_SIZE_MASK)
-                found.append((source, to, indexed_between(entry, stop)))
+                nbytes = indexed_between(entry, stop)
+                if nbytes:  # what is announced to all has no receiver
+                    found.append((source, to, nbytes))
             elif kind == IN_BUFFER:
                 table = head & BYTE_MASK
                 for to in range(self._gathering.nprocs):
                     chunk = peek(table + 8 * to) if to != source else 0
                     while chunk:
                         stop = chunk + peek(chunk + 8)
-                        found.append((source, to, indexed_between(chunk + HEAD_BYTES, stop)))
+                        nbytes = indexed_between(chunk + HEAD_BYTES, stop)
+                        found.append((source, to, nbytes))
                         chunk = peek(chunk)
         return found
 

@@ -2,13 +2,14 @@
 
 A superstep costs::
 
-    T(h) + (calls - calls of the pattern) c + C(cold) + P(placed) + F(fetched)
+    T(h) + (calls - calls of the pattern) c + C(cold) + P(placed) + F(fetched) + B(fresh)
         + W(wait) + A(apart) + E(h) min(apart / a, 1)
 
 with T the measured time of its pattern by the bytes of the h-relation, c the time of one more
 call, C the additional time of memory that is touched for the first time, and P and F that of
 single elements that are put or got by their indices: they are sorted by process, and read and
-written one by one. A superstep without communication costs what an empty sync takes, W and A.
+written one by one. B is what the first two supersteps take more in which a process makes calls:
+code runs for the first time, of which parts are loaded then. A superstep without communication costs what an empty sync takes, W and A.
 
 W, A and E are the state in which the superstep finds the computer. T is measured in supersteps in a
 row. In a program a process may come later than the others by a time ``wait``, so that these sleep:
@@ -28,6 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
+    "FRESH",
+    "Begun",
     "Curve",
     "HRelation",
     "Measured",
@@ -36,6 +39,10 @@ __all__ = [
     "price_parts",
     "slowdown",
 ]
+
+
+FRESH = 2
+"""In how many supersteps with calls a process runs code for the first time."""
 
 
 class HRelation(NamedTuple):
@@ -55,6 +62,30 @@ class HRelation(NamedTuple):
     """Bytes of its h-relation that are elements of puts by index, by the rule of the Machine."""
     fetched: Any = 0
     """The same of gets by index."""
+    fresh: Any = 0
+    """How many supersteps a process still pays for the first run of its code; see :class:`Begun`."""
+
+
+class Begun:
+    """Counts the supersteps in which a process calls put, get or send, up to ``FRESH``.
+
+    In the first of them the code of the library runs for the first time: parts of it are loaded,
+    and pages and tables of the process are made.
+    """
+
+    def __init__(self) -> None:
+        self._ended = 0
+
+    def fresh(self, calls: int) -> int:
+        """Return how many of the first supersteps are left, with that of these calls.
+
+        Args:
+            calls: puts, gets and messages of the process in its next superstep.
+        """
+        if not calls or self._ended == FRESH:
+            return 0
+        self._ended += 1
+        return FRESH + 1 - self._ended
 
 
 class Touched:
@@ -142,6 +173,8 @@ class Measured:
     """Additional seconds by the bytes that go to places by their indices, in puts of elements."""
     fetched: Curve | None = None
     """The same of gets of elements."""
+    first: Curve | None = None
+    """Additional seconds by the first supersteps that are left to a process, with this one."""
     passes: Curve | None = None
     """Seconds of a pass over arrays by their bytes, while all processes make one."""
     misfit: float | None = None
@@ -157,6 +190,7 @@ class Measured:
         more = np.maximum(np.asarray(calls) - self._own_calls(pattern), 0) * self.call
         found = moved + more + _on(self.cold, cold)
         found = found + _on(self.placed, relation.placed) + _on(self.fetched, relation.fetched)
+        found = found + _on(self.first, relation.fresh)
         if self.evicted is not None:
             part = np.minimum(np.asarray(relation.apart) / self.evicting, 1) if self.evicting else 1
             found = found + self.evicted.at(h) * part

@@ -10,7 +10,7 @@ import pytest
 
 import bsplib
 from bsplib.machine import Machine, load_machine
-from bsplib.machine.measured import Curve, HRelation, Measured
+from bsplib.machine.measured import Begun, Curve, HRelation, Measured
 from bsplib.machine.probing.state import (
     PASSES,
     SIZES,
@@ -78,6 +78,16 @@ def test_elements_by_index_cost_more_than_a_block_of_as_many_bytes():
     assert price(h=800, calls=1, placed=400, fetched=400)[0] == pytest.approx(block + 6e-3)
 
 
+def test_the_first_supersteps_with_calls_cost_more():
+    first = Curve((0, 1, 2), (0.0, 1e-4, 7e-4))
+    machine = replace(PROBED, measured=(replace(TWO, first=first),))
+    warm = price(h=8, calls=1)[0]
+    more = [price(machine, h=8, calls=1, fresh=left)[0] - warm for left in (2, 1, 0)]
+    assert more == pytest.approx([7e-4, 1e-4, 0])
+    begun = Begun()
+    assert [begun.fresh(calls) for calls in (0, 3, 0, 1, 1)] == [0, 2, 0, 1, 0]
+
+
 @pytest.mark.parametrize("how", ["put_at", "get_at"])
 def test_elements_by_index_have_the_same_price_on_virtual_processors_and_in_a_replay(
     how, write, tmp_path
@@ -97,7 +107,8 @@ def test_elements_by_index_have_the_same_price_on_virtual_processors_and_in_a_re
     trace = tmp_path / "trace.bsp"
     times = bsplib.run(main, nprocs=2, backend="sim", machine=write, profile=trace)
     elements_s = {"put_at": 2e-3, "get_at": 4e-3}[how]
-    assert times == pytest.approx([4e-4 + elements_s + 1e-6] * 2, abs=3e-9)
+    block_s = 1e-6 + 0.4 * (1e-3 - 1e-6)
+    assert times == pytest.approx([1e-6 + block_s + elements_s] * 2, abs=2e-9)
     (run,) = read_trace(trace).runs
     expected = {"put_at": Direction.OUT_BY_INDEX, "get_at": Direction.IN_BY_INDEX}[how]
     assert run.traffic["direction"].tolist() == [expected] * 2

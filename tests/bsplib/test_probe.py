@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.machine import PATTERNS, load_machine
 from bsplib.machine.measured import Curve
-from bsplib.machine.probing import state, table
+from bsplib.machine.probing import elements, state, table
 from bsplib.machine.probing import times as probe_times
 from bsplib.machine.probing.probe import (
     BETWEEN,

@@ -53,6 +53,7 @@ class _Oblivious:
     h_out: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     cold: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    fresh: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     placed_in: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     placed_out: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
@@ -72,6 +73,7 @@ class _Oblivious:
             self.placed_in[receiver] += placed
             self.placed_out[pid] += placed
         self.cold[pid] = self.prices.cold(self.members[pid], self.h_out[pid])
+        self.fresh[pid] = self.prices.fresh(self.members[pid], self.calls[pid])
 
     def is_complete(self, pid: int) -> bool:
         """Tell whether all messages that a process waits for have come."""
@@ -84,7 +86,10 @@ class _Oblivious:
     def price(self, pid: int) -> float:
         """Return the price of the superstep for a process, from its h and that of its sources."""
         pids = (pid, *self.sources[pid])
-        amounts = self.h_in, self.h_out, self.calls, self.cold, self.placed_in, self.placed_out
+        amounts = (
+            *(self.h_in, self.h_out, self.calls, self.cold),
+            *(self.fresh, self.placed_in, self.placed_out),
+        )
         moved = (Moved(*(amount[each] for amount in amounts)) for each in pids)
         return self.prices.oblivious(moved, len(self.members))
 
@@ -255,7 +260,8 @@ class SimPort(Port):
         if prices.asks_for_calls:
             self._meeting.add_indexed(placed, fetched)
         cold = map(prices.cold, self.members, h_out)
-        moved = list(map(Moved, h_in, h_out, calls, cold, *placed, *fetched))
+        fresh = map(prices.fresh, self.members, calls)
+        moved = list(map(Moved, h_in, h_out, calls, cold, fresh, *placed, *fetched))
         return _ns(prices.superstep(moved, self._meeting.links(), self._before()))
 
     def price_of_nothing(self) -> int:

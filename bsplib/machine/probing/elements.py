@@ -51,7 +51,8 @@ def measure_elements(
     curves = []
     for moments in zip(*results, strict=True):
         more = np.maximum(lasted(list(moments)) - block.at(sizes), 0.0)
-        curves.append(Curve((0, *sizes), (0.0, *np.maximum.accumulate(more).tolist())))
+        more = np.minimum.accumulate(more[::-1])[::-1]  # a disturbed time is too long
+        curves.append(Curve((0, *sizes), (0.0, *more.tolist())))
     return ElementPrices(*curves)
 
 

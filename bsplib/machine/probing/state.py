@@ -114,10 +114,13 @@ def _ns(times_s: tuple[float, ...]) -> tuple[int, ...]:
 
 
 def _added(taken: Seconds, empty_s: float) -> tuple[float, ...]:
-    """Return what a sync takes more than an empty one; nothing where nothing came before."""
-    added = np.maximum(taken - empty_s, 0.0)
+    """Return what a sync takes more than an empty one; nothing where nothing came before.
+
+    A disturbed time is too long, so that a shorter wait counts with no more than a longer one.
+    """
+    added = np.minimum.accumulate(np.maximum(taken - empty_s, 0.0)[::-1])[::-1]
     added[0] = 0.0
-    return tuple(np.maximum.accumulate(added).tolist())
+    return tuple(added.tolist())
 
 
 def measure_passes(nprocs: int, backend: BackendName) -> Curve:
