@@ -27,7 +27,7 @@ class Direction(IntEnum):
     IN = 1
     """From the partner to the process that called the primitive (get)."""
     OUT_BY_INDEX = 2
-    """As OUT, of single elements by their indices (put_at); traces before did not tell them apart."""
+    """As OUT, of single elements by their indices (put_at). Earlier traces have OUT for them."""
     IN_BY_INDEX = 3
     """As IN, of single elements by their indices (get_at)."""
 
