@@ -9,7 +9,8 @@ with T the measured time of its pattern by the bytes of the h-relation, c the ti
 call, C the additional time of memory that is touched for the first time, and P and F that of
 single elements that are put or got by their indices: they are sorted by process, and read and
 written one by one. B is what the first two supersteps take more in which a process makes calls:
-code runs for the first time, of which parts are loaded then. A superstep without communication costs what an empty sync takes, W and A.
+code runs for the first time, of which parts are loaded then. A superstep without communication
+costs what an empty sync takes, W and A.
 
 W, A and E are the state in which the superstep finds the computer. T is measured in supersteps in a
 row. In a program a process may come later than the others by a time ``wait``, so that these sleep:
@@ -63,7 +64,7 @@ class HRelation(NamedTuple):
     fetched: Any = 0
     """The same of gets by index."""
     fresh: Any = 0
-    """How many supersteps a process still pays for the first run of its code; see :class:`Begun`."""
+    """How many first supersteps are left to a process, with this one; see :class:`Begun`."""
 
 
 class Begun:
