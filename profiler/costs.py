@@ -8,7 +8,7 @@ import numpy as np
 
 from bsplib.profiler._by_step import BySuperstep, table_of
 from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
-from bsplib.recording.records import NOT_MEASURED, Direction, Run
+from bsplib.recording.records import NOT_MEASURED, Direction, Run, is_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -249,6 +249,23 @@ def h_inside(
     return _h_relation(run, numbers, hosts[caller] == hosts[run.traffic["partner"]])
 
 
+def h_by_index(
+    run: Run, direction: Direction, numbers: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return the part of :func:`h_relation` that are single elements by their indices.
+
+    Args:
+        run: the run.
+        direction: ``OUT_BY_INDEX`` for those of puts, ``IN_BY_INDEX`` for those of gets.
+        numbers: the result of :func:`superstep_numbers`, if it is known.
+
+    Returns:
+        None where the run has none.
+    """
+    counted = run.traffic["direction"] == direction
+    return _h_relation(run, numbers, counted) if counted.any() else None
+
+
 def _h_relation(
     run: Run, numbers: NDArray[np.int64] | None, counted: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -258,7 +275,7 @@ def _h_relation(
         if counted is not None:
             rows, partner = rows[counted[part]], partner[counted[part]]  # noqa: PLW2901
         caller, sizes = rows["record"], rows["bytes"].astype(np.float64)
-        out, there = rows["direction"] == Direction.OUT, partner >= 0
+        out, there = is_out(rows["direction"]), partner >= 0
         for h, direction in ((h_out, out), (h_in, ~out)):
             np.add.at(h, caller[direction], sizes[direction])
             np.add.at(h, partner[there & ~direction], sizes[there & ~direction])

@@ -92,9 +92,20 @@ class ReplayPrices:
 
     def moved(self, timeline: Timeline) -> HRelation:
         """Return what each record moves, as the Machine prices it."""
-        found = HRelation(self.relation(timeline), timeline.calls, timeline.cold)
+        nothing = np.zeros(len(timeline.position))
+        placed, fetched = (
+            nothing if each is None else self.machine.relation(each.h_in, each.h_out)
+            for each in (timeline.placed, timeline.fetched)
+        )
+        found = HRelation(
+            self.relation(timeline),
+            timeline.calls,
+            timeline.cold,
+            placed=placed,
+            fetched=fetched,
+            fresh=timeline.fresh,
+        )
         if not self.machine.has_state:
-            nothing = np.zeros(len(timeline.position))
             return found._replace(wait=nothing, apart=nothing)
         scale = 1.0 if is_of(self.machine, timeline.run) else self.ratio
         state = state_of(timeline)

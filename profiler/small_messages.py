@@ -14,7 +14,7 @@ import numpy as np
 from bsplib.profiler import account as parts
 from bsplib.profiler._numbering import changes
 from bsplib.profiler.mpi_words import end_with_messages, end_with_sends, ends_with_message
-from bsplib.recording.records import Direction
+from bsplib.recording.records import is_out
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _received_at(account: Account) -> Ints:
     run, records = account.run, account.run.records
     order = np.lexsort((account.step, records["pid"], records["group"]))
     only_sent = end_with_sends(run, records)
-    only_sent[run.traffic["record"][run.traffic["direction"] == Direction.IN]] = False
+    only_sent[run.traffic["record"][~is_out(run.traffic["direction"])]] = False
     first = changes(records["group"][order], records["pid"][order])
     run_of = np.cumsum(first) * (len(account.h_max) + 1)
     last = np.where(only_sent, -1, account.step)[order] + 1 + run_of

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.machine.measured import Touched
+from bsplib.machine.measured import FRESH, Begun, Touched
 from bsplib.profiler.costs import (
     METRICS,
+    h_by_index,
     h_inside,
     h_relation,
     partner_records,
@@ -25,7 +26,7 @@ from bsplib.profiler.costs import (
     superstep_numbers,
 )
 from bsplib.profiler.hosts import host_numbers
-from bsplib.recording.records import Direction, Run
+from bsplib.recording.records import Direction, Run, is_out
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -80,6 +81,12 @@ class Timeline:
     """Calls of put, get and send, those to the process itself left out."""
     cold: NDArray[np.int64]
     """How many of the bytes of ``h_out`` went through memory that was new to the process."""
+    fresh: NDArray[np.int64]
+    """How many of the first supersteps with calls are left to the process, with this one."""
+    placed: HIndexed | None
+    """What of ``h_in`` and ``h_out`` are elements of puts by index; None where there are none."""
+    fetched: HIndexed | None
+    """The same of gets by index."""
     inside: InsideHosts | None
     """What was communicated inside hosts; None where the trace names no hosts."""
     link_from: NDArray[np.int64]
@@ -88,6 +95,13 @@ class Timeline:
     link_to: NDArray[np.int64]
     """For each link: the record of the receiver."""
     pieces: Pieces
+
+
+class HIndexed(NamedTuple):
+    """Bytes of single elements that go by their indices, for each record."""
+
+    h_in: NDArray[np.float64]
+    h_out: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -119,7 +133,9 @@ class Pieces:
     waiting_s: NDArray[np.float64]
     """Time that the process waited for a core; 0 if CPU time was not measured."""
     calls_s: NDArray[np.float64]
-    """The rest of the time: inside primitives, and in the recorder."""
+    """The rest of the time: inside primitives."""
+    recording_s: NDArray[np.float64]
+    """What the recorder took before the superstep began."""
 
 
 def lay_out(run: Run) -> Timeline:
@@ -157,6 +173,9 @@ def lay_out(run: Run) -> Timeline:
         h_out=h_out[position],
         calls=calls[position],
         cold=_cold(run, h_out)[position],
+        fresh=_fresh(run, calls)[position],
+        placed=_indexed(run, Direction.OUT_BY_INDEX, numbers, position),
+        fetched=_indexed(run, Direction.IN_BY_INDEX, numbers, position),
         inside=_inside(run, numbers, position),
         link_from=link_from,
         link_to=link_to,
@@ -176,6 +195,27 @@ def _cold(run: Run, h_out: NDArray[np.float64]) -> NDArray[np.int64]:
     for record, pid, nbytes in zip(sent.tolist(), pids, h_out[sent].tolist(), strict=True):
         cold[record] = touched[pid].cold(int(nbytes))
     return cold
+
+
+def _fresh(run: Run, calls: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each record how many first supersteps are left; see :class:`Begun`."""
+    fresh = np.zeros(len(run.records), np.int64)
+    called = np.flatnonzero(calls)
+    pids: NDArray[np.int32] = run.records["pid"][called]
+    by_pid = np.argsort(pids, kind="stable")
+    _, starts, counts = np.unique(pids[by_pid], return_index=True, return_counts=True)
+    for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
+        begun = Begun()
+        for record in called[by_pid[start : start + min(count, FRESH)]].tolist():
+            fresh[record] = begun.fresh(int(calls[record]))
+    return fresh
+
+
+def _indexed(
+    run: Run, direction: Direction, numbers: NDArray[np.int64], position: NDArray[np.intp]
+) -> HIndexed | None:
+    found = h_by_index(run, direction, numbers)
+    return None if found is None else HIndexed(found[1][position], found[0][position])
 
 
 def _inside(run: Run, numbers: NDArray[np.int64], position: NDArray[np.intp]) -> InsideHosts | None:
@@ -270,7 +310,7 @@ def _links(
     partner = partner_records(run, numbers)
     known = (partner >= 0) & (traffic["messages"] > 0)
     caller, partner = inverse[traffic["record"][known]], inverse[partner[known]]
-    out = traffic["direction"][known] == Direction.OUT
+    out = is_out(traffic["direction"][known])
     sender, receiver = np.where(out, caller, partner), np.where(out, partner, caller)
     order = np.argsort(receiver, kind="stable")
     return sender[order], receiver[order]
@@ -321,7 +361,12 @@ def _pieces(
     stretches = np.concatenate([own, np.array(cut, np.int64).reshape(-1, 3)])
     owner, length_s = stretches[:, 1], stretches[:, 2] / 1e9
     comp_s = _without_calls(owner, length_s, spent_s)
-    return Pieces(stretches[:, 0], owner, comp_s, np.zeros_like(comp_s), length_s - comp_s)
+    rest_s = length_s - comp_s
+    recorded_s = np.where(stretches[:, 0] == owner, records["recording"][owner] / 1e9, 0.0)
+    recording_s = np.clip(recorded_s, 0.0, rest_s)
+    return Pieces(
+        stretches[:, 0], owner, comp_s, np.zeros_like(comp_s), rest_s - recording_s, recording_s
+    )
 
 
 def _on_a_core(pieces: Pieces, w_s: NDArray[np.float64], spent_s: NDArray[np.float64]) -> Pieces:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bsplib.profiler.costs import once
 from bsplib.profiler.window import hand_out
-from bsplib.recording.records import Direction
+from bsplib.recording.records import is_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -193,7 +193,7 @@ def _transfers(
     rows = rows[kept]
     caller = window.run.records["pid"][rows["record"]].astype(np.int64)
     partner = rows["partner"].astype(np.int64)
-    out = rows["direction"] == Direction.OUT
+    out = is_out(rows["direction"])
     sizes, messages = (rows[name].astype(np.float64) for name in ("bytes", "messages"))
     return np.where(out, caller, partner), np.where(out, partner, caller), sizes, messages
 

@@ -154,6 +154,7 @@ def _curves(machine: Machine | None) -> list[Json]:
             "patterns": {name: _curve(curve) for name, curve in entry.patterns.items()},
             "evicted": None if entry.evicted is None else _curve(entry.evicted),
             "evicting": entry.evicting,
+            "apart": None if entry.apart is None else _curve(entry.apart),
             "passes": None if entry.passes is None else _curve(entry.passes),
         }
         for entry in (() if machine is None else machine.measured)

@@ -126,6 +126,14 @@ class Moved(NamedTuple):
     """Its puts, gets and messages; 0 where the prices do not ask for them."""
     cold: int = 0
     """How many of the bytes that leave it go through memory new to it."""
+    fresh: int = 0
+    """How many of its first supersteps with calls are left, with this one."""
+    placed_in: int = 0
+    """How many of the bytes that come to it are elements of puts by index; as for calls."""
+    placed_out: int = 0
+    fetched_in: int = 0
+    """How many of them are elements of gets by index."""
+    fetched_out: int = 0
 
 
 class Before(NamedTuple):
@@ -159,6 +167,16 @@ class Prices(Protocol):
         Args:
             pid: of the process in the root group.
             sent_bytes: bytes that leave it in this superstep.
+        """
+
+    def fresh(self, pid: int, calls: int) -> int:
+        """Return how many supersteps are left to a process in which its code is new, with this one.
+
+        It is called once for each superstep of a process in which something is communicated.
+
+        Args:
+            pid: of the process in the root group.
+            calls: its puts, gets and messages in this superstep.
         """
 
     def superstep(

@@ -807,6 +807,9 @@ class Engine:
     def note_put(self, to: int, nbytes: int) -> None:
         """Take notice of a put that a primitive has added, for those that observe the engine."""
 
+    def note_put_by_index(self, to: int, nbytes: int) -> None:
+        """Do as :meth:`note_put` for a put of single elements by their indices."""
+
     def note_early_get(self, sender: int, nbytes: int) -> None:  # noqa: ARG002  # as above
         """Count an hpget that has read at its call."""
         self.early_gets[sender] = self.early_gets.get(sender, 0) + 1

@@ -113,6 +113,8 @@ cpdef dict by_receiver(Meeting meeting, word head, word nprocs)
 cpdef word calls_between(word at, word stop) noexcept
 @cython.locals(total=word, head=word, kind=word)
 cpdef word payload_between(word at, word stop) noexcept
+@cython.locals(total=word, head=word, kind=word, indices=word)
+cpdef word indexed_between(word at, word stop) noexcept
 @cython.locals(head=word, kind=word, nbytes=word, description=word)
 cpdef word behind(word at) noexcept
 cpdef word index_bytes(word indices) noexcept

@@ -710,6 +710,20 @@ def payload_between(at: int, stop: int) -> int:
     return total
 
 
+def indexed_between(at: int, stop: int) -> int:
+    """Return the bytes of the values of puts by index between two addresses."""
+    total = 0
+    while at < stop:
+        head = peek(at)
+        kind = head >> KIND_SHIFT
+        if STAGED_PUT < kind < ASK:
+            indices = peek(at + 8) >> INDICES_SHIFT
+            if indices:
+                total += (head & SIZE_MASK) - index_bytes(indices)
+        at = behind(at)
+    return total
+
+
 def behind(at: int) -> int:
     """Return the address behind the entry at an address."""
     head = peek(at)

@@ -206,6 +206,7 @@ cdef class Usage:
         room=cython.longlong, waited_last=cython.longlong, waited_open=cython.longlong,
     )
     cpdef int settle(self, long long elapsed_ns, long long now_ns) except -1
+    cpdef long long read_for(self, long long began_ns) noexcept
     cpdef long long on_core(self, long long open_ns) noexcept
     cpdef long long off_core(self, long long left_ns) noexcept
     cpdef int keep_open(self, Py_ssize_t record, long long comp_ns, long long comm_ns) except -1
@@ -220,10 +221,11 @@ cdef class Log:
     cdef long long _piece_ns, _calls_ns, _comp_open_ns, _comm_open_ns
     cdef long long _comp_cpu, _comp_ready, _comm_cpu, _comm_ready
     cdef long long _comp_minor, _comp_major, _comm_minor, _comm_major, _own_bytes, _own_messages
+    cdef readonly long long arrived_ns
 
     @cython.locals(usage=Usage, faults=cython.longlong)
     cdef void _begin_usage(self) noexcept
-    @cython.locals(usage=Usage)
+    @cython.locals(usage=Usage, is_due=bint, took=cython.longlong)
     cpdef int arrive(self, long long arrive_ns, long long comm_ns) except -1
     @cython.locals(usage=Usage)
     cpdef int suspend(self, long long now_ns, long long comm_ns) except -1

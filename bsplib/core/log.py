@@ -416,6 +416,18 @@ class Usage:
         self._count = 0
         self.open_ns = 0
 
+    def read_for(self, began_ns: int) -> int:
+        """Return how long :meth:`settle` took, which then belongs to no stretch.
+
+        Time ready without a core meanwhile is not the recorder's: it stays with the next stretch.
+
+        Args:
+            began_ns: when it began.
+        """
+        self._next_cpu_ns = 0
+        self.last_ns = now()
+        return max(self.last_ns - began_ns - self._next_ready_ns, 0)
+
     def on_core(self, open_ns: int) -> int:
         """Return the CPU time of an open stretch, after :meth:`settle`."""
         return min(rounded(open_ns * self._on_core), open_ns)
@@ -482,6 +494,8 @@ class Log:
         self._own_messages = 0
         self._end_ns = opened_ns
         """End of the superstep before."""
+        self.arrived_ns = opened_ns
+        """When the process arrived at the end of this superstep."""
         self._usage = usage
         self._piece_ns = opened_ns
         """When the present piece of computation began."""
@@ -500,15 +514,27 @@ class Log:
         self._comp_minor = self._comp_major = self._comm_minor = self._comm_major = faults
 
     def arrive(self, arrive_ns: int, comm_ns: int) -> None:
-        """End the computation of the superstep, or a piece of it.
+        """End the computation of the superstep; :attr:`arrived_ns` is when the process arrives.
+
+        After a computation that has used the caches, reading the system takes some 40 us, which
+        is neither computation nor communication. So the process arrives when it is done, and
+        its superstep counts from as much later on, as after other work of the recorder. Where a
+        sub-group was inside the superstep, its start cannot be moved: then the reading counts as
+        communication.
 
         Args:
             arrive_ns: the present time.
             comm_ns: time in calls of this superstep so far.
         """
         usage = self._usage
+        self.arrived_ns = arrive_ns
         if usage is not None:
-            self._end_piece(usage, arrive_ns, comm_ns, usage.is_due(arrive_ns))
+            is_due = usage.is_due(arrive_ns)
+            self._end_piece(usage, arrive_ns, comm_ns, is_due)
+            if is_due and not self._sub_ns:
+                took = usage.read_for(arrive_ns)
+                self._start_ns += took
+                self.arrived_ns += took
 
     def suspend(self, now_ns: int, comm_ns: int) -> None:
         """End a piece of computation, since a sub-group begins; see :meth:`arrive`."""

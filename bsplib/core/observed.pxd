@@ -66,7 +66,7 @@ cdef enum:
     RECENT = 64
 
 cdef word _SYNC, _OBLSYNC
-cdef int _END, _OUT, _IN
+cdef int _END, _OUT, _IN, _OUT_BY_INDEX, _IN_BY_INDEX
 cdef Py_ssize_t _OWN
 
 @cython.final
@@ -119,8 +119,11 @@ cdef class Traffic:
     cdef int _nprocs
     cdef bint _is_empty
     cdef word[::1] _sent_bytes, _sent, _got_bytes, _got
+    cdef word[::1] _put_bytes, _put_at, _get_bytes, _get_at
     cpdef int sent(self, int to, word nbytes) except -1
     cpdef int got(self, int sender, word nbytes) except -1
+    cpdef int sent_by_index(self, int to, word nbytes) except -1
+    cpdef int got_by_index(self, int sender, word nbytes) except -1
     @cython.locals(pid=int)
     cpdef int write(self, Log log) except -1
 

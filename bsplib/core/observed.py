@@ -51,7 +51,7 @@ if not cython.compiled:
 prepare()
 
 _SYNC, _OBLSYNC, _END = Kind.SYNC, Kind.OBLSYNC, Kind.END
-_OUT, _IN = 0, 1
+_OUT, _IN, _OUT_BY_INDEX, _IN_BY_INDEX = 0, 1, 2, 3
 """Directions of traffic: to the partner, and from it. See ``records.Direction``."""
 _OWN = 0 if cython.compiled else 1
 """Frames of each function that looks for a stack."""
@@ -108,6 +108,9 @@ class Traffic:
         """Bytes and number of puts and messages."""
         self._got_bytes, self._got = numbers("Q", none), numbers("Q", none)
         """Bytes and number of gets."""
+        self._put_bytes, self._put_at = numbers("Q", none), numbers("Q", none)
+        """The same of puts by index, and below of gets by index."""
+        self._get_bytes, self._get_at = numbers("Q", none), numbers("Q", none)
 
     def sent(self, to: int, nbytes: int) -> int:
         """Count a put or a message."""
@@ -123,6 +126,20 @@ class Traffic:
         self._got[sender] += 1
         return 0
 
+    def sent_by_index(self, to: int, nbytes: int) -> int:
+        """Count a put of single elements by their indices."""
+        self._is_empty = False
+        self._put_bytes[to] += nbytes
+        self._put_at[to] += 1
+        return 0
+
+    def got_by_index(self, sender: int, nbytes: int) -> int:
+        """Count a get of single elements by their indices."""
+        self._is_empty = False
+        self._get_bytes[sender] += nbytes
+        self._get_at[sender] += 1
+        return 0
+
     def write(self, log: Log) -> int:
         """Write the sums into a log, and begin to count anew."""
         if self._is_empty:
@@ -135,6 +152,12 @@ class Traffic:
             if self._got[pid]:
                 log.add_traffic(pid, _IN, self._got_bytes[pid], self._got[pid])
                 self._got_bytes[pid] = self._got[pid] = 0
+            if self._put_at[pid]:
+                log.add_traffic(pid, _OUT_BY_INDEX, self._put_bytes[pid], self._put_at[pid])
+                self._put_bytes[pid] = self._put_at[pid] = 0
+            if self._get_at[pid]:
+                log.add_traffic(pid, _IN_BY_INDEX, self._get_bytes[pid], self._get_at[pid])
+                self._get_bytes[pid] = self._get_at[pid] = 0
         return 0
 
 
@@ -303,8 +326,11 @@ class ObservedEngine(Engine):
         """
         if self._traffic is not None:
             for number in range(before, len(self.gets)):
-                get = self.gets[number]
-                self._traffic.got(get[3], get[2])  # the other process, and bytes
+                get = self.gets[number]  # of it the bytes, and the other process
+                if get[1] == 0 and get[0].by_index:  # asked for, see Engine.add_ask
+                    self._traffic.got_by_index(get[3], get[2])
+                else:
+                    self._traffic.got(get[3], get[2])
 
     def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """See :meth:`Engine._reserve`."""
@@ -343,6 +369,11 @@ class ObservedEngine(Engine):
     def note_put(self, to: int, nbytes: int) -> None:
         """See :meth:`Engine.note_put`."""
         _count(self, to, nbytes)
+
+    def note_put_by_index(self, to: int, nbytes: int) -> None:
+        """See :meth:`Engine.note_put_by_index`."""
+        if self._traffic is not None:
+            self._traffic.sent_by_index(to, nbytes)
 
     def note_early_get(self, sender: int, nbytes: int) -> None:
         """See :meth:`Engine.note_early_get`."""
@@ -459,8 +490,8 @@ class RecordingObserver(EngineObserver):
 
     def meet(self, engine: ObservedEngine) -> int:
         """See :meth:`EngineObserver.meet`."""
-        self._arrive = _time_of(engine)
-        self.log.arrive(self._arrive, engine.comm_ns)
+        self.log.arrive(_time_of(engine), engine.comm_ns)
+        self._arrive = self.log.arrived_ns
         return self._arrive
 
     def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:

@@ -59,8 +59,9 @@ cdef class VirtualMeeting(Meeting):
     cpdef long long apart_ns(self) noexcept
     @cython.locals(
         source=int, to=int, kind=word, head=word, entry=word, stop=word, count=word,
+        nbytes=word, placed=word,
     )
     cdef list _sent(self)
     cdef list _amounts(self)
-    @cython.locals(to=int, chunk=word, stop=word, nbytes=word, count=word)
+    @cython.locals(to=int, chunk=word, stop=word, nbytes=word, count=word, placed=word)
     cdef void _add_send_buffer(self, list amounts, int source, word table) except *

@@ -17,7 +17,7 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
-from bsplib.core.entries import calls_between, payload_between
+from bsplib.core.entries import calls_between, indexed_between, payload_between
 from bsplib.core.meeting import Meeting
 from bsplib.core.switch import Process, Rounds
 from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
@@ -40,6 +40,9 @@ _END = Kind.END
 
 Get = tuple[Any, int, int, int, Any]
 """A get: its destination, an address, its bytes, the process it reads from, and its known."""
+
+_Amount = tuple[int, int, int, int, int]
+"""Sender, receiver, bytes, puts and messages, and what of the bytes are elements put by index."""
 
 
 class Hooks(Protocol):
@@ -269,35 +272,51 @@ class VirtualMeeting(Meeting):
             h_in: bytes that come to each process, by pid.
             h_out: bytes that leave each process, by pid.
         """
-        for source, to, nbytes, _ in self._amounts():
+        for source, to, nbytes, _, _ in self._amounts():
             h_out[source] += nbytes
             h_in[to] += nbytes
 
     def add_calls(self, calls: list[int]) -> None:
         """Add the puts, gets and messages of each process, by pid."""
-        for source, _, _, count in self._sent():
+        for source, _, _, count, _ in self._sent():
             calls[source] += count
         for receiver, gets in self._gathering._gets.items():
             for get in gets:
                 if get[3] != receiver:
                     calls[receiver] += 1
 
+    def add_indexed(self, placed: list[list[int]], fetched: list[list[int]]) -> None:
+        """Add the bytes of elements that go by their indices; only the last process can.
+
+        Args:
+            placed: bytes of puts that come to each process, and that leave it, by pid.
+            fetched: the same of gets.
+        """
+        for source, to, _, _, nbytes in self._sent():
+            placed[0][to] += nbytes
+            placed[1][source] += nbytes
+        for receiver, gets in self._gathering._gets.items():
+            for get in gets:
+                if get[3] != receiver and get[1] == 0 and get[0].by_index:
+                    fetched[0][receiver] += get[2]
+                    fetched[1][get[3]] += get[2]
+
     def links(self) -> list[tuple[int, int]]:
         """Return (sender, receiver) pairs of this meeting; the owner sends the values of a get."""
-        return [(source, to) for source, to, _, _ in self._amounts()]
+        return [(source, to) for source, to, _, _, _ in self._amounts()]
 
-    def _amounts(self) -> list[tuple[int, int, int, int]]:
-        """Return sender, receiver, bytes, and puts and messages, for all pairs with transfers."""
+    def _amounts(self) -> list[_Amount]:
+        """Return the amounts of all pairs with transfers."""
         amounts = self._sent()
         for receiver, gets in self._gathering._gets.items():
             for get in gets:
                 if get[3] != receiver:
-                    amounts.append((get[3], receiver, get[2], 0))  # no closure in C
+                    amounts.append((get[3], receiver, get[2], 0, 0))  # no closure in C
         return amounts
 
-    def _sent(self) -> list[tuple[int, int, int, int]]:
+    def _sent(self) -> list[_Amount]:
         """Return the same of all pairs with puts or messages."""
-        amounts: list[tuple[int, int, int, int]] = []
+        amounts: list[_Amount] = []
         for source in range(self._gathering.nprocs):
             head = self.head_of(source)
             kind = head >> KIND_SHIFT
@@ -306,23 +325,23 @@ class VirtualMeeting(Meeting):
                 stop = entry + (head & INLINE_SIZE_MASK)
                 count = calls_between(entry, stop)
                 if count:
-                    amounts.append((source, to, payload_between(entry, stop), count))
+                    nbytes, placed = payload_between(entry, stop), indexed_between(entry, stop)
+                    amounts.append((source, to, nbytes, count, placed))
             elif kind == IN_BUFFER:
                 self._add_send_buffer(amounts, source, head & BYTE_MASK)
         return amounts
 
-    def _add_send_buffer(
-        self, amounts: list[tuple[int, int, int, int]], source: int, table: int
-    ) -> None:
+    def _add_send_buffer(self, amounts: list[_Amount], source: int, table: int) -> None:
         """Add what the send buffer of a process has for others."""
         for to in range(self._gathering.nprocs):
             chunk = peek(table + 8 * to)
             if chunk and to != source:
-                nbytes, count = 0, 0
+                nbytes, count, placed = 0, 0, 0
                 while chunk:
                     stop = chunk + peek(chunk + 8)
                     nbytes += payload_between(chunk + HEAD_BYTES, stop)
                     count += calls_between(chunk + HEAD_BYTES, stop)
+                    placed += indexed_between(chunk + HEAD_BYTES, stop)
                     chunk = peek(chunk)
                 if count:
-                    amounts.append((source, to, nbytes, count))
+                    amounts.append((source, to, nbytes, count, placed))

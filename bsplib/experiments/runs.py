@@ -28,7 +28,7 @@ from bsplib.errors import TraceError, UsageError
 from bsplib.experiments import comments, datafile
 from bsplib.experiments.blocks import BlockSample, Samples
 from bsplib.experiments.grid import Number
-from bsplib.recording.records import Direction, Run
+from bsplib.recording.records import Run, is_out
 from bsplib.recording.trace import read_trace
 from bsplib.running.overrides import MeasuredRun, overriding
 from bsplib.sync_kinds import Kind
@@ -294,7 +294,7 @@ def _h_of_records(run: Run) -> NDArray[np.int64]:
         own = int(row["record"])
         _, group, superstep = (run.records[own][key] for key in keys)
         other = place.get((row["partner"], group, superstep))
-        mine, theirs = (sent, received) if row["direction"] == Direction.OUT else (received, sent)
+        mine, theirs = (sent, received) if is_out(row["direction"]) else (received, sent)
         mine[own] += row["bytes"]
         if other is not None:
             theirs[other] += row["bytes"]

@@ -2,17 +2,22 @@
 
 A superstep costs::
 
-    T(h) + (calls - calls of the pattern) c + C(cold) + W(wait) + E(h) min(apart / a, 1)
+    T(h) + (calls - calls of the pattern) c + C(cold) + P(placed) + F(fetched) + B(fresh)
+        + W(wait) + A(apart) + E(h) min(apart / a, 1)
 
 with T the measured time of its pattern by the bytes of the h-relation, c the time of one more
-call, and C the additional time of memory that is touched for the first time. A superstep
-without communication costs what an empty sync takes, and W.
+call, C the additional time of memory that is touched for the first time, and P and F that of
+single elements that are put or got by their indices: they are sorted by process, and read and
+written one by one. B is what the first two supersteps take more in which a process makes calls:
+code runs for the first time, of which parts are loaded then. A superstep without communication
+costs what an empty sync takes, W and A.
 
-W and E are the state in which the superstep finds the computer. T is measured in supersteps in a
+W, A and E are the state in which the superstep finds the computer. T is measured in supersteps in a
 row. In a program a process may come later than the others by a time ``wait``, so that these sleep:
 W is what the sync takes more from its arrival on. And a time ``apart`` after the last sync of
-the group the caches hold other data: E is what an exchange takes more when all of it does, after a
-computation of a or longer. Machines that were probed before have neither.
+the group the caches hold other data: A is what any sync takes more then, since also its own code
+and words have left the caches, and E what an exchange takes more still when all of it does, after
+a computation of a or longer. Machines that were probed before have none of them.
 """
 
 from __future__ import annotations
@@ -25,6 +30,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = [
+    "FRESH",
+    "Begun",
     "Curve",
     "HRelation",
     "Measured",
@@ -33,6 +40,10 @@ __all__ = [
     "price_parts",
     "slowdown",
 ]
+
+
+FRESH = 2
+"""In how many supersteps with calls a process runs code for the first time."""
 
 
 class HRelation(NamedTuple):
@@ -48,6 +59,34 @@ class HRelation(NamedTuple):
     """Seconds from the first to the last arrival of the group."""
     apart: Any = 0.0
     """Seconds from the last sync of the group to the last arrival."""
+    placed: Any = 0
+    """Bytes of its h-relation that are elements of puts by index, by the rule of the Machine."""
+    fetched: Any = 0
+    """The same of gets by index."""
+    fresh: Any = 0
+    """How many first supersteps are left to a process, with this one; see :class:`Begun`."""
+
+
+class Begun:
+    """Counts the supersteps in which a process calls put, get or send, up to ``FRESH``.
+
+    In the first of them the code of the library runs for the first time: parts of it are loaded,
+    and pages and tables of the process are made.
+    """
+
+    def __init__(self) -> None:
+        self._ended = 0
+
+    def fresh(self, calls: int) -> int:
+        """Return how many of the first supersteps are left, with that of these calls.
+
+        Args:
+            calls: puts, gets and messages of the process in its next superstep.
+        """
+        if not calls or self._ended == FRESH:
+            return 0
+        self._ended += 1
+        return FRESH + 1 - self._ended
 
 
 class Touched:
@@ -129,6 +168,14 @@ class Measured:
     """Additional seconds by the bytes of an exchange where the caches hold other data."""
     evicting: float = 0.0
     """Seconds of a computation after which the caches hold other data."""
+    apart: Curve | None = None
+    """Additional seconds of a sync, by the ns that all processes computed since the last one."""
+    placed: Curve | None = None
+    """Additional seconds by the bytes that go to places by their indices, in puts of elements."""
+    fetched: Curve | None = None
+    """The same of gets of elements."""
+    first: Curve | None = None
+    """Additional seconds by the first supersteps that are left to a process, with this one."""
     passes: Curve | None = None
     """Seconds of a pass over arrays by their bytes, while all processes make one."""
     misfit: float | None = None
@@ -138,19 +185,22 @@ class Measured:
 
     def seconds(self, relation: HRelation, pattern: str) -> Any:
         """Return the seconds of a superstep, of which :attr:`empty` is the sync alone."""
-        h, calls, cold, *_ = relation
+        h, calls, cold = relation[:3]
         curve = self.patterns.get(pattern)
         moved = self.empty if curve is None else np.maximum(curve.at(h), self.empty)
         more = np.maximum(np.asarray(calls) - self._own_calls(pattern), 0) * self.call
-        found = moved + more + (0.0 if self.cold is None else self.cold.at(cold))
+        found = moved + more + _on(self.cold, cold)
+        found = found + _on(self.placed, relation.placed) + _on(self.fetched, relation.fetched)
+        found = found + _on(self.first, relation.fresh)
         if self.evicted is not None:
             part = np.minimum(np.asarray(relation.apart) / self.evicting, 1) if self.evicting else 1
             found = found + self.evicted.at(h) * part
         return np.where((np.asarray(calls) > 0) | (np.asarray(h) > 0), found, self.empty)
 
     def lateness(self, relation: HRelation) -> Any:
-        """Return the seconds by which late processes lengthen the sync."""
-        return 0.0 if self.late is None else self.late.at(np.asarray(relation.wait) * 1e9)
+        """Return the seconds by which late processes, and what was computed, lengthen the sync."""
+        late = _on(self.late, np.asarray(relation.wait) * 1e9)
+        return late + _on(self.apart, np.asarray(relation.apart) * 1e9)
 
     def byte_s(self, nbytes: float) -> float | None:
         """Return the seconds for each byte of a pass over arrays; None where none was measured."""
@@ -162,10 +212,15 @@ class Measured:
     @property
     def has_state(self) -> bool:
         """Whether its prices depend on what came before a superstep."""
-        return self.late is not None or self.evicted is not None
+        return any(curve is not None for curve in (self.late, self.evicted, self.apart))
 
     def _own_calls(self, pattern: str) -> int:
         return 1 if pattern in ("exchange", "ping-pong", "all-to-one") else max(self.p - 1, 1)
+
+
+def _on(curve: Curve | None, amount: Any) -> Any:
+    """Return the seconds of a curve; 0 where it was not measured."""
+    return 0.0 if curve is None else curve.at(amount)
 
 
 _DEFAULT = "all-to-all"

@@ -12,7 +12,16 @@ from bsplib.machine.pattern import PATTERNS
 TIMES = ("empty", "call", "start", "recording", "evicting")
 """Times in seconds; their entries in a file end in ``_s``."""
 RATIOS = ("slowdown", "misfit", "spread")
-CURVES = {"cold": "bytes", "late": "ns", "evicted": "bytes", "passes": "bytes"}
+CURVES = {
+    "cold": "bytes",
+    "late": "ns",
+    "apart": "ns",
+    "evicted": "bytes",
+    "passes": "bytes",
+    "placed": "bytes",
+    "fetched": "bytes",
+    "first": "left",
+}
 """Curves that are no pattern, and what they go by."""
 _ENTRIES = ("p", *(f"{name}_s" for name in TIMES), *RATIOS, "patterns", *CURVES)
 _MOST_S = 1000.0

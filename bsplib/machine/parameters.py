@@ -320,7 +320,7 @@ def _measured(entry: Mapping[str, Any]) -> Measured:
     curves = {name: Curve(**curve) for name, curve in entry["patterns"].items()}
     others = {
         name: None if entry[name] is None else Curve(**entry[name])
-        for name in ("cold", "late", "evicted", "passes")
+        for name in ("cold", "late", "apart", "evicted", "passes", "placed", "fetched", "first")
     }
     return Measured(**{**entry, "patterns": curves, **others})
 

@@ -65,6 +65,18 @@ From version 3 on an entry may also have::
     bytes = [0, 1048576]              # caches were swept
     seconds = [0.0, 2e-4]
 
+    [measured.apart]                  # additional seconds of a sync, by the ns that all processes
+    ns = [0, 5000000]                 # computed since the last one
+    seconds = [0.0, 7e-6]
+
+    [measured.placed]                 # additional seconds of bytes that are put by index; the same
+    bytes = [0, 8388608]              # of gets by index is [measured.fetched]
+    seconds = [0.0, 1e-2]
+
+    [measured.first]                  # additional seconds of a superstep by how many are left of
+    left = [0, 1, 2]                  # the first two with calls of a process, with this one
+    seconds = [0.0, 1e-4, 8e-4]
+
     [measured.passes]                 # seconds of a pass over arrays by their bytes, while all
     bytes = [32768, 33554432]         # processes make one
     seconds = [1e-6, 4e-3]

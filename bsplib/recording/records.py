@@ -26,6 +26,20 @@ class Direction(IntEnum):
     """From the process that called the primitive to its partner (put, send)."""
     IN = 1
     """From the partner to the process that called the primitive (get)."""
+    OUT_BY_INDEX = 2
+    """As OUT, of single elements by their indices (put_at). Earlier traces have OUT for them."""
+    IN_BY_INDEX = 3
+    """As IN, of single elements by their indices (get_at)."""
+
+
+def is_out(directions: Any) -> Any:
+    """Tell for an array of directions whether the process that called sent the payload."""
+    return directions & 1 == Direction.OUT
+
+
+def is_by_index(directions: Any) -> Any:
+    """Tell for an array of directions whether single elements went by their indices."""
+    return directions >= Direction.OUT_BY_INDEX
 
 
 class Frame(NamedTuple):
@@ -188,7 +202,10 @@ is left of a part's elapsed time is the time in which the process was blocked.
 
 ``recording`` is the time from the end of the superstep before, in whichever group, to ``start``,
 in which the recorder wrote, and now and then compressed, the records. It lies in no superstep of
-its group; where the superstep before was in a sub-group, it is part of ``sub`` of the parent."""
+its group; where the superstep before was in a sub-group, it is part of ``sub`` of the parent.
+It also has the time in which the recorder read the system when the process arrived: ``start`` is
+later by as much, and ``arrive`` is when the process went on, unless a sub-group was inside the
+superstep."""
 
 MAX_NUMBER = 2**53
 """Greatest time, size or number in a record: floats represent all integers up to it."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from bsplib.backends.launching import Before, Moved
 from bsplib.machine import Machine
-from bsplib.machine.measured import HRelation, Touched
+from bsplib.machine.measured import Begun, HRelation, Touched
 from bsplib.machine.pattern import pattern_of
 
 
@@ -25,6 +25,7 @@ class MachinePrices:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._touched = defaultdict[int, Touched](Touched)
+        self._begun = defaultdict[int, Begun](Begun)
         self.asks_for_calls = bool(machine.measured)
         """See :attr:`Prices.asks_for_calls`."""
         self.has_state = machine.has_state
@@ -38,6 +39,10 @@ class MachinePrices:
     def cold(self, pid: int, sent_bytes: int) -> int:
         """See :meth:`Prices.cold`."""
         return self._touched[pid].cold(sent_bytes) if self._machine.measured else 0
+
+    def fresh(self, pid: int, calls: int) -> int:
+        """See :meth:`Prices.fresh`."""
+        return self._begun[pid].fresh(calls) if self._machine.measured else 0
 
     def superstep(
         self, moved: Sequence[Moved], links: Iterable[tuple[int, int]], before: Before
@@ -57,8 +62,11 @@ class MachinePrices:
     ) -> float:
         """Return the price for the greatest h, the most calls and the most new memory."""
         machine = self._machine
-        h_in, h_out, calls, cold = np.array(moved, np.int64).T
-        h = int(machine.relation(h_in, h_out).max())
+        h_in, h_out, calls, cold, fresh, *indexed = np.array(moved, np.int64).T
+        h, placed, fetched = (
+            int(machine.relation(*each).max()) for each in ((h_in, h_out), indexed[:2], indexed[2:])
+        )
         state = before.wait_ns / 1e9, before.apart_ns / 1e9
-        relation = HRelation(h, int(calls.max()), int(cold.max()), *state)
+        relation = HRelation(h, int(calls.max()), int(cold.max()), *state, placed, fetched)
+        relation = relation._replace(fresh=int(fresh.max()))
         return float(sum(machine.parts_of(relation, pattern, nprocs)))

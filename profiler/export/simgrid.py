@@ -27,7 +27,7 @@ import numpy as np
 
 from bsplib.profiler.costs import partner_records, superstep_numbers
 from bsplib.profiler.timeline import lay_out
-from bsplib.recording.records import Direction
+from bsplib.recording.records import is_out
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _messages(timeline: Timeline) -> tuple[Messages, Messages]:
     place[timeline.position] = np.arange(len(place))
     traffic, partner = run.traffic, partner_records(run, superstep_numbers(run))
     known = np.flatnonzero((partner >= 0) & (traffic["messages"] > 0))
-    out = traffic["direction"][known] == Direction.OUT
+    out = is_out(traffic["direction"][known])
     caller, other = place[traffic["record"][known]], place[partner[known]]
     sender, receiver = np.where(out, caller, other), np.where(out, other, caller)
     total: dict[tuple[int, int], int] = {}

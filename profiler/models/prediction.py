@@ -32,11 +32,13 @@ class TimeParts:
     sync_s: float
     waiting_s: float = 0.0
     """Waiting for a core; only in the measured time."""
+    recording_s: float = 0.0
+    """What the recorder took between supersteps; only in the measured time."""
 
     @property
     def total_s(self) -> float:
         """The sum of the parts."""
-        return self.comp_s + self.comm_s + self.sync_s + self.waiting_s
+        return self.comp_s + self.comm_s + self.sync_s + self.waiting_s + self.recording_s
 
     @property
     def busy_s(self) -> float:
@@ -169,5 +171,8 @@ class _Origins:
 
     def _sums(self, booking: Booking) -> NDArray[np.float64]:
         """Return the sum of each part for each origin (a call stack with the kind of its sync)."""
-        parts = booking.comp_s, booking.comm_s, booking.sync_s, booking.waiting_s
+        parts = (
+            *(booking.comp_s, booking.comm_s, booking.sync_s),
+            *(booking.waiting_s, booking.recording_s),
+        )
         return np.stack([np.bincount(self._origin, part, self._count) for part in parts])

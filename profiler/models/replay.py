@@ -60,16 +60,18 @@ class Booking:
     comp_s: NDArray[np.float64]
     """Computation."""
     comm_s: NDArray[np.float64]
-    """Transfer of bytes, g h; of a measured time, all except computation and waiting."""
+    """Transfer of bytes, g h; of a measured time, all except computation, waiting and recording."""
     sync_s: NDArray[np.float64]
     """Start or end of supersteps, l or L; 0 in a measured time, whose ``comm_s`` includes it."""
     waiting_s: NDArray[np.float64]
     """Waiting for a core during computation; 0 under a model."""
+    recording_s: NDArray[np.float64]
+    """What the recorder took between supersteps; 0 under a model, which has none."""
 
     @property
     def total_s(self) -> float:
         """The total time of the run."""
-        parts = self.comp_s, self.comm_s, self.sync_s, self.waiting_s
+        parts = self.comp_s, self.comm_s, self.sync_s, self.waiting_s, self.recording_s
         return float(sum(part.sum() for part in parts))
 
 
@@ -103,7 +105,7 @@ class _Books:
     def __init__(self, timeline: Timeline, speed_ratio: float = 1.0) -> None:
         self._timeline = timeline
         self._ratio = speed_ratio
-        self._sums = np.zeros((4, len(timeline.position)))
+        self._sums = np.zeros((5, len(timeline.position)))
         pieces = timeline.pieces
         self._by_before = np.argsort(pieces.before, kind="stable")
         self._sorted = pieces.before[self._by_before]
@@ -122,7 +124,8 @@ class _Books:
 
         Args:
             record: the record.
-            as_measured: book the time inside primitives and the waiting for a core, too.
+            as_measured: book the time inside primitives, the waiting for a core, and what the
+                recorder took, too.
         """
         pieces = self._timeline.pieces
         start, stop = np.searchsorted(self._sorted, [record, record + 1])
@@ -131,6 +134,7 @@ class _Books:
         if as_measured:
             self._sums[1, pieces.owner[chosen]] += pieces.calls_s[chosen]
             self._sums[3, pieces.owner[chosen]] += pieces.waiting_s[chosen]
+            self._sums[4, pieces.owner[chosen]] += pieces.recording_s[chosen]
 
     def closed(self) -> Booking:
         """Return the sums in the order of the run's records."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 
 import bsplib
 from bsplib.machine import Machine, load_machine
-from bsplib.machine.measured import Curve, HRelation, Measured
+from bsplib.machine.measured import Begun, Curve, HRelation, Measured
 from bsplib.machine.probing.state import (
     PASSES,
     SIZES,
@@ -18,11 +19,18 @@ from bsplib.machine.probing.state import (
     measure_before,
     measure_passes,
 )
+from bsplib.profiler.models.prediction import predict
+from bsplib.profiler.prices import choose_prices
+from bsplib.recording.records import Direction
+from bsplib.recording.trace import read_trace
 
 STATE = {
     "late": Curve((0, 1_000_000), (0.0, 4e-5)),
     "evicted": Curve((0, 1000), (0.0, 2e-3)),
     "evicting": 1e-3,
+    "apart": Curve((0, 10_000_000_000), (0.0, 0.0)),
+    "placed": Curve((0, 800), (0.0, 4e-3)),
+    "fetched": Curve((0, 800), (0.0, 8e-3)),
     "passes": Curve((1000, 10_000, 20_000), (1e-6, 1e-5, 4e-5)),
 }
 PLAIN = Measured(2, 1e-6, patterns={"exchange": Curve((0, 1000), (1e-6, 1e-3))})
@@ -54,6 +62,60 @@ def test_bytes_cost_more_the_longer_ago_the_last_sync_was():
     assert price(h=500, calls=1, apart=1e-3)[0] == pytest.approx(warm + 1e-3)
     assert price(h=500, calls=1, apart=1.0)[0] == pytest.approx(warm + 1e-3)
     assert price(h=0, apart=1.0) == (0, 1e-6)
+
+
+def test_any_sync_costs_more_after_a_computation():
+    machine = replace(PROBED, measured=(replace(TWO, apart=Curve((0, 1000), (0.0, 7e-6))),))
+    assert price(machine, h=0, apart=5e-7) == pytest.approx((0, 4.5e-6))
+    more = [price(each, h=500, calls=1, apart=1e-6) for each in (machine, PROBED)]
+    assert more[0][0] == pytest.approx(more[1][0])
+    assert more[0][1] == pytest.approx(more[1][1] + 7e-6)
+
+
+def test_elements_by_index_cost_more_than_a_block_of_as_many_bytes():
+    block = price(h=800, calls=1)[0]
+    assert price(h=800, calls=1, placed=400)[0] == pytest.approx(block + 2e-3)
+    assert price(h=800, calls=1, placed=400, fetched=400)[0] == pytest.approx(block + 6e-3)
+
+
+def test_the_first_supersteps_with_calls_cost_more():
+    first = Curve((0, 1, 2), (0.0, 1e-4, 7e-4))
+    machine = replace(PROBED, measured=(replace(TWO, first=first),))
+    warm = price(h=8, calls=1)[0]
+    more = [price(machine, h=8, calls=1, fresh=left)[0] - warm for left in (2, 1, 0)]
+    assert more == pytest.approx([7e-4, 1e-4, 0])
+    begun = Begun()
+    assert [begun.fresh(calls) for calls in (0, 3, 0, 1, 1)] == [0, 2, 0, 1, 0]
+
+
+@pytest.mark.parametrize("how", ["put_at", "get_at"])
+def test_elements_by_index_have_the_same_price_on_virtual_processors_and_in_a_replay(
+    how, write, tmp_path
+):
+    def main(bsp):
+        x = bsp.zeros(100)
+        bsp.charge(0)
+        bsp.sync()
+        where = np.full(50, 1 - bsp.pid), np.arange(50)
+        if how == "put_at":
+            bsp.put_at(*where, 1.0, x)
+        else:
+            bsp.get_at(*where, x)
+        bsp.sync()
+        return bsp.time()
+
+    trace = tmp_path / "trace.bsp"
+    times = bsplib.run(main, nprocs=2, backend="sim", machine=write, profile=trace)
+    elements_s = {"put_at": 2e-3, "get_at": 4e-3}[how]
+    block_s = 1e-6 + 0.4 * (1e-3 - 1e-6)
+    assert times == pytest.approx([1e-6 + block_s + elements_s] * 2, abs=2e-9)
+    (run,) = read_trace(trace).runs
+    expected = {"put_at": Direction.OUT_BY_INDEX, "get_at": Direction.IN_BY_INDEX}[how]
+    assert run.traffic["direction"].tolist() == [expected] * 2
+    assert run.traffic["bytes"].tolist() == [400] * 2
+    found = predict(run, choose_prices(run), ["BSP", "OBSP*"])
+    for model in ("BSP", "OBSP*"):
+        assert found.totals[model].total_s == pytest.approx(times[0], abs=2e-9)
 
 
 def test_the_state_is_interpolated_between_numbers_of_processes():

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import bsplib
 from bsplib.machine import PATTERNS, load_machine
 from bsplib.machine.measured import Curve
-from bsplib.machine.probing import state, table
+from bsplib.machine.probing import elements, state, table
 from bsplib.machine.probing import times as probe_times
 from bsplib.machine.probing.probe import (
     BETWEEN,
@@ -156,6 +156,8 @@ def few_sizes(monkeypatch):
     monkeypatch.setattr(state, "SIZES", (1024, 4096))
     monkeypatch.setattr(state, "PASSES", (2**15, 2**17))
     monkeypatch.setattr(state, "_LATE_REPEATS", 2)
+    monkeypatch.setattr(state, "_APART_REPEATS", 2)
+    monkeypatch.setattr(elements, "COUNTS", (64, 4096))
     monkeypatch.setattr(state, "_SWEPT_REPEATS", 1)
 
 

@@ -42,6 +42,10 @@ PROBED = (
         late=Curve((0, 40, 500, 90_000), (0.0, 11.3e-9, 70.9e-9, 41.7e-6)),
         evicted=Curve((0, 32, 4096), (0.0, 21.1e-9, 9.3e-6)),
         evicting=31.7e-6,
+        apart=Curve((0, 700, 90_000), (0.0, 13.7e-9, 5.3e-6)),
+        first=Curve((0, 1, 2), (0.0, 33.3e-9, 401.7e-9)),
+        placed=Curve((0, 24, 4096), (0.0, 17.9e-9, 3.3e-6)),
+        fetched=Curve((0, 48, 4096), (0.0, 27.3e-9, 8.1e-6)),
     ),
     Measured(5, empty=90.9e-9, patterns={"all-to-all": Curve((8, 64), (110.5e-9, 400.2e-9))}),
 )
@@ -82,12 +86,16 @@ def exchange(bsp, draw, x, kind):
     """Let every process send and put some things to some others; all draw alike."""
     count = int(draw.integers(0, 2 * bsp.nprocs + 1))
     sources, targets = draw.integers(0, bsp.nprocs, (2, count))
-    sizes, ways = draw.integers(0, 40, count), draw.integers(0, 3, count)
+    sizes, ways = draw.integers(0, 40, count), draw.integers(0, 5, count)
     for source, target, size, way in np.stack([sources, targets, sizes, ways], 1).tolist():
         if source != bsp.pid:
             continue
         if way == 0 or size == 0:
             bsp.send(target, bytes(size))
+        elif way == 3:
+            bsp.put_at(np.full(size, target), np.arange(size), np.ones(size), x)
+        elif way == 4 and kind != "oblsync":
+            bsp.get_at(np.full(size, target), np.arange(size), x)
         elif way == 1 or kind == "oblsync":
             bsp.put(target, np.ones(size), x, offset=0)
         else:

@@ -40,6 +40,7 @@ PROBED = replace(
             },
             evicted=Curve((0, 4096, 2**20), (0.0, 1e-5, 2e-3)),
             evicting=2e-4,
+            apart=Curve((0, 10**6, 10**7), (0.0, 3e-6 * p, 2e-5)),
             passes=Curve((2**15, 2**20, 2**22), (1e-5, 4e-4 * p, 4e-3 * p)),
         )
         for p in (1, 2, 4, 64)

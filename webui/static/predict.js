@@ -44,8 +44,9 @@ function communication({ measured, g, l }, pattern, p, h, supersteps, computed) 
     const curve = entry.patterns[pattern ?? "all-to-all"];
     const moved = curve === undefined || h <= 0 ? entry.empty
       : Math.max(onCurve(curve, h / supersteps), entry.empty);
-    all += share * (moved + evicted(entry, h / supersteps, computed / supersteps));
-    empty += share * entry.empty;
+    const longer = entry.apart ? onCurve(entry.apart, computed / supersteps * 1e9) : 0;
+    all += share * (moved + longer + evicted(entry, h / supersteps, computed / supersteps));
+    empty += share * (entry.empty + longer);
   }
   return [(all - empty) * supersteps, empty * supersteps];
 }

@@ -19,7 +19,7 @@ from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.sim.world import Process, World
 from bsplib.core.atomics import address_of
 from bsplib.core.clock import Clock
-from bsplib.core.entries import Block, PrivateMemory, payload_between
+from bsplib.core.entries import Block, PrivateMemory, indexed_between, payload_between
 from bsplib.core.virtual import Gathering, VirtualMeeting
 from bsplib.errors import OutOfSharedMemoryError, UsageError
 
@@ -52,6 +52,9 @@ class _Oblivious:
     h_out: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     cold: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    fresh: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    placed_in: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    placed_out: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
     def add(self, pid: int, post: _ObliviousPost) -> None:
         """Add the post of a process that comes to the end of the superstep."""
@@ -65,7 +68,11 @@ class _Oblivious:
             self.h_in[receiver] += nbytes
             self.h_out[pid] += nbytes
             self.calls[pid] += count
+            placed = indexed_between(at, at + len(memory))
+            self.placed_in[receiver] += placed
+            self.placed_out[pid] += placed
         self.cold[pid] = self.prices.cold(self.members[pid], self.h_out[pid])
+        self.fresh[pid] = self.prices.fresh(self.members[pid], self.calls[pid])
 
     def is_complete(self, pid: int) -> bool:
         """Tell whether all messages that a process waits for have come."""
@@ -78,10 +85,11 @@ class _Oblivious:
     def price(self, pid: int) -> float:
         """Return the price of the superstep for a process, from its h and that of its sources."""
         pids = (pid, *self.sources[pid])
-        moved = (
-            Moved(self.h_in[each], self.h_out[each], self.calls[each], self.cold[each])
-            for each in pids
+        amounts = (
+            *(self.h_in, self.h_out, self.calls, self.cold),
+            *(self.fresh, self.placed_in, self.placed_out),
         )
+        moved = (Moved(*(amount[each] for amount in amounts)) for each in pids)
         return self.prices.oblivious(moved, len(self.members))
 
 
@@ -253,8 +261,12 @@ class SimPort(Port):
         self._meeting.add_traffic(h_in, h_out)
         if prices.asks_for_calls:
             self._meeting.add_calls(calls)
+        placed, fetched = ([[0] * self.nprocs for _ in range(2)] for _ in range(2))
+        if prices.asks_for_calls:
+            self._meeting.add_indexed(placed, fetched)
         cold = map(prices.cold, self.members, h_out)
-        moved = list(map(Moved, h_in, h_out, calls, cold))
+        fresh = map(prices.fresh, self.members, calls)
+        moved = list(map(Moved, h_in, h_out, calls, cold, fresh, *placed, *fetched))
         return _ns(prices.superstep(moved, self._meeting.links(), self._before()))
 
     def price_of_nothing(self) -> int:

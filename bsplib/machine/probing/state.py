@@ -6,6 +6,8 @@ was in the caches makes room for other data. So here
 
 - one process comes later than the others by some time, and the time counts from its arrival until
   the last process goes on;
+- all processes compute for some time, come together, and the time counts that the sync takes more
+  than one of many in a row: its own code and words have left the caches meanwhile;
 - all processes touch more memory than a cache has next to a core, exchange, and the time counts
   beside that of an exchange in turn with it that nothing came before.
 
@@ -35,11 +37,16 @@ if TYPE_CHECKING:
 
 WAITS_S = (0.0, 5e-5, 2e-4, 1e-3, 5e-3)
 """How much later one process comes to a sync than the others."""
+APART_S = (0.0, 2e-5, 1e-4, 5e-4, 2e-3, 1e-2, 3e-2)
+"""How long all processes compute before a sync; after a longer time it takes no longer."""
 SIZES = tuple(4**power for power in range(5, 12))
 """Bytes that are exchanged after the caches were swept: 1 KiB to 4 MiB."""
 PASSES = tuple(2**power for power in range(15, 26))
 """Bytes of the arrays of a process over which it passes: 32 KiB to 32 MiB."""
-_LATE_REPEATS, _SWEPT_REPEATS, _PASS_REPEATS = 15, 9, 7
+_LATE_REPEATS, _APART_REPEATS, _SWEPT_REPEATS, _PASS_REPEATS = 15, 11, 9, 7
+_MOST_APART_NS = 10**9
+_PART_BYTES, _PARTS = 2**18, 2**7
+"""While they compute, processes make a new array from each part of 32 MiB in turn."""
 _LEAST_PASSED_BYTES = 2**21
 """Bytes that are passed over between two readings of the clock: some 0.1 ms."""
 _SWEEP_BYTES = 2**23
@@ -53,11 +60,12 @@ class PricesBefore(NamedTuple):
     """What a Machine says of supersteps by what came before; see :class:`Measured`."""
 
     late: Curve
+    apart: Curve
     evicted: Curve
     evicting_s: float
 
 
-class _ProbedMoments(NamedTuple):
+class ProbedMoments(NamedTuple):
     """When a process came to a meeting and when it went on, by what was measured and repeat."""
 
     came: Seconds
@@ -67,8 +75,8 @@ class _ProbedMoments(NamedTuple):
 class _Swept(NamedTuple):
     """Exchanges with buffers in the caches, and after a sweep, which took so long."""
 
-    warm: _ProbedMoments
-    swept: _ProbedMoments
+    warm: ProbedMoments
+    swept: ProbedMoments
     sweep_s: float
 
 
@@ -81,24 +89,38 @@ def measure_before(nprocs: int, backend: BackendName, empty_s: float) -> PricesB
         empty_s: an empty superstep in a row of them.
     """
     with Pool(nprocs, backend=backend) as pool:
-        late = _lasted(pool.run(_come_late))
+        late = lasted(pool.run(_come_late))
+        apart = lasted(pool.run(_come_after_computing))
         results = pool.run(_exchange_swept)
     warm, swept = (
-        _lasted([each.warm for each in results]),
-        _lasted([each.swept for each in results]),
+        lasted([each.warm for each in results]),
+        lasted([each.swept for each in results]),
     )
     sweep_s = max(each.sweep_s for each in results)
-    added = np.maximum(late - empty_s, 0.0)
-    added[0] = 0.0  # no process was late
-    after_ns = tuple(round(wait * 1e9) for wait in WAITS_S)
+    apart_s = _added(apart, empty_s)
     more = swept - warm
     more -= more[0]  # without anything to send, processes only come a little later than others
     evicted = np.maximum.accumulate(np.maximum(more, 0.0))
     return PricesBefore(
-        Curve(after_ns, tuple(np.maximum.accumulate(added).tolist())),
+        Curve(_ns(WAITS_S), _added(late, empty_s)),
+        Curve((*_ns(APART_S), _MOST_APART_NS), (*apart_s, apart_s[-1])),
         Curve((0, *SIZES), tuple(evicted.tolist())),
         sweep_s * min(cache_bytes() / _SWEEP_BYTES, 1.0),
     )
+
+
+def _ns(times_s: tuple[float, ...]) -> tuple[int, ...]:
+    return tuple(round(time_s * 1e9) for time_s in times_s)
+
+
+def _added(taken: Seconds, empty_s: float) -> tuple[float, ...]:
+    """Return what a sync takes more than an empty one; nothing where nothing came before.
+
+    A disturbed time is too long, so that a shorter wait counts with no more than a longer one.
+    """
+    added = np.minimum.accumulate(np.maximum(taken - empty_s, 0.0)[::-1])[::-1]
+    added[0] = 0.0
+    return tuple(added.tolist())
 
 
 def measure_passes(nprocs: int, backend: BackendName) -> Curve:
@@ -126,7 +148,7 @@ def cache_bytes() -> int:
         return _CACHE_BYTES
 
 
-def _lasted(moments: list[_ProbedMoments]) -> Seconds:
+def lasted(moments: list[ProbedMoments]) -> Seconds:
     """Return how long it took from the last arrival until all went on: the lower quartile."""
     came = np.max([each.came for each in moments], axis=0)
     went = np.max([each.went for each in moments], axis=0)
@@ -137,7 +159,7 @@ def _lasted(moments: list[_ProbedMoments]) -> Seconds:
 # -- in the processes ---------------------------------------------------------------------------
 
 
-def _come_late(bsp: Group) -> _ProbedMoments:
+def _come_late(bsp: Group) -> ProbedMoments:
     """Come to a sync later than the others, in turn with them."""
     shape = len(WAITS_S), _LATE_REPEATS
     came, went = np.zeros(shape), np.zeros(shape)
@@ -152,15 +174,37 @@ def _come_late(bsp: Group) -> _ProbedMoments:
             came[place, repeat] = bsp.time()
             bsp.sync()
             went[place, repeat] = bsp.time()
-    return _ProbedMoments(came, went)
+    return ProbedMoments(came, went)
+
+
+def _come_after_computing(bsp: Group) -> ProbedMoments:
+    """Compute for some time, the same on all processes, and come to a sync together."""
+    shape = len(APART_S), _APART_REPEATS
+    came, went = np.zeros(shape), np.zeros(shape)
+    memory = np.ones((_PARTS, _PART_BYTES // 8))
+    part = 0
+    for repeat in range(_APART_REPEATS):
+        for place, apart in enumerate(APART_S):
+            bsp.sync()
+            bsp.sync()  # now all processes are awake, and leave together
+            until = bsp.time() + apart
+            while bsp.time() < until - 1e-4:  # longer than for one part, so that none is late
+                part = (part + 1) % _PARTS
+                np.add(memory[part], 1.0)
+            while bsp.time() < until:
+                np.add(memory[part, :64], 1.0)
+            came[place, repeat] = bsp.time()
+            bsp.sync()
+            went[place, repeat] = bsp.time()
+    return ProbedMoments(came, went)
 
 
 def _exchange_swept(bsp: Group) -> _Swept:
     """Exchange with a neighbour, with buffers in the caches and after a sweep in turn."""
     shape = 1 + len(SIZES), _SWEPT_REPEATS
     turns = (
-        _ProbedMoments(np.zeros(shape), np.zeros(shape)),
-        _ProbedMoments(np.zeros(shape), np.zeros(shape)),
+        ProbedMoments(np.zeros(shape), np.zeros(shape)),
+        ProbedMoments(np.zeros(shape), np.zeros(shape)),
     )
     memory = np.ones(_SWEEP_BYTES // 8)
     source = np.ones(SIZES[-1], np.uint8)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.backends import table as backends
+from bsplib.machine.measured import FRESH
 from bsplib.machine.probing.probe import BUDGET_S, ROUNDS, Probed, counts_of, probe
 from bsplib.running.options import BackendName
 
@@ -133,13 +134,19 @@ def _states(machine: Machine) -> list[str]:
     swept = [f"{_at(entry.evicted, '+', _SWEPT_BYTES)} (p = {entry.p})" for entry in known]
     if not known:
         return []
+    after = [f"{_at(entry.apart, '+', _APART_NS)} (p = {entry.p})" for entry in known]
+    elements = [f"{_at(entry.fetched, '+', _ELEMENTS)} (p = {entry.p})" for entry in known]
+    first = [f"{_at(entry.first, '+', FRESH)} (p = {entry.p})" for entry in known]
     return [
+        f"a sync after all have computed for 10 ms: {', '.join(after)}",
+        f"65,536 elements of 8 B that are got by index: {', '.join(elements)}",
+        f"the first superstep with a put of new processes: {', '.join(first)}",
         f"a sync where one process comes 1 ms late, from its arrival on: {', '.join(late)}",
         f"64 KiB after the caches were swept by other data: {', '.join(swept)}",
     ]
 
 
-_LATE_NS, _SWEPT_BYTES = 10**6, 2**16
+_LATE_NS, _APART_NS, _SWEPT_BYTES, _ELEMENTS = 10**6, 10**7, 2**16, 2**19
 
 
 def _at(curve: Curve | None, sign: str = "", where: int = 2**20) -> str:

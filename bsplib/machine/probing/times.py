@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends import table as backends
-from bsplib.machine.measured import Curve, Measured
+from bsplib.machine.measured import FRESH, Curve, Measured
 from bsplib.machine.pattern import PATTERNS
+from bsplib.machine.probing.elements import measure_elements
 from bsplib.machine.probing.state import measure_before, measure_passes
 from bsplib.machine.speed import axpy_flops
 from bsplib.running.launch import run
@@ -39,6 +40,8 @@ from bsplib.transfers.messages import INLINE
 
 if TYPE_CHECKING:
     from bsplib.group import Group
+
+    Seconds = NDArray[np.float64]
 
 
 _STEEP = tuple(round(2 ** (quarters / 4)) // 64 * 64 for quarters in range(4 * 18, 4 * 23))
@@ -58,6 +61,8 @@ _WORK_KEYS = 2**22
 _WARM_UPS = 4
 _COLD_SUPERSTEPS = 6
 _COLD_RUNS = 6
+_ROWS = 8
+"""Rows of the array that is put to first, and their elements."""
 _STARTS = 4
 _SYNCS = 2000
 _BATCH_S = 5e-4
@@ -197,7 +202,12 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
     }
     anew = not backends.find(backend).is_spread
     empty = float(typical(times.empty_s))
-    state = measure_before(times.nprocs, backend, empty) if curves and anew else None
+    state = elements = None
+    if curves and anew:
+        state = measure_before(times.nprocs, backend, empty)
+        elements = measure_elements(
+            times.nprocs, backend, curves["exchange"], most_bytes(times.nprocs)
+        )
     return Measured(
         p=times.nprocs,
         empty=empty,
@@ -208,8 +218,12 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         patterns=curves,
         cold=cold_curve(times.nprocs, backend, curves["exchange"]) if curves and anew else None,
         late=None if state is None else state.late,
+        apart=None if state is None else state.apart,
         evicted=None if state is None else state.evicted,
         evicting=0.0 if state is None else state.evicting_s,
+        first=first_curve(times.nprocs, backend) if curves and anew else None,
+        placed=None if elements is None else elements.placed,
+        fetched=None if elements is None else elements.fetched,
         passes=measure_passes(times.nprocs, backend) if anew else None,
         misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
         spread=spread_of(times),
@@ -276,6 +290,21 @@ def recording_s(nprocs: int, backend: BackendName) -> float:
     return max(recorded - plain, 0.0)
 
 
+def first_curve(nprocs: int, backend: BackendName) -> Curve:
+    """Return what the first supersteps of processes take more, in which they put something.
+
+    Args:
+        nprocs: number of processes.
+        backend: starts processes.
+    """
+    runs = [run(_begin, nprocs=nprocs, backend=backend) for _ in range(_COLD_RUNS)]
+    came, went = np.max(runs, axis=1).transpose(1, 2, 0)  # by superstep and run
+    taken = typical((went - came).T)
+    left = tuple(range(FRESH + 1))
+    more = np.maximum(taken[:FRESH] - taken[FRESH:].min(), 0.0)
+    return Curve(left, (0.0, *more[::-1].tolist()))
+
+
 def cold_curve(nprocs: int, backend: BackendName, warm: Curve) -> Curve:
     """Return what memory costs additionally that a process touches for the first time.
 
@@ -317,6 +346,18 @@ def _syncs(bsp: Group) -> float:
             bsp.sync()
         best.append((bsp.time() - began) / (_SYNCS // 4))
     return min(best)
+
+
+def _begin(bsp: Group) -> tuple[Seconds, Seconds]:
+    """Put a row of an array in the first supersteps of a run; return when each began and ended."""
+    came, went = np.zeros((2, FRESH + 3))
+    there, row = bsp.zeros((_ROWS, _ROWS)), np.ones(_ROWS)
+    for number in range(len(came)):
+        came[number] = bsp.time()
+        bsp.put((bsp.pid + 1) % bsp.nprocs, row, there, at=np.s_[-1])
+        bsp.sync()
+        went[number] = bsp.time()
+    return came, went
 
 
 def _send_anew(bsp: Group, nbytes: int) -> NDArray[np.float64]:

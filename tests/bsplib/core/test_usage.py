@@ -31,8 +31,8 @@ class Recorded:
         self.superstep = 0
 
     def end(self, kind=Kind.SYNC, calls_ns=0, communicate=lambda: None):
-        arrive = time.perf_counter_ns()
-        self.log.arrive(arrive, calls_ns)
+        self.log.arrive(time.perf_counter_ns(), calls_ns)
+        arrive = self.log.arrived_ns
         communicate()
         end = time.perf_counter_ns()
         self.log.add_superstep(self.superstep, kind, 0, arrive, end, end, calls_ns)
@@ -122,8 +122,21 @@ def test_a_superstep_begins_earlier_by_a_wait_for_a_core_while_the_one_before_wa
     now = time.perf_counter_ns()
     recorded.usage.carried_ns = 3 * MS
     recorded.log.begin(now)
-    recorded.end(Kind.END)
+    recorded.log.add_superstep(1, Kind.END, 0, now, now, now, 0)
     assert recorded.records["start"][1] == now - 3 * MS
+
+
+def test_reading_what_was_used_is_neither_computation_nor_communication(recorded):
+    compute()
+    began = time.perf_counter_ns()
+    recorded.log.arrive(began, 0)
+    took = recorded.log.arrived_ns - began
+    end = time.perf_counter_ns()
+    recorded.log.add_superstep(0, Kind.SYNC, 0, recorded.log.arrived_ns, end, end, 0)
+    (record,) = recorded.records
+    assert took > 0
+    assert record["recording"] == took
+    assert record["arrive"] - record["start"] >= 10 * MS
 
 
 def test_short_stretches_count_as_time_on_a_core(recorded):
