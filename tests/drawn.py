@@ -1,4 +1,4 @@
-"""How many examples Hypothesis draws.
+"""How many examples Hypothesis draws, and how often a test repeats what may depend on chance.
 
 ``BSP_EXAMPLES`` multiplies the numbers that stand in the tests. Where it is not set, half as many
 are drawn, and twice as many by ``pytest --all``.
@@ -14,6 +14,11 @@ from hypothesis import settings
 TIMES = float(os.environ.get("BSP_EXAMPLES", "0.5"))
 
 
+def times(count: int) -> int:
+    """Return ``count`` times ``BSP_EXAMPLES``, at least 1: how often a test repeats itself."""
+    return max(1, round(count * TIMES))
+
+
 def examples(count: int, **more: Any) -> settings:
     """Draw ``count`` times ``BSP_EXAMPLES`` examples, without a limit of time for each."""
-    return settings(max_examples=max(1, round(count * TIMES)), deadline=None, **more)
+    return settings(max_examples=times(count), deadline=None, **more)

@@ -25,9 +25,10 @@ from bsplib.backends.shm.poison import (
 from bsplib.backends.shm.port import ShmPort
 from bsplib.backends.shm.segment import Segment
 
+from ..drawn import times
 from .scheduled import defects
 
-TIMES = 10
+TIMES = times(6)
 HAS_BEGUN_ANEW = multiprocessing.Event()
 """A process has given back what it had in a run, to be ready for the next one."""
 HAS_ENDED_THE_SYNC = multiprocessing.Event()

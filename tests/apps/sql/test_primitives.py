@@ -6,6 +6,7 @@ import datetime
 import math
 import random
 from functools import partial
+from itertools import product
 
 import duckdb
 import pyarrow as pa
@@ -324,7 +325,12 @@ CASES = {
     "order by, unstably": ordered(By("i"), By("k", descending=True), stable=False),
     "rebalance": Case(rebalance, "SELECT * FROM a"),
 }
-PLACES = [(nprocs, backend) for nprocs in COUNTS for backend in ("sim", "shm")]
+USUAL_PLACES = [(1, "sim"), (3, "sim"), (16, "sim"), (3, "shm")]
+"""Where make test runs every primitive; tests with drawn tables take all numbers of processes."""
+PLACES = [
+    pytest.param(*place, marks=() if place in USUAL_PLACES else pytest.mark.slow)
+    for place in product(COUNTS, ("sim", "shm"))
+]
 
 
 @pytest.mark.parametrize(("nprocs", "backend"), PLACES)
