@@ -26,7 +26,17 @@ from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace
 from bsplib.visible import visible
 from bsplib.webui.opened_runs import AddressError
-from bsplib.webui.page import SERVED_POLICY, STATIC, served_model, served_page, title_of
+from bsplib.webui.page import (
+    ENTRY,
+    MODEL_ENTRY,
+    SCRIPT,
+    SERVED_POLICY,
+    STATIC,
+    bundle,
+    served_model,
+    served_page,
+    title_of,
+)
 from bsplib.webui.traces import Traces
 
 if TYPE_CHECKING:
@@ -108,7 +118,7 @@ UPLOAD_SECONDS = 60
 """Within this time of its first byte, a request with a dropped file has to arrive."""
 
 STATIC_SECONDS = 60
-"""So long a browser may keep the modules of the page; data are never kept."""
+"""So long a browser may keep the files of the page; data are never kept."""
 
 _HEADERS = {
     "Content-Security-Policy": SERVED_POLICY,
@@ -184,10 +194,11 @@ def create_app(
 ) -> flask.Flask:
     """Create the application that shows traces.
 
-    Routes: ``/`` is the page, ``/static/NAME`` its files, ``/traces.json`` the list of the
-    traces, ``/traces/T/runs/N.json`` the data of run N of trace T, and
-    ``/traces/T/runs/N/NAME.json`` another answer about it (404 if there is no such trace, run
-    or answer). A trace that is posted to ``/traces`` is added; nothing else can be changed.
+    Routes: ``/`` is the page, ``/script.js`` its modules in one file, ``/static/NAME`` each of
+    its files, ``/traces.json`` the list of the traces, ``/traces/T/runs/N.json`` the data of run
+    N of trace T, and ``/traces/T/runs/N/NAME.json`` another answer about it (404 if there is no
+    such trace, run or answer). A trace that is posted to ``/traces`` is added; nothing else can
+    be changed.
     Requests for a host name other than the loopback are refused, so that no other
     web site can read a trace by resolving its own name to 127.0.0.1.
 
@@ -207,6 +218,7 @@ def create_app(
     shown = Traces(*traces, folder=folder, library=library, sources=sources, names=names)
     dropped = DroppedFiles()
     _guard(app)
+    _serve_script(app, root, ENTRY)
 
     @app.get(f"{root}/")
     def page() -> str:
@@ -246,12 +258,19 @@ def create_model_app(shown: ShownModel, *, token: str = "") -> flask.Flask:
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
     shown_page = served_model(shown)
     _guard(app)
+    _serve_script(app, root, MODEL_ENTRY)
 
     @app.get(f"{root}/")
     def page() -> str:
         return shown_page
 
     return app
+
+
+def _serve_script(app: flask.Flask, root: str, entry: str) -> None:
+    @app.get(f"{root}/{SCRIPT}")
+    def script() -> flask.Response:
+        return flask.Response(bundle(STATIC, entry), mimetype="text/javascript")
 
 
 def _guard(app: flask.Flask) -> None:
@@ -265,7 +284,7 @@ def _guard(app: flask.Flask) -> None:
     @app.after_request
     def add_headers(response: flask.Response) -> flask.Response:
         response.headers.update(_HEADERS)
-        if flask.request.endpoint == "static" and response.status_code == 200:
+        if flask.request.endpoint in ("static", "script") and response.status_code == 200:
             response.headers["Cache-Control"] = f"private, max-age={STATIC_SECONDS}"
         return response
 

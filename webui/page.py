@@ -1,4 +1,4 @@
-"""The page. When served it links to its styles and modules; when saved it contains them."""
+"""The page. When served it links to its styles and its script; when saved it contains them."""
 
 from __future__ import annotations
 
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent / "static"
 ENTRY = "main"
 """The module that is run; it imports all others."""
+MODEL_ENTRY = "predicted"
+"""The same of the page of a node model."""
+SCRIPT = "script.js"
+"""Name of all modules of a served page in one file: eighty files take a browser much longer."""
 MODEL = "model.json"
 """Name of the data of a node model among the answers of its page."""
 
@@ -56,7 +60,7 @@ class _Kind:
 
 
 _PROFILE = _Kind("page.html", ENTRY, "bsp profile")
-_PREDICTED = _Kind("predicted.html", "predicted", "bsp prediction")
+_PREDICTED = _Kind("predicted.html", MODEL_ENTRY, "bsp prediction")
 
 
 @dataclass(frozen=True)
@@ -89,8 +93,7 @@ def served_model(shown: ShownModel) -> str:
 
 def _served(kind: _Kind, title: str, data: Json) -> str:
     sheets = [_Asset(f"static/css/{name}") for name in styles()]
-    script = _Asset(f"static/{kind.entry}.js")
-    return _render(kind, title, data, styles=sheets, script=script, meta_policy="")
+    return _render(kind, title, data, styles=sheets, script=_Asset(SCRIPT), meta_policy="")
 
 
 def saved_page(
@@ -249,11 +252,12 @@ def _hashes(assets: list[_Asset]) -> str:
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
-# -- joins the page's modules into one script, for a page that is saved as one file ---------------
+# -- joins the page's modules into one script -----------------------------------------------------
 #
 # A saved page cannot load modules from files, and its Content-Security-Policy allows a script
-# by the hash of its text. Each module becomes a function whose result holds what it exports.
-# The modules are written in a restricted form, so that no parser is needed::
+# by the hash of its text; a served page is shown sooner with one file than with eighty. Each
+# module becomes a function whose result holds what it exports. The modules are written in a
+# restricted form, so that no parser is needed::
 #
 #     import { a, b as c } from "./other.js";   at the beginning of a line, on one line or more
 #     export function d() {}                    or: export async function, const or class

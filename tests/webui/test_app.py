@@ -28,8 +28,8 @@ def client(several_runs_trace):
 def test_the_page_is_served_with_its_files(client):
     answer = client.get("/")
     assert answer.status_code == 200
-    files = re.findall(r'(?:src|href)="(static/[^"]+)"', answer.text)
-    assert files == [*(f"static/css/{name}" for name in page.styles()), "static/main.js"]
+    files = re.findall(r'(?:src|href)="([^:"]+)"', answer.text)
+    assert files == [*(f"static/css/{name}" for name in page.styles()), "script.js"]
     for name in files:
         with client.get(f"/{name}") as file:
             assert file.status_code == 200
@@ -40,6 +40,12 @@ def test_a_run_is_served_as_json(client):
     answer = client.get("/traces/0/runs/2.json")
     assert answer.mimetype == "application/json"
     assert answer.json["run"]["nprocs"] == 8
+
+
+def test_the_script_has_every_module_and_may_be_kept(client):
+    answer = client.get("/script.js")
+    assert answer.text == page.bundle(page.STATIC, page.ENTRY)
+    assert answer.headers["Cache-Control"] == f"private, max-age={app.STATIC_SECONDS}"
 
 
 def test_every_module_that_the_page_imports_is_served(client):
@@ -109,7 +115,7 @@ def test_files_outside_the_static_folder_are_not_served(client):
     assert client.get("/static/%2e%2e/app.py").status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/traces/0/runs/0.json", "/static/main.js", "/nothing"])
+@pytest.mark.parametrize("path", ["/", "/traces/0/runs/0.json", "/script.js", "/nothing"])
 def test_every_answer_carries_the_policy(client, path):
     with client.get(path) as answer:
         policy = answer.headers["Content-Security-Policy"]
@@ -155,7 +161,7 @@ def test_what_is_too_large_is_said_in_a_sentence(run_maker, frame, monkeypatch):
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/traces/0/runs/0.json", "/static/main.js", "/wrong/", "/wrong/traces/0/runs/0.json"],
+    ["/", "/traces/0/runs/0.json", "/static/main.js", "/script.js", "/wrong/", "/wrong/script.js"],
 )
 def test_who_does_not_know_the_token_gets_nothing(several_runs_trace, path):
     client = webui.create_app(several_runs_trace, token="secret").test_client()
@@ -164,8 +170,9 @@ def test_who_does_not_know_the_token_gets_nothing(several_runs_trace, path):
     assert "bcast" not in answer.text
     assert client.get("/secret/").status_code == 200
     assert client.get("/secret/traces/0/runs/0.json").json["run"]["nprocs"] == 4
-    with client.get("/secret/static/main.js") as file:
-        assert file.status_code == 200
+    for file in ("static/main.js", "script.js"):
+        with client.get(f"/secret/{file}") as got:
+            assert got.status_code == 200
 
 
 def test_an_address_for_one_use_leads_on_once(several_runs_trace):
