@@ -74,9 +74,20 @@ def parent(script):
 BUSY = ["sync", "waits", "computes"]
 
 
-@pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
+STARTS = [*((busy, "main thread") for busy in BUSY), ("sync", "other thread")]
+
+
 @pytest.mark.parametrize(
-    ("busy", "start"), [*((busy, "main thread") for busy in BUSY), ("sync", "other thread")]
+    ("busy", "start", "death"),
+    [
+        *((*start, signal.SIGKILL) for start in STARTS),
+        ("waits", "main thread", signal.SIGTERM),
+        *(
+            pytest.param(*start, signal.SIGTERM, marks=pytest.mark.slow)
+            for start in STARTS
+            if start[0] != "waits"
+        ),
+    ],
 )
 def test_the_processes_end_with_their_parent(parent, busy, death, start):
     before = shared_memory()
@@ -167,11 +178,23 @@ METHODS = ["fork", "forkserver", "spawn"]
 HABITS = ["handles signals", "blocks signals", "has forked"]
 
 
+USUAL = [
+    ("handles signals", "fork", "main thread"),
+    *(("blocks signals", method, "main thread") for method in METHODS),
+    ("has forked", "forkserver", "main thread"),
+    ("blocks signals", "fork", "other thread"),
+]
+FURTHER = [
+    *((what, method, "main thread") for what in HABITS for method in METHODS),
+    *(("blocks signals", method, "other thread") for method in METHODS),
+]
+
+
 @pytest.mark.parametrize(
     ("what", "method", "thread"),
     [
-        *((what, method, "main thread") for what in HABITS for method in METHODS),
-        *(("blocks signals", method, "other thread") for method in METHODS),
+        *USUAL,
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in FURTHER if case not in USUAL),
     ],
 )
 def test_processes_end_with_their_caller_whatever_the_program_does(parent, what, method, thread):

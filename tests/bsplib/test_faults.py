@@ -45,13 +45,18 @@ from .phases import (
     waiting_in_an_oblsync,
 )
 
-pytestmark = [pytest.mark.timeout(DEADLINE_S), pytest.mark.fresh]
+pytestmark = [
+    pytest.mark.timeout(DEADLINE_S),
+    pytest.mark.fresh,
+    pytest.mark.real_processes,
+    pytest.mark.not_on_mpi("mpi/test_faults.py has the tests of ranks"),
+]
 
 
 @pytest.fixture
-def run(nprocs):
+def run(nprocs, backend):
     """Run in processes that can be killed."""
-    return functools.partial(bsplib.run, nprocs=nprocs, backend="shm")
+    return functools.partial(bsplib.run, nprocs=nprocs, backend=backend)
 
 
 # -- one process dies -------------------------------------------------------------------------

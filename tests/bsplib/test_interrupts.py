@@ -103,9 +103,9 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("method", "moments"),
     [
-        ("fork", 8),
-        ("forkserver", 8),
-        ("spawn", 3),
+        ("fork", 5),
+        ("forkserver", 5),
+        ("spawn", 2),
         *(
             pytest.param(method, 50, marks=pytest.mark.slow)
             for method in ("fork", "forkserver", "spawn")

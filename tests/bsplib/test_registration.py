@@ -287,10 +287,9 @@ def test_an_array_is_popped_as_often_as_it_was_pushed_and_no_more(run):
 
 
 @pytest.mark.procs(1)
-@pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.lengthy
-def test_twenty_thousand_arrays_are_pushed_and_popped_in_any_order(run, backwards):
-    """With a search for each of them this would take minutes, not a second."""
+def test_twenty_thousand_arrays_are_pushed_and_popped_in_any_order(run):
+    """With a search for each of them, from either end, this would take minutes, not a second."""
 
     def main(bsp):
         room = np.zeros((20_000, 2))
@@ -300,7 +299,7 @@ def test_twenty_thousand_arrays_are_pushed_and_popped_in_any_order(run, backward
         bsp.sync()
         for number in (0, 7, 19_999):
             bsp.put(0, [number, number], arrays[number])
-        for x in reversed(arrays) if backwards else arrays:
+        for x in (*arrays[:10_000], *reversed(arrays[10_000:])):
             bsp.pop_reg(x)
         bsp.sync()
         with pytest.raises(bsplib.RegistrationError, match="not registered"):

@@ -10,6 +10,7 @@ import pytest
 from bsplib.experiments.formula import FormulaError
 from bsplib.profiler.models.fit import Fit, FitWarning, fit
 from bsplib.profiler.models.interval import calibrate, standard_error
+from tests.drawn import times as repeats
 
 FFT = "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P"
 TRUE = {"f[0]": 2e-5, "f[1]": 1e-5, "f[2]": 1e-9, "f[3]": 5e-9}
@@ -194,9 +195,9 @@ def test_intervals_hold_as_often_as_they_say(noise, kind):
     """
     random = np.random.default_rng(11)
     held, reach, missed = [], [], []
-    for _ in range(80):
-        times, (true,) = measured_with(noise, kind, random)
-        calibrated = calibrate(fit(FFT, SMALL, times, divide_by=()), SMALL, times, size="N")
+    for _ in range(repeats(80)):
+        taken, (true,) = measured_with(noise, kind, random)
+        calibrated = calibrate(fit(FFT, SMALL, taken, divide_by=()), SMALL, taken, size="N")
         interval = calibrated.interval(LARGE)
         held.append(interval.low[0] <= true <= interval.high[0])
         reach.append((interval.high[0] - interval.low[0]) / 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -15,20 +17,30 @@ from bsplib.profiler.models.nodes.collectives import kinds_of
 from bsplib.recording.trace import read_trace
 
 MACHINE = Machine("made up", "by hand", g=1e-9, l=4e-6)
+SLOW = Machine("slow to sync", "by hand", g=1e-9, l=4e-2)
 RATIO = 4000.0
 
 
-@pytest.fixture
-def record(tmp_path):
-    """Run on virtual processors; return the run with its variable and no seed."""
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    """Run on virtual processors, once at each size; return the run with its variable."""
+    path = tmp_path_factory.mktemp("collectives") / "run.bsp"
 
-    def record_it(main, n, nprocs, machine=MACHINE):
-        path = tmp_path / f"{n}_{nprocs}.bsp"
+    machines = {"made up": MACHINE, "slow to sync": SLOW}
+
+    @cache
+    def record_it(main, n, nprocs, machine="made up"):
         path.unlink(missing_ok=True)
-        bsplib.run(main, n, nprocs=nprocs, backend="sim", profile=path, machine=machine)
+        bsplib.run(main, n, nprocs=nprocs, backend="sim", profile=path, machine=machines[machine])
         return read_trace(path).runs[0], {"n": float(n)}, ()
 
     return record_it
+
+
+@pytest.fixture(scope="module")
+def small_model(record):
+    """Fit a model to the small runs of a program, once."""
+    return cache(lambda main: fit_nodes([record(main, n, p) for n, p in SMALL]))
 
 
 def seen(run, quantity):
@@ -89,10 +101,9 @@ def test_the_law_of_a_collective_holds_where_its_stages_are_others(record, main)
 
 def test_on_another_machine_a_collective_has_the_stages_that_it_takes_there(record):
     model = fit_nodes([record(combine, n, p) for n in (30, 100, 300) for p in (1, 2, 4)])
-    slow = Machine("slow to sync", "by hand", g=1e-9, l=4e-2)
-    there = predict_nodes(model, 33, {"n": 3000}, slow, speed="1x")
+    there = predict_nodes(model, 33, {"n": 3000}, SLOW, speed="1x")
     assert there.total.sync_s == pytest.approx(
-        4e-2 * seen(record(combine, 3000, 33, slow), "supersteps")
+        4e-2 * seen(record(combine, 3000, 33, SLOW.name), "supersteps")
     )
 
 
@@ -144,7 +155,8 @@ def test_functions_of_laws_are_no_functions_of_formulas_with_fewer_values():
 # -- parts of all processes, learnt at n up to 400 and p up to 8 ----------------------------------
 
 SMALL = [(n, p) for n in (100, 230, 400) for p in (1, 2, 4, 8)]
-FAR = [(1600, 64), (1003, 13)]
+FAR = [(1600, 16), (1003, 13)]
+FARTHEST = (1600, 64)
 
 
 def block(bsp, n):
@@ -241,11 +253,22 @@ OF_PARTS += (alltoall_parts_of_blocks, alltoall_rows_to_columns, alltoall_to_nex
 OF_PIECES = (exscan_in_pieces, broadcast_from_last, reduce_to_last)
 
 
-@pytest.mark.parametrize("main", [*OF_PARTS, *OF_PIECES])
-def test_h_of_unequal_parts_and_other_roots_is_exact_up_to_64_processes(record, main):
-    model = fit_nodes([record(main, n, p) for n, p in SMALL])
+ALL_PARTS = (*OF_PARTS, *OF_PIECES)
+RARE = [main for main in ALL_PARTS if main not in (gather_rows, exscan_in_pieces)]
+PLACES = [
+    *((main, FAR) for main in ALL_PARTS),
+    *((main, [FARTHEST]) for main in (gather_rows, exscan_in_pieces)),
+    *(pytest.param(main, [FARTHEST], marks=pytest.mark.slow) for main in RARE),
+]
+
+
+@pytest.mark.parametrize(("main", "far"), PLACES)
+def test_h_of_unequal_parts_and_other_roots_is_exact_up_to_64_processes(
+    record, small_model, main, far
+):
+    model = small_model(main)
     (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
-    for n, p in FAR:
+    for n, p in far:
         run = record(main, n, p)
         for quantity in ("supersteps", "h"):
             value = model.values([each], quantity, {"n": float(n), "p": float(p)})

@@ -78,19 +78,27 @@ def chosen(bsp, n):
     bsp.broadcast(np.zeros(n))
 
 
-@pytest.fixture
-def record(tmp_path):
-    """Run on virtual processors; return the run with its variables and seed."""
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    """Run on virtual processors, once at each size; return the run with its variables and seed."""
+    folder = tmp_path_factory.mktemp("runs")
+    recorded = {}
 
     def record_it(main, n, nprocs, *args, seed=(), **more):
-        path = tmp_path / f"{n}_{nprocs}_{'_'.join(map(str, seed))}.bsp"
+        place = (main, n, nprocs, args, seed, str(sorted(more.items())))
+        if place not in recorded:
+            recorded[place] = record_anew(main, n, nprocs, *args, seed=seed, **more)
+        return recorded[place], {"n": float(n)}, seed
+
+    def record_anew(main, n, nprocs, *args, seed, **more):
+        path = folder / "run.bsp"
         late = [None]  # warnings that a busy computer delayed a process before its first charge
         while late:
             path.unlink(missing_ok=True)
             with warnings.catch_warnings(record=True) as late:
                 warnings.filterwarnings("always", "charge: what was computed before")
                 bsplib.run(main, n, *args, nprocs=nprocs, backend="sim", profile=path, **more)
-        return read_trace(path).runs[0], {"n": float(n)}, seed
+        return read_trace(path).runs[0]
 
     return record_it
 
@@ -622,6 +630,12 @@ PIECE = {"forms": [{"terms": [["1", "1"]], "rounded": True, "weight": 1}], "wher
 """A piece of a law, in a file, that holds everywhere."""
 
 
+@pytest.fixture(scope="module")
+def gathered(record):
+    """Return the text of the file of a model."""
+    return json.dumps(document(learnt(record, gather, processes=(2, 4))))
+
+
 @pytest.mark.parametrize(
     ("place", "value", "text"),
     [
@@ -653,8 +667,8 @@ PIECE = {"forms": [{"terms": [["1", "1"]], "rounded": True, "weight": 1}], "wher
         ),
     ],
 )
-def test_a_file_that_is_no_model_gets_a_sentence(record, tmp_path, place, value, text):
-    found = json.loads(json.dumps(document(learnt(record, gather, processes=(2, 4)))))
+def test_a_file_that_is_no_model_gets_a_sentence(gathered, tmp_path, place, value, text):
+    found = json.loads(gathered)
     inside = found
     for step in place[:-1]:
         inside = inside[step]

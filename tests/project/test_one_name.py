@@ -12,6 +12,7 @@ import pytest
 pytestmark = pytest.mark.lengthy  # each test starts an interpreter
 
 BSP = Path(sys.executable).parent / "bsp"
+LINES = {"bsp": (BSP,), "-m": (sys.executable, "-m", "bsplib")}
 NAMES = ("apps", "profiler", "webui", "tools", "core", "recording", "errors", "visible")
 LIBRARIES = (
     "logging",
@@ -76,7 +77,7 @@ def command(size, **place):
 """
 
 
-@pytest.fixture(params=["module", "package"])
+@pytest.fixture(params=["module", pytest.param("package", marks=pytest.mark.slow)])
 def folder(request, tmp_path):
     """A folder in which a user has modules, or packages, with names of rooms of bsplib."""
     for name in NAMES:
@@ -109,7 +110,16 @@ def test_a_script_imports_its_own_modules_and_reads_its_trace(folder):
     assert output(folder, sys.executable, "program.py") == "[0, 1] True True True\n2\n"
 
 
-@pytest.mark.parametrize("line", [(BSP,), (sys.executable, "-m", "bsplib")], ids=["bsp", "-m"])
+@pytest.mark.parametrize(
+    ("folder", "line"),
+    [
+        pytest.param("module", LINES["bsp"], id="module-bsp"),
+        pytest.param("package", LINES["-m"], id="package--m"),
+        pytest.param("module", LINES["-m"], id="module--m", marks=pytest.mark.slow),
+        pytest.param("package", LINES["bsp"], id="package-bsp", marks=pytest.mark.slow),
+    ],
+    indirect=["folder"],
+)
 def test_every_command_uses_the_rooms_of_bsplib(folder, line):
     assert "True True True" in output(folder, *line, "run", "program.py")
     assert "run 1: program.py" in output(folder, *line, "report", "own.bsp")

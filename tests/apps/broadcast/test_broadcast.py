@@ -16,11 +16,17 @@ ONESTAGE, TWOSTAGE = 3, 5
 SIZE = 64
 
 
-@pytest.mark.parametrize("nprocs", [1, 2, 3, 16])
+@pytest.mark.parametrize(
+    ("nprocs", "backend"),
+    [
+        *((1, "shm"), (3, "shm"), (16, "sim")),
+        *(pytest.param(nprocs, "shm", marks=pytest.mark.slow) for nprocs in (2, 16)),
+    ],
+)
 @pytest.mark.parametrize("size", [1, 15, 16, 1000])
 @pytest.mark.parametrize(("onestage", "twostage"), [(1, 0), (0, 2)])
-def test_every_process_gets_the_values_of_process_0(nprocs, size, onestage, twostage):
-    results = bsplib.run(broadcast.main, size, onestage, twostage, nprocs=nprocs)
+def test_every_process_gets_the_values_of_process_0(nprocs, backend, size, onestage, twostage):
+    results = bsplib.run(broadcast.main, size, onestage, twostage, nprocs=nprocs, backend=backend)
     assert len(results) == nprocs
     for values in results:
         assert np.array_equal(values, broadcast.reference(size))
