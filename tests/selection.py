@@ -27,7 +27,12 @@ have the same port there, and what the port has of the core is tested by all oth
    one of the two MPIs: which one follows from the name of the file. They start ranks of their own,
    which takes seconds on both cores;
 
-5. tests in a browser, beyond one case of each: a browser keeps both cores busy.
+5. tests in a browser, beyond one case of each: a browser keeps both cores busy;
+
+6. real processes of a test that expects an error, beyond one case on each backend, where virtual
+   ones have the other cases, and the test is not marked ``core``. What is wrong is found by code
+   that all backends share; what a backend does with an error is the same for all errors, and new
+   processes have to be started for each of them.
 
 ``make test`` also runs a part of this on the interpreted core (``pytest --core``): of each
 test marked ``core`` one case on real processes and one in the simulator, with 3 processes where
@@ -68,7 +73,7 @@ OF_THE_TESTS = "pipes"
 """The backend of the tests, which starts processes for every run."""
 INTERPRETERS = frozenset({"execute", "script", "with_little"})
 """Fixtures of tests that start an interpreter of their own."""
-LENGTHY_S = 0.5
+LENGTHY_S = 0.25
 """What takes longer should be marked ``lengthy``; pytest names what takes twice as long."""
 SLOW_S = 2.0
 """The same for ``slow``."""
@@ -88,7 +93,7 @@ def is_thinned(config: pytest.Config) -> bool:
 def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs."""
     kept = [item for item in items if not _is_marked(item, "slow") and _may_use_its_mpi(item)]
-    for thin in (_at_usual_places, _one_on_an_mpi, _pairs, _one_in_a_browser):
+    for thin in (_at_usual_places, _one_on_an_mpi, _one_real_error, _pairs, _one_in_a_browser):
         kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
     kept = [item for cases in _grouped(kept, _file).values() for item in _one_with_an_mpi(cases)]
     return _in_order(items, kept)
@@ -190,6 +195,16 @@ def _one_with_an_mpi(cases: list[pytest.Item]) -> list[pytest.Item]:
 
 def _one_in_a_browser(cases: list[pytest.Item]) -> list[pytest.Item]:
     return cases if cases[0].get_closest_marker("browser") is None else cases[:1]
+
+
+def _one_real_error(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of a test without further real ones if it expects an error."""
+    virtual = [item for item in cases if _backend(item) == VIRTUAL]
+    if not virtual or not _is_marked(cases[0], "error") or _is_marked(cases[0], "core"):
+        return cases
+    real = [item for item in cases if _is_real(item)]
+    kept = {_nearest(alike) for alike in _grouped(real, _backend).values()}
+    return [item for item in cases if item not in real or item in kept]
 
 
 def _pairs(cases: list[pytest.Item]) -> list[pytest.Item]:

@@ -62,6 +62,7 @@ def test_keys_that_are_not_in_order_are_an_error(wrong):
         bsplib.run(main, nprocs=2, backend="sim")
 
 
+@pytest.mark.lengthy
 def test_numpy_goes_without_the_features_that_are_named():
     code = (
         "from numpy._core import _multiarray_umath as of_numpy\n"

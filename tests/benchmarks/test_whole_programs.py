@@ -136,6 +136,7 @@ def test_every_program_is_measured():
         assert sum(small in title for title in titles) == 1
 
 
+@pytest.mark.lengthy
 def test_several_runs_of_a_short_program_give_the_same_result(folder):
     problem = versions.problem_of("sample_sort", SMALL["sample_sort"])
     arguments = ("sample_sort", SMALL["sample_sort"], folder, 3)

@@ -89,6 +89,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("on_mpi")
                 if item.path.stem in OF_AN_MPI and _is_for_all(item):
                     item.add_marker("mpi")
+            if isinstance(item, pytest.Function) and expects_an_error(item):
+                item.add_marker("error")
     items.sort(key=_order)
 
 

@@ -274,6 +274,7 @@ def trace(tmp_path_factory):
     return path
 
 
+@pytest.mark.lengthy
 def test_report_prints_every_run(ask, trace):
     result = ask("report", trace)
     assert result.exit_code == 0
@@ -423,6 +424,7 @@ def test_the_shell_can_complete_commands(bsp, monkeypatch):
     assert "_bsp_completion" in bsp().stdout
 
 
+@pytest.mark.lengthy
 def test_a_script_that_runs_nothing_is_said_where_it_was_to_be_recorded(bsp, tmp_path):
     (tmp_path / "plain.py").write_text("print('done')\n")
     done = bsp("run", "--profile", "out.bsp", "plain.py")
@@ -442,6 +444,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("words", [["-n", "2"], ["100", "--nprocs=2"], ["--profile", "x.bsp"]])
 def test_options_after_a_script_that_reads_none_get_a_sentence(bsp, tmp_path, words):
     (tmp_path / "ring.py").write_text(RING)
@@ -454,6 +457,7 @@ def test_options_after_a_script_that_reads_none_get_a_sentence(bsp, tmp_path, wo
     ) in done.stderr
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -99,6 +99,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("line", "sentence"), WRONG, ids=[" ".join(line) for line, _ in WRONG])
 def test_wrong_input_is_an_error_of_one_sentence(line, sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

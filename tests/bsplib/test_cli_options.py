@@ -284,6 +284,7 @@ def test_without_a_number_the_last_run_is_the_one_that_is_shown(here):
     assert done.output.startswith("wrote x.csv, run 2 of 2")
 
 
+@pytest.mark.lengthy
 @pytest.mark.skipif(shutil.which("bash") is None, reason="it is about bash")
 def test_bash_completes_what_the_page_says():
     program = (

@@ -398,6 +398,7 @@ def handing_over_its_result(bsp, happens):
     return Values(happens, (bsp.pid,))
 
 
+@pytest.mark.lengthy
 @pytest.mark.procs(3)
 @pytest.mark.parametrize(
     "phase", [waiting_at_the_end, handing_over_its_result], ids=lambda phase: phase.__name__

@@ -42,6 +42,7 @@ def test_replies_to_gets_stay_when_who_serves_them_leaves_the_sub_group(run, way
     assert not any(run(main))
 
 
+@pytest.mark.lengthy
 @pytest.mark.procs(6)
 def test_replies_of_a_sub_group_stay_when_other_members_form_the_next_one(run):
     def main(bsp):
@@ -90,6 +91,7 @@ def test_what_was_sent_last_stays_when_its_sender_leaves_the_sub_group(run, kind
     assert not any(run(main))
 
 
+@pytest.mark.lengthy
 def test_a_process_that_only_serves_gets_does_not_take_more_and_more_memory():
     def main(bsp):
         x = bsp.array(np.arange(8))

@@ -163,6 +163,7 @@ def test_what_a_run_reserves_grows_with_its_processes_and_not_with_their_square(
     assert many < most << 20
 
 
+@pytest.mark.lengthy
 def test_a_process_with_nothing_to_say_reserves_little():
     def main(bsp):
         bsp.sync()

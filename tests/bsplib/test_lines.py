@@ -150,6 +150,7 @@ def recurses(bsp, depth):
     return None
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_the_function_that_computes_has_the_samples(sampled):
     results, run = sampled(computes)
@@ -166,6 +167,7 @@ def test_a_sleep_is_blocked_on_its_line(sampled):
     assert line.own.blocked > line.own.computing
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_time_inside_numpy_counts_for_the_line_that_calls_it(sampled):
     _, run = sampled(calls_numpy)
@@ -184,6 +186,7 @@ def test_time_inside_an_operator_is_not_booked_to_the_line_after_it(sampled):
     assert whole.get(8, 0) < whole[7]
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_other_threads_are_no_part_of_the_samples(sampled):
     _, run = sampled(has_a_thread)
@@ -191,6 +194,7 @@ def test_other_threads_are_no_part_of_the_samples(sampled):
     assert functions(run)["has_a_thread"] > 0
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_a_line_that_waits_for_its_own_threads_computes(sampled):
     _, run = sampled(waits_for_a_thread)
@@ -212,6 +216,7 @@ def test_what_a_handler_of_the_program_raises_reaches_the_program(sampled):
     assert results == [10, 10]
 
 
+@pytest.mark.lengthy
 @needs_sampler
 def test_forked_processes_run_without_samples(sampled):
     results, run = sampled(forks)

@@ -121,6 +121,7 @@ def test_some_processes_may_write_beside_the_trace_and_others_into_parts(trace, 
     assert names(hosts) == []
 
 
+@pytest.mark.lengthy
 def test_a_process_with_many_records_sends_all_of_them(trace):
     def many(bsp):
         for _ in range(3000):  # its file grows twice
@@ -141,6 +142,7 @@ def test_the_parts_of_a_run_that_failed_become_a_trace_of_its_whole_supersteps(t
     assert names(hosts) == []
 
 
+@pytest.mark.lengthy
 def test_a_later_run_is_added_to_the_trace(trace):
     run(ring, 2, profile=trace)
     run(ring, 3, profile=trace)
@@ -221,6 +223,7 @@ def test_parts_of_different_runs_are_told_apart(left_parts, trace, hosts, monkey
     assert not trace.exists()
 
 
+@pytest.mark.lengthy
 def test_a_trace_of_some_parts_names_the_processes_that_are_absent(left_parts, trace):
     done = merge(left_parts[1], "--out", trace)
     assert done.exit_code == 0, done.output
@@ -268,6 +271,7 @@ def test_a_later_run_of_all_processes_has_none_absent(left_parts, trace):
     assert "absent" not in recorded.meta
 
 
+@pytest.mark.lengthy
 def test_processes_of_a_sub_group_may_be_absent(trace, hosts, monkeypatch):
     def main(bsp):
         with bsp.partition([1, bsp.nprocs]) as sub:
@@ -368,6 +372,7 @@ def test_the_trace_names_the_hosts_and_the_error_of_their_clocks(trace, skewed):
     assert recorded.meta["cores"] == 2 * own_cores()
 
 
+@pytest.mark.lengthy
 def test_stamps_that_are_wrong_within_the_bound_make_a_sound_trace(trace, skewed):
     def main(bsp):
         for _ in range(200):

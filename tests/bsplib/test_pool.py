@@ -334,6 +334,7 @@ def test_a_program_of_a_pool_may_have_an_argument_called_profile(pool, tmp_path)
 # -- errors and deaths ------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_a_run_after_an_error_is_as_good_as_new(pool):
     def fails(bsp):
         x = bsp.zeros(3)

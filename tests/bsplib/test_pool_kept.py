@@ -364,6 +364,7 @@ with bsplib.Pool(3) as pool:
 """
 
 
+@pytest.mark.lengthy
 def test_each_run_prints_what_it_has_begun_to_the_stream_of_its_process():
     done = subprocess.run(
         [sys.executable, "-c", PRINTS], stdout=subprocess.PIPE, check=True, text=True

@@ -330,6 +330,7 @@ def test_the_levels_are_measured_with_the_relations_that_they_say(
     assert (apart == root[run.traffic["record"]])[large].all()
 
 
+@pytest.mark.lengthy
 def test_a_probe_of_several_hosts_finds_two_levels(monkeypatch, tmp_path):
     monkeypatch.setattr("bsplib.machine.probing.probe.host_of", lambda bsp: f"host-{bsp.pid // 2}")
     probed = probe(4, "hosts", rounds=1)

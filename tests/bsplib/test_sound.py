@@ -114,6 +114,7 @@ def passes(run):
     return True
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("block", [7, 2**14])
 @pytest.mark.parametrize("arranged", [lambda run: run, by_superstep])
 def test_what_is_refused_is_what_is_wrong_in_one_record(monkeypatch, block, arranged):

@@ -46,6 +46,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("end", ["", "sys.exit()", "sys.exit(0)"])
 def test_the_time_of_one_processor_is_that_of_a_run_with_one_processor(bsp, end):
     """The total computation is 8 + 4 * 0.5 s, and a run with one process takes 8.5 s."""
@@ -58,6 +59,7 @@ def test_the_time_of_one_processor_is_that_of_a_run_with_one_processor(bsp, end)
     ]
 
 
+@pytest.mark.lengthy
 def test_both_runs_are_on_the_same_machine(bsp):
     script = """
     import bsplib
@@ -73,6 +75,7 @@ def test_both_runs_are_on_the_same_machine(bsp):
     assert done.stderr.splitlines()[-1] == "speedup: T(1) 1.25 s / T(P) 1.25 s = 1"
 
 
+@pytest.mark.lengthy
 def test_the_end_of_main_costs_nothing_as_in_the_trace(bsp, tmp_path):
     script = """
     import bsplib
@@ -93,6 +96,7 @@ def test_the_end_of_main_costs_nothing_as_in_the_trace(bsp, tmp_path):
     assert run.records["end"].max() == 4_250_000_000
 
 
+@pytest.mark.lengthy
 def test_what_the_command_says_comes_after_what_the_script_has_printed(bsp, monkeypatch):
     """Also where both go into the same pipe, into which Python writes its output late."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
@@ -101,6 +105,7 @@ def test_what_the_command_says_comes_after_what_the_script_has_printed(bsp, monk
     assert words == ["virtual", "ended", "recorded"]
 
 
+@pytest.mark.lengthy
 def test_each_run_of_a_script_has_its_speedup(bsp):
     script = """
     import bsplib
@@ -127,6 +132,7 @@ def test_only_the_first_run_is_recorded(bsp, tmp_path):
         assert [run.nprocs for run in read_trace(tmp_path / name).runs] == [3]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -159,6 +165,7 @@ def test_where_there_is_no_speedup_a_line_says_why(bsp, body, reason):
     assert done.stderr.splitlines()[-1].startswith(reason)
 
 
+@pytest.mark.lengthy
 def test_a_script_that_fails_fails_as_without_the_option(bsp):
     script = "import sys, bsplib\nbsplib.run(lambda bsp: None, backend='sim')\nsys.exit(3)"
     done = bsp(script, "-n", "2", "--speedup")

@@ -678,6 +678,7 @@ def test_two_members_of_one_name_are_refused(path):
         read_trace(path)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
 def test_a_bomb_is_refused_before_it_is_unpacked(path, compression):
     rewrite(path, contents(path) | {"trace.json": b" " * 10**8}, compression)

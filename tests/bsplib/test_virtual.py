@@ -464,6 +464,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.lengthy
 def test_the_command_prints_the_time_and_the_total_computation(bsp):
     done = bsp(SCRIPT, "--backend", "sim", "-n", "512", "--machine", "ibm-sp2-pvm")
     parallel = 0.5 + 2000 * 3.45e-8 + 2 * 8.08e-5  # h is the sum there
@@ -471,6 +472,7 @@ def test_the_command_prints_the_time_and_the_total_computation(bsp):
     assert done.stderr == (f"virtual time: parallel {parallel:.4g} s, total computation 256 s\n")
 
 
+@pytest.mark.lengthy
 def test_lines_of_virtual_processors_carry_their_pid_and_do_not_mix(bsp):
     done = bsp(SCRIPT, "--backend", "sim", "-n", "301")
     *lines, last = done.stdout.splitlines()

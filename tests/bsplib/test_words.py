@@ -140,6 +140,7 @@ def test_a_traceback_before_the_start_has_no_frames_of_bsplib(call):
     assert files == {__file__}
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04" + bytes(100), b"\x00" * 5000])
 @pytest.mark.parametrize("command", ["report", "export --out x.csv", "view --html x.html"])
 def test_a_file_that_is_no_trace_is_said_in_words_of_the_program(tmp_path, content, command):

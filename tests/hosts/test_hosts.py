@@ -124,6 +124,7 @@ def is_gone(os_pid):
 # -- a host is a machine of its own -----------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_each_host_has_its_name(hosts):
     names = [said(hosts, host, "hostname").strip() for host in range(4)]
     assert names == hosts.names
@@ -191,6 +192,7 @@ def test_a_stream_is_no_faster_than_the_link_and_uses_it(hosts):
     assert least <= seconds < 20 * least
 
 
+@pytest.mark.lengthy
 def test_two_sets_of_hosts_know_nothing_of_each_other(hosts):
     with Hosts(count=2) as others:
         assert not set(others.names) & set(hosts.names)
@@ -201,6 +203,7 @@ def test_two_sets_of_hosts_know_nothing_of_each_other(hosts):
 # -- faults -----------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("end", [0, 1])
 def test_a_host_that_is_cut_off_is_not_reached_until_it_is_mended(hosts, end):
     hosts.cut(end)

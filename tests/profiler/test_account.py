@@ -220,6 +220,7 @@ def test_shares_are_whole_and_add_up(drawn):
     assert (shares.sum(axis=0) == np.where(weights.sum(axis=0) > 0, amount, 0)).all()
 
 
+@pytest.mark.lengthy
 def test_the_account_of_a_recorded_run_covers_what_its_header_says(tmp_path):
     def main(bsp):
         bsp.charge(1e-3 * (1 + bsp.pid))

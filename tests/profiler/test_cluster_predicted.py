@@ -58,6 +58,7 @@ def test_a_real_run_needs_no_speed_on_the_ideal_machine(tmp_path):
     assert choose_prices(run, load_machine("ideal:g=1e-9,l=1e-5,speed=4x")).ratio == 0.25
 
 
+@pytest.mark.lengthy
 def test_a_prediction_opens_with_what_is_known_believed_and_never_seen(model):
     lines = predicted(model, "ideal:g=1e-9,l=1e-5").splitlines()
     assert lines[1].startswith("Known: the supersteps and h of ")

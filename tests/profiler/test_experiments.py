@@ -44,6 +44,7 @@ def bsp(*arguments):
     return CliRunner().invoke(bsp_main, ["fit", *map(str, arguments)])
 
 
+@pytest.mark.lengthy
 def test_the_formula_of_the_program_is_fitted_to_what_its_blocks_took(path):
     model = fit_experiment(path, "f")
     ((f0,), (f1,)) = model.fit.intervals.values()

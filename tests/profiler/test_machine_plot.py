@@ -25,6 +25,7 @@ def test_g_is_the_slope_of_a_line_for_each_number_of_processes():
     assert g_by_processes(ENTRIES, "ping-pong") == {}
 
 
+@pytest.mark.lengthy
 def test_the_figure_names_the_patterns_that_were_measured(tmp_path):
     path = tmp_path / "m.svg"
     plot_machine(PROBED, path)

@@ -17,6 +17,7 @@ def terms(seconds, n=SIZES):
     return law.pieces[0].forms[0].terms
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("noise", [0.05, 0.15])
 def test_series_that_are_constant_but_for_noise_keep_their_constant(noise):
     random = np.random.default_rng(3)

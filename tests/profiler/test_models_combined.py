@@ -34,6 +34,7 @@ def errors(rival, values, times):
     return np.abs(predicted / times - 1)
 
 
+@pytest.mark.lengthy
 def test_the_combination_of_formulas_predicts_the_cells_between_better():
     inside = np.random.default_rng(3).permutation(len(VALUES["N"])) < 24
     some, rest = ({name: row[side] for name, row in VALUES.items()} for side in (inside, ~inside))
@@ -46,6 +47,7 @@ def test_the_combination_of_formulas_predicts_the_cells_between_better():
     assert after.mean() < before.mean()
 
 
+@pytest.mark.lengthy
 def test_a_combination_that_goes_beyond_all_its_formulas_is_not_taken(monkeypatch):
     inside = np.random.default_rng(3).permutation(len(VALUES["N"])) < 24
     some = {name: row[inside] for name, row in VALUES.items()}

@@ -63,6 +63,7 @@ def test_a_difference_is_one_term_whose_coefficient_is_positive():
     assert all(value >= 0 for value in fitted.segments[0].coefficients.values())
 
 
+@pytest.mark.lengthy
 def test_two_sizes_may_be_multiplied():
     random = np.random.default_rng(1)
     rows, columns = 2.0 ** random.integers(4, 10, (2, 30))

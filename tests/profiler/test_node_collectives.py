@@ -87,6 +87,7 @@ def test_the_formula_of_a_collective_gives_what_its_calls_cost(record, main, n, 
     assert (seen(run, "h"), seen(run, "supersteps")) == expected
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("main", [combine, prefix, collect, tell])
 def test_the_law_of_a_collective_holds_where_its_stages_are_others(record, main):
     """Learnt where few processes take one stage; n is no multiple of p anywhere."""
@@ -303,6 +304,7 @@ def test_parts_that_depend_on_data_are_learnt_as_a_fraction(tmp_path):
     assert value.low <= expected <= value.high
 
 
+@pytest.mark.lengthy
 def test_a_collective_of_few_samples_is_not_refused(record):
     """The samples are between 16 and 31, which no formula of n and p gives."""
 

@@ -137,6 +137,7 @@ def test_supersteps_and_h_get_their_exact_forms(record):
     }
 
 
+@pytest.mark.lengthy
 def test_exact_forms_give_the_values_of_a_run_that_was_not_fitted(record):
     model = learnt(record, three)
     large, values, _ = record(three, 4096, 64)
@@ -152,6 +153,7 @@ def learnt_from(runs):
     return fit_nodes(runs)
 
 
+@pytest.mark.lengthy
 def test_processes_that_are_no_powers_of_two_get_rounded_forms(record):
     def main(bsp, n):
         for _ in range((bsp.nprocs - 1).bit_length()):
@@ -164,6 +166,7 @@ def test_processes_that_are_no_powers_of_two_get_rounded_forms(record):
     assert model.values(chains, "supersteps", {"n": 64.0, "p": 100.0}).value == 7
 
 
+@pytest.mark.lengthy
 def test_what_two_numbers_of_processes_do_not_tell_apart_is_open_with_the_run_that_would(record):
     def main(bsp, n):
         for _ in range(bsp.nprocs - 1):  # 1 and 3 supersteps: also log2(p) (log2(p) + 1) / 2
@@ -195,6 +198,7 @@ def test_a_form_that_no_run_tests_is_refused_with_runs_that_would(record):
     assert not value.is_known
 
 
+@pytest.mark.lengthy
 def test_the_runs_that_would_settle_the_levels_of_a_network_do_settle_them(record):
     def main(bsp, n):
         levels = n.bit_length() - 1
@@ -209,6 +213,7 @@ def test_the_runs_that_would_settle_the_levels_of_a_network_do_settle_them(recor
     assert model.values([each], "supersteps", {"n": 4096.0, "p": 64.0}).value == 12 * 13 / 2 - 2
 
 
+@pytest.mark.lengthy
 def test_on_another_machine_a_broadcast_has_the_stages_that_pay_there(record):
     machine = Machine("made up", "by hand", g=1e-9, l=8e-6)
     slow = Machine("slow to sync", "by hand", g=1e-9, l=8e-2)  # two where 8 n (p - 2) > 8e7
@@ -296,6 +301,7 @@ def test_between_the_runs_on_both_sides_of_a_bound_both_forms_make_the_band():
     assert law.at({"n": 256.0, "p": 2.0})[:3] == (768, 768, 768)
 
 
+@pytest.mark.lengthy
 def test_where_processes_do_not_share_a_size_evenly_whole_shares_make_the_band(record):
     model = learnt(record, gather)
     (each,) = [each for each in model.chains if model.nodes[each.chain[-1]].sync == "sync"]
@@ -304,6 +310,7 @@ def test_where_processes_do_not_share_a_size_evenly_whole_shares_make_the_band(r
     assert (uneven.low, uneven.high) == (8 * 31 * 128, 8 * 31 * 129)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("sizes", "processes"), [((64, 256), (2, 4, 8)), (SIZES, PROCESSES)], ids=["few", "more"]
 )
@@ -363,6 +370,7 @@ def test_data_give_a_form_with_a_band_that_holds_the_truth(record, processes):
         assert model.values([each], "h", {"n": 262144.0, "p": 1.0}).value == 0
 
 
+@pytest.mark.lengthy
 def test_zeros_among_the_runs_of_several_processes_are_not_explained(record):
     def main(bsp, n, seed):
         if not bsp.pid and seed % 2 and n > 64:
@@ -561,6 +569,7 @@ def test_a_prediction_says_where_arrays_get_huge_pages_that_they_had_in_no_run(r
     }
 
 
+@pytest.mark.lengthy
 def test_a_superstep_that_ends_at_two_places_counts_once_in_the_time(record):
     def main(bsp, n):
         if bsp.pid:
@@ -588,6 +597,7 @@ def collect(bsp):
     bsp.sync()
 
 
+@pytest.mark.lengthy
 def test_a_prediction_adds_up_and_names_the_cause_of_the_roll_off(record):
     model = learnt(record, worker, sizes=(2**16, 2**18, 2**20))
     machine = Machine("made up", "by hand", g=1e-9, l=1e-6)
@@ -700,12 +710,14 @@ def traces(tmp_path, main, sizes=SIZES, processes=PROCESSES):
     return paths
 
 
+@pytest.mark.lengthy
 def test_the_arguments_of_main_are_the_variables(tmp_path):
     model = model_of_traces(traces(tmp_path, gather))
     assert model.variables == ["n"]
     assert the_law(model, "h") == "8*n*(p - 1)/p"
 
 
+@pytest.mark.lengthy
 def test_a_variable_may_have_another_name(tmp_path):
     model = model_of_traces(traces(tmp_path, gather), sizes=["m"])
     assert the_law(model, "h") == "8*m*(p - 1)/p"
@@ -756,6 +768,7 @@ def bsp(*arguments):
     return CliRunner().invoke(cli, [str(argument) for argument in arguments])
 
 
+@pytest.mark.lengthy
 def test_the_commands_learn_a_model_and_predict_by_it(tmp_path):
     model = tmp_path / "model.json"
     found = bsp("fit", *traces(tmp_path, gather), "--json", model, "--at", "n=4096,p=64")

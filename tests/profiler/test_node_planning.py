@@ -53,6 +53,7 @@ def test_without_a_budget_the_run_that_would_tell_most_is_named(traces):
     assert said[-1].startswith("The run that would tell most is at n = 64, p = 8: ")
 
 
+@pytest.mark.lengthy
 def test_with_a_budget_runs_are_made_until_nothing_is_open(traces):
     paths, command = traces
     said = []

@@ -33,6 +33,7 @@ def test_on_virtual_processors_they_are_those_of_the_machine_of_the_run(tmp_path
     assert (rates.ratio, rates.source) == (1.0, machine.label)
 
 
+@pytest.mark.lengthy
 def test_on_real_processes_a_machine_counts_only_where_the_program_named_it(tmp_path):
     named = recorded(tmp_path / "named.bsp", machine="shared-memory")
     unnamed = recorded(tmp_path / "unnamed.bsp")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from click.testing import CliRunner
 
 import bsplib
@@ -51,6 +52,7 @@ def test_runs_that_were_not_repeated_stay_alone(script):
     assert [repeats.runs for repeats in gathered(runs)] == [(runs[0],), (runs[1],)]
 
 
+@pytest.mark.lengthy
 def test_a_script_is_recorded_so_often_into_one_trace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "work.py").write_text(

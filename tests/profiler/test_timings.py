@@ -204,6 +204,7 @@ def test_the_text_format_of_extrap_has_four_variables_at_most(tmp_path):
 # -- fitting -----------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_a_table_is_predicted_beyond_its_points():
     model = fit_timings(table())
     found = model.predict(N=2**16, P=32)
@@ -226,10 +227,12 @@ def test_a_result_can_be_printed():
         assert word in text
 
 
+@pytest.mark.lengthy
 def test_a_wrong_formula_is_doubted_in_the_text():
     assert "Doubt: the errors drift" in str(fit_timings(table(), "f[0] + f[1]*N/P"))
 
 
+@pytest.mark.lengthy
 def test_a_term_that_a_formula_lacks_is_found_and_said():
     model = fit_timings(table(), "f[0] + f[1]*N/P")
     assert model.missing is not None
@@ -248,6 +251,7 @@ def test_a_formula_that_fits_lacks_nothing(formula):
     assert fit_timings(table(), formula).missing is None
 
 
+@pytest.mark.lengthy
 def test_a_missing_term_has_a_parameter_that_is_not_taken():
     model = fit_timings(table(), "3*B[4]*N/P + B[1]")
     assert model.missing is not None
@@ -255,6 +259,7 @@ def test_a_missing_term_has_a_parameter_that_is_not_taken():
     assert first.startswith("B[5]*")
 
 
+@pytest.mark.lengthy
 def test_formulas_that_predict_the_same_are_no_doubt():
     sizes, counts = (np.array(column, float) for column in zip(*GRID, strict=True))
     times = (4e-5 * counts + 5e-9 * sizes * (counts - 1) / counts).round(7)
@@ -320,6 +325,7 @@ def test_a_prediction_needs_every_variable_and_no_other():
         model.predict(N=8, P=1, Q=1)
 
 
+@pytest.mark.lengthy
 def test_the_number_of_processes_may_have_any_name():
     timings = table()
     renamed = Timings.of({"N": timings.values["N"], "who": timings.values["P"]}, timings.times)
@@ -329,6 +335,7 @@ def test_the_number_of_processes_may_have_any_name():
         fit_timings(renamed, processes="nobody")
 
 
+@pytest.mark.lengthy
 def test_a_plot_is_drawn(tmp_path):
     model = fit_timings(table(), "f[0]*P + f[1]*(N/P)*log2(N/P)")
     model.plot(tmp_path / "fit.png")
@@ -338,6 +345,7 @@ def test_a_plot_is_drawn(tmp_path):
 # -- on the command line ------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_bsp_fit_prints_the_formula_and_what_it_predicts(csv_file):
     done = bsp(csv_file, "--time", "t", "--at", "N=2^16,P=32")
     assert done.exit_code == 0, done.output
@@ -345,6 +353,7 @@ def test_bsp_fit_prints_the_formula_and_what_it_predicts(csv_file):
     assert "65536" in done.output
 
 
+@pytest.mark.lengthy
 def test_bsp_fit_writes_json_a_plot_and_a_file_for_extrap(csv_file, tmp_path):
     out = {name: tmp_path / f"o.{name}" for name in ("json", "svg", "jsonl")}
     formula = "f[0]*P + f[1]*(N/P)*log2(N/P)"

@@ -289,6 +289,7 @@ class TestSweep:
         best = min(cost_alone(grain) for grain in (2, 40, 5))
         assert point.total_s == point.measured_s == pytest.approx(best)
 
+    @pytest.mark.lengthy
     def test_real_processes_are_tuned_as_well(self, app):
         found = sweep(app, parse_parameter("grain=1:64:x8"), SweepOptions(nprocs=3, backend="shm"))
         trade = find_trade(found)
@@ -488,6 +489,7 @@ class TestCommand:
         assert result.exit_code == 1
         assert "--grain 16: a grain of 16 is more than there is" in result.output
 
+    @pytest.mark.lengthy
     def test_the_sort_trades_the_sample_against_the_exchange(self):
         """Stages 2 and 3 against stage 6, as in the paper."""
         result = tune(

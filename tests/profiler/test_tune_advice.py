@@ -106,6 +106,7 @@ def test_a_recommendation_has_its_doubt(rows, said):
 # -- what helps -----------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_of_five_distinct_keys_no_factor_helps(path):
     said = tune(
         *(path, "--set", "factor=2:32:x4", "-n", 16, "--backend", "sim", "--seeds", 3),
@@ -120,6 +121,7 @@ def test_of_five_distinct_keys_no_factor_helps(path):
     assert "Best on" not in said
 
 
+@pytest.mark.lengthy
 def test_what_is_even_is_not_said_to_become_more_balanced():
     """On two processes with one Machine's chance alone, max/avg of h is 1.00 throughout."""
     app = find_app("bsplib.apps.sorting.sample_sort")
@@ -167,6 +169,7 @@ def test_shares_are_even_where_all_keys_are_samples():
     assert predict_balance(1.0, 1, 0) == (1, 1, 1)
 
 
+@pytest.mark.lengthy
 def test_the_balance_of_every_factor_is_predicted_before_its_runs(path):
     options = SweepOptions(nprocs=16, backend="sim")
     sweeps = sweep_seeds(find_app(str(path)), parse_parameter("factor=2:32:x4"), options, 3)
@@ -187,6 +190,7 @@ def test_the_sample_sort_says_how_many_samples_lie_between_its_pivots():
     assert samples(64, 8) == np.inf
 
 
+@pytest.mark.lengthy
 def test_the_table_has_prediction_beside_measurement_and_theory_its_reason():
     said = tune(
         *("bsplib.apps.sorting.sample_sort", "--set", "oversampling=1:64:x8", "-n", 8),

@@ -328,6 +328,7 @@ def test_a_room_at_the_top_is_linked_from_inside_the_package(room):
     assert os.readlink(PACKAGE / room) == f"../{room}"
 
 
+@pytest.mark.lengthy
 def test_no_file_imports_a_room_by_the_name_of_its_folder():
     """From the root of the repository this would work, and would load a second copy."""
     wrong = []

@@ -228,6 +228,27 @@ def test_what_a_command_runs_is_the_same_where_other_cases_are_not_made(collecte
     assert names == {name for name in chosen if name.startswith(f"{file}::")}
 
 
+def may_be_a_further_error(case):
+    """Whether it is one of the real cases of a test that expects an error, beside virtual ones."""
+    return is_real(case) and "error" in case["marks"] and "core" not in case["marks"]
+
+
+def test_errors_have_one_real_case_on_each_backend_beside_all_virtual_ones(usual, every):
+    usual_tests, fewer = by_test(usual), 0
+    for test, cases in by_test(every).items():
+        kept = usual_tests.get(test, [])
+        backends = {case["place"][0] for case in kept}
+        if "sim" not in backends or not may_be_a_further_error({**cases[0], "place": ["shm", 1]}):
+            continue
+        real = [case["place"][0] for case in kept if is_real(case)]
+        assert len(real) == len(set(real)), test
+        assert set(real) == {
+            case["place"][0] for case in cases if is_real(case) and not is_on_an_mpi(case)
+        }, test
+        fewer += len(real) < sum(is_real(case) for case in cases)
+    assert fewer > 50
+
+
 def test_the_values_of_every_two_parameters_meet(usual, every):
     all_cases = by_test(every)
     for test, cases in by_test(usual).items():
@@ -236,7 +257,7 @@ def test_the_values_of_every_two_parameters_meet(usual, every):
         for case in all_cases[test]:
             if is_on_an_mpi(case) or {"slow", "browser"}.intersection(case["marks"]):
                 continue
-            if takes_turns(case):
+            if takes_turns(case) or may_be_a_further_error(case):
                 continue
             if case["place"] in places:
                 assert pairs_of(case) <= met, test

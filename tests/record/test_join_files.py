@@ -283,6 +283,7 @@ def test_numbers_that_cannot_be_true_are_refused(tmp_path, column, value, fault)
         join(written(tmp_path / "out.ranks", makers))
 
 
+@pytest.mark.lengthy
 def test_the_command_writes_a_trace_and_says_what_is_wrong_in_one_sentence(tmp_path):
     folder = written(tmp_path / "out.ranks", barriers(2))
     made = joined_by_command(folder, tmp_path / "out.bsp")

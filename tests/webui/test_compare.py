@@ -135,6 +135,7 @@ def test_the_run_to_compare_with_is_chosen_in_the_header_too(tab, url, show):
     expect(picker).to_have_value("1.0")
 
 
+@pytest.mark.lengthy
 def test_a_change_has_a_mark_a_colour_and_both_values(view):
     time = row(view, "relax").locator("td").first
     expect(time).to_have_text(re.compile("▼ 5.00 ms\\s*9.00 ms\\s*\N{MINUS SIGN}44%"))

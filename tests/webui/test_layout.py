@@ -98,6 +98,7 @@ def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing(run_make
     )
 
 
+@pytest.mark.lengthy
 def test_of_a_large_graph_about_eighty_nodes_are_shown_with_all_critical_paths(tree_run):
     ledger = book(build(tree_run(300)))
     callgraph = ledger.callgraph

@@ -39,6 +39,7 @@ def test_a_saved_page_names_no_address_to_load_from(saved):
     assert re.findall(r'href="([^"]*)"', saved) == ["data:,"]
 
 
+@pytest.mark.lengthy
 def test_a_saved_page_holds_every_run(several_runs_trace):
     data = data_of(page.saved_page(several_runs_trace))
     runs = [data["answers"][f"traces/0/runs/{number}.json"] for number in range(3)]
@@ -135,6 +136,7 @@ def test_write_html_says_what_is_too_large(run_maker, frame, tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.lengthy
 def test_write_html_leaves_nothing_behind_where_it_cannot_write(broadcast_trace, tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError):

@@ -142,6 +142,7 @@ def test_functions_of_bsplib_are_shown_on_demand_and_marked(run_maker):
     assert shown["1"] == {"main": False, "Group.allreduce": True, "combinations.py line 90": True}
 
 
+@pytest.mark.lengthy
 def test_an_answer_is_made_once_even_among_threads(broadcast_trace, monkeypatch):
     made = []
     original = services.build

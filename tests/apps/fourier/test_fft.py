@@ -305,6 +305,7 @@ def test_a_wrong_transform_is_noticed(algorithm, monkeypatch):
     assert "the transform is wrong: its relative error is" in result.output
 
 
+@pytest.mark.lengthy
 def test_what_was_in_memory_before_does_not_disturb_the_preparation(monkeypatch):
     monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full(shape, np.inf, dtype))
     local = common.LocalTransform(2**15)  # a warning of a value that is none is an error

@@ -367,6 +367,7 @@ def test_a_recorded_farm_is_replayed_in_its_own_time(tmp_path):
     assert sum(vars(found.totals["OBSP*"]).values()) == pytest.approx(max(took), rel=1e-3)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("line", "texts"),
     [

@@ -78,6 +78,7 @@ def test_small_runs_have_no_more_processes_than_are_asked_for(name, within, coun
     assert {shape.nprocs for shape in EXPERIMENTS[name].small(2**12, within)} == counts
 
 
+@pytest.mark.lengthy
 def test_where_the_formulas_hold_the_prediction_does(exact):
     told = []
     found = predict(EXPERIMENTS["fft"], PLACE, SMALL, [Shape(2**21, 16)], lambda: told.append(1))

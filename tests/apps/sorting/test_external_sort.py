@@ -209,6 +209,7 @@ def test_the_buffers_of_all_processes_are_within_the_memory():
             assert external_sort.SHARES * nprocs * 8 * length <= memory
 
 
+@pytest.mark.lengthy
 def test_sorting_and_merging_take_no_more_memory_than_that(run_on, tmp_path):
     np.save(tmp_path / "keys.npy", np.random.default_rng(1).random(2**21))
     memory = 4 << 20
@@ -440,6 +441,7 @@ def test_a_target_that_is_no_regular_file_is_refused_and_stays(source, tmp_path)
     assert_untouched(source, before)
 
 
+@pytest.mark.lengthy
 def test_the_folder_of_a_killed_sort_is_removed_by_the_next_one(source):
     code = (
         "import os, signal; from bsplib.apps.sorting import external_sort\n"
@@ -527,6 +529,7 @@ class TestCommandLine:
         assert result.exit_code == 1
         assert "has other keys, or not in order" in result.output
 
+    @pytest.mark.lengthy
     def test_a_full_disk_is_one_sentence(self, source):
         """The system itself refuses: no file may be longer than a page."""
         before = source.read_bytes()

@@ -172,6 +172,7 @@ def test_on_one_process_nothing_moves_and_there_is_no_imbalance(tmp_path):
     assert "in the paper, at p = 1, +17% on Cray T3E" in result.output
 
 
+@pytest.mark.lengthy
 def test_no_times_of_other_numbers_of_processors_are_quoted(tmp_path):
     line = ["story", "--size", "600", "--nprocs", "5", "--out", str(tmp_path)]
     result = CliRunner(env={"COLUMNS": "100"}).invoke(cli, line)

@@ -61,6 +61,7 @@ def walks(tmp_path_factory):
     return json.loads(done.stdout)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("transfer", "most"),
     [

@@ -139,14 +139,17 @@ def abort(bsp):
     bsp.sync()
 
 
-FAILING = [
+WITH_TRANSFERS = [
     *(raise_before_sync, raise_while_payloads_come, raise_in_sub_group, leave_by_sys_exit),
-    *(raise_at_once, mismatch, abort),
 ]
+WITHOUT = [raise_at_once, mismatch, abort]
+FAILING = [*WITH_TRANSFERS, *WITHOUT]
 
 
 @pytest.mark.usefixtures("mpi", "exchange")
-@pytest.mark.parametrize("main", FAILING)
+@pytest.mark.parametrize(
+    "main", [*WITH_TRANSFERS, *(pytest.param(main, marks=pytest.mark.slow) for main in WITHOUT)]
+)
 def test_the_same_ranks_serve_the_next_run_after_an_error(main):
     ranks = run(os_pid)
     for number in range(3):

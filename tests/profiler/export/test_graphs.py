@@ -82,11 +82,13 @@ def test_dot_draws_the_picture_with_its_shades(broadcast):
     assert b"<svg" in graph.draw(format="svg", prog="dot")
 
 
+@pytest.mark.lengthy
 def test_dot_has_all_nodes_of_a_large_graph_unless_fewer_are_asked_for(tree):
     assert len(from_dot(tree).nodes()) == 300
     assert len(from_dot(tree, top=20).nodes()) == 20
 
 
+@pytest.mark.lengthy
 def test_dot_has_all_edges_of_a_tangle(tangle):
     edges = tangle.callgraph.graph.edges
     assert len(edges) > 1000

@@ -133,6 +133,7 @@ def test_a_balanced_program_is_white_and_has_no_critical_path(script):
     assert not any("Thick outlines" in line for line in head(document))
 
 
+@pytest.mark.lengthy
 def test_a_large_graph_is_cut_and_says_what_was_left_out(tree):
     document = tree.bytes("svg", metric="comp-imb")
     drawn = groups(document, "node")

@@ -149,6 +149,7 @@ def test_a_dash_is_the_standard_output(export, broadcast):
     assert done.stdout_bytes == broadcast.bytes("csv")
 
 
+@pytest.mark.lengthy
 def test_the_pages_are_one_of_the_formats(export):
     done = export("--out", "x.html")
     assert done.output == "wrote x.html: open it with a browser\n"

@@ -131,6 +131,7 @@ def test_our_runs_with_limited_buffers_are_predicted_by_the_terms_of_equation_16
         assert found.time(n, p) == pytest.approx(buffers.time_of(n, p, 16), rel=0.1)
 
 
+@pytest.mark.lengthy
 def test_our_runs_with_a_key_on_each_processor_are_predicted_by_the_terms_of_equation_13():
     """Within 2%, from P = 1 to 32 to P = 64 to 256, as her experiments and Figure 20."""
     found = characterise({(p, p): runs.time_of(p, p) for p in (1, 2, 4, 8, 16, 32)}, ALONE)
@@ -261,6 +262,7 @@ def test_the_lines_through_tables_1_and_2_are_those_of_our_virtual_computer():
     assert runs.time_of(0, 4) == pytest.approx(9.0 * 4 + 6.8 + 2 * (20.08 * 4 + 0.8))
 
 
+@pytest.mark.lengthy
 def test_overheads_are_measured_here():
     line = ["overheads", "-p", "1", "-p", "2", "--repeats", "1"]
     found = CliRunner(env={"COLUMNS": "110"}).invoke(cli, line)
