@@ -370,7 +370,13 @@ def test_view_of_what_is_no_trace_is_one_sentence(ask, program, tmp_path):
 # -- modules, environment variables, completion --------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["program", "package", "package.program"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "package",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("program", "package.program")),
+    ],
+)
 def test_run_takes_the_name_of_a_module(bsp, program, tmp_path, name):
     (tmp_path / "package").mkdir()
     for file in ("__init__.py", "__main__.py", "program.py"):
@@ -395,8 +401,10 @@ def test_an_error_of_a_module_shows_the_traceback_from_its_file_on(bsp, script):
     ("name", "words"),
     [
         ("nothing", "there is no module 'nothing' that can be run"),
-        ("program.py", "'program.py' is no module that can be run"),
         ("json", "there is no module 'json' that can be run"),
+        pytest.param(
+            "program.py", "'program.py' is no module that can be run", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_what_is_no_module_is_one_sentence(bsp, program, name, words):
@@ -445,7 +453,16 @@ if __name__ == "__main__":
 
 
 @pytest.mark.lengthy
-@pytest.mark.parametrize("words", [["-n", "2"], ["100", "--nprocs=2"], ["--profile", "x.bsp"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["100", "--nprocs=2"],
+        *(
+            pytest.param(words, marks=pytest.mark.slow)
+            for words in (["-n", "2"], ["--profile", "x.bsp"])
+        ),
+    ],
+)
 def test_options_after_a_script_that_reads_none_get_a_sentence(bsp, tmp_path, words):
     (tmp_path / "ring.py").write_text(RING)
     done = bsp("run", "ring.py", *words)
@@ -463,9 +480,9 @@ def test_options_after_a_script_that_reads_none_get_a_sentence(bsp, tmp_path, wo
     [
         ("import argparse", ["-n", "2"]),
         ("steps = sys.argv[sys.argv.index('-n') + 1]", ["-n", "2"]),
-        ("", ["--size", "2"]),
+        pytest.param("", ["--size", "2"], marks=pytest.mark.slow),
         ("", ["--", "-n", "2"]),
-        ("", ["2"]),
+        pytest.param("", ["2"], marks=pytest.mark.slow),
     ],
 )
 def test_options_that_are_meant_for_the_script_get_none(bsp, tmp_path, more, words):

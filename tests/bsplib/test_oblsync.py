@@ -140,7 +140,9 @@ def test_what_was_read_stays_while_others_go_on(run, nprocs, size):
 
 
 @pytest.mark.procs(least=2)
-@pytest.mark.parametrize("steps", [3, 64, 65, 300], ids="ahead={}".format)
+@pytest.mark.parametrize(
+    "steps", [3, pytest.param(64, marks=pytest.mark.slow), 65, 300], ids="ahead={}".format
+)
 @pytest.mark.parametrize("size", [1, 400], ids="n={}".format)
 def test_what_arrives_early_waits_for_its_superstep(run, nprocs, steps, size):
     def main(bsp):

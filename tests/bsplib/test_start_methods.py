@@ -150,13 +150,19 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("where", ["main", "thread"])
+TRAVELLING = [
+    ("result", "[Point(x=4), Point(x=4)]"),
+    ("message", "[(4, 1), (4, 0)]"),
+    ("error", "OwnError: of the script's own type"),
+]
+
+
 @pytest.mark.parametrize(
-    ("what", "printed"),
+    ("what", "printed", "where"),
     [
-        ("result", "[Point(x=4), Point(x=4)]"),
-        ("message", "[(4, 1), (4, 0)]"),
-        ("error", "OwnError: of the script's own type"),
+        *((*each, "thread") for each in TRAVELLING),
+        (*TRAVELLING[0], "main"),
+        *(pytest.param(*each, "main", marks=pytest.mark.slow) for each in TRAVELLING[1:]),
     ],
 )
 def test_classes_of_the_script_travel(execute, what, printed, where):

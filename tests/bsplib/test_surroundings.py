@@ -82,12 +82,17 @@ UNGUARDED = """
 """
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+RUN = "bsplib.run(main, nprocs=2, start_method=sys.argv[1])"
+POOL = "bsplib.Pool(2, start_method=sys.argv[1]).run(main)"
+
+
 @pytest.mark.parametrize(
-    "call",
+    ("method", "call"),
     [
-        "bsplib.run(main, nprocs=2, start_method=sys.argv[1])",
-        "bsplib.Pool(2, start_method=sys.argv[1]).run(main)",
+        ("spawn", RUN),
+        ("forkserver", POOL),
+        pytest.param("forkserver", RUN, marks=pytest.mark.slow),
+        pytest.param("spawn", POOL, marks=pytest.mark.slow),
     ],
 )
 def test_a_script_without_the_guard_is_told_so(script, method, call):

@@ -25,6 +25,7 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--renderer-process-limit=1",  # else each page that is loaded starts a process of its own
 ]
 
 
