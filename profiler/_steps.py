@@ -207,7 +207,8 @@ def excess(run: Run, cost: Floats) -> Floats:
         return cost
     by = by_superstep(run)
     mean = by.spread(by.sums(cost)) / group_sizes(run)[run.records["group"]]
-    return np.maximum(cost - mean, 0)
+    above: Floats = np.maximum(cost - mean, 0)
+    return above
 
 
 def _greatest(step: Ints, cost: Floats, count: int) -> Ints:
