@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bsplib.sync_kinds import Kind
 
 _FAR_MORE = 1.5
-"""Bytes of one process that are so many times those of another one are far more."""
+"""Bytes of one process that are this multiple of those of another one are far more."""
 _HALF = 0.5
 
 COMP, COMM, SUB_GROUPS, WAIT = "comp", "comm", "groups", "wait"

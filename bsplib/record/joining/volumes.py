@@ -50,7 +50,7 @@ class _Members(NamedTuple):
         return np.repeat(self.parts[np.arange(len(self.root)), self.root], self.parts.shape[1])
 
     def from_root(self, after: int) -> Ints:
-        """Return the columns that begin with the root, or with the one so many after it."""
+        """Return the columns in turn from the root on, or from the ``after``-th part behind it."""
         count = self.parts.shape[1]
         rolled: Ints = (np.arange(count) + self.root[:, None] + after) % count
         return rolled
