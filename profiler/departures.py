@@ -104,7 +104,7 @@ class Departures:
         Times are whole nanoseconds and repeat, so that far fewer remain of a long run.
 
         Args:
-            ranked: so many supersteps that depart most remain all the same.
+            ranked: number of supersteps, those that depart most, which remain in any case.
         """
         _, h = np.unique(self.h, return_inverse=True)
         times, time = np.unique(self.comm_s, return_inverse=True)

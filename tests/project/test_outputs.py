@@ -287,7 +287,7 @@ WRITERS = {
     "bsplib/record/events.py": "writes the file of a rank, in the folder of its trace's name",
     "bsplib/record/libraries.py": "writes a note below the cache of the user",
     "bsplib/recording/trace.py": "writes to the temporary name that output_file yields",
-    "bsplib/running/debugging.py": "opens the terminal",
+    "bsplib/running/packed_task.py": "opens the terminal",
     "profiler/export/pprof.py": "writes into the file that bsp export has opened",
     "profiler/plotting.py": "writes to the temporary name that output_file yields",
 }
