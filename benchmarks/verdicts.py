@@ -19,8 +19,8 @@ each.
 - ``planted``: programs of mpi4py with one fault each (``tests/record/faults.py``), on both MPIs
   with the numbers of processes of ``-p``, ``--repeats`` times. The first sentence has to be about
   the fault, with its line and with the seconds that the program itself measured. With more
-  processes than cores a program measures more: it cannot tell what it polls MPI for a partner that
-  has no core, which the account does not take for the fault.
+  processes than cores a program probably measures more: the time in which it polls MPI for a
+  partner without a core, which the account books as waiting for a core.
 - ``unexplained``: each program of the gallery, the Fourier transforms, the sample sort and the
   queries on as many processes as cores. What accounts do not explain has to be under 2% of the
   elapsed time in the median, and under 5% in each.
