@@ -330,7 +330,8 @@ def encode_op(operation: str, op: Any, dtype: np.dtype[Any]) -> bytes | None:
         code = pickle.dumps(op)
     except (TypeError, pickle.PicklingError, AttributeError) as error:
         raise DtypeError(f"{operation}: {op} cannot combine values of {dtype}: {error}") from None
-    if not np.can_cast(combined, dtype, "same_kind"):
+    would_cut = combined.kind in "SU" and combined.itemsize > dtype.itemsize
+    if would_cut or not np.can_cast(combined, dtype, "same_kind"):
         raise DtypeError(f"{operation}: {op} makes {combined} of {dtype}, which is not kept there")
     return code
 

@@ -516,6 +516,17 @@ REFUSALS = refusals()
 
 
 @pytest.mark.procs(2)
+def test_strings_that_would_be_cut_when_they_are_combined_are_refused(run):
+    def main(bsp):
+        x = bsp.zeros(1, "U3")
+        bsp.sync()
+        bsp.put_at(0, 0, "cd", x, op="sum")
+
+    with pytest.raises(bsplib.DtypeError, match=r"put_at: .*add.* makes <U6 of <U3, which is not"):
+        run(main)
+
+
+@pytest.mark.procs(2)
 @pytest.mark.parametrize(("call", "error", "words"), REFUSALS.values(), ids=REFUSALS)
 def test_a_call_that_names_no_words_is_refused(run, call, error, words):
     def main(bsp):
