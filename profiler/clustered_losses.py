@@ -451,11 +451,12 @@ def _habits(
 def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) -> Iterator[_Draft]:
     """Yield the l of places whose supersteps take longer than all else there, as one loss.
 
-    l is a usual time. What supersteps take beyond it is not explained, but they take it: up to a
-    few times l, since more has other reasons.
+    l is a usual time. What supersteps take beyond it is not explained, or it is taken to record
+    them, but they take it: up to a few times l, since more has other reasons.
     """
     sums = account.sums.by_origin
-    beyond = np.minimum(sums[parts.UNEXPLAINED], _BEYOND_LATENCY * sums[parts.LATENCY])
+    beyond = sums[parts.UNEXPLAINED] + sums[parts.RECORDING]
+    beyond = np.minimum(beyond, _BEYOND_LATENCY * sums[parts.LATENCY])
     others = sums[parts.USEFUL] + sums[parts.TRANSFERS] - beyond
     often = account.sums.passed.max(axis=1, initial=0) >= MANY_STEPS
     often[list(without)] = False

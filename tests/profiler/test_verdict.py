@@ -209,6 +209,20 @@ def test_too_many_supersteps_are_named_where_l_outweighs_w_and_g_h(script):
     )
 
 
+@pytest.mark.parametrize(("recording", "is_told"), [(0, False), (40, True), (20, False)])
+def test_recording_is_a_part_of_what_supersteps_take(script, recording, is_told):
+    program = script(2)
+    for _ in range(50):
+        program.step("main tick", w=30, transfer=10)
+    run = program.run(meta={"backend": "shm"})
+    run.records["recording"] = recording
+    number = np.repeat(np.arange(50), 2) if run.records["pid"][1] else np.tile(np.arange(50), 2)
+    for name in ("start", "arrive", "released", "end"):
+        run.records[name] += recording * number
+    verdict = book(build(run), Rates(0.0, 10e-9)).verdict()
+    assert (verdict.sentences[0].kind == "too many supersteps") == is_told
+
+
 def test_all_places_with_too_many_supersteps_share_a_sentence(script):
     program = script(4)
     for number in range(5):
