@@ -120,7 +120,8 @@ def _read(count: int, goals: Mapping[str, Sequence[Goal]], stack: ExitStack) -> 
         "bsp view --html": _Commands("view", "--html", folder / "page.html", "--force", path),
     }
     cases = [commands[name].case(name, *each) for name, each in goals.items()]
-    cases[0] = replace(cases[0], facts=lambda: {"file_bytes": path.stat().st_size})
+    file_bytes = path.stat().st_size  # now: the folder is gone when the figures are written
+    cases[0] = replace(cases[0], facts=lambda: {"file_bytes": file_bytes})
     return cases
 
 
