@@ -46,7 +46,7 @@ demo: core
 sql-story: tools
 	$(BIN)/python -m bsplib.apps.sql story --out out
 
-# All checks that every change has to pass: about five minutes on two cores. Most tests keep
+# All checks that every change has to pass: some seven minutes on two cores. Most tests keep
 # at most one core busy and some wait for processes or pages, hence four jobs of like lengths run
 # at once, and two short ones after them; what each has written is shown when it has ended.
 # (Under pytest-xdist tests run beside a second thread, and then bsplib forks no processes.)
