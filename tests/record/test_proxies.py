@@ -223,12 +223,14 @@ def test_calls_of_other_threads_are_counted(of_kinds):
 
 
 NOTICES = """
-import pickle
+import pickle, sys
 from collections.abc import Sized
 import numpy as np
 from mpi4py import MPI
 from mpi4py.util import pkl5
 world = MPI.COMM_WORLD
+def print(*values):  # a line at once: parts of lines of several ranks would be mixed
+    sys.stdout.write(" ".join(map(str, values)) + "\\n")
 class Own(MPI.Intracomm):
     def twice(self, x):
         return 2 * self.allreduce(x)
