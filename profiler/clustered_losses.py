@@ -36,6 +36,7 @@ from bsplib.profiler.loss_sums import (
     COMM,
     COMP,
     CORES,
+    FAR_MORE,
     SMALL,
     SUB_GROUPS,
     SYNC,
@@ -71,7 +72,6 @@ MANY_STEPS = 5
 """A place that is passed fewer times does not have too many supersteps."""
 BOUND_SHARE = 0.3
 """A run of whose time in supersteps transfers, even or not, take this share is bound by them."""
-_FAR_MORE = 1.5
 LEAST_SHARE = 0.05
 """A loss that is a smaller share of the time in supersteps on a core has no sentence."""
 
@@ -303,9 +303,9 @@ class _Measured:
     def direction(self) -> str:
         """Return whether bytes go to one process or from it, far more than to and from others."""
         h_out, h_in = self._excess
-        if h_in > _FAR_MORE * h_out:
+        if h_in > FAR_MORE * h_out:
             return FAN_IN
-        return FAN_OUT if h_out > _FAR_MORE * h_in else UNEVEN
+        return FAN_OUT if h_out > FAR_MORE * h_in else UNEVEN
 
     def _add_members(self, account: Account, cluster: _Cluster) -> None:
         """Find the processes of the sub-group that is waited for."""

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
     from bsplib.sync_kinds import Kind
 
-_FAR_MORE = 1.5
-"""Bytes of one process that are this multiple of those of another one are far more."""
+FAR_MORE = 1.5
+"""Bytes that are this multiple of those of another process, or direction, are far more."""
 _HALF = 0.5
 
 COMP, COMM, SUB_GROUPS, WAIT = "comp", "comm", "groups", "wait"
@@ -84,7 +84,7 @@ def _moving_most(account: Account, late: Ints, leaders: Ints) -> Ints:
         records["comm_calls"][rows] + records["end"][rows] - records["released"][rows]
         for rows in (late, leading)
     )
-    far_less = _FAR_MORE * account.h[late] < account.h[leading]
+    far_less = FAR_MORE * account.h[late] < account.h[leading]
     return np.where(far_less & (longest >= _HALF * took), leading, late)
 
 
