@@ -39,6 +39,9 @@ _LEAVE_S = 30.0
 """Seconds that a watcher whose rank has died waits for the hub to close the connection."""
 _TERM_S = 2.0
 """Seconds after a SIGTERM of the launcher: the hub may know a better reason to end by then."""
+_SPEAK_S = 1.0
+"""Seconds after the end of a rank that could not join: if its watcher ended at once, the launcher
+would end all others, and among them the one that prints the reason."""
 
 
 class Hub(NamedTuple):
@@ -201,6 +204,8 @@ class Watcher:
         if self._hub is None:
             if self._library and self._speaks:
                 tell(not_joined(self._library, f"ends a process with status {self._status}"))
+            elif self._library and self._status:
+                time.sleep(_SPEAK_S)
             raise Lost
         self._hub.put(control.DIED, control.ENDED.pack(self._status, self._page.superstep))
         leave_s = 0 if self._is_to_leave else _LEAVE_S
