@@ -19,7 +19,7 @@
     ├── AbortError               a process called abort
     ├── ProcessDiedError         a process exited or was killed
     ├── RunTimeoutError          the run took longer than its timeout
-    ├── OutOfSharedMemoryError   /dev/shm cannot hold what the program asks for
+    ├── OutOfSharedMemoryError   memory cannot hold what the program asks for
     ├── StartError               the system allows no more processes or files
     ├── MissingExtraError        a package that an extra installs is not there
     └── TraceError               a file is no trace, or not a complete one
@@ -109,7 +109,7 @@ class RunTimeoutError(BspError, TimeoutError):
 
 
 class OutOfSharedMemoryError(BspError, MemoryError):
-    """The shared memory of this machine cannot hold what the run needs."""
+    """The memory of this machine, mostly /dev/shm, cannot hold what the run needs."""
 
 
 class StartError(BspError, OSError):

@@ -195,8 +195,7 @@ def test_more_than_all_addresses_is_an_error_with_numbers_and_place(run):
 
     with pytest.raises(
         MemoryError,
-        match=rf"({1 << 50} bytes .*needed.* \d+ free|allocate 1.00 PiB)"
-        r"[^\[]*\[process 0, superstep 0, test_allocation.py:\d+",
+        match=rf"{1 << 50} bytes .*needed[^\[]*\[process 0, superstep 0, test_allocation.py:\d+",
     ):
         run(main)
 

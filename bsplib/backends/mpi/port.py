@@ -27,7 +27,7 @@ from bsplib.backends.mpi.payloads import Payloads, Posting
 from bsplib.backends.mpi.same_host import Neighbours
 from bsplib.backends.sent import Exchanger, SentMeeting
 from bsplib.core.meeting import LARGE, Meeting
-from bsplib.errors import BspError
+from bsplib.errors import BspError, OutOfSharedMemoryError
 
 _ALIGNMENT = 64
 
@@ -105,7 +105,13 @@ class MpiPort(Port):
             shared = self._neighbours.allocate(nbytes, zero=zero)
             if shared is not None:
                 return shared
-        memory = (np.zeros if zero else np.empty)(nbytes + _ALIGNMENT, np.uint8)
+        try:
+            memory = (np.zeros if zero else np.empty)(nbytes + _ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError):  # of more bytes than a dimension can have
+            raise OutOfSharedMemoryError(
+                f"memory is full: {nbytes} bytes more are needed, which the system does not give; "
+                f"use smaller arrays or more hosts"
+            ) from None
         start = -memory.ctypes.data % _ALIGNMENT
         return memory[start : start + nbytes].data
 
