@@ -118,7 +118,7 @@ cdef class Engine:
 
     @cython.locals(to=Py_ssize_t, nbytes=word)
     cdef bint send_quickly(self, object pid, object payload, object tag) except -1
-    cdef bint _takes_payload(self, word nbytes, object tag) except -1
+    cdef bint _takes_payload(self, word nbytes) except -1
     cdef word message_room(self, int to, bytes head, word nbytes) except 0
     cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
 

@@ -637,7 +637,7 @@ class Engine:
             return False
         if type(payload) is bytes:
             head = self.heads_out.get(tag)
-            if head is None or not self._takes_payload(len(payload), tag):
+            if head is None or not self._takes_payload(len(payload)):
                 return False
             write_bytes(self.message_room(to, head, len(payload)), payload)
             return True
@@ -645,19 +645,14 @@ class Engine:
             return False
         nbytes = nbytes_of(payload)
         head = self.heads_out.get((dtype_id(payload), payload.shape, tag))
-        if head is None or not self._takes_payload(nbytes, tag):
+        if head is None or not self._takes_payload(nbytes):
             return False
         copy(self.message_room(to, head, nbytes), address_of(payload), nbytes)
         return True
 
-    def _takes_payload(self, nbytes: int, tag: Any) -> bool:
-        """Tell whether a payload goes into the send buffer; if not, it is staged.
-
-        A large one of a collective is staged: the collective reads it there.
-        """
-        if nbytes <= self.most_in_buffer:
-            return True
-        return type(tag) is not CollectiveTag and self.buffer_takes(nbytes)
+    def _takes_payload(self, nbytes: int) -> bool:
+        """Tell whether a payload goes into the send buffer; if not, it is staged."""
+        return nbytes <= self.most_in_buffer or self.buffer_takes(nbytes)
 
     def message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """Begin an entry of a message; return the address of its payload."""

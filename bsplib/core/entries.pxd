@@ -10,7 +10,7 @@ cdef word ASK, IN_BUFFER, INDICES_SHIFT, INLINE, INLINE_BYTES, KIND_SHIFT, MESSA
 cdef word STAGED_MESSAGE, STAGED_PLACED, STAGED_PUT, STRIDED, KIND_BITS
 cdef word DESCRIPTION_MASK, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, BYTE_MASK
 cdef word RECEIVER_SHIFT, INLINE_COPY_BYTES, INLINE_SIZE_MASK
-cdef word _MOST_LARGE, _MOST_OF_LARGE, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
+cdef word MOST_LARGE, _MOST_OF_LARGE, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
 cdef Py_ssize_t _MOST_HEADS
 cdef object _BYTE
 
@@ -72,6 +72,7 @@ cdef class Arrivals:
     cdef word[::1] _first, _stop
     cdef bint _any_inline
     cdef object _inline
+    cdef word _chunk, _chunk_byte
 
     @cython.locals(size=word)
     cpdef void define(self, word slot, word address) except *
@@ -92,8 +93,8 @@ cdef class Arrivals:
     cdef int _write_staged(
         self, int source, word slot, word first, word where, word nbytes
     ) except -1
-    @cython.locals(is_large=bint)
     cdef word _receive(self, int source, word kind, word at, word size, word nbytes) except 0
+    cdef object _content(self, int source, object head, word at, word nbytes)
     @cython.locals(size=word, data=word, stop=word)
     cdef word _place(self, int source, word kind, word at, word first, word nbytes) except 0
     cdef object _head_in(self, bytes encoded)

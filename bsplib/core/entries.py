@@ -95,7 +95,7 @@ INLINE_SIZE_MASK = (1 << 32) - 1
 """The bits of the head word that have the size of an inline entry. The receiver is in the bits
 above."""
 
-_MOST_LARGE = 1 << 17
+MOST_LARGE = 1 << 17
 """Most bytes of a value that is large, and is in the send buffer all the same."""
 _MOST_OF_LARGE = 1 << 18
 """Most bytes of all such values of a superstep: a send buffer keeps its memory."""
@@ -267,7 +267,7 @@ class SendBuffer:
         It takes a few. What it does not take is staged, which costs more at each superstep, but
         gives memory back that is used no longer.
         """
-        if nbytes > _MOST_LARGE or self._large_bytes + nbytes > _MOST_OF_LARGE:
+        if nbytes > MOST_LARGE or self._large_bytes + nbytes > _MOST_OF_LARGE:
             return False
         self._large_bytes += nbytes
         return True
@@ -423,6 +423,9 @@ class Arrivals:
         """One of them is an inline entry."""
         self._inline: Any = None
         """Memory for copies of inline entries."""
+        self._chunk = self._chunk_byte = 0
+        """Address and byte of the chunk whose entries are delivered, in memory of their sender; 0
+        for entries that are not there."""
 
     def define(self, slot: int, address: int) -> None:
         """Note the address of a registered array; 0 if it is not contiguous."""
@@ -529,8 +532,10 @@ class Arrivals:
                 continue
             while first:
                 chunk = self._meeting.address_of(first)
+                self._chunk, self._chunk_byte = chunk, first
                 self.apply(source, chunk + HEAD_BYTES, chunk + peek(chunk + 8))
                 first = peek(chunk)
+        self._chunk = 0
         return 0
 
     def apply(self, source: int, at: int, stop: int) -> int:
@@ -584,13 +589,21 @@ class Arrivals:
         head = self._head_in(bytes_at(at, size))
         at += (size + 7) & ~7
         if kind == MESSAGE:
-            # A large array is copied once: the program gets the array of this very memory.
-            is_large = nbytes > self._most_in_buffer and head[2][0] == "array"
-            content = bytearray_at(at, nbytes) if is_large else bytes_at(at, nbytes)
+            content = self._content(source, head, at, nbytes)
             self.queue.messages.append((source, head, content))
             return at + ((nbytes + 7) & ~7)
         self.queue.messages.append((source, head, (source, peek(at), nbytes)))
         return at + 8
+
+    def _content(self, source: int, head: Any, at: int, nbytes: int) -> Any:
+        """Return the content of a message whose payload lies at an address."""
+        if nbytes <= self._most_in_buffer or head[2][0] != "array":
+            return bytes_at(at, nbytes)
+        if self._chunk and type(head[0]) is tuple:
+            # A collective reads it before the next superstep, and knows whether it needs a copy.
+            return source, wrapped(self._chunk_byte + at - self._chunk), nbytes
+        # It is copied once: the program gets the array of this very memory.
+        return bytearray_at(at, nbytes)
 
     def _place(self, source: int, kind: int, at: int, first: int, nbytes: int) -> int:
         """Write a put with a description, or pass what is no put; return what is behind it."""

@@ -6,6 +6,7 @@ from bsplib.core.atomics cimport (
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.engine cimport Engine
+from bsplib.core.entries cimport MOST_LARGE
 from bsplib.core.queue cimport Queue
 
 cdef int _NUMPYS, _SUM, _PRODUCT, _LEAST, _GREATEST
@@ -72,7 +73,7 @@ cdef class Values:
         may_be_kept=bint,
     )
     cdef bint _send_array(self, object receivers, object value, object tag) except -1
-    cdef bint _is_copied_there(self, object receivers, word nbytes, object tag) except -1
+    cdef bint _is_copied_there(self, object receivers, word nbytes) except -1
     @cython.locals(length=word)
     cdef object _head_of(self, object array, object tag)
     @cython.locals(

@@ -43,6 +43,7 @@ if not cython.compiled:
         this_thread,
         write_number,
     )
+    from bsplib.core.entries import MOST_LARGE
 prepare()
 
 _UFUNC, _FLOAT64 = np.ufunc, np.float64  # bound once: a look-up in a module is slow
@@ -465,7 +466,7 @@ class Values:
             for to in receivers:
                 copy(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
             return True
-        if self._is_copied_there(receivers, nbytes, tag):
+        if self._is_copied_there(receivers, nbytes):
             address = self._engine.message_room(receivers[0], head, nbytes)
             copy(address, address_of(value), nbytes)
             self._sent_at = address
@@ -488,12 +489,12 @@ class Values:
             self._sent_at = address
         return True
 
-    def _is_copied_there(self, receivers: Any, nbytes: int, tag: Any) -> bool:
+    def _is_copied_there(self, receivers: Any, nbytes: int) -> bool:
         """Tell whether a large array goes into the buffer, which takes less time than to stage it.
 
-        It does where its only receiver would copy it anyway.
+        It does where there is one receiver: for several of them it is staged once.
         """
-        return len(receivers) == 1 and tag.header is None and self._engine.buffer_takes(nbytes)
+        return len(receivers) == 1 and self._engine.buffer_takes(nbytes)
 
     def _head_of(self, array: Any, tag: Any) -> Any:
         """Return the encoded head of a message with an array; None if none was sent before."""
@@ -601,7 +602,7 @@ class Values:
             return np.ndarray(self._known_shape, self._known_dtype, content)
         if not self._engine.meeting.shares_memory or type(content[1]) is not int:
             return None  # it lies where only the port finds it
-        if not views:
+        if not views and content[2] > MOST_LARGE:  # a shorter one may lie in a send buffer
             kept = self._engine.rare.keep(content)
             if kept is not None:
                 return np.ndarray(self._known_shape, self._known_dtype, kept)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.core.kinds import PUT
+from bsplib.backends.shm.parcels import LEAST_BYTES
+from bsplib.core.kinds import MESSAGE, PUT, STAGED_MESSAGE
+from bsplib.primitives.collective_mail import tag_of
 
 KIB = 1 << 10
 SIZES = [8 * KIB, 8 * KIB + 8, 64 * KIB, 128 * KIB, 128 * KIB + 8, 64 * KIB, 64 * KIB, 300 * KIB, 8]
@@ -169,6 +171,63 @@ def test_the_send_buffer_takes_large_values_beside_puts_to_places_with_gaps(npro
 
     found = bsplib.run(main, nprocs=nprocs, backend="shm")
     assert found == [[False, True, True, True, True, True]] * nprocs  # the first one is staged
+
+
+def test_a_collective_finds_a_large_array_where_its_sender_has_copied_it():
+    """Its receiver copies it once at most: a given array is no slower than a new one."""
+
+    def main(bsp):
+        sent, found = np.full(8 * KIB, 1.0 + bsp.pid), []
+        for header in (None, None, "(8192,)", "(8192,)"):
+            bsp._values.send_all(bsp, [right(bsp)], sent, tag_of("alltoall", header))
+            entries = bsp._engine.own_entries(right(bsp))
+            bsp.sync()
+            [(source, _, content)] = bsp._engine.queue.messages
+            same = np.array_equal(np.frombuffer(bsp._port.fetch(content)), sent - bsp.pid + source)
+            found.append((entries[0][0] == MESSAGE, same))
+        return found
+
+    found = bsplib.run(main, nprocs=2, backend="shm")
+    staged, in_buffer = (False, True), (True, True)  # the first of a form is staged
+    assert found == [[staged, in_buffer, staged, in_buffer]] * 2
+
+
+def test_what_its_receiver_may_keep_never_lies_in_a_send_buffer():
+    def main(bsp):
+        kinds = []
+        for _ in range(2):
+            sent = np.ones(LEAST_BYTES // 8)
+            bsp._values.send_all(bsp, [right(bsp)], sent, tag_of("alltoall"))
+            kinds.append(bsp._engine.own_entries(right(bsp))[0][0])
+            bsp.sync()
+            bsp._engine.queue.clear()
+        return kinds
+
+    assert bsplib.run(main, nprocs=2, backend="shm") == [[STAGED_MESSAGE] * 2] * 2
+
+
+def test_collectives_of_large_arrays_follow_each_other_in_the_same_send_buffers(run, nprocs):
+    """Each reads what the others have sent before a send buffer is used again."""
+
+    def main(bsp):
+        whole, one = np.empty((bsp.nprocs, 8 * KIB)), np.empty(8 * KIB)
+        wrong = []
+        for round_ in range(ROUNDS):
+            own = values(bsp.pid, round_, 0, 64 * KIB)
+            theirs = [values(pid, round_, 0, 64 * KIB) for pid in range(bsp.nprocs)]
+            parts = [own + to for to in range(bsp.nprocs)]
+            found = {
+                "alltoall": (bsp.alltoall(parts, out=whole).copy(), np.array(theirs) + bsp.pid),
+                "scan": (bsp.scan(own, out=one).copy(), sum(theirs[: bsp.pid + 1])),
+                "allgather": (np.array(bsp.allgather(own)), np.array(theirs)),
+                "allreduce": (bsp.allreduce(own, "max", out=one).copy(), theirs[-1]),
+                "broadcast": (bsp.broadcast(own, root=bsp.nprocs - 1), theirs[-1]),
+            }
+            own[:] = -1.0
+            wrong += [(round_, name) for name, pair in found.items() if not np.array_equal(*pair)]
+        return wrong
+
+    assert run(main) == [[]] * nprocs
 
 
 def test_large_transfers_of_sub_groups_and_of_later_runs_are_their_own():

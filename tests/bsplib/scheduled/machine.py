@@ -27,6 +27,7 @@ from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.staging import FreeStagingBuffers, StagingBuffer
 from bsplib.backends.shm.waiting import Waiting, futexes
 from bsplib.core import BUILD, atomics, entries, meeting
+from bsplib.core import values as core_values
 from bsplib.running.task import Conditions, Seeds, Task, run_task
 
 from .history import owner_of, word_of
@@ -308,7 +309,7 @@ def _install_waiting() -> None:
 def _install_memory() -> None:
     """Fill buffers that are used again, and note the entries, and which memory belongs to
     arrays."""
-    entries._MOST_LARGE = _LARGE  # larger values are staged
+    entries.MOST_LARGE = core_values.MOST_LARGE = _LARGE  # larger values are staged
     open_buffer, reserve = entries.SendBuffer._open, entries.SendBuffer.reserve
 
     def noted_reserve(self: entries.SendBuffer, to: int, head: int, first: int, nbytes: int) -> int:
