@@ -17,6 +17,7 @@ from bsplib.profiler.models.nested_regions import distance
 from bsplib.profiler.models.nodes.collectives import kinds_of, ratio_of
 from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, PredictedValue
 from bsplib.profiler.models.nodes.learn import Learner, Points, learn_memory, learn_work, taking
+from bsplib.profiler.models.nodes.moves import PLAIN, Moves
 from bsplib.profiler.models.nodes.observed import Chain, Observation, ObservedProgram, observe
 from bsplib.profiler.models.nodes.parts import parts_of
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -42,6 +43,8 @@ class ChainModel:
     """Of ``supersteps`` and ``h`` as the page shows them, where they differ from ``laws``."""
     pattern: str | None = None
     """Pattern of its communication, for Machines that have prices by pattern; if it is known."""
+    moves: Moves = PLAIN
+    """What its prices on a probed Machine depend on beside h."""
 
     def law(self, quantity: str) -> Law:
         """Return the law of a quantity as the page shows it."""
@@ -219,6 +222,7 @@ def fit_nodes(
                 {name: laws[chain, name, True] for name in PRICED[:3]} | {"comp": work[chain]},
                 {name: laws[chain, name, False] for name in PRICED[:2] if shared},
                 program.patterns.get(chain),
+                program.moves.get(chain, PLAIN),
             )
             for chain in chains
         ),

@@ -19,6 +19,7 @@ import numpy as np
 from bsplib.profiler._numbering import ranked
 from bsplib.profiler.callgraph import CallGraph, Node, build
 from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
+from bsplib.profiler.models.nodes.moves import Moves, moves_of
 from bsplib.profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.page_faults import page_faults
@@ -81,6 +82,8 @@ class ObservedProgram:
     chains: tuple[Chain, ...]
     patterns: Mapping[Chain, str]
     """Of the chains that communicate, as far as the runs tell."""
+    moves: Mapping[Chain, Moves]
+    """How the chains communicate that do."""
     unpassed: Mapping[Chain, Unpassed]
     """Of the chains through a loop in which the program communicates elsewhere, too, where no
     run came to."""
@@ -114,6 +117,7 @@ def observe(
         {name: nodes[name] for name in nodes if name in used},
         tuple(chains),
         patterns_of(every),
+        moves_of(every),
         unpassed(earliest, passed_by(every)),
     ), observations
 
