@@ -210,7 +210,9 @@ def fit_nodes(
     )
     every = known | dict(zip(jobs, found, strict=True))
     laws = {job: _inside(law, program, job[0], points) for job, law in every.items()}
-    takes = {chain: taking(chain, "comp", booked=True) for chain in chains}
+    takes = {
+        chain: [taking(chain, name, booked=True) for name in ("comp", "once")] for chain in chains
+    }
     is_virtual = all(run.meta.get("backend") == "sim" for run, *_ in runs)
     work = learn_work(points, takes, 0.0 if is_virtual else REAL_GROWTH)
     return NodeModel(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.machine.measured import FRESH
 from bsplib.profiler._numbering import ranked
 from bsplib.profiler.callgraph import CallGraph, Node, build
 from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
@@ -51,6 +52,10 @@ class Quantities(NamedTuple):
     deviation: float
     """Standard deviation over the processes of the group of the bytes that each sent, or of those
     that it received: the greater one."""
+    once: float = 0.0
+    """The part of ``comp`` by which its first supersteps are longer than the others: what every
+    process does once, such as to import modules and to touch its memory. 0 where there are too few
+    supersteps to tell, and in sub-groups."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,12 @@ def _typical(found: Sequence[dict[Chain, Quantities]]) -> dict[Chain, Quantities
     """Return the first run's quantities, with the median computation of all."""
     return {
         chain: each._replace(
-            comp=float(np.median([other[chain].comp for other in found if chain in other]))
+            **{
+                name: float(
+                    np.median([getattr(other[chain], name) for other in found if chain in other])
+                )
+                for name in ("comp", "once")
+            }
         )
         for chain, each in found[0].items()
     }
@@ -237,8 +247,9 @@ class _Arranged:
         for total, row in zip(totals, found, strict=True):
             np.add.at(total, (group, cells % count), row)
         self._fold(totals)
+        once = _once(greatest[-1], cells % count, group, count)
         return {
-            each: Quantities(*totals[:, 0, place].tolist())
+            each: Quantities(*totals[:, 0, place].tolist(), once[place])
             for place, each in enumerate(self.chains)
         }
 
@@ -264,6 +275,28 @@ class _Arranged:
             depth[place] = depth[group.parent] + 1
         for parent, ordinal in sorted(beside, key=lambda key: -depth[key[0]]):
             totals[:, parent] += totals[:, beside[parent, ordinal]].max(axis=1)
+
+
+def _once(
+    comp: NDArray[np.float64], chain: NDArray[np.intp], group: NDArray[np.intp], count: int
+) -> list[float]:
+    """Return by how much the first supersteps of each chain are longer than the others, in all.
+
+    Args:
+        comp: the longest computation of a process, for each superstep in order.
+        chain: its chain.
+        group: its group.
+        count: number of chains.
+    """
+    found = [0.0] * count
+    order = np.argsort(chain, kind="stable")
+    bounds = np.searchsorted(chain[order], np.arange(count + 1))
+    for place in range(count):
+        steps = order[bounds[place] : bounds[place + 1]]
+        if len(steps) >= 2 * FRESH and not group[steps].any():
+            usual = float(np.median(comp[steps[FRESH:]]))
+            found[place] = float(comp[steps[:FRESH]].sum()) - FRESH * usual
+    return found
 
 
 def distinct(observations: Iterable[Observation], name: str) -> list[float]:
