@@ -8,7 +8,8 @@
      "chains": [{"nodes": [position, ...], "pattern": "all-to-all" or null,
                  "moves": {"placed": 0.5, "fetched": 0, "new": [[left, cold], ...]} (optional),
                  "laws": {"h": LAW, ...}, "shown": {...}}, ...],
-     "meta": {"machine": {...}, ...}, "notes": [...], "memory": LAW or null (optional)}
+     "meta": {"machine": {...}, ...}, "notes": [...], "memory": LAW or null (optional),
+     "outside": LAW or null (optional)}
 
     LAW = {"kind": "exact" | "fitted" | "refused", "text": for readers, "pieces": [PIECE, ...],
            "reach": [least, noise, growth, factor, calibrated], "why": "...",
@@ -72,6 +73,7 @@ def document(model: NodeModel) -> dict[str, Any]:
         "meta": dict(model.meta),
         "notes": list(model.notes),
         "memory": None if model.memory is None else _law(model.memory),
+        "outside": None if model.outside is None else _law(model.outside),
     }
 
 

@@ -19,6 +19,7 @@ from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, Predic
 from bsplib.profiler.models.nodes.learn import Learner, Points, learn_memory, learn_work, taking
 from bsplib.profiler.models.nodes.moves import PLAIN, Moves
 from bsplib.profiler.models.nodes.observed import Chain, Observation, ObservedProgram, observe
+from bsplib.profiler.models.nodes.outside import learn_outside
 from bsplib.profiler.models.nodes.parts import parts_of
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.models.nodes.work import REAL_GROWTH
@@ -69,6 +70,8 @@ class NodeModel:
     """What a user should know, a sentence each."""
     memory: Law | None = None
     """Bytes that the process with most uses at most because of the sizes; None if not known."""
+    outside: Law | None = None
+    """Seconds before and after ``main``, in which processes start and end; None if not known."""
 
     @property
     def variables(self) -> list[str]:
@@ -234,6 +237,7 @@ def fit_nodes(
         _meta([run for run, *_ in runs]),
         tuple(_notes(points, learner)),
         learn_memory(points, work.values()),
+        learn_outside(run for run, *_ in runs),
     )
 
 

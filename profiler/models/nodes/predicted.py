@@ -67,6 +67,9 @@ class NodePrediction:
     """The true time of the run is expected between these, as far as the laws tell."""
     refused: Mapping[str, PredictedValue]
     """Cost centres of which something is not known; their known parts are counted."""
+    outside: PredictedValue | None = None
+    """Seconds before and after ``main``, which the time of the run does not have; None if they are
+    not known, as on another computer than that of the runs."""
 
     @property
     def total(self) -> Seconds:
@@ -213,7 +216,15 @@ def _predict(model: NodeModel, point: Point, prices: ReplayPrices) -> NodePredic
         for depth, node in enumerate(each.chain, 1):
             nodes[node] = _sum(nodes[node], parts)
             paths[each.chain[:depth]] = _sum(paths.get(each.chain[:depth], _NOTHING), parts)
-    return NodePrediction(model, point, prices, nodes, paths, low, high, refused)
+    outside = _outside(model, point, prices.machine)
+    return NodePrediction(model, point, prices, nodes, paths, low, high, refused, outside)
+
+
+def _outside(model: NodeModel, point: Point, machine: Machine) -> PredictedValue | None:
+    """Return the seconds outside of ``main``, where the Machine is that of the runs."""
+    if model.outside is None or machine.host != model.meta.get("host"):
+        return None
+    return model.outside.at(point)
 
 
 _UNKNOWN = PredictedValue(0.0, 0.0, 0.0)

@@ -100,7 +100,10 @@ def model_of(found: Any) -> NodeModel:
     roots = {each.chain[0] for each in chains}
     _check(len(roots) == 1, "its chains begin at different functions")
     notes = tuple(_text(note, "a note") for note in _list(whole.get("notes"), "notes"))
-    memory = whole.get("memory")
+    memory, outside = (
+        None if whole.get(name) is None else _read_law(_object(whole[name], name), measured)
+        for name in ("memory", "outside")
+    )
     runs: Any = whole.get("runs")
     _check(type(runs) is int and 0 < runs < 10**9, "runs is no number of runs")
     return NodeModel(
@@ -112,7 +115,8 @@ def model_of(found: Any) -> NodeModel:
         runs,
         _object(whole.get("meta"), "meta"),
         notes,
-        None if memory is None else _read_law(_object(memory, "memory"), measured),
+        memory,
+        outside,
     )
 
 
