@@ -54,3 +54,18 @@ def test_a_band_holds_growth_that_a_constant_may_hide():
     truth = START_S + 2 * PAIR_S * FAR**2 / 2
     assert found.low_s <= truth <= found.high_s
     assert found.high_s < 2 * truth
+
+
+def touching(n, p):
+    """One superstep that starts up and makes data, of which the system counts the memory."""
+    maker = RunMaker(p)
+    maker.step((frame("main", 1, 2),), _noisy(START_S, (5, n, p)) + PAIR_S * n**2 / p)
+    made = maker.run()
+    made.records["comp_minor"] = 800 + n**2 // p // 2**20
+    return made
+
+
+def test_pages_tell_how_a_constant_may_grow():
+    found = predict_nodes(fitted(touching), 2, {"n": FAR}, PLAIN)
+    truth = START_S + PAIR_S * FAR**2 / 2
+    assert found.low_s <= truth <= found.high_s

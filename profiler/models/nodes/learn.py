@@ -413,7 +413,7 @@ def learn_work(
 
     Args:
         points: the runs.
-        takes: take the computation of each chain, and how much of it was done once.
+        takes: take the quantities ``Work.TAKEN`` of each chain.
         least_growth: as of :func:`fit_works`.
     """
     works = {chain: Work(*(points.of(take)[0] for take in both)) for chain, both in takes.items()}

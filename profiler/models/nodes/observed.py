@@ -52,6 +52,8 @@ class Quantities(NamedTuple):
     deviation: float
     """Standard deviation over the processes of the group of the bytes that each sent, or of those
     that it received: the greater one."""
+    pages: float = 0.0
+    """Pages of memory that the system gave a process during its computation; 0 if not counted."""
     once: float = 0.0
     """The part of ``comp`` by which its first supersteps are longer than the others: what every
     process does once, such as to import modules and to touch its memory. 0 where there are too few
@@ -193,6 +195,7 @@ class _Arranged:
         self._sent, self._received = out, into
         self._ended = (records["kind"][order] != Kind.END).astype(float)
         self._group = records["group"][order].astype(np.intp)
+        self._pages = records["comp_minor"][order].clip(min=0)
         self.w: NDArray[np.float64] = computation_ns(run)[order] / 1e9
 
     def is_like(self, other: _Arranged) -> bool:
@@ -209,7 +212,7 @@ class _Arranged:
         self, w: NDArray[np.float64]
     ) -> tuple[dict[Chain, Quantities], dict[Chain, Quantities]]:
         """Return the quantities of all chains as the page shows them, and booked once."""
-        columns = np.stack([self._ended, self._h, self._h_sum, w])
+        columns = np.stack([self._ended, self._h, self._h_sum, w, self._pages])
         first = np.ones(len(w), bool)
         first[1:] = self._step[1:] != self._step[:-1]
         begins = np.flatnonzero(first)
@@ -242,12 +245,12 @@ class _Arranged:
         greatest = np.zeros((len(columns), len(cells)))
         for row, values in zip(greatest, columns, strict=True):
             np.maximum.at(row, cell, values)
-        found = np.concatenate([greatest, self._shares(cell, group)])
+        found = np.concatenate([greatest[:4], self._shares(cell, group), greatest[4:]])
         totals = np.zeros((len(found), len(self.run.groups), count))
         for total, row in zip(totals, found, strict=True):
             np.add.at(total, (group, cells % count), row)
         self._fold(totals)
-        once = _once(greatest[-1], cells % count, group, count)
+        once = _once(greatest[3], cells % count, group, count)
         return {
             each: Quantities(*totals[:, 0, place].tolist(), once[place])
             for place, each in enumerate(self.chains)

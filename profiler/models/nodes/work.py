@@ -6,16 +6,17 @@ The formula has up to three of the terms of :mod:`bsplib.profiler.models.terms`,
 Half the time of a small run is what each process does once, such as to import modules and to touch
 its memory. It hides how the computation grows. Where a chain has several supersteps, what the first
 of them take longer than the others is fitted alone. Where it has one only, its computation may seem
-to be constant: then the terms by which the rest of the program grows are tried alone, and the band
-holds as much growth as noise may hide.
+to be constant: then the terms by which the rest of the program grows, and by which the memory
+grows that it gets from the system, are tried alone, and the band holds as much growth as noise may
+hide.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -57,22 +58,29 @@ _POINTS_FOR_EACH_TERM = 3
 _CLEAR, _MOSTLY, _LEAST_PART = 0.1, 0.75, 1e-3
 """What first supersteps take longer is fitted alone where it is at least the first part of the
 computation at the second part of the points; the third is its least part elsewhere."""
-_LEAST_OF_GROWTH, _MOST_GROWING = 0.1, 3
+_LEAST_OF_GROWTH, _MOST_GROWING = 0.1, 2
 """Least part that a term has in the growth of a program to be its own, and how many it has."""
+_FEWEST_PAGES, _BASE = 16, 0.1
+"""Fewest pages whose growth is one of the data, and what is added to them, as a part of it."""
 _MOST_OTHERS = 4
 """How many other forms of each part of a sum are kept."""
 
 
-class Work(NamedTuple):
+@dataclass(frozen=True)
+class Work:
     """The computation of a chain at each point."""
 
+    TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages")
+    """The quantities of an observation that it has, in the order of its arguments."""
     seconds: Vector
     once: Vector
     """The part of it by which the first supersteps are longer than the others; or 0."""
+    pages: Vector
+    """Pages of memory that the process with most got meanwhile; 0 where they were not counted."""
 
     def at(self, used: NDArray[np.bool_]) -> Work:
         """Return it at some of the points."""
-        return Work(self.seconds[used], self.once[used])
+        return Work(self.seconds[used], self.once[used], self.pages[used])
 
     @property
     def parts(self) -> list[Vector]:
@@ -123,7 +131,8 @@ def fit_works(
 
 def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     """Fit the computation of a single chain; the arguments are those of :func:`fit_works`."""
-    return fit_works({"": Work(seconds, np.zeros(len(seconds)))}, values, varied)[""]
+    nothing = np.zeros(len(seconds))
+    return fit_works({"": Work(seconds, nothing, nothing)}, values, varied)[""]
 
 
 def _growing(laws: Sequence[Law], varied: Values) -> list[Term]:
@@ -131,20 +140,41 @@ def _growing(laws: Sequence[Law], varied: Values) -> list[Term]:
 
     Where no law grows, it is the part of a size that each process has.
     """
+    shared = "/p" if PROCESSES in varied else ""
+    usual = [f"{size}{shared}" for size in sorted(set(varied) - {PROCESSES})]
+    return _named(_main_growth([law.pieces[0].forms[0] for law in laws], varied) or usual, varied)
+
+
+def _growing_pages(pages: Vector, values: Values) -> list[Term]:
+    """Return the terms by which the memory grows that processes get during a computation.
+
+    Pages are counted, so that a growth that is hardly seen in time is clear in them.
+    """
+    grown = float(np.ptp(pages))
+    if grown < _FEWEST_PAGES or not (pages > 0).all():
+        return []
+    beyond = pages - pages.min() + _BASE * grown  # most of the pages belong to the interpreter
+    return _named(_main_growth(_forms(values, beyond, ())[:1], values), values)
+
+
+def _named(texts: Sequence[str], values: Values) -> list[Term]:
+    terms = {term.text: term for term in library(values, PROCESSES, between=False)}
+    return [terms[text] for text in texts if text in terms]
+
+
+def _main_growth(forms: Sequence[Form], varied: Values) -> list[str]:
+    """Return the terms that have most of what grows with a size in a sum of forms."""
     sizes = set(varied) - {PROCESSES}
     there = {name: np.array([column.max()]) for name, column in varied.items()}
     parts: dict[str, float] = {}
-    for law in laws:
-        form = law.pieces[0].forms[0].depending_on(sizes)
+    for whole in forms:
+        form = whole.depending_on(sizes)
         for factor, term in zip(form.coefficients, form.terms, strict=True):
             part = replace(form, coefficients=(factor,), terms=(term,)).at(there)
             parts[term] = parts.get(term, 0.0) + float(part[0])
     least = _LEAST_OF_GROWTH * sum(parts.values())
     most = sorted((term for term in parts if parts[term] >= least), key=lambda term: -parts[term])
-    shared = "/p" if PROCESSES in varied else ""
-    texts = most[:_MOST_GROWING] or [f"{size}{shared}" for size in sorted(sizes)]
-    terms = {term.text: term for term in library(varied, PROCESSES, between=False)}
-    return [terms[text] for text in texts if text in terms]
+    return most[:_MOST_GROWING]
 
 
 def _fit(
@@ -189,6 +219,9 @@ def _several_or_one(values: Values, work: Work, known: Sequence[Term]) -> Fitted
 def _fitted(values: Values, work: Work, known: Sequence[Term]) -> FittedWork:
     """Fit a formula to computation that is nowhere 0."""
     parts = work.parts
+    if known:
+        every = [*known, *_growing_pages(work.pages, values)]
+        known = list({term.text: term for term in every}.values())
     found = [_forms(values, part, known) for part in parts]
     trials = try_sum(
         values,
