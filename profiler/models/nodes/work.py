@@ -98,6 +98,8 @@ class FittedWork(NamedTuple):
 
     law: Law
     trials: Trials
+    hides: bool = False
+    """Whether it is constant, and its other forms have the growth that noise may hide."""
 
 
 def fit_works(
@@ -123,7 +125,7 @@ def fit_works(
     tried = {chain: fit for chain, fit in found.items() if isinstance(fit, FittedWork)}
     reaches = pooled([fit.trials for fit in tried.values()])
     laws = {chain: law for chain, law in found.items() if isinstance(law, Law)} | {
-        chain: replace(fit.law, reach=_usual(reach, least_growth))
+        chain: replace(fit.law, reach=_beyond(fit, reach, least_growth))
         for (chain, fit), reach in zip(tried.items(), reaches, strict=True)
     }
     return {chain: laws[chain] for chain in works}
@@ -231,7 +233,9 @@ def _fitted(values: Values, work: Work, known: Sequence[Term]) -> FittedWork:
         ],
         np.zeros(len(work.seconds)),
     )
-    return FittedWork(Law(FITTED, (Piece(_sums(found)),)), trials)
+    forms = _sums(found)
+    hides = bool(known) and len(forms) > 1 and set(forms[0].terms) <= {"1"}
+    return FittedWork(Law(FITTED, (Piece(forms),)), trials, hides)
 
 
 def _sums(found: Sequence[tuple[Form, ...]]) -> tuple[Form, ...]:
@@ -290,6 +294,11 @@ def _hidden(rows: NDArray[np.float64], term: str) -> Form | None:
     rest = 1 - most * rows[:, 1]
     constant = max(float(rows[:, 0] @ rest / (rows[:, 0] @ rows[:, 0])), 0.0)
     return Form((constant, float(most)), ("1", term), rounded=True, weight=2)
+
+
+def _beyond(fit: FittedWork, reach: Reach, least_growth: float) -> Reach:
+    """Return how far a law may be off; where its other forms say how it grows, not twice."""
+    return replace(reach, growth=0.0) if fit.hides else _usual(reach, least_growth)
 
 
 def _usual(reach: Reach, least_growth: float) -> Reach:
