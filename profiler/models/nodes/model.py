@@ -22,7 +22,7 @@ from bsplib.profiler.models.nodes.observed import Chain, Observation, ObservedPr
 from bsplib.profiler.models.nodes.outside import learn_outside
 from bsplib.profiler.models.nodes.parts import parts_of
 from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.nodes.work import REAL_GROWTH, Work
+from bsplib.profiler.models.nodes.work import REAL_GROWTH, ChainWork
 from bsplib.profiler.prices import recorded_machine
 
 if TYPE_CHECKING:
@@ -213,7 +213,9 @@ def fit_nodes(
     )
     every = known | dict(zip(jobs, found, strict=True))
     laws = {job: _inside(law, program, job[0], points) for job, law in every.items()}
-    takes = {chain: [taking(chain, name, booked=True) for name in Work.TAKEN] for chain in chains}
+    takes = {
+        chain: [taking(chain, name, booked=True) for name in ChainWork.TAKEN] for chain in chains
+    }
     is_virtual = all(run.meta.get("backend") == "sim" for run, *_ in runs)
     work = learn_work(points, takes, 0.0 if is_virtual else REAL_GROWTH)
     return NodeModel(

@@ -67,7 +67,7 @@ _MOST_OTHERS = 4
 
 
 @dataclass(frozen=True)
-class Work:
+class ChainWork:
     """The computation of a chain at each point."""
 
     TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages")
@@ -78,9 +78,9 @@ class Work:
     pages: Vector
     """Pages of memory that the process with most got meanwhile; 0 where they were not counted."""
 
-    def at(self, used: NDArray[np.bool_]) -> Work:
+    def at(self, used: NDArray[np.bool_]) -> ChainWork:
         """Return it at some of the points."""
-        return Work(self.seconds[used], self.once[used], self.pages[used])
+        return ChainWork(self.seconds[used], self.once[used], self.pages[used])
 
     @property
     def parts(self) -> list[Vector]:
@@ -103,7 +103,7 @@ class FittedWork(NamedTuple):
 
 
 def fit_works(
-    works: Mapping[T, Work], values: Values, varied: Values, least_growth: float = 0.0
+    works: Mapping[T, ChainWork], values: Values, varied: Values, least_growth: float = 0.0
 ) -> dict[T, Law]:
     """Fit the computation of each chain of a program.
 
@@ -134,7 +134,7 @@ def fit_works(
 def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     """Fit the computation of a single chain; the arguments are those of :func:`fit_works`."""
     nothing = np.zeros(len(seconds))
-    return fit_works({"": Work(seconds, nothing, nothing)}, values, varied)[""]
+    return fit_works({"": ChainWork(seconds, nothing, nothing)}, values, varied)[""]
 
 
 def _growing(laws: Sequence[Law], varied: Values) -> list[Term]:
@@ -180,7 +180,7 @@ def _main_growth(forms: Sequence[Form], varied: Values) -> list[str]:
 
 
 def _fit(
-    values: Values, work: Work, varied: Values, known: Sequence[Term] = ()
+    values: Values, work: ChainWork, varied: Values, known: Sequence[Term] = ()
 ) -> FittedWork | Law:
     """Fit the computation of a chain, by the terms of which others are known to grow if any are."""
     if not work.seconds.any():
@@ -192,7 +192,7 @@ def _fit(
     return _several_or_one(inside, work.at(used), known)
 
 
-def _several_or_one(values: Values, work: Work, known: Sequence[Term]) -> FittedWork:
+def _several_or_one(values: Values, work: ChainWork, known: Sequence[Term]) -> FittedWork:
     """Fit one formula, or another one for one process alone, which may compute other things."""
     whole = _fitted(values, work, known)
     several = values.get(PROCESSES, np.ones(1)) > 1
@@ -218,7 +218,7 @@ def _several_or_one(values: Values, work: Work, known: Sequence[Term]) -> Fitted
     return part._replace(law=replace(part.law, pieces=tuple(pieces)))
 
 
-def _fitted(values: Values, work: Work, known: Sequence[Term]) -> FittedWork:
+def _fitted(values: Values, work: ChainWork, known: Sequence[Term]) -> FittedWork:
     """Fit a formula to computation that is nowhere 0."""
     parts = work.parts
     if known:
