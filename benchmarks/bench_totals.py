@@ -4,7 +4,8 @@
 :mod:`benchmarks.beyond.programs` on real processes at three small sizes, predicts the total at
 8 times the largest size on 2 processes and on twice as many as there are cores, and runs it there.
 Where the prediction names a run that would settle what more memory does, it makes this run, too,
-and predicts again. It takes some minutes, and its figures are worth something on an idle computer
+and predicts again. How long the processes take to start and to end is measured and predicted beside
+this. It takes some minutes, and its figures are worth something on an idle computer
 only. ``--quick`` shows that it works: two programs, without repeats. The result is
 ``benchmarks/results/totals.json``.
 """
@@ -31,6 +32,7 @@ from bsplib.machine import Machine
 from bsplib.machine.probing.probe import counts_of, load_average, probe
 from bsplib.profiler.models.nodes import NodePrediction, fit_nodes, predict_nodes
 from bsplib.profiler.models.nodes.memory import memory_use, run_with_memory
+from bsplib.profiler.models.nodes.outside import outside_s
 from bsplib.profiler.models.prediction import MEASURED, predict
 from bsplib.profiler.prices import choose_prices
 from bsplib.recording.trace import read_trace
@@ -93,6 +95,8 @@ def judged(folder: Path, program: str, machine: Machine, repeats: int) -> list[R
                 "settling_n": settling[0][1]["n"] if settling else None,
                 "settled_s": settled.total.total_s,
                 "settled_inside": bool(settled.low_s <= measured <= settled.high_s),
+                "outside_s": statistics.median(filter(None, map(outside_s, found))),
+                "predicted_outside_s": None if settled.outside is None else settled.outside.value,
                 "refused": sorted(model.nodes[node].name for node in model.refused()),
             }
         )

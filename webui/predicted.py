@@ -90,6 +90,7 @@ def describe_model(shown: ShownModel) -> Json:
             {
                 "nodes": [number[name] for name in each.chain],
                 "pattern": each.pattern,
+                "moves": each.moves.as_json(),
                 "laws": {quantity: _law(law) for quantity, law in each.laws.items()},
                 "texts": {
                     quantity: fmt.visible(each.law(quantity).text)
@@ -152,13 +153,19 @@ def _curves(machine: Machine | None) -> list[Json]:
             "p": entry.p,
             "empty": entry.empty,
             "patterns": {name: _curve(curve) for name, curve in entry.patterns.items()},
-            "evicted": None if entry.evicted is None else _curve(entry.evicted),
             "evicting": entry.evicting,
-            "apart": None if entry.apart is None else _curve(entry.apart),
-            "passes": None if entry.passes is None else _curve(entry.passes),
+            **{name: _curve_or_none(getattr(entry, name)) for name in _CURVES},
         }
         for entry in (() if machine is None else machine.measured)
     ]
+
+
+_CURVES = ("evicted", "apart", "passes", "placed", "fetched", "cold", "first")
+"""What a probe measured that has no pattern, as far as a prediction needs it."""
+
+
+def _curve_or_none(curve: Curve | None) -> list[list[float]] | None:
+    return None if curve is None else _curve(curve)
 
 
 def _curve(curve: Curve) -> list[list[float]]:

@@ -132,8 +132,8 @@ class Band:
         if not 0 < confidence < 1:
             raise ValueError(f"the confidence is {confidence}; it has to be between 0 and 1")
         asked = {name: np.atleast_1d(np.asarray(value, float)) for name, value in values.items()}
-        student = _student(self.freedom, confidence)
-        least = student * self.noise * math.sqrt(1 + 1 / max(self.freedom, 1))
+        factor = student(self.freedom, confidence)
+        least = factor * self.noise * math.sqrt(1 + 1 / max(self.freedom, 1))
         region = {name: column for name, column in self.measured.items() if name in asked}
         points = _Points.of(self.attempt, region, asked)
         factor = self._factor(confidence)
@@ -148,7 +148,7 @@ class Band:
         trials = self.regions if self.is_calibrated else 0
         together = trials + _UNIT_TRIALS
         mean_square = (trials * self.mean_square + _UNIT_TRIALS) / together
-        return _student(together, confidence) * math.sqrt(mean_square)
+        return student(together, confidence) * math.sqrt(mean_square)
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,8 @@ def _growth(trials: Sequence[_Trial]) -> float:
     return math.sqrt(more / max(float((away**2).mean()), 1e-12))
 
 
-def _student(freedom: int, confidence: float) -> float:
+def student(freedom: int, confidence: float) -> float:
+    """Return how many standard errors hold a part of the errors, with some degrees of freedom."""
     return float(special.stdtrit(max(freedom, 1), (1 + confidence) / 2))
 
 
@@ -345,13 +346,27 @@ def try_law(
         deviations: relative standard deviation of the observations at each point.
         wanted: what the terms have to give; default: 1.
     """
-    wanted = np.ones(len(rows)) if wanted is None else wanted
-    everything = np.ones(len(rows), bool)
-    misfit = _errors(rows, wanted, everything, everything)
+    return try_sum(values, [(rows, np.ones(len(rows)) if wanted is None else wanted)], deviations)
+
+
+def try_sum(
+    values: Values, parts: Sequence[tuple[NDArray[np.float64], Vector]], deviations: Vector
+) -> Trials:
+    """Try the predictions of a sum of laws, each of which is fitted to its own part.
+
+    Args:
+        values: the variables, one element for each point.
+        parts: the terms of each law, a row for each point, and what they have to give there, both
+            divided by what was observed of the sum. What no part gives is known.
+        deviations: relative standard deviation of the observations at each point.
+    """
+    everything = np.ones(len(deviations), bool)
+    misfit = _errors(parts, everything, everything)
     noise = math.hypot(math.sqrt((misfit**2).mean()), math.sqrt((deviations**2).mean()))
     errors, distances = [np.empty(0)], [np.empty(0)]
-    for inside, following in origins(values, rows.shape[1] + 1):
-        errors.append(np.abs(_errors(rows, wanted, inside, following)))
+    most = max(rows.shape[1] for rows, _ in parts)
+    for inside, following in origins(values, most + 1):
+        errors.append(np.abs(_errors(parts, inside, following)))
         lesser, greater = (
             {name: column[side] for name, column in values.items()} for side in (inside, following)
         )
@@ -362,14 +377,16 @@ def try_law(
 
 
 def _errors(
-    rows: NDArray[np.float64],
-    wanted: Vector,
+    parts: Sequence[tuple[NDArray[np.float64], Vector]],
     inside: NDArray[np.bool_],
     outside: NDArray[np.bool_],
 ) -> Vector:
     """Return log(predicted / observed) outside, by coefficients that are fitted inside."""
-    found = fitted(rows[inside], wanted[inside])
-    return np.asarray(np.log(np.maximum(rows[outside] @ found + (1 - wanted[outside]), _FAR_OFF)))
+    predicted = np.ones(int(outside.sum()))
+    for rows, wanted in parts:
+        found = fitted(rows[inside], wanted[inside])
+        predicted += rows[outside] @ found - wanted[outside]
+    return np.asarray(np.log(np.maximum(predicted, _FAR_OFF)))
 
 
 def reach_of(trials: Trials) -> Reach:

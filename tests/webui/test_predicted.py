@@ -19,6 +19,7 @@ from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
 from bsplib.profiler.models.nodes.memory import LARGER_ARRAYS
 from bsplib.profiler.models.nodes.model import ChainModel, NodeModel
+from bsplib.profiler.models.nodes.moves import PLAIN, Moves, NewStep
 from bsplib.tools.cli import main as cli
 from bsplib.webui.predicted import describe_model
 from tests.webui.conftest import served_app
@@ -42,6 +43,10 @@ PROBED = replace(
             evicting=2e-4,
             apart=Curve((0, 10**6, 10**7), (0.0, 3e-6 * p, 2e-5)),
             passes=Curve((2**15, 2**20, 2**22), (1e-5, 4e-4 * p, 4e-3 * p)),
+            placed=Curve((0, 2**10, 2**20), (0.0, 1e-5 * p, 3e-3)),
+            fetched=Curve((0, 2**12, 2**20), (0.0, 2e-5, 5e-3 * p)),
+            cold=Curve((0, 2**14, 2**20), (0.0, 5e-5, 1e-3 * p)),
+            first=Curve((0, 1, 2), (0.0, 1e-4, 9e-4 * p)),
         )
         for p in (1, 2, 4, 64)
     ),
@@ -103,14 +108,17 @@ COLLECTED = {
 }
 
 
-def made(**laws):
+MOVES = Moves(0.25, 0.5, (NewStep(2, 1.0), NewStep(0, 0.5), NewStep(1, 0.0)))
+
+
+def made(moves=PLAIN, **laws):
     """Return a model of two cost centres, with other laws of the second."""
     places = [(size, count) for size in SIZES for count in PROCESSES]
     return NodeModel(
         "sort.py",
         NODES,
         (
-            ChainModel((name(0), name(1), name(2)), SORTED),
+            ChainModel((name(0), name(1), name(2)), SORTED, moves=moves),
             ChainModel((name(0), name(3)), {**COLLECTED, **laws}, pattern="all-to-one"),
         ),
         {"n": tuple(size for size, _ in places), "p": tuple(count for _, count in places)},
@@ -197,6 +205,7 @@ PREDICTED = """async ([data, rates, points]) => {
         made(supersteps=exact((1, "1"), inside="a larger run may have more")),
         made(h=ALONE_NOTHING, h_sum=ALONE_NOTHING),
         replace(made(), memory=USED),
+        made(moves=MOVES),
     ],
     ids=[
         "pieces",
@@ -211,6 +220,7 @@ PREDICTED = """async ([data, rates, points]) => {
         "inside",
         "alone",
         "memory",
+        "moves",
     ],
 )
 def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):

@@ -33,22 +33,40 @@ function evicted(entry, bytes, apart) {
   return onCurve(entry.evicted, bytes) * (entry.evicting ? Math.min(apart / entry.evicting, 1) : 1);
 }
 
+/* Seconds on a curve; 0 where the Machine has none. */
+function onAny(curve, amount) {
+  return curve ? onCurve(curve, amount) : 0;
+}
+
+/* What a superstep takes more for elements by index, and for what is new to a process in it: how
+   many first supersteps are left, and bytes through new memory for each byte of its h-relation. */
+function beyondBlocks(entry, { placed, fetched }, bytes, [left, cold]) {
+  if (bytes <= 0) return 0;
+  return onAny(entry.placed, placed * bytes) + onAny(entry.fetched, fetched * bytes)
+    + onAny(entry.first, left) + onAny(entry.cold, cold * bytes);
+}
+
 /* The price of some supersteps with an h-relation in all, each after a computation of some seconds:
    [transfers, supersteps]. A probed Machine has its times; see
    bsplib.profiler.models.nodes.predicted. */
-function communication({ measured, g, l }, pattern, p, h, supersteps, computed) {
+function communication({ measured, g, l }, { pattern, moves }, p, h, supersteps, computed) {
   if (!measured?.length) return [h * g, supersteps * l];
   if (supersteps <= 0) return [0, 0];
-  let [all, empty] = [0, 0];
+  const [bytes, apart] = [h / supersteps, computed / supersteps];
+  const steps = moves.new.slice(0, Math.floor(supersteps)).map((each) => [each, 1]);
+  steps.push([[0, 0], supersteps - steps.length]);
+  let [transfers, empty] = [0, 0];
   for (const [entry, share] of around(measured, p)) {
     const curve = entry.patterns[pattern ?? "all-to-all"];
-    const moved = curve === undefined || h <= 0 ? entry.empty
-      : Math.max(onCurve(curve, h / supersteps), entry.empty);
-    const longer = entry.apart ? onCurve(entry.apart, computed / supersteps * 1e9) : 0;
-    all += share * (moved + longer + evicted(entry, h / supersteps, computed / supersteps));
-    empty += share * (entry.empty + longer);
+    const moved = curve === undefined || bytes <= 0 ? entry.empty
+      : Math.max(onCurve(curve, bytes), entry.empty);
+    const warm = moved - entry.empty + evicted(entry, bytes, apart);
+    for (const [step, count] of steps) {
+      transfers += share * count * (warm + beyondBlocks(entry, moves, bytes, step));
+    }
+    empty += share * supersteps * (entry.empty + onAny(entry.apart, apart * 1e9));
   }
-  return [(all - empty) * supersteps, empty * supersteps];
+  return [transfers, empty];
 }
 
 /* How much longer a computation takes that p processes do; as ratio_at of
@@ -86,13 +104,14 @@ function memoryUse(data, point, { measured }, away) {
 
 /* { comp, comm, sync, total } in seconds, low and high, why it is not all of it, and the bytes of
    the mean h-relation. */
-function chainAt({ laws, pattern }, point, rates, away, slowdown) {
+function chainAt(chain, point, rates, away, slowdown) {
+  const { laws } = chain;
   const rule = rates.rule === "sum" ? "h_sum" : "h";
   const used = ["comp", rule, "supersteps"].map((quantity) => valueOf(laws[quantity], point, away));
   const price = (end, slower = 1) => {
     const [comp, h, supersteps] = used.map((value) => (value.why ? 0 : value[end]));
     const computed = comp * slower * rates.ratio * slowed(rates.slowdowns, point.p);
-    return [computed, ...communication(rates, pattern, point.p, h, supersteps, computed)];
+    return [computed, ...communication(rates, chain, point.p, h, supersteps, computed)];
   };
   const sum = (parts) => parts.reduce((all, part) => all + part, 0);
   const [comp, comm, sync] = price("value");

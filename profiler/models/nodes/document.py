@@ -6,8 +6,10 @@
      "variables": {"n": {"values": [4096, ...], "from": "--size"}, "p": {"values": [2, ...]}},
      "nodes": [[id, kind, name, file, line, sync], ...],
      "chains": [{"nodes": [position, ...], "pattern": "all-to-all" or null,
+                 "moves": {"placed": 0.5, "fetched": 0, "new": [[left, cold], ...]} (optional),
                  "laws": {"h": LAW, ...}, "shown": {...}}, ...],
-     "meta": {"machine": {...}, ...}, "notes": [...], "memory": LAW or null (optional)}
+     "meta": {"machine": {...}, ...}, "notes": [...], "memory": LAW or null (optional),
+     "outside": LAW or null (optional)}
 
     LAW = {"kind": "exact" | "fitted" | "refused", "text": for readers, "pieces": [PIECE, ...],
            "reach": [least, noise, growth, factor, calibrated], "why": "...",
@@ -30,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import UsageError
 from bsplib.output_file import write_text
+from bsplib.profiler.models.nodes.moves import PLAIN
 
 if TYPE_CHECKING:
     from bsplib.profiler.models.nodes.forms import Form
@@ -61,6 +64,7 @@ def document(model: NodeModel) -> dict[str, Any]:
             {
                 "nodes": [place[name] for name in each.chain],
                 "pattern": each.pattern,
+                **({} if each.moves == PLAIN else {"moves": each.moves.as_json()}),
                 "laws": {name: _law(law) for name, law in each.laws.items()},
                 "shown": {name: _law(law) for name, law in each.shown.items()},
             }
@@ -69,6 +73,7 @@ def document(model: NodeModel) -> dict[str, Any]:
         "meta": dict(model.meta),
         "notes": list(model.notes),
         "memory": None if model.memory is None else _law(model.memory),
+        "outside": None if model.outside is None else _law(model.outside),
     }
 
 

@@ -63,6 +63,13 @@ class Form:
             weight=self.weight + other.weight,
         )
 
+    def joined(self) -> Form:
+        """Return the same sum with each term once."""
+        found: dict[str, Fraction | float] = {}
+        for coefficient, term in zip(self.coefficients, self.terms, strict=True):
+            found[term] = found.get(term, 0) + coefficient
+        return replace(self, coefficients=tuple(found.values()), terms=tuple(found))
+
     def by(self, other: Form) -> Form:
         """Return the product with another form."""
         pairs = [

@@ -29,7 +29,7 @@ from bsplib.profiler.models.nodes.regimes import divide, quantities
 from bsplib.profiler.models.nodes.settle import at_a_bound, between_forms, depends, more_values
 from bsplib.profiler.models.nodes.spread import Shares, added_terms, fit_shares, fit_spread
 from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.nodes.work import fit_works
+from bsplib.profiler.models.nodes.work import ChainWork, fit_works
 from bsplib.profiler.models.terms import are_powers_of_two, counted_terms
 
 if TYPE_CHECKING:
@@ -405,10 +405,20 @@ _NO_SEEDS = "fitted, not exact: runs with other seeds would tell whether it depe
 
 
 def learn_work(
-    points: Points, takes: Mapping[Chain, Callable[[Observation], float]], least_growth: float
+    points: Points,
+    takes: Mapping[Chain, Sequence[Callable[[Observation], float]]],
+    least_growth: float,
 ) -> dict[Chain, Law]:
-    """Return the law of the computation of each chain; arguments as of :func:`fit_works`."""
-    works = {chain: points.of(take)[0] for chain, take in takes.items()}
+    """Return the law of the computation of each chain.
+
+    Args:
+        points: the runs.
+        takes: take the quantities ``ChainWork.TAKEN`` of each chain.
+        least_growth: as of :func:`fit_works`.
+    """
+    works = {
+        chain: ChainWork(*(points.of(take)[0] for take in both)) for chain, both in takes.items()
+    }
     return fit_works(works, points.values, points.varied, least_growth)
 
 

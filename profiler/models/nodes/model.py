@@ -17,10 +17,12 @@ from bsplib.profiler.models.nested_regions import distance
 from bsplib.profiler.models.nodes.collectives import kinds_of, ratio_of
 from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, PredictedValue
 from bsplib.profiler.models.nodes.learn import Learner, Points, learn_memory, learn_work, taking
+from bsplib.profiler.models.nodes.moves import PLAIN, Moves
 from bsplib.profiler.models.nodes.observed import Chain, Observation, ObservedProgram, observe
+from bsplib.profiler.models.nodes.outside import learn_outside
 from bsplib.profiler.models.nodes.parts import parts_of
 from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.nodes.work import REAL_GROWTH
+from bsplib.profiler.models.nodes.work import REAL_GROWTH, ChainWork
 from bsplib.profiler.prices import recorded_machine
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ class ChainModel:
     """Of ``supersteps`` and ``h`` as the page shows them, where they differ from ``laws``."""
     pattern: str | None = None
     """Pattern of its communication, for Machines that have prices by pattern; if it is known."""
+    moves: Moves = PLAIN
+    """What its prices on a probed Machine depend on beside h."""
 
     def law(self, quantity: str) -> Law:
         """Return the law of a quantity as the page shows it."""
@@ -66,6 +70,8 @@ class NodeModel:
     """What a user should know, a sentence each."""
     memory: Law | None = None
     """Bytes that the process with most uses at most because of the sizes; None if not known."""
+    outside: Law | None = None
+    """Seconds before and after ``main``, in which processes start and end; None if not known."""
 
     @property
     def variables(self) -> list[str]:
@@ -207,7 +213,9 @@ def fit_nodes(
     )
     every = known | dict(zip(jobs, found, strict=True))
     laws = {job: _inside(law, program, job[0], points) for job, law in every.items()}
-    takes = {chain: taking(chain, "comp", booked=True) for chain in chains}
+    takes = {
+        chain: [taking(chain, name, booked=True) for name in ChainWork.TAKEN] for chain in chains
+    }
     is_virtual = all(run.meta.get("backend") == "sim" for run, *_ in runs)
     work = learn_work(points, takes, 0.0 if is_virtual else REAL_GROWTH)
     return NodeModel(
@@ -219,6 +227,7 @@ def fit_nodes(
                 {name: laws[chain, name, True] for name in PRICED[:3]} | {"comp": work[chain]},
                 {name: laws[chain, name, False] for name in PRICED[:2] if shared},
                 program.patterns.get(chain),
+                program.moves.get(chain, PLAIN),
             )
             for chain in chains
         ),
@@ -228,6 +237,7 @@ def fit_nodes(
         _meta([run for run, *_ in runs]),
         tuple(_notes(points, learner)),
         learn_memory(points, work.values()),
+        learn_outside(run for run, *_ in runs),
     )
 
 

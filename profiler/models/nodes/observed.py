@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.machine.measured import FRESH
 from bsplib.profiler._numbering import ranked
 from bsplib.profiler.callgraph import CallGraph, Node, build
 from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
+from bsplib.profiler.models.nodes.moves import Moves, moves_of
 from bsplib.profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.page_faults import page_faults
@@ -50,6 +52,12 @@ class Quantities(NamedTuple):
     deviation: float
     """Standard deviation over the processes of the group of the bytes that each sent, or of those
     that it received: the greater one."""
+    pages: float = 0.0
+    """Pages of memory that the system gave a process during its computation; 0 if not counted."""
+    once: float = 0.0
+    """The part of ``comp`` by which its first supersteps are longer than the others: what every
+    process does once, such as to import modules and to touch its memory. 0 where there are too few
+    supersteps to tell, and in sub-groups."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,8 @@ class ObservedProgram:
     chains: tuple[Chain, ...]
     patterns: Mapping[Chain, str]
     """Of the chains that communicate, as far as the runs tell."""
+    moves: Mapping[Chain, Moves]
+    """How the chains communicate that do."""
     unpassed: Mapping[Chain, Unpassed]
     """Of the chains through a loop in which the program communicates elsewhere, too, where no
     run came to."""
@@ -114,6 +124,7 @@ def observe(
         {name: nodes[name] for name in nodes if name in used},
         tuple(chains),
         patterns_of(every),
+        moves_of(every),
         unpassed(earliest, passed_by(every)),
     ), observations
 
@@ -146,7 +157,12 @@ def _typical(found: Sequence[dict[Chain, Quantities]]) -> dict[Chain, Quantities
     """Return the first run's quantities, with the median computation of all."""
     return {
         chain: each._replace(
-            comp=float(np.median([other[chain].comp for other in found if chain in other]))
+            **{
+                name: float(
+                    np.median([getattr(other[chain], name) for other in found if chain in other])
+                )
+                for name in ("comp", "once")
+            }
         )
         for chain, each in found[0].items()
     }
@@ -179,6 +195,7 @@ class _Arranged:
         self._sent, self._received = out, into
         self._ended = (records["kind"][order] != Kind.END).astype(float)
         self._group = records["group"][order].astype(np.intp)
+        self._pages = records["comp_minor"][order].clip(min=0)
         self.w: NDArray[np.float64] = computation_ns(run)[order] / 1e9
 
     def is_like(self, other: _Arranged) -> bool:
@@ -195,7 +212,7 @@ class _Arranged:
         self, w: NDArray[np.float64]
     ) -> tuple[dict[Chain, Quantities], dict[Chain, Quantities]]:
         """Return the quantities of all chains as the page shows them, and booked once."""
-        columns = np.stack([self._ended, self._h, self._h_sum, w])
+        columns = np.stack([self._ended, self._h, self._h_sum, w, self._pages])
         first = np.ones(len(w), bool)
         first[1:] = self._step[1:] != self._step[:-1]
         begins = np.flatnonzero(first)
@@ -228,13 +245,14 @@ class _Arranged:
         greatest = np.zeros((len(columns), len(cells)))
         for row, values in zip(greatest, columns, strict=True):
             np.maximum.at(row, cell, values)
-        found = np.concatenate([greatest, self._shares(cell, group)])
+        found = np.concatenate([greatest[:4], self._shares(cell, group), greatest[4:]])
         totals = np.zeros((len(found), len(self.run.groups), count))
         for total, row in zip(totals, found, strict=True):
             np.add.at(total, (group, cells % count), row)
         self._fold(totals)
+        once = _once(greatest[3], cells % count, group, count)
         return {
-            each: Quantities(*totals[:, 0, place].tolist())
+            each: Quantities(*totals[:, 0, place].tolist(), once[place])
             for place, each in enumerate(self.chains)
         }
 
@@ -260,6 +278,28 @@ class _Arranged:
             depth[place] = depth[group.parent] + 1
         for parent, ordinal in sorted(beside, key=lambda key: -depth[key[0]]):
             totals[:, parent] += totals[:, beside[parent, ordinal]].max(axis=1)
+
+
+def _once(
+    comp: NDArray[np.float64], chain: NDArray[np.intp], group: NDArray[np.intp], count: int
+) -> list[float]:
+    """Return by how much the first supersteps of each chain are longer than the others, in all.
+
+    Args:
+        comp: the longest computation of a process, for each superstep in order.
+        chain: its chain.
+        group: its group.
+        count: number of chains.
+    """
+    found = [0.0] * count
+    order = np.argsort(chain, kind="stable")
+    bounds = np.searchsorted(chain[order], np.arange(count + 1))
+    for place in range(count):
+        steps = order[bounds[place] : bounds[place + 1]]
+        if len(steps) >= 2 * FRESH and not group[steps].any():
+            usual = float(np.median(comp[steps[FRESH:]]))
+            found[place] = float(comp[steps[:FRESH]].sum()) - FRESH * usual
+    return found
 
 
 def distinct(observations: Iterable[Observation], name: str) -> list[float]:

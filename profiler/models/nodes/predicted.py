@@ -12,9 +12,9 @@ import numpy as np
 from rich.console import Console
 
 from bsplib.errors import UsageError
-from bsplib.machine.measured import HRelation
 from bsplib.profiler.models.nodes.laws import FITTED, Point, PredictedValue
 from bsplib.profiler.models.nodes.memory import memory_use
+from bsplib.profiler.models.nodes.moves import Moves
 from bsplib.profiler.models.nodes.observed import Chain
 from bsplib.profiler.models.nodes.stages import on_machine, shift_of
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -67,6 +67,9 @@ class NodePrediction:
     """The true time of the run is expected between these, as far as the laws tell."""
     refused: Mapping[str, PredictedValue]
     """Cost centres of which something is not known; their known parts are counted."""
+    outside: PredictedValue | None = None
+    """Seconds before and after ``main``, which the time of the run does not have; None if they are
+    not known, as on another computer than that of the runs."""
 
     @property
     def total(self) -> Seconds:
@@ -205,7 +208,7 @@ def _predict(model: NodeModel, point: Point, prices: ReplayPrices) -> NodePredic
         if unknown:
             refused.setdefault(each.chain[-1], unknown[0])
         known = [value if value.is_known else _UNKNOWN for value in used]
-        price = _Price(prices, each.pattern, int(point[PROCESSES]))
+        price = _Price(prices, each.pattern, int(point[PROCESSES]), each.moves)
         parts = price(*(value.value for value in known))
         low += sum(price(*(value.low for value in known)))
         comp, *others = (value.high for value in known)
@@ -213,7 +216,15 @@ def _predict(model: NodeModel, point: Point, prices: ReplayPrices) -> NodePredic
         for depth, node in enumerate(each.chain, 1):
             nodes[node] = _sum(nodes[node], parts)
             paths[each.chain[:depth]] = _sum(paths.get(each.chain[:depth], _NOTHING), parts)
-    return NodePrediction(model, point, prices, nodes, paths, low, high, refused)
+    outside = _outside(model, point, prices.machine)
+    return NodePrediction(model, point, prices, nodes, paths, low, high, refused, outside)
+
+
+def _outside(model: NodeModel, point: Point, machine: Machine) -> PredictedValue | None:
+    """Return the seconds outside of ``main``, where the Machine is that of the runs."""
+    if model.outside is None or machine.host != model.meta.get("host"):
+        return None
+    return model.outside.at(point)
 
 
 _UNKNOWN = PredictedValue(0.0, 0.0, 0.0)
@@ -225,13 +236,15 @@ class _Price(NamedTuple):
     prices: ReplayPrices
     pattern: str | None
     nprocs: int
+    moves: Moves
 
     def __call__(self, comp_s: float, h: float, supersteps: float) -> tuple[float, float, float]:
         """Return the seconds of computation, of transfers, and of supersteps.
 
         Where a probe has measured the Machine, each superstep is one of the mean h-relation after
-        the mean computation, in the pattern of the chain, from memory in use, with as few calls as
-        the pattern needs, and no process comes late.
+        the mean computation, in the pattern of the chain, with as few calls as the pattern needs,
+        and no process comes late. Of those that were new to a process in the runs there are as
+        many.
         """
         machine = self.prices.machine.for_group(self.nprocs)
         computed = comp_s * self.prices.ratio_at(self.nprocs)
@@ -240,9 +253,12 @@ class _Price(NamedTuple):
             return computed, h * g, supersteps * latency
         if supersteps <= 0:
             return computed, 0.0, 0.0
-        moved = HRelation(h / supersteps, calls=int(h > 0), apart=computed / supersteps)
+        new = min(len(self.moves.new), int(supersteps))
+        moved = self.moves.relation(h / supersteps, computed / supersteps, new)
         transfer_s, sync_s = machine.parts_of(moved, self.pattern, self.nprocs)
-        return computed, float(transfer_s) * supersteps, sync_s * supersteps
+        counts = np.array([*[1.0] * new, supersteps - new])
+        transfers = float(np.broadcast_to(transfer_s, counts.shape) @ counts)
+        return computed, transfers, float(sync_s) * supersteps
 
 
 def _sum(one: Seconds, parts: Sequence[float]) -> Seconds:

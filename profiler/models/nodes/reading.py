@@ -18,12 +18,14 @@ import numpy as np
 from bsplib.errors import UsageError
 from bsplib.experiments.formula import FormulaError
 from bsplib.machine import PATTERNS
+from bsplib.machine.measured import FRESH
 from bsplib.profiler.callgraph import Node
 from bsplib.profiler.models.band import Reach
 from bsplib.profiler.models.nodes.document import FORMAT, MAX_BYTES, VERSION
 from bsplib.profiler.models.nodes.forms import Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
 from bsplib.profiler.models.nodes.model import PRICED, ChainModel, NodeModel
+from bsplib.profiler.models.nodes.moves import MOST_NEW, PLAIN, Moves, NewStep
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.models.terms import column
 
@@ -98,7 +100,10 @@ def model_of(found: Any) -> NodeModel:
     roots = {each.chain[0] for each in chains}
     _check(len(roots) == 1, "its chains begin at different functions")
     notes = tuple(_text(note, "a note") for note in _list(whole.get("notes"), "notes"))
-    memory = whole.get("memory")
+    memory, outside = (
+        None if whole.get(name) is None else _read_law(_object(whole[name], name), measured)
+        for name in ("memory", "outside")
+    )
     runs: Any = whole.get("runs")
     _check(type(runs) is int and 0 < runs < 10**9, "runs is no number of runs")
     return NodeModel(
@@ -110,7 +115,8 @@ def model_of(found: Any) -> NodeModel:
         runs,
         _object(whole.get("meta"), "meta"),
         notes,
-        None if memory is None else _read_law(_object(memory, "memory"), measured),
+        memory,
+        outside,
     )
 
 
@@ -195,7 +201,20 @@ def _chain(
     _check(set(shown) <= {"supersteps", "h"}, "a chain shows laws that do not exist")
     pattern = entry.get("pattern")
     _check(pattern in (None, *PATTERNS), "a chain has a pattern that does not exist")
-    return ChainModel(chain, laws, shown, pattern)
+    moves = PLAIN if "moves" not in entry else _moves(_object(entry["moves"], "moves"))
+    return ChainModel(chain, laws, shown, pattern, moves)
+
+
+def _moves(entry: Mapping[str, Any]) -> Moves:
+    placed, fetched = (_number(entry.get(name), name) for name in ("placed", "fetched"))
+    rows = [_list(row, "a new superstep") for row in _list(entry.get("new"), "new supersteps")]
+    sound = len(rows) <= MOST_NEW and all(len(row) == 2 for row in rows)
+    _check(sound, "a chain has new supersteps that are not sound")
+    new = [(_number(left, "a superstep"), _number(cold, "a superstep")) for left, cold in rows]
+    whole = all(left in range(FRESH + 1) for left, _ in new)
+    least = min([placed, fetched, *(cold for _, cold in new)])
+    _check(whole and least >= 0, "a chain moves what it cannot")
+    return Moves(placed, fetched, tuple(NewStep(int(left), cold) for left, cold in new))
 
 
 def _laws(found: Any, measured: Mapping[str, Any]) -> dict[str, Law]:

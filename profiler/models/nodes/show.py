@@ -191,6 +191,12 @@ def _summary(prediction: NodePrediction, found: Scaling) -> Iterator[str]:
     total = prediction.total
     least = "at least " if prediction.refused else ""
     yield f"time: {least}{fmt.seconds(total.total_s)}{_band(prediction)}"
+    if (outside := prediction.outside) is not None:
+        low, high = fmt.seconds(outside.low), fmt.seconds(outside.high)
+        yield (
+            f"start and end of the processes: {fmt.seconds(outside.value)} more ({low} to {high}), "
+            "as in the runs"
+        )
     speedup = found.speedup(prediction)
     if speedup is not None:
         first = min(prediction.model.measured[PROCESSES])

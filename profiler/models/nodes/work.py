@@ -2,17 +2,25 @@
 
 The formula has up to three of the terms of :mod:`bsplib.profiler.models.terms`, which
 :mod:`bsplib.profiler.models.select` chooses. The trials of all chains tell how far it may be off.
+
+Half the time of a small run is what each process does once, such as to import modules and to touch
+its memory. It hides how the computation grows. Where a chain has several supersteps, what the first
+of them take longer than the others is fitted alone. Where it has one only, its computation may seem
+to be constant: then the terms by which the rest of the program grows, and by which the memory
+grows that it gets from the system, are tried alone, and the band holds as much growth as noise may
+hide.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from bsplib.profiler.models.band import Reach, Trials, pooled, try_law
+from bsplib.profiler.models.band import CONFIDENCE, Reach, Trials, pooled, student, try_sum
 from bsplib.profiler.models.borne import allows, power_beside_constant, terms_borne
 from bsplib.profiler.models.growth import Growth
 from bsplib.profiler.models.nodes.forms import ZERO, Form
@@ -47,6 +55,42 @@ _MUCH_BETTER, _SLIGHT = 2.0, 0.05
 """How much greater a misfit has to be, as a factor and beyond it, to tell one process apart."""
 _POINTS_FOR_EACH_TERM = 3
 """Points that are needed for each term beyond the first."""
+_CLEAR, _MOSTLY, _LEAST_PART = 0.1, 0.75, 1e-3
+"""What first supersteps take longer is fitted alone where it is at least the first part of the
+computation at the second part of the points; the third is its least part elsewhere."""
+_LEAST_OF_GROWTH, _MOST_GROWING = 0.1, 2
+"""Least part that a term has in the growth of a program to be its own, and how many it has."""
+_FEWEST_PAGES, _BASE = 16, 0.1
+"""Fewest pages whose growth is one of the data, and what is added to them, as a part of it."""
+_MOST_OTHERS = 4
+"""How many other forms of each part of a sum are kept."""
+
+
+@dataclass(frozen=True)
+class ChainWork:
+    """The computation of a chain at each point."""
+
+    TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages")
+    """The quantities of an observation that it has, in the order of its arguments."""
+    seconds: Vector
+    once: Vector
+    """The part of it by which the first supersteps are longer than the others; or 0."""
+    pages: Vector
+    """Pages of memory that the process with most got meanwhile; 0 where they were not counted."""
+
+    def at(self, used: NDArray[np.bool_]) -> ChainWork:
+        """Return it at some of the points."""
+        return ChainWork(self.seconds[used], self.once[used], self.pages[used])
+
+    @property
+    def parts(self) -> list[Vector]:
+        """What is fitted alone: the whole, or what first supersteps take longer and the rest."""
+        clear = self.once >= _CLEAR * self.seconds
+        rest = self.seconds - self.once
+        if clear.mean() < _MOSTLY or not (rest > 0).all():
+            return [self.seconds]
+        once = np.maximum(self.once, _LEAST_PART * self.seconds)
+        return [self.seconds - once, once]
 
 
 class FittedWork(NamedTuple):
@@ -54,10 +98,12 @@ class FittedWork(NamedTuple):
 
     law: Law
     trials: Trials
+    hides: bool = False
+    """Whether it is constant, and its other forms have the growth that noise may hide."""
 
 
 def fit_works(
-    works: Mapping[T, Vector], values: Values, varied: Values, least_growth: float = 0.0
+    works: Mapping[T, ChainWork], values: Values, varied: Values, least_growth: float = 0.0
 ) -> dict[T, Law]:
     """Fit the computation of each chain of a program.
 
@@ -65,13 +111,21 @@ def fit_works(
         works: computation at each point, by chain.
         values: the variables, one element for each point.
         varied: the variables that have several values.
-        least_growth: of the bands beyond the runs, as :attr:`Reach.growth` counts.
+        least_growth: of the bands beyond the runs, as :attr:`Reach.growth` counts; greater than 0
+            where real processes were timed, so that a constant may hide growth.
     """
-    found = {chain: _fit(values, seconds, varied) for chain, seconds in works.items()}
+    found = {chain: _fit(values, work, varied) for chain, work in works.items()}
+    if least_growth > 0:
+        known = _growing([fit.law for fit in found.values() if isinstance(fit, FittedWork)], varied)
+        found |= {
+            chain: _fit(values, works[chain], varied, known)
+            for chain, fit in found.items()
+            if known and isinstance(fit, FittedWork)
+        }
     tried = {chain: fit for chain, fit in found.items() if isinstance(fit, FittedWork)}
     reaches = pooled([fit.trials for fit in tried.values()])
     laws = {chain: law for chain, law in found.items() if isinstance(law, Law)} | {
-        chain: replace(fit.law, reach=_usual(reach, least_growth))
+        chain: replace(fit.law, reach=_beyond(fit, reach, least_growth))
         for (chain, fit), reach in zip(tried.items(), reaches, strict=True)
     }
     return {chain: laws[chain] for chain in works}
@@ -79,35 +133,83 @@ def fit_works(
 
 def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     """Fit the computation of a single chain; the arguments are those of :func:`fit_works`."""
-    return fit_works({"": seconds}, values, varied)[""]
+    nothing = np.zeros(len(seconds))
+    return fit_works({"": ChainWork(seconds, nothing, nothing)}, values, varied)[""]
 
 
-def _fit(values: Values, seconds: Vector, varied: Values) -> FittedWork | Law:
-    if not seconds.any():
+def _growing(laws: Sequence[Law], varied: Values) -> list[Term]:
+    """Return the terms by which most of the computation of a program grows with its sizes.
+
+    Where no law grows, it is the part of a size that each process has.
+    """
+    shared = "/p" if PROCESSES in varied else ""
+    usual = [f"{size}{shared}" for size in sorted(set(varied) - {PROCESSES})]
+    return _named(_main_growth([law.pieces[0].forms[0] for law in laws], varied) or usual, varied)
+
+
+def _growing_pages(pages: Vector, values: Values) -> list[Term]:
+    """Return the terms by which the memory grows that processes get during a computation.
+
+    Pages are counted, so that a growth that is hardly seen in time is clear in them.
+    """
+    grown = float(np.ptp(pages))
+    if grown < _FEWEST_PAGES or not (pages > 0).all():
+        return []
+    beyond = pages - pages.min() + _BASE * grown  # most of the pages belong to the interpreter
+    return _named(_main_growth(_forms(values, beyond, ())[:1], values), values)
+
+
+def _named(texts: Sequence[str], values: Values) -> list[Term]:
+    terms = {term.text: term for term in library(values, PROCESSES, between=False)}
+    return [terms[text] for text in texts if text in terms]
+
+
+def _main_growth(forms: Sequence[Form], varied: Values) -> list[str]:
+    """Return the terms that have most of what grows with a size in a sum of forms."""
+    sizes = set(varied) - {PROCESSES}
+    there = {name: np.array([column.max()]) for name, column in varied.items()}
+    parts: dict[str, float] = {}
+    for whole in forms:
+        form = whole.depending_on(sizes)
+        for factor, term in zip(form.coefficients, form.terms, strict=True):
+            part = replace(form, coefficients=(factor,), terms=(term,)).at(there)
+            parts[term] = parts.get(term, 0.0) + float(part[0])
+    least = _LEAST_OF_GROWTH * sum(parts.values())
+    most = sorted((term for term in parts if parts[term] >= least), key=lambda term: -parts[term])
+    return most[:_MOST_GROWING]
+
+
+def _fit(
+    values: Values, work: ChainWork, varied: Values, known: Sequence[Term] = ()
+) -> FittedWork | Law:
+    """Fit the computation of a chain, by the terms of which others are known to grow if any are."""
+    if not work.seconds.any():
         return Law(EXACT, (Piece((ZERO,)),))
-    used = seconds > 0
+    used = work.seconds > 0
     if used.sum() < LEAST:
-        return _of_few(values, seconds)
+        return _of_few(values, work.seconds)
     inside = {name: array[used] for name, array in varied.items()}
-    return _several_or_one(inside, seconds[used])
+    return _several_or_one(inside, work.at(used), known)
 
 
-def _several_or_one(values: Values, seconds: Vector) -> FittedWork:
+def _several_or_one(values: Values, work: ChainWork, known: Sequence[Term]) -> FittedWork:
     """Fit one formula, or another one for one process alone, which may compute other things."""
-    whole = _fitted(values, seconds)
+    whole = _fitted(values, work, known)
     several = values.get(PROCESSES, np.ones(1)) > 1
     if several.all() or several.sum() < _ENOUGH or not several.any():
         return whole
-    part = _fitted({name: column[several] for name, column in values.items()}, seconds[several])
+    part = _fitted(
+        {name: column[several] for name, column in values.items()}, work.at(several), known
+    )
     if part.trials.noise * _MUCH_BETTER + _SLIGHT > whole.trials.noise:
         return whole
     alone = {name: column[~several] for name, column in values.items() if name != PROCESSES}
     alone = {name: column for name, column in alone.items() if np.ptp(column) > 0}
-    if len(seconds) - several.sum() < LEAST or not alone:
-        form = Form((float(np.median(seconds[~several])),), ("1",), rounded=True, weight=1)
-        own: tuple[Piece, ...] = (Piece((form,)),)
+    if len(several) - several.sum() < LEAST or not alone:
+        middle = float(np.median(work.seconds[~several]))
+        own: tuple[Piece, ...] = (Piece((Form((middle,), ("1",), rounded=True, weight=1),)),)
     else:
-        own = _fitted(alone, seconds[~several]).law.pieces
+        own = _fitted(alone, work.at(~several), ()).law.pieces
     sides = (Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
     pieces = [
         replace(piece[0], where=(side,))
@@ -116,16 +218,87 @@ def _several_or_one(values: Values, seconds: Vector) -> FittedWork:
     return part._replace(law=replace(part.law, pieces=tuple(pieces)))
 
 
-def _fitted(values: Values, seconds: Vector) -> FittedWork:
+def _fitted(values: Values, work: ChainWork, known: Sequence[Term]) -> FittedWork:
     """Fit a formula to computation that is nowhere 0."""
+    parts = work.parts
+    if known:
+        every = [*known, *_growing_pages(work.pages, values)]
+        known = list({term.text: term for term in every}.values())
+    found = [_forms(values, part, known) for part in parts]
+    trials = try_sum(
+        values,
+        [
+            (columns_of(forms[0], values, work.seconds), part / work.seconds)
+            for forms, part in zip(found, parts, strict=True)
+        ],
+        np.zeros(len(work.seconds)),
+    )
+    forms = _sums(found)
+    hides = bool(known) and len(forms) > 1 and set(forms[0].terms) <= {"1"}
+    return FittedWork(Law(FITTED, (Piece(forms),)), trials, hides)
+
+
+def _sums(found: Sequence[tuple[Form, ...]]) -> tuple[Form, ...]:
+    """Return the sum of the first forms of each part, and sums in which one part has another."""
+    if len(found) == 1:
+        return found[0]
+    rest, once = found
+    others = [once[0].plus(form) for form in rest[1:][-_MOST_OTHERS:]]
+    others += [form.plus(rest[0]) for form in once[1:][-_MOST_OTHERS:]]
+    return tuple(form.joined() for form in (once[0].plus(rest[0]), *others))
+
+
+def _forms(values: Values, seconds: Vector, known: Sequence[Term]) -> tuple[Form, ...]:
+    """Return the form that fits best, and others that the runs hardly tell from it."""
     terms = library(values, PROCESSES, between=False)
     rows = relative(terms, values, seconds, rounded=True)
     most = terms_borne(rows, min(_MOST_TERMS, 1 + (len(seconds) - 1) // _POINTS_FOR_EACH_TERM))
     usable = supported(terms, values, seconds) if most > 1 else terms[:1]
     forms = forms_of(Search(usable, values, seconds, most, rounded=True).choice())
-    none = np.zeros(len(seconds))
-    trials = try_law(values, columns_of(forms[0], values, seconds), none)
-    return FittedWork(Law(FITTED, (Piece(forms),)), trials)
+    return forms if most > 1 else _beside_constant(forms, values, seconds, known)
+
+
+def _beside_constant(
+    forms: tuple[Form, ...], values: Values, seconds: Vector, known: Sequence[Term]
+) -> tuple[Form, ...]:
+    """Return the forms of what is constant as far as any of all terms could tell.
+
+    Few terms need less growth to be told from noise than many: so those are tried alone by which
+    the rest of the program grows. Where the noise hides even these, they grow as much as it lets
+    them in other forms, which the band of a prediction holds.
+    """
+    constant, *_ = library(values, PROCESSES, between=False)
+    few = [constant, *known]
+    rows = relative(few, values, seconds, rounded=True)
+    if known and terms_borne(rows, 2) > 1:
+        return forms_of(Search(few, values, seconds, 2, rounded=True).choice())
+    hidden = [_hidden(rows[:, [0, place]], few[place].text) for place in range(1, len(few))]
+    return (*forms, *(form for form in hidden if form is not None))
+
+
+def _hidden(rows: NDArray[np.float64], term: str) -> Form | None:
+    """Return a constant with the greatest part of a term beside it that noise may hide.
+
+    Args:
+        rows: the constant and the term, divided by what was measured.
+        term: its text.
+    """
+    freedom = len(rows) - 2
+    if freedom < 1 or np.linalg.matrix_rank(rows) < rows.shape[1]:
+        return None
+    inverse = np.linalg.inv(rows.T @ rows)
+    found = inverse @ rows.sum(axis=0)
+    left = 1 - rows @ found
+    deviation = math.sqrt(float(left @ left) / freedom * inverse[1, 1])
+    most = max(found[1], 0.0) + student(freedom, CONFIDENCE) * deviation
+    rest = 1 - most * rows[:, 1]
+    constant = max(float(rows[:, 0] @ rest / (rows[:, 0] @ rows[:, 0])), 0.0)
+    return Form((constant, float(most)), ("1", term), rounded=True, weight=2)
+
+
+def _beyond(fit: FittedWork, reach: Reach, least_growth: float) -> Reach:
+    """Return how far a law may be off; where its other forms say how it grows, not twice."""
+    return replace(reach, growth=0.0) if fit.hides else _usual(reach, least_growth)
 
 
 def _usual(reach: Reach, least_growth: float) -> Reach:
