@@ -252,7 +252,8 @@ def _h_relation(
     run: Run, numbers: NDArray[np.int64] | None, counted: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if len(run.traffic) == 0:
-        return (constant(0, len(run.records), np.float64),) * 2
+        nothing = constant(0, len(run.records), np.float64)
+        return nothing, nothing
     h_out, h_in = np.zeros((2, len(run.records)))
     for part, partner in _partners(run, numbers):
         rows = run.traffic[part]

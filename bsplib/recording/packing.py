@@ -189,13 +189,17 @@ def _equal(
 ) -> NDArray[Any]:
     """Return a column of equal values in the type of its field."""
     value = _signed(int.from_bytes(content[at : at + _WORD], "little"))
-    limits = _limits(dtype)
-    if not limits.min <= value <= limits.max:
+    least, most = _limits(dtype)
+    if not least <= value <= most:
         raise _too_great(name)
     return constant(value, count, dtype)
 
 
-_limits = cache(np.iinfo)
+@cache
+def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Return the least and the greatest value of a type; numpy takes long to find them."""
+    limits = np.iinfo(dtype)
+    return limits.min, limits.max
 
 
 def _narrowed(name: str, column: _Column, dtype: np.dtype[Any]) -> NDArray[Any]:
