@@ -325,10 +325,9 @@ class RunSums:
     def origin_of(self, records: Columns | NDArray[np.void]) -> Ints:
         """Return the positions in ``origins`` of the origins of some records."""
         keys: Ints = records["stack"] * np.int64(len(Kind)) + records["kind"]
-        if len(self.keys) == 1:
-            return np.zeros(len(keys), np.int64)
-        found: Ints = np.searchsorted(self.keys, keys).astype(np.int64)
-        return found
+        different = rank_in_place(keys)
+        found: Ints = np.searchsorted(self.keys, different).astype(np.int64)
+        return found[keys]
 
     def work(self, parts: Iterable[frozenset[int]]) -> GraphWork:
         """Return what the costs of parts take, which are given by their origins."""

@@ -161,6 +161,8 @@ class Account:
         self._outermost = self.owner < 0
         self._gap, self._recording = self._between()
         self._virtual = is_virtual(run)
+        self.waits = self._waits()
+        """The idle time of each record by what its last process did longer: (causes, records)."""
 
     @cached_property
     def booked(self) -> BookedRows:
@@ -227,9 +229,8 @@ class Account:
             rest = np.zeros_like(rest)
         return Communication(transfers, uneven, latency, rest + waited)
 
-    @cached_property
-    def waits(self) -> Ints:
-        """The idle time of each record by what its last process did longer: (causes, records)."""
+    def _waits(self) -> Ints:
+        """Share out the idle time of each record by what its last process did longer."""
         records, computing = self.run.records, self.computing
         idle = np.flatnonzero(self._idle)
         behind = self.behind[idle]

@@ -533,7 +533,7 @@ class _RowsOfDrafts:
             rows = np.flatnonzero(lost)
             if len(rows):
                 label = self._label(cause, records, rows, origin[rows])
-                for number in np.unique(label[label >= 0]).tolist():
+                for number in np.flatnonzero(np.bincount(label + 1)[1:]).tolist():
                     mine = rows[label == number]
                     yield self._drafts[number], LossRows(mine + account.halo, lost[mine])
         for draft in self._drafts:

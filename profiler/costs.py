@@ -9,6 +9,7 @@ import numpy as np
 from bsplib.profiler._by_step import BySuperstep, table_of
 from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
 from bsplib.recording.records import NOT_MEASURED, Direction, Run, is_out
+from bsplib.recording.tables import constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -158,33 +159,14 @@ def record_costs(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArray[
 
     Source: Jarvis et al. 2002, section 2.1; time in sub-groups is in their own records.
     """
-    costs = np.empty((len(METRICS), len(run.records)))
-    for part, values in cost_blocks(run, numbers=numbers):
-        costs[:, part] = values
-    return costs
-
-
-def cost_blocks(
-    run: Run, rows: slice | None = None, numbers: NDArray[np.int64] | None = None
-) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Return the costs as :func:`record_costs` does, for one block of records after another.
-
-    Args:
-        run: the run.
-        rows: successive records; default: all.
-        numbers: the result of :func:`superstep_numbers`, if it is known.
-
-    Yields:
-        The positions of successive records among these, and their costs.
-    """
     w, (h_out, h_in) = computation_ns(run), h_relation(run, numbers)
-    rows = rows or slice(0, len(w))
-    w, h_out, h_in, every = w[rows], h_out[rows], h_in[rows], run.records[rows]
+    costs = np.empty((len(METRICS), len(w)))
     for part in blocks(len(w)):
-        records = every[part]
-        idle = records["released"] - records["arrive"]
-        h = np.maximum(h_out[part], h_in[part])
-        yield part, np.stack([w[part], communication_ns(records), idle, h])
+        records, (comp, comm, idle, h) = run.records[part], costs[:, part]
+        comp[:], comm[:] = w[part], communication_ns(records)
+        np.subtract(records["released"], records["arrive"], out=idle)
+        np.maximum(h_out[part], h_in[part], out=h)
+    return costs
 
 
 def communication_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
@@ -269,6 +251,9 @@ def h_by_index(
 def _h_relation(
     run: Run, numbers: NDArray[np.int64] | None, counted: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if len(run.traffic) == 0:
+        nothing = constant(0, len(run.records), np.float64)
+        return nothing, nothing
     h_out, h_in = np.zeros((2, len(run.records)))
     for part, partner in _partners(run, numbers):
         rows = run.traffic[part]

@@ -21,8 +21,6 @@ from bsplib.profiler import tables
 from bsplib.profiler.callgraph import CallGraph, build
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS, METRIC_TITLES, critical_path
-from bsplib.profiler.drawing.graphviz import LayoutError
-from bsplib.profiler.drawing.svg import svg
 from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.losses import book
 from bsplib.profiler.prices import recorded_machine
@@ -241,6 +239,8 @@ class RunProfile:
             ValueError: there is no such path.
             LayoutError: no layout was found in time.
         """
+        from bsplib.profiler.drawing.svg import svg  # noqa: PLC0415  # few programs draw
+
         return Picture(svg(self.callgraph, name, ledger=self._ledger))
 
     def __repr__(self) -> str:
@@ -249,6 +249,8 @@ class RunProfile:
 
     def _repr_svg_(self) -> str | None:
         """Return the shaded call graph, for what shows no HTML; None if it has no layout."""
+        from bsplib.profiler.drawing.graphviz import LayoutError  # noqa: PLC0415  # few draw
+
         try:
             return self.picture().svg
         except LayoutError:

@@ -11,7 +11,7 @@ from bsplib.errors import TraceError
 from bsplib.profiler.account import ENDS, PARTS, RECORDING, Account, taken
 from bsplib.profiler.loss_sums import LossSums
 from bsplib.profiler.survey import span_of, survey
-from bsplib.profiler.window import windows
+from bsplib.profiler.window import ahead, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,11 +45,14 @@ class RunAccount:
 
     def accounts(self) -> Iterator[Account]:
         """Yield the account of one window after another."""
-        return (self.of(window) for window in windows(self.run))
+        return (account for _, account in self.by_window())
 
-    def of(self, window: RunWindow) -> Account:
-        """Return the account of a window."""
-        return Account(window.run, self.rates, window.halo, window.position)
+    def by_window(self) -> Iterator[tuple[RunWindow, Account]]:
+        """Yield one window after another with its account."""
+        return ahead(
+            (window, Account(window.run, self.rates, window.halo, window.position))
+            for window in windows(self.run)
+        )
 
     def in_supersteps_ns(self) -> int:
         """Return the time of all processes in supersteps, while they had a core.

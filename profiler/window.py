@@ -8,8 +8,9 @@ record needs to know of the superstep before it, at the border of two windows, i
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
+
+Made = TypeVar("Made")
 
 ROWS = 2**15
 """Records of a window, about: few enough for the caches of a core."""
@@ -166,9 +169,26 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
             waits=_waits_in(run, position, before),
         )
         part.derived.update(shared)
-        if low >= first:
-            yield RunWindow(part, before, halo.steps if halo else 0, position)
+        window = RunWindow(part, before, halo.steps if halo else 0, position)
         halo = _halo_after(part, records, traffic)
+        if low >= first:
+            yield window
+
+
+def ahead(made: Iterator[Made]) -> Iterator[Made]:
+    """Yield what an iterator makes; while one is looked at, a thread makes the next one.
+
+    So two cores share the work on windows: both sides are mostly inside of numpy, or of the codec,
+    and leave the interpreter to the other meanwhile.
+
+    Args:
+        made: makes windows, or what is computed from them; never None.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        following = thread.submit(next, made, None)
+        while (one := following.result()) is not None:
+            following = thread.submit(next, made, None)
+            yield one
 
 
 class WindowTaker(Protocol):
@@ -184,7 +204,7 @@ def hand_out(run: Run, takers: Sequence[WindowTaker]) -> None:
     To read the windows takes as long as to sum them up, so that what is wanted together is
     summed up in one pass.
     """
-    for window in windows(run):
+    for window in ahead(windows(run)):
         for taker in takers:
             taker.add(window)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from bsplib.errors import BspError
 from bsplib.profiler.rates import rates_of_run
 from bsplib.profiler.run_account import account_of
-from bsplib.profiler.window import windows
 from bsplib.webui.timeline import SavedTimeline
 from bsplib.webui.traffic import SavedTraffic
 
@@ -39,8 +38,7 @@ def _sum_up(opened: OpenRun) -> None:
         SavedTimeline(opened, account),
         SavedTraffic(opened),
     )
-    for window in windows(opened.run):
-        booked = account.of(window)
+    for window, booked in account.by_window():
         sums.add(booked)
         timeline.add(window, booked)
         traffic.add(window)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
+from functools import cache
 from struct import Struct
 from typing import IO, Any, NamedTuple
 
@@ -29,6 +30,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from bsplib.errors import TraceError
+from bsplib.recording.tables import constant
 
 HEADER = Struct("<4sIIIQ")
 MAGIC = b"BSPC"
@@ -187,10 +189,17 @@ def _equal(
 ) -> NDArray[Any]:
     """Return a column of equal values in the type of its field."""
     value = _signed(int.from_bytes(content[at : at + _WORD], "little"))
-    limits = np.iinfo(dtype)
-    if not limits.min <= value <= limits.max:
+    least, most = _limits(dtype)
+    if not least <= value <= most:
         raise _too_great(name)
-    return np.full(count, value, dtype)
+    return constant(value, count, dtype)
+
+
+@cache
+def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Return the least and the greatest value of a type; numpy takes long to find them."""
+    limits = np.iinfo(dtype)
+    return limits.min, limits.max
 
 
 def _narrowed(name: str, column: _Column, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -284,7 +293,7 @@ def _read_residues(content: memoryview, at: int, width: int, count: int) -> _Col
     """Return the residues of a field from their planes, the lowest byte first."""
     if width == 0:
         residue = int.from_bytes(content[at : at + _WORD], "little")
-        return np.full(count, _signed(residue), np.int64)
+        return constant(_signed(residue), count)
     planes = np.frombuffer(content, np.uint8, width * count, at).reshape(width, count)
     used = width
     while used > 1 and not planes[used - 1, 1:].any():  # often only the first residue is long
@@ -384,8 +393,8 @@ def _restore(found: _Columns, forms: dict[str, int]) -> None:
     lasts = found["arrive"] + found["released"] + found["end"]
     ends = np.cumsum(found["start"] + lasts)
     found["start"] = ends - lasts
-    found["arrive"] += found["start"]
-    found["released"] += found["arrive"]
+    found["arrive"] = found["start"] + found["arrive"]
+    found["released"] = found["arrive"] + found["released"]
     found["end"] = ends
 
 

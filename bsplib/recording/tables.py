@@ -52,9 +52,34 @@ def joined(parts: list[Columns]) -> Columns:
         return parts[0]
     names = parts[0].fields
     return Columns(
-        {name: np.concatenate([part.fields[name] for part in parts]) for name in names},
+        {name: _end_to_end([part.fields[name] for part in parts]) for name in names},
         sum(map(len, parts)),
     )
+
+
+def constant(value: float, count: int, dtype: Any = np.int64) -> NDArray[Any]:
+    """Return an array of equal values that takes the memory of one, and cannot be changed.
+
+    Many columns of a long run are constant. Not to write and read all their values leaves the
+    caches of a core to the other columns.
+    """
+    one = np.array(value, dtype)
+    one.setflags(write=False)
+    return np.ndarray((count,), dtype, one, strides=(0,))
+
+
+def _end_to_end(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    """Concatenate columns; where all their values are equal, the result is a constant."""
+    last = columns[-1]
+    if last.strides == (0,) and len(last) and all(_is_all(each, last[0]) for each in columns):
+        return constant(last[0], sum(map(len, columns)), last.dtype)
+    return np.concatenate(columns)
+
+
+def _is_all(column: NDArray[Any], value: Any) -> bool:
+    """Tell whether a column has only this value."""
+    seen = column[:1] if column.strides == (0,) else column
+    return bool((seen == value).all())
 
 
 class RunTable(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
+from bsplib.errors import TraceError
 from bsplib.profiler import window
 from bsplib.profiler.departures import departures
 from bsplib.profiler.heatmap import Heatmap
@@ -214,3 +216,38 @@ def test_a_trace_that_was_changed_while_it_is_shown_is_refused(tmp_path, script)
         file.write(bytes([content[at] ^ 1]))
     with pytest.raises(bsplib.TraceError, match="was changed while it was read"):
         Profile(Trace((run,))).runs[0].verdict()
+
+
+def test_the_next_window_is_made_while_one_is_looked_at():
+    made = threading.Event()
+
+    def make():
+        yield "first"
+        made.set()
+        yield "second"
+
+    found = window.ahead(make())
+    assert next(found) == "first"
+    assert made.wait(30)
+    assert list(found) == ["second"]
+
+
+def test_what_is_wrong_with_a_window_is_raised_where_it_is_looked_at():
+    def make():
+        yield "first"
+        raise TraceError("the trace is damaged")
+
+    found = window.ahead(make())
+    assert next(found) == "first"
+    with pytest.raises(TraceError, match="damaged"):
+        next(found)
+
+
+def test_a_column_of_equal_values_takes_the_memory_of_one():
+    sevens, eight = (
+        tables.Columns({"x": tables.constant(*each)}, each[1]) for each in ((7, 3), (8, 1))
+    )
+    both = tables.joined([sevens, sevens])["x"]
+    assert both.tolist() == [7] * 6
+    assert both.strides == (0,)
+    assert tables.joined([sevens, eight])["x"].tolist() == [7, 7, 7, 8]
