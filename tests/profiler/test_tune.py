@@ -474,7 +474,7 @@ def tune(*line):
     return CliRunner().invoke(bsp, ["tune", *map(str, line)], terminal_width=100)
 
 
-LINE = ["--parameter", "grain=1:64:x2", "--nprocs", "4", "--backend", "sim", "--machine", MACHINE]
+LINE = ["--set", "grain=1:64:x2", "--nprocs", "4", "--backend", "sim", "--machine", MACHINE]
 
 
 class TestCommand:
@@ -516,7 +516,7 @@ class TestCommand:
         """Stages 2 and 3 against stage 6, as in the paper."""
         result = tune(
             "bsplib.apps.sorting.sample_sort",
-            *("--parameter", "oversampling=1:256:x4", "--nprocs", 8, "--backend", "sim"),
+            *("--set", "oversampling=1:256:x4", "--nprocs", 8, "--backend", "sim"),
             *("--repeats", 1, "--", "--size", 20000),
         )
         assert result.exit_code == 0, result.output
@@ -530,7 +530,7 @@ class TestCommand:
         file = tmp_path / "plot.png"
         result = tune(
             "bsplib.apps.broadcast",
-            *("--parameter", "size=8:8", "--nprocs", 2),
+            *("--set", "size=8:8", "--nprocs", 2),
             *("--backend", "sim", "--repeats", 1, "--plot", file),
             *("--", "--onestage", 1, "--twostage", 1),
         )
@@ -546,17 +546,17 @@ class TestCommand:
         [
             (["bsplib.apps.nothing", *LINE], "there is no module bsplib.apps.nothing"),
             (["bsplib.apps.broadcast", *LINE], "bsplib.apps.broadcast has no option --grain"),
-            (["bsplib.apps.broadcast", "--parameter", "size=9:2"], "is empty: 9 is greater than 2"),
+            (["bsplib.apps.broadcast", "--set", "size=9:2"], "is empty: 9 is greater than 2"),
             (
-                ["bsplib.apps.broadcast", "--parameter", "size=a:2"],
+                ["bsplib.apps.broadcast", "--set", "size=a:2"],
                 "'a' in 'size=a:2' is no integer",
             ),
             (
-                ["bsplib.apps.broadcast", "--parameter", "size=1:2", "--plot", "x.doc"],
+                ["bsplib.apps.broadcast", "--set", "size=1:2", "--plot", "x.doc"],
                 "no suffix of a",
             ),
             (
-                ["bsplib.apps.broadcast", "--parameter", "size=1:1", "--machine", "cray-t3e-mpi"],
+                ["bsplib.apps.broadcast", "--set", "size=1:1", "--machine", "cray-t3e-mpi"],
                 "Cray T3E, MPI has no l",
             ),
         ],

@@ -14,7 +14,7 @@ import tempfile
 import termios
 import time
 import traceback
-from argparse import SUPPRESS, Namespace
+from argparse import Namespace
 from array import array
 from collections.abc import Iterator
 from functools import partial
@@ -183,7 +183,6 @@ def _parser() -> Any:
         default="loss",
         help=("what shades the call graph: loss (default), or a critical path such as comp-abs"),
     )
-    add("--path", dest="metric", default=SUPPRESS, help=SUPPRESS)  # the former word
     add("-o", "--out", metavar="NAME", help="also bind the list of results to this name")
     return parser
 
