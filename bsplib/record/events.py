@@ -58,6 +58,7 @@ root.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
@@ -305,6 +306,14 @@ def is_rank_file(path: str | os.PathLike[str]) -> bool:
 def rank_files(folder: Path) -> list[Path]:
     """Return the files of the ranks in a folder, in the order of ranks."""
     return sorted(path for path in folder.glob("rank-*.rec") if is_rank_file(path))
+
+
+def remove_rank_files(folder: Path) -> None:
+    """Remove the files of the ranks, and the folder if there are no other files in it."""
+    for path in rank_files(folder):
+        path.unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 class RankWriter:
