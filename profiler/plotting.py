@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 # Imported when the first figure is made, which takes half a second.
 backend_bases = optional_module("matplotlib.backend_bases")
 figures = optional_module("matplotlib.figure")
-ticker = optional_module("matplotlib.ticker")
 
 
 def check_target(path: Path, *, force: bool = False) -> None:

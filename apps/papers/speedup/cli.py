@@ -101,7 +101,7 @@ def predict(size: int, most: int) -> None:
 )
 @click.option("--repeats", default=5, show_default=True, type=click.IntRange(1))
 def overheads(procs: tuple[int, ...], repeats: int) -> None:
-    """Measure the creation of processes and a barrier here, beside her Tables 1 and 2."""
+    """Measure the creation of processes and a barrier here, beside Tables 1 and 2 of the paper."""
     table = Table(title=Text("Against the number of processes"), title_justify="left")
     table.box = SIMPLE_HEAD
     for title in ("\nP", "creation\nhere", "\nMulti", "barrier\nhere", "\nMulti"):

@@ -332,7 +332,7 @@ class Stream:
 # -- connections --------------------------------------------------------------------------------
 
 LOST_S = 5
-"""Seconds after which a connection counts as cut that does not take what is sent."""
+"""A connection counts as cut when the other side has taken nothing for so many seconds."""
 
 
 def keep_alive(plug: socket.socket) -> None:
