@@ -114,7 +114,7 @@ class Stacks:
         self._codes: list[CodeType] = []
         self._hidden: dict[str, bool] = {}
         self.files: set[str] = set()
-        """Of the frames that are no library's."""
+        """Files of the frames that belong to no library."""
 
     def number(self, above: int = 1) -> int:
         """Return the number of the stack of the function that called this one.

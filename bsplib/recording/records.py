@@ -20,7 +20,7 @@ from bsplib.recording.tables import RunTable, TableField
 
 
 class Direction(IntEnum):
-    """In which direction the payload of a traffic row was transferred."""
+    """The direction in which the payload of a traffic row was transferred."""
 
     OUT = 0
     """From the process that called the primitive to its partner (put, send)."""

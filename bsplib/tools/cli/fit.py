@@ -57,7 +57,7 @@ model_values_option = click.option(
     metavar="VALUES",
     help="With --fit: values of the variables, as in n=2^30.",
 )
-"""With the one above, the point at which a command shows what a model predicts."""
+"""This option and the one above give the point at which a command shows what a model predicts."""
 
 
 def _settings(

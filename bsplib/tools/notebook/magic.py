@@ -260,7 +260,7 @@ def _with_line(frame: re.Match[str]) -> str:
 
 _GROUP = "bsp"
 _FIRST_LINE = 2
-"""Of the program in its cell; the first line is the magic."""
+"""The line of a cell where the program begins; the first line is the magic."""
 
 
 class CellProgram(NamedTuple):
