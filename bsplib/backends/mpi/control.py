@@ -332,7 +332,7 @@ class Stream:
 # -- connections --------------------------------------------------------------------------------
 
 LOST_S = 5
-"""A connection counts as cut when the other side has taken nothing for so many seconds."""
+"""Seconds without anything taken by the other side, after which a connection counts as cut."""
 
 
 def keep_alive(plug: socket.socket) -> None:
