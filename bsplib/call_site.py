@@ -134,8 +134,8 @@ def _is_called_here(file: str) -> bool:
 def is_hidden(code: CodeType) -> bool:
     """Tell whether code has no place in a recorded stack.
 
-    It is bsplib's own, and stands around a primitive to keep the time; or it belongs to the core,
-    which has no frames where it is compiled.
+    Such code is bsplib's own: either a wrapper that measures the time of a primitive, or a part of
+    the core, which has no frames where it is compiled.
     """
     return is_own(code) and (code.co_name in _WRAPPERS or code.co_filename.startswith(_CORE))
 
@@ -143,12 +143,12 @@ def is_hidden(code: CodeType) -> bool:
 def frames_of_sync(codes: Sequence[CodeType]) -> int:
     """Return how many frames of a stack belong to the primitive that ends the superstep.
 
-    They are the primitive, what bsplib calls below it, however much that is, and a
-    primitive or wrapper around it, such as ``__exit__`` around ``done``. What is left
-    above is the program, and the collective that called the primitive.
+    These frames are the primitive itself, all functions of bsplib that it has called, and a
+    primitive or wrapper that has called it, as ``__exit__`` calls ``done``. The frames that are
+    left belong to the program, or to a collective that has called the primitive.
 
     Args:
-        codes: of the frames, the innermost first.
+        codes: the code of each frame, the innermost first.
     """
     count = 0
     for number, code in enumerate(codes, 1):

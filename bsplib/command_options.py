@@ -1,4 +1,4 @@
-"""What all command lines share: options for files to write, former names of options, errors.
+"""What all command lines share: options for files to write, and how they show errors.
 
 The commands of ``bsp`` and of the applications use them. A file which must stay is reported before
 a command begins its work.
@@ -71,27 +71,3 @@ def as_sentence(error: BspError) -> click.ClickException:
     """Return what a command raises so that click shows an error and ends the program."""
     kind = MissingExtra if isinstance(error, MissingExtraError) else click.ClickException
     return kind(visible_lines(str(error)))
-
-
-# -- options that had another word before ---------------------------------------------------------
-
-
-class Option(click.Option):
-    """An option with former names, which helps and completion do not show.
-
-    Args:
-        *args: as for ``click.Option``.
-        old: names that the option had before.
-        **more: as for ``click.Option``.
-    """
-
-    def __init__(self, *args: Any, old: tuple[str, ...] = (), **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.old = old
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let the parser take the former names, too."""
-        shown = self.opts
-        self.opts = [*shown, *self.old]
-        super().add_to_parser(parser, ctx)
-        self.opts = shown

@@ -33,7 +33,7 @@ class OutputKind(NamedTuple):
     """A kind of output that may replace or continue an earlier file of the same kind."""
 
     name: str
-    """With its article."""
+    """Name of the kind with its article, such as ``a trace``."""
     begins: Callable[[bytes], bool]
     """Whether a file of this kind begins with these bytes."""
     by_force: bool = False

@@ -155,9 +155,9 @@ class Run:
     status: int
     seconds: float
     cpu_s: float
-    """Of all processes."""
+    """CPU time of all processes."""
     memory_kb: int
-    """Of the largest process."""
+    """Memory of the largest process."""
 
 
 class Runner:

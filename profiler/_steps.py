@@ -76,7 +76,7 @@ class RootSteps:
     def __init__(self, run: Run) -> None:
         self._run = run
         self.numbers, self.start, self.end, self.record = once(run, _STEPS, lambda: _steps_of(run))
-        """Of each superstep: its number, begin and end in nanoseconds, and the position of the
+        """For each superstep its number, its begin and end in nanoseconds, and the position of the
         record with the most computation."""
         self.count = len(self.numbers)
         self._first: int | None = None

@@ -264,7 +264,7 @@ class RunSums:
         self._number: dict[int, int] = {}
         """The origins that were found so far, by key."""
         self._singles: list[tuple[Ints, NDArray[np.float64]]] = []
-        """By group and origin what supersteps cost that had one origin."""
+        """Costs of the supersteps that had a single origin, by group and origin."""
         self._others: list[_Cells] = []
         """The cells of the other supersteps."""
         self._pies = Pies(run.nprocs, len(METRICS))

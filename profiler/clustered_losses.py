@@ -200,7 +200,7 @@ class _Draft:
     origins: tuple[int, ...]
     """Call stacks; the one that loses most first."""
     clusters: tuple[_Cluster, ...]
-    """Of what processes wait for one another; the greatest first."""
+    """Clusters of the time that processes wait for one another; the greatest first."""
     measured: _Measured
     shares: tuple[int, ...] = ()
     inside: InsideLoss | None = None
@@ -513,7 +513,7 @@ class _RowsOfDrafts:
         self._nprocs = account.run.nprocs
         self._drafts = drafts
         self._labels = {cause: self._labelled(cause) for cause in WAITS}
-        """By cause the keys of call stack and process, in order, with the number of a draft."""
+        """For each cause the keys of call stack and process, ascending, and numbers of drafts."""
 
     def _labelled(self, cause: str) -> tuple[Ints, Ints]:
         labels: dict[int, int] = {}

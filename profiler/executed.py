@@ -52,7 +52,7 @@ class Executed(NamedTuple):
     function: str
     first_line: int
     seconds: LineSeconds
-    """Of the function with all that it called, summed over the processes."""
+    """Time of the function with all that it called, summed over the processes."""
     by_process: tuple[float, ...]
     """The same in all, by pid."""
 

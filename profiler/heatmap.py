@@ -276,7 +276,7 @@ class _Courses:
     def __init__(self, heatmap: Heatmap) -> None:
         self._heatmap = heatmap
         self.kept: list[tuple[int, int, Course]] = []
-        """With the first and the last superstep of each."""
+        """First and last superstep of each course, and the course."""
 
     def add(self, window: RunWindow) -> None:
         """Take in a window."""

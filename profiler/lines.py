@@ -42,9 +42,9 @@ class LineSeconds(NamedTuple):
 
     computing: float
     calls: float
-    """In communication primitives."""
+    """Seconds in communication primitives."""
     waiting: float
-    """In syncs."""
+    """Seconds in syncs."""
     blocked: float
     """Asleep, or waiting for a disk, a lock or another program."""
     no_core: float

@@ -98,7 +98,7 @@ class LossRecord(NamedTuple):
 
     ns: int
     position: int
-    """In the whole run."""
+    """Position of the record in the whole run."""
     pid: int
     group: int
     superstep: int
@@ -239,7 +239,7 @@ class LossSums:
         self.covered: Ints = np.zeros(run.nprocs, np.int64)
         """How much of the time of each process is in its records, and between them."""
         self.passed: Ints = np.zeros((origins, run.nprocs), np.int64)
-        """How often each process passed each call stack."""
+        """Number of records of each process at each call stack."""
         self.sent_bytes: Ints = np.zeros(origins, np.int64)
         """How many bytes leave the processes there, in a program of mpi4py."""
         self.lost = {cause: CauseSums(run.nprocs) for cause in WAITS}

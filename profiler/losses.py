@@ -75,7 +75,7 @@ class DescribedLoss:
     """A loss at one place of the program, in seconds and with its sentence."""
 
     seconds: float
-    """Of the elapsed time, on average over the processes."""
+    """Seconds of the elapsed time that are lost, on average over the processes."""
     kind: str
     """One of ``bsplib.profiler.kinds.KINDS``."""
     habit: str
@@ -108,7 +108,7 @@ class Ledger:
     nodes: dict[str, Booked]
     """By node id. A function is the sum of the cost centres below it."""
     edges: dict[tuple[str, str], Booked]
-    """By caller and callee: the part of the callee that came through the caller."""
+    """Key: caller and callee. Value: the part of the callee that came through this caller."""
     waiting_s: float | None
     """Time for which processes waited for a core, summed over processes and no part of the
     cost; None if it was not measured."""

@@ -14,13 +14,11 @@ from bsplib.profiler import format as fmt
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Imported when the first figure is made, which takes half a second.
 backend_bases = optional_module("matplotlib.backend_bases")
 figures = optional_module("matplotlib.figure")
-ticker = optional_module("matplotlib.ticker")
 
 
 def check_target(path: Path, *, force: bool = False) -> None:
@@ -49,20 +47,6 @@ def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of a size in inches."""
     figure: Figure = figures.Figure(figsize=(width, height), layout="constrained")
     return figure
-
-
-def scale_seconds(axes: Axes) -> None:
-    """Make the horizontal axis a logarithmic axis of seconds, with units at its ticks."""
-    axes.set_xscale("log")
-    low, high = axes.get_xlim()
-    ticks = next(ticks for span, ticks in _TICKS if high / low < span)
-    axes.xaxis.set_major_locator(ticker.LogLocator(subs=ticks))
-    axes.xaxis.set_major_formatter(lambda value, _: fmt.seconds(value))
-    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
-
-
-_TICKS = ((50, (1, 2, 5)), (5000, (1, 3)), (float("inf"), (1,)))
-"""Ticks within a decade, for ratios of the greatest to the least value below a limit."""
 
 
 def save(figure: Figure, path: Path, *, force: bool = False) -> None:

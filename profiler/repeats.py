@@ -32,9 +32,9 @@ class RepeatInterval(NamedTuple):
     sentence: Sentence
     least_s: float
     greatest_s: float
-    """Of the seconds in those repeats that have a sentence of this kind about this place."""
+    """The greatest seconds of all repeats that have a sentence of this kind about this place."""
     found: int
-    """In how many repeats there is one."""
+    """Number of repeats with such a sentence."""
     repeats: int
     without_s: tuple[float, float] | None = None
     """Between which times a further run would lie in which this alone is mended, in nine of ten

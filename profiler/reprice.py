@@ -42,7 +42,7 @@ class Overtaking(NamedTuple):
     """From a value of a figure on, one cost centre costs more than another."""
 
     value: float
-    """Of the figure: seconds per byte for g, seconds for l, a fraction for ratio."""
+    """Value of the figure: seconds per byte for g, seconds for l, a fraction for ratio."""
     node: str
     """Id of the cost centre that costs more above the value."""
     other: str

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bsplib.recording.records import Run
 
 MAX_EXCERPT_LINES = 400
-"""Of a longer function only the lines around the node are shown."""
+"""Greatest number of lines of a function; of a longer one, those around the node are shown."""
 MAX_LINES = 20_000
 """Lines of all excerpts of a run together."""
 CONTEXT_LINES = 20

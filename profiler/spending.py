@@ -332,7 +332,7 @@ class _Crossing(NamedTuple):
     length: Floats
     rows: int
     widths: Floats
-    """Of these columns."""
+    """Widths of these columns."""
 
     @property
     def cells(self) -> slice:
@@ -366,7 +366,7 @@ class _BookedRecords(NamedTuple):
     account: Account
     rows: BookedRows
     position: Ints
-    """Of the superstep of the root group of each record."""
+    """Position of the superstep of the root group to which each record belongs."""
     interruptions: _Interruptions
 
     @property

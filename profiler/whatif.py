@@ -323,7 +323,7 @@ HALF = 0.5
 EVEN, STAGES = "even", "stages"
 """Further remedies of transfers: each process moves as many bytes, or they go in two stages."""
 REMEDIES = {BYTES: (BYTES, EVEN, STAGES), COMM: (COMM, STAGES)}
-"""By cause the remedies that are replayed, where there are several; the first one is usual."""
+"""For each cause with several remedies, those that are replayed; the first is the usual one."""
 
 
 class MendedRows:

@@ -57,7 +57,7 @@ class Crossover:
     nprocs: int
     machine: Machine
     samples: tuple[BroadcastSample, ...]
-    """In the order of their sizes."""
+    """Samples in the order of their sizes."""
 
     @property
     def equation_8(self) -> float:

@@ -32,7 +32,7 @@ from bsplib.apps.fourier import common
 from bsplib.apps.fourier.fft import prepare, transform
 from bsplib.apps.fourier.published import TABLE_3
 from bsplib.apps.progress import drawn
-from bsplib.command_options import Option, as_sentence
+from bsplib.command_options import as_sentence
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments.formula import read_formula
 from bsplib.experiments.grid import read_counts
@@ -193,8 +193,6 @@ def as_table(rows: Sequence[PredictedTransform]) -> Table:
     "-n",
     "--nprocs",
     "procs",
-    cls=Option,
-    old=("--procs",),
     default="1:32:x2",
     show_default=True,
     help="Numbers of processes, powers of two.",

@@ -43,9 +43,9 @@ class StageRow(NamedTuple):
     stage: str
     balances: dict[str, tuple[int, int]]
     imbalance_h: float
-    """Of the queries, in bytes: maximum - average."""
+    """Imbalance of h of the queries, in bytes: maximum - average."""
     queries_h: float
-    """Of the queries, in bytes: the sum of the greatest."""
+    """h of the queries, in bytes: the sum of the greatest values."""
     average_h: float
     sort_w: float
     """Seconds of computation in all sorts, on the computer of :mod:`bsplib.apps.work`."""

@@ -140,7 +140,10 @@ class _Bag:
         return self._with_first(shares, mean)
 
     def _first_shares(self) -> list[_Share]:
-        """Plan the first two rounds, of which one is a task, before any report is there."""
+        """Plan the first two rounds, before any process has reported how long a task takes.
+
+        In the first round each process does at most one task.
+        """
         queues = [float(given) for given in self.given]
         each = max(1, (len(self.pool) + sum(queues)) // (_PARTS * len(queues)))
         dealt = self._deal(queues, [1.0] * len(queues), each)

@@ -89,7 +89,7 @@ class _LinePosition:
     own: range
     """Numbers of the stages of this process."""
     index: int
-    """Of the group of this process."""
+    """Index of the group of this process."""
 
     @property
     def length(self) -> int:

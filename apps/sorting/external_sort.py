@@ -55,7 +55,7 @@ from bsplib.apps.sorting.keyfile import PAGE, channel, find_keys
 from bsplib.apps.sorting.keys import DISTRIBUTIONS, Keys
 from bsplib.apps.sorting.overlapped_io import Buffer, make_buffers, stream
 from bsplib.apps.sorting.workspace import MADE_KEYS, scratch_folder, workspace
-from bsplib.command_options import Option, force_option
+from bsplib.command_options import force_option
 from bsplib.visible import visible_lines
 
 MEMORY = 256 << 20
@@ -356,8 +356,6 @@ class Dtype(click.ParamType):
 @force_option
 @click.option(
     *("--verify", "check"),
-    cls=Option,
-    old=("--check",),
     is_flag=True,
     help="Read the result and compare it with SOURCE.",
 )

@@ -29,7 +29,7 @@ from bsplib.apps.sql.reference import difference, reference
 from bsplib.apps.sql.scan import BLOCK
 from bsplib.apps.sql.story import STORY_SEED, STORY_SIZE, StorySetting, tell
 from bsplib.apps.sql.table1 import TABLE_SIZE, measure
-from bsplib.command_options import Option, force_option
+from bsplib.command_options import force_option
 from bsplib.machine import load_machine
 from bsplib.output_file import obstacle
 from bsplib.visible import visible_lines
@@ -185,8 +185,6 @@ def _write(generator: Generator, name: str, folder: Path, form: str, *, force: b
 @force_option
 @click.option(
     *("--no-verify", "no_check"),
-    cls=Option,
-    old=("--no-check",),
     is_flag=True,
     help="Do not compare with the reference.",
 )
@@ -327,8 +325,6 @@ def story(generator: Generator, out: Path, block: int | None, machine: str, **ho
     "-n",
     "--nprocs",
     "procs",
-    cls=Option,
-    old=("-p", "--procs"),
     default=tuple(TABLE_1["Cray T3E"]),
     show_default=True,
     multiple=True,

@@ -29,7 +29,7 @@ ROOM = 2**63
 _TOP = np.uint64(1 << 63)
 _ALL = np.uint64(2**64 - 1)
 _BYTES = 9
-"""Of a column in a key of bytes."""
+"""Size of a column in a key of bytes."""
 _DENSE = 4
 """Keys are dense if there are at most this many possible ones for each row."""
 

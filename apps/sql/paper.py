@@ -40,10 +40,10 @@ PAPER = {
 Figure 7, has (60, 48) in stage 6 and (49, 15) in stage 7."""
 
 IMBALANCE_LESS = "26%"
-"""With balanced input: section 4.1."""
+"""How much less imbalance there is with balanced input: section 4.1."""
 
 PAPER_NPROCS = 16
-"""Of all balances above."""
+"""Number of processes of all balances above."""
 
 
 class Table1Row(NamedTuple):

@@ -59,11 +59,11 @@ class StageFigures:
     sql_h: Summary
     sql_comp: Summary
     sample_h: Summary
-    """Of stages 2 and 3 of the sort."""
+    """h of stages 2 and 3 of the sort."""
     exchange_h: Summary
-    """Of stage 6."""
+    """h of stage 6."""
     merge_comp: Summary
-    """Of stage 7."""
+    """Computation of stage 7."""
     sort_h: float
     """Sum of the greatest h of all sorts, in bytes of max(in, out)."""
     queries_h: float

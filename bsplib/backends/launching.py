@@ -204,7 +204,7 @@ class Options(NamedTuple):
 
     nprocs: int
     start_method: str | None = None
-    """Of multiprocessing; None lets the backend choose."""
+    """Start method of multiprocessing; None lets the backend choose."""
     wait_by: str = "auto"
     """How processes wait for each other: ``auto``, ``spin`` or ``block``."""
     timeout: float | None = None

@@ -94,7 +94,10 @@ def await_outcomes(observed: Observed, limit: Limit) -> Outcomes:
 
 
 def _news(observed: Observed, timeout: float, outcomes: Outcomes) -> Mapping[int, Ended | Death]:
-    """Wait for outcomes, at most ``timeout`` seconds; answer who asks where processes are."""
+    """Wait for outcomes, at most ``timeout`` seconds.
+
+    If somebody asks meanwhile where the processes are (by SIGQUIT), this is answered.
+    """
     ends = time.monotonic() + timeout
     while True:
         left = max(ends - time.monotonic(), 0.0)

@@ -31,7 +31,7 @@ class BlockSample(NamedTuple):
     name: str
     formula: str
     values: dict[str, float]
-    """Of the names in the formula, and of others that the program gives."""
+    """Values of the names in the formula, and of further names that the program gives."""
     members: Sequence[int]
     """Pids in the root group of the processes of the group."""
     entry: int

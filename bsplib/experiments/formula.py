@@ -40,7 +40,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """``min`` and ``max`` take two values, the others one; ``log`` is the natural logarithm."""
 _CALLABLE = FUNCTIONS | COST_FUNCTIONS | {"grid_rows": ROWS}
-"""With those that only laws of node models use."""
+"""All functions of formulas, and those that only laws of node models use."""
 _ARGUMENTS = {"min": 2, "max": 2, **dict.fromkeys(COST_FUNCTIONS, 4)}
 """How many values a function takes that does not take one."""
 

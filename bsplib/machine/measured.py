@@ -43,7 +43,7 @@ __all__ = [
 
 
 FRESH = 2
-"""In how many supersteps with calls a process runs code for the first time."""
+"""Number of supersteps with calls in which a process runs code for the first time."""
 
 
 class HRelation(NamedTuple):
@@ -123,7 +123,7 @@ class Curve:
     """Seconds by bytes, as lines between knots; behind the last knot the last line goes on."""
 
     nbytes: tuple[int, ...]
-    """Of each knot, ascending; at least two."""
+    """Message size of each knot, ascending; at least two."""
     seconds: tuple[float, ...]
 
     def __post_init__(self) -> None:

@@ -24,17 +24,17 @@ Run a program that uses mpi4py, and record it as supersteps in a trace.
 
 OUT is the trace to write. What follows it is the command of the program as after
 "python": a script and its arguments, or -m, a module and its arguments. The program
-is not changed, and computes what it computes without being recorded. Its supersteps end
-at its collective calls.
+is not changed, and computes the same as without the recorder. Its supersteps end at its
+collective calls.
 
 Each rank writes a file in the folder OUT.ranks while it runs. At the end rank 0 makes the
-trace of them and removes the folder. If ranks are killed, the folder remains, with all
-that they had recorded.
+trace from these files and removes the folder. If ranks are killed, the folder remains, with
+all that was recorded until then.
 
 The recorder sees all calls of MPI of a rank, also those of libraries in C, such as
 h5py. For this it compiles a small library in C when an MPI is used for the first time.
-Without a C compiler it sees the calls of mpi4py's communicators and requests, and says
-which others it does not.
+Without a C compiler it sees only the calls of mpi4py's communicators and requests, and
+prints which other calls are not recorded.
 """
 EXAMPLES = """\
 Examples, each after "mpiexec -n 4":
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> None:
     """Run a program and record it.
 
     Args:
-        arguments: those of the command line, without its name.
+        arguments: the words of the command line, without the name of the command.
 
     Raises:
         SystemExit: a mistake in the arguments, or the end of the program.

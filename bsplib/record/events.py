@@ -32,7 +32,7 @@ Get_accumulate, Fetch_and_op       the data                                 the 
 File_write, File_read              what was written                         what was read
 =================================  =======================================  ====================
 
-With ``IN_PLACE`` they are what they would be without. On an intercommunicator "each" means
+With ``IN_PLACE`` both sizes are as they would be without it. On an intercommunicator "each" means
 each process of the remote group, and ``partner`` of a root is ``ROOT`` where this rank is the
 root.
 
@@ -58,6 +58,7 @@ root.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
@@ -162,8 +163,8 @@ NOT_READ = -1
 """Value of ``cpu`` and ``ready`` where they were not read."""
 
 READ_AFTER_NS = 30_000
-"""The CPU time is read where the stretch since it was read or the call took longer; at the end of
-polls that are one row, not always."""
+"""The CPU time is read before a call if it was last read longer ago than this, and after a call
+that took longer. Of several polls that are one row, the end may have no reading."""
 
 EVENT = np.dtype(
     [
@@ -185,8 +186,9 @@ EVENT = np.dtype(
     ]
 )
 """A call: ``object`` is the request that it starts, or its window or file, 0 for none; times are
-ns of CLOCK_MONOTONIC; ``cpu`` is the CPU time of the thread in ns, ``ready`` the time for which
-it could run and had no core, at the begin; both also at the end, where they were read."""
+ns of CLOCK_MONOTONIC. ``cpu`` is the CPU time of the thread in ns, and ``ready`` the time for which
+the thread was ready to run and had no core, both at the begin of the call; ``cpu_leave`` and
+``ready_leave`` are the same at its end."""
 
 PART = np.dtype(
     [
@@ -211,7 +213,7 @@ DONE = np.dtype(
 
 MAGIC = b"bsprank\x01"
 HEAD_BYTES = 16
-"""Of a file: MAGIC, a byte that is one of the next three, and zeros."""
+"""Bytes of the head of a file: MAGIC, a byte with one of the next three values, and zeros."""
 RUNNING, ENDED, STOPPED = range(3)
 """STOPPED: the disk was full, and the program went on without being recorded."""
 CHUNK_HEAD = struct.Struct("<4sIQQ")
@@ -224,8 +226,8 @@ LINES, EVENTS, PARTS, DONES = range(4)
 _ROWS = {EVENTS: EVENT, PARTS: PART, DONES: DONE}
 
 Frame = tuple[str, str, int, int, bool]
-"""Of a call stack: file, qualified name of the function, its first line, the line of the call,
-and whether the file is that of a library."""
+"""A frame of a call stack: file, qualified name of the function, its first line, the line of the
+call, and whether the file belongs to a library."""
 
 
 @dataclass(frozen=True)
@@ -243,9 +245,10 @@ class Communicator:
     intercommunicators, whose two sides can have different ones, and for those of another
     thread."""
     ordinal: int
-    """How many communicators were made from the parent before, in this rank, as far as all its
-    processes make them. Negative where not all do (Comm_create_group) and where the parent is
-    UNKNOWN: -1 minus the number of earlier ones of this parent with the same processes."""
+    """How many communicators this rank made from the parent before this one, counted are only those
+    that all processes of the parent make. Negative where not all of them make it
+    (Comm_create_group) and where the parent is UNKNOWN: -1 minus the number of earlier
+    communicators of this parent with the same processes."""
     kind: str
     """world, self, intra, cart, graph, dist_graph or inter."""
     members: tuple[int, ...]
@@ -259,7 +262,7 @@ class Communicator:
 
 @dataclass
 class RankFile:
-    """What a file of a rank holds."""
+    """The content of the file of a rank."""
 
     header: dict[str, Any]
     """Keys: format, run (the same text for all ranks of a job; empty where the launcher has told
@@ -305,6 +308,14 @@ def is_rank_file(path: str | os.PathLike[str]) -> bool:
 def rank_files(folder: Path) -> list[Path]:
     """Return the files of the ranks in a folder, in the order of ranks."""
     return sorted(path for path in folder.glob("rank-*.rec") if is_rank_file(path))
+
+
+def remove_rank_files(folder: Path) -> None:
+    """Remove the files of the ranks, and the folder if there are no other files in it."""
+    for path in rank_files(folder):
+        path.unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 class RankWriter:

@@ -1,10 +1,9 @@
 """Names the Python call stacks from which MPI is called.
 
 The shim recognises a call stack by itself and asks :class:`Stacks` only about one that it has not
-met. For this it has to find the frames of the running thread in the memory of the interpreter; how
-far these are from what it knows differs by version of Python. :func:`offsets` knows the distances
-of the versions of which they are known, and uses them only if they lead to the frames that
-Python itself tells.
+met before. For this it finds the frames of the running thread in the memory of the interpreter.
+Where they are differs by version of Python. :func:`offsets` returns their places for the versions
+that it knows, and only if these places lead to the same frames as Python's own functions.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ _STATE_HAS_CFRAME = (56, {(3, 11): (8, 48, 56), (3, 12): (0, 8, 56)})
 """Python 3.11 and 3.12: where the state of a thread has the address of a structure; in it the
 address of the frame; in a frame those of the previous one and of the current instruction."""
 _STATE_HAS_FRAME = (8, 56)
-"""Since 3.13: the last two; the state of a thread has the address of the frame itself."""
+"""Since Python 3.13 the state of a thread has the address of the frame itself. These are the last
+two of the distances above: in a frame, those of the previous one and of the instruction."""
 
 UNKNOWN_OFFSETS = (-1, 0, 0, 0, 0)
 """The shim then asks Python about each call."""
@@ -114,7 +114,7 @@ class Stacks:
         self._codes: list[CodeType] = []
         self._hidden: dict[str, bool] = {}
         self.files: set[str] = set()
-        """Of the frames that are no library's."""
+        """Files of the frames that belong to no library."""
 
     def number(self, above: int = 1) -> int:
         """Return the number of the stack of the function that called this one.
@@ -125,7 +125,7 @@ class Stacks:
             above: how many callers above this method the stack begins. The fewer frames have to be
                 shown as objects, the less time this takes.
         """
-        frame = innermost = sys._getframe(above)  # what this is about
+        frame = innermost = sys._getframe(above)  # the function whose stack is numbered
         # The key has a number for each frame: the sum of the address of its code, whose hash
         # would take long, and of the position in it. No other frame has the same sum, since the
         # positions lie inside the object that is at the address. What a frame is, is looked up

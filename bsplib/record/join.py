@@ -6,14 +6,13 @@ OUT``, with the folder ``OUT.ranks`` that is left where the program was killed.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from pathlib import Path
 
 from bsplib.errors import BspError, UsageError
 from bsplib.output_file import TRACE, obstacle
-from bsplib.record.events import rank_files
+from bsplib.record.events import remove_rank_files
 from bsplib.record.joining.assembly import assembled
 from bsplib.record.joining.ranks import read_calls
 from bsplib.recording.collect import write_fitting
@@ -84,10 +83,7 @@ def recover(folder: Path, out: Path | None = None) -> tuple[Path, Run]:
         if out.exists():
             raise UsageError(f"recover: {out} exists already; give another file by --out")
     run = join_into(folder, out)
-    for path in rank_files(folder):
-        path.unlink()
-    with contextlib.suppress(OSError):  # the folder stays if there are other files in it
-        folder.rmdir()
+    remove_rank_files(folder)
     return out, run
 
 

@@ -88,9 +88,9 @@ class Proxies:
     Args:
         mpi: the module.
         rows: where calls are written.
-        moved: the bytes of objects that were sent and received, which are counted from what the
-            proxies set.
-        aborts: is told the error code before a communicator is aborted.
+        moved: two numbers, the bytes of pickled objects that were sent and that were received. The
+            proxies set both to 0 before a call, and read them after it.
+        aborts: is called with the error code before a communicator is aborted.
     """
 
     def __init__(

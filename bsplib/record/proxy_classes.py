@@ -1,9 +1,9 @@
-"""Puts the classes of the proxies in the place of mpi4py's, so that programs hardly notice them.
+"""Replaces classes of mpi4py by those of the proxies, so that programs notice almost nothing.
 
 A program can ask for the class of an object, derive classes from mpi4py's, turn a communicator into
 a handle and back, and pickle what MPI has predefined. So each class is replaced in the module
-together with its predefined objects. What MPI has made in calls that are not recorded stays of the
-class of mpi4py, and is an instance of the new class, too.
+together with its predefined objects. Objects that MPI has made in calls that are not recorded keep
+the class of mpi4py; ``isinstance`` tells that they are instances of the new class, too.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Replacements:
         self._predefined: dict[int, Any] = {}
         """The objects that stand for those of mpi4py, by the ``id`` of these: they last."""
         self._originals: dict[int, Any] = {}
-        """The other way round."""
+        """The objects of mpi4py, by the ``id`` of the objects that stand for them."""
 
     def add(self, base: Any, members: dict[str, Any], *others: Any) -> Any:
         """Return a class for one of mpi4py, which :meth:`install` puts into its place.
 
         Args:
             base: the class of mpi4py.
-            members: what the new class has besides that of ``base``.
+            members: methods and attributes of the new class besides those of ``base``.
             others: classes from which it is derived besides ``base``.
         """
         more = {

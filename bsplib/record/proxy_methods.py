@@ -101,7 +101,7 @@ class Lines(NamedTuple):
     moves_objects: bool = False
     """Whether what travels is not a buffer, but the bytes that mpi4py makes of objects."""
     found: str = ""
-    """Of a call that may find nothing: whether it has found something."""
+    """An expression: whether a call that may find nothing has found something."""
 
 
 def method(base: Any, call: str, lines: Lines, names: dict[str, Any]) -> Callable[..., Any]:

@@ -7,7 +7,6 @@ finder of modules puts the subclasses into it before the program gets it.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import pickle
 import socket
@@ -28,7 +27,7 @@ from bsplib.record.events import (
     MAGIC,
     STOPPED,
     file_name,
-    rank_files,
+    remove_rank_files,
 )
 from bsplib.record.frames import hashes
 from bsplib.record.proxies import NOT_COVERED, Proxies
@@ -170,15 +169,11 @@ class ProxyRecorder:
         return all(map(_is_complete, paths))
 
     def _join(self, *, all_are_complete: bool) -> None:
-        folder = Path(self._job.folder)
         if self._job.join is None or not _succeeds(self._job.join):
             say(self._job.how_to_join())
             return
         if all_are_complete:
-            for path in rank_files(folder):
-                path.unlink()
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+            remove_rank_files(Path(self._job.folder))
         say(self._job.recorded)
 
 

@@ -34,12 +34,12 @@ _ROWS_OF_A_CHUNK = 1000
 WRITE_AFTER_NS = 300_000_000
 _POLL_GAP_NS = 20_000
 ROW_BYTES = EVENT.itemsize
-"""Of a call."""
+"""Size of the row of a call."""
 _pack = struct.Struct("<HHiiiiqqqqq").pack_into
 """Writes a row of EVENT without the readings at its end, which few calls have."""
 _pack_readings = struct.Struct("<qqqq").pack_into
 READINGS_AT = int(EVENT.fields["cpu"][1])  # type: ignore[index]  # it has fields
-"""Where they begin in a row."""
+"""Where the readings begin in a row."""
 _pack_leave = struct.Struct("<q").pack_into
 _LEAVE_AT = int(EVENT.fields["leave"][1])  # type: ignore[index]  # it has fields
 _part = struct.Struct("<qiqq").pack
@@ -64,9 +64,9 @@ _EMPTY_ROWS = _empty_rows()
 class PythonRows:
     """Collects rows and writes them in chunks.
 
-    The methods of the proxies write the rows of calls themselves, since functions that do this
-    for them would take as long as all the rest. For them are the attributes without underscore, and
-    :meth:`names_of_methods`.
+    The methods of the proxies write the rows of calls themselves: to call functions that do this
+    would take as long as everything else that is recorded of a call. The proxies use the
+    attributes without underscore, and :meth:`names_of_methods`.
 
     Args:
         path: the file of the rank.
@@ -79,21 +79,22 @@ class PythonRows:
         self.events = bytearray(_EMPTY_ROWS)
         """Rows of EVENT that are not written to the file yet."""
         self.at = 0
-        """Where the next of them begins."""
+        """Where the next row begins."""
         self.last_at = len(self.events) - ROW_BYTES
-        """Where the last begins for which there is room."""
+        """Where the last row begins for which there is room."""
         self._parts, self._dones = bytearray(), bytearray()
         self._written = 0
         self._comms: list[tuple[int, int, list[int]]] = []
         self.last_number = 0
-        """Of the requests."""
+        """Number of the last request that was started."""
         self.last_reading = 0
-        """When the CPU time was read."""
+        """When the CPU time was last read."""
         self.last_write = 0
-        """When rows were written to the file."""
+        """When rows were last written to the file."""
         self.last_poll: list[Any] | None = None
-        """Of the last row, if the call has found nothing: what has to be the same in the next
-        such call for both to be one row; when it has returned; where its row begins."""
+        """The last row, if it is a poll that has found nothing; None otherwise. The list has: the
+        values that the next poll must share so that both become one row, the time at which the
+        poll returned, and the position of its row."""
         self.thread = get_ident()
         """The thread that is recorded."""
         self.busy = False
@@ -138,16 +139,16 @@ class PythonRows:
         self.other_threads += get_ident() != self.thread
 
     def _read_before(self) -> tuple[int, int, int]:
-        """Return what a row has before a call, READ_AFTER_NS after the last such reading.
+        """Return ``cpu``, ``ready`` and ``enter`` of a row, read now, before the call.
 
-        They are ``cpu``, ``ready`` and ``enter``.
+        This is called where the last reading is longer ago than READ_AFTER_NS.
         """
         cpu, ready = thread_time_ns(), self._ready()
         self.last_reading = monotonic_ns()
         return cpu, ready, self.last_reading
 
     def _read_after(self, leave: int) -> tuple[int, int]:
-        """Return ``cpu_leave`` and ``ready_leave`` of a call that took longer than that."""
+        """Return ``cpu_leave`` and ``ready_leave``, after a call longer than READ_AFTER_NS."""
         self.last_reading = leave
         return thread_time_ns(), self._ready()
 

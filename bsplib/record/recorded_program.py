@@ -31,15 +31,15 @@ class RecordedProgram(NamedTuple):
     """What is recorded, and where."""
 
     folder: str
-    """Of the files of the ranks."""
+    """Folder of the files of the ranks."""
     program: str
     arguments: list[str]
     join: list[str] | None
     """Command that joins the files; None: there is none."""
     by_hand: str
-    """The same as a user types it."""
+    """The command with which a user joins the files."""
     recorded: str
-    """What to say when it has been done."""
+    """What is printed when the trace has been made."""
     begin: int
     """When the program begins, in nanoseconds of the system's monotonic clock."""
 

@@ -31,7 +31,7 @@ INTERVAL_NS = 997_000
 """Time from one sample to the next: 1 kHz, but in no step with what a program repeats each ms."""
 MAX_STACKS = 20_000
 MAX_SAMPLES = 2**26
-"""Of one process: 18 hours at 1 kHz."""
+"""Greatest number of samples of one process: 18 hours at 1 kHz."""
 _BY_STATE = np.array([Doing.COMPUTING, Doing.BLOCKED, Doing.NO_CORE], np.uint8)
 """What a process does outside of calls and syncs, by the state of its thread."""
 _CUT = Frame("", "[calls left out]", 0, 0)

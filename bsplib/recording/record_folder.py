@@ -48,7 +48,7 @@ def read_about(folder: Path) -> About:
     """
     try:
         with (folder / _ABOUT).open(encoding="utf-8") as file:
-            about = {"run": "", "spread": False} | json.loads(file.read(_MAX_ABOUT))
+            about = json.loads(file.read(_MAX_ABOUT))
         sound = (about["format"], about["version"]) == (_FORMAT, FORMAT_VERSION)
         sound = sound and type(about["nprocs"]) is int and 1 <= about["nprocs"] <= MAX_NPROCS
         sound = sound and isinstance(about["target"], str) and isinstance(about["meta"], dict)

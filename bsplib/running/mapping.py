@@ -57,7 +57,7 @@ class _Done(NamedTuple):
     stretches: list[tuple[int, int]]
     """The first item, and the one after the last, of items that follow each other."""
     results: list[Any]
-    """Of the items of these stretches."""
+    """Results for the items of these stretches."""
 
 
 def map(  # noqa: A001  # it does what the builtin does
@@ -268,7 +268,7 @@ def _bar_removed(*, shown: bool) -> Iterator[None]:
 
 
 _BYTES = 4
-"""Of a number in a pipe."""
+"""Size of a number in a pipe."""
 _LEAST_ROOM = 4096
 """Bytes that every pipe has room for."""
 _FLAGS = os.O_NONBLOCK | os.O_CLOEXEC

@@ -38,7 +38,7 @@ class _Handle(NamedTuple):
     process: int
     """Number in the system of the process that has made the file, and keeps it open."""
     descriptor: int
-    """Of the file in that process."""
+    """File descriptor of the file in that process."""
     identity: tuple[int, int]
     """Device and inode, by which the file is told from one that is opened there later."""
     nbytes: int

@@ -70,7 +70,7 @@ class Task(NamedTuple):
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     seeds: Seeds
-    """Of the global random generators of real processes."""
+    """Seeds of the global random generators of real processes."""
     conditions: Conditions
 
 

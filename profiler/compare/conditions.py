@@ -1,4 +1,4 @@
-"""In what two runs differ beside the code: processes, input, Machine, host."""
+"""What differs between two runs beside the code: processes, input, Machine, host."""
 
 from __future__ import annotations
 

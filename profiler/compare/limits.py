@@ -63,7 +63,7 @@ class CostLimit:
     above: bool
     """Whether what is greater than the limit violates it, or what is less."""
     amount: float
-    """In seconds, bytes or a number; a fraction where it is relative or a balance."""
+    """Seconds, bytes or a number; a fraction where it is relative or a balance."""
     is_change: bool
     """Whether the amount is added to the value before."""
     is_relative: bool

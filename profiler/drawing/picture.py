@@ -41,7 +41,7 @@ MOST_LINES = 200
 """Lines that a picture may have beside two for each of its nodes."""
 
 INK, QUIET, LINE = "#1a1e24", "#57606c", "#9aa3af"
-"""Of texts, of minor texts, and of outlines and edges."""
+"""Colours of texts, of minor texts, and of outlines and edges."""
 _WHITE, _RED = (255, 255, 255), (195, 18, 31)
 _FONT = "Helvetica,Arial,sans-serif"
 _GRAPH = {

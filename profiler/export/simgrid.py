@@ -42,7 +42,7 @@ _TAGS_A_STEP = 32
 """Numbers of messages in a superstep: that of the program, and those of a sub-group's barrier."""
 
 Messages = dict[int, list[tuple[int, int]]]
-"""By record: the partners of a process in a superstep, and how many bytes go there or come."""
+"""Key: position of a record. Values: the partners of its process, and the bytes to or from each."""
 
 
 def write(request: Request, file: BinaryIO) -> None:

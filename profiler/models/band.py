@@ -156,7 +156,7 @@ class _Points:
     """Points outside a region."""
 
     away: Vector
-    """In widths of the region."""
+    """Distances from the region, in widths of the region."""
     efolds: Vector
     """As a logarithm."""
     spread: Vector

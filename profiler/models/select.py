@@ -88,7 +88,7 @@ class Rival:
     terms: tuple[str, ...]
     """The light ones first."""
     coefficients: tuple[float, ...]
-    """Of each term; none is negative."""
+    """Coefficient of each term; none is negative."""
     score: float
     """The error of its predictions, times the penalty for its terms."""
     weight: float

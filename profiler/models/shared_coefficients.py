@@ -34,7 +34,7 @@ class _Joint:
     """All measurements in one fit, in which a coefficient has several values."""
 
     data: Data
-    """With a column for each value of each coefficient."""
+    """The measurements, with a column for each value of each coefficient."""
     parts: _Parts
     found: Vector
     errors: Vector

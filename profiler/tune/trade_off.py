@@ -46,9 +46,9 @@ class Costs(NamedTuple):
     """The cost of one or several cost centres with one value."""
 
     h: Summary
-    """In bytes."""
+    """h in bytes."""
     comp: Summary
-    """In seconds."""
+    """Computation in seconds."""
     seconds: float
     """On the Machine of the run: w + g h + l."""
 

@@ -299,13 +299,13 @@ def test_report_refuses_a_run_that_is_not_there(ask, trace, number):
 
 @pytest.mark.parametrize("path", ["loss", "sync", "comp-abs", "h-weighted"])
 def test_report_marks_the_path_asked_for(ask, trace, path):
-    result = ask("report", "--path", path, trace)
+    result = ask("report", "--metric", path, trace)
     assert result.exit_code == 0
     assert "critical path" in result.output
 
 
 def test_report_refuses_a_path_that_is_none(ask, trace):
-    result = ask("report", "--path", "nonsense", trace)
+    result = ask("report", "--metric", "nonsense", trace)
     assert result.exit_code == 2
     assert "'nonsense' is no metric; choose one of loss, sync, " in one_sentence(result)
 

@@ -51,7 +51,9 @@ def rows(tmp_path, name="sweep.experiments.jsonl"):
 
 
 def test_all_combinations_are_run_and_kept_in_one_file_and_shown(bsp, program, tmp_path):
-    done = bsp("experiment", "run", "--procs", "1:4:x2", "--set", "N=8,16", "--repeats", 2, program)
+    done = bsp(
+        "experiment", "run", "--nprocs", "1:4:x2", "--set", "N=8,16", "--repeats", 2, program
+    )
     assert done.exit_code == 0, done.output
     found = rows(tmp_path)
     assert len(found) == 3 * 2 * 2
@@ -124,11 +126,11 @@ SENTENCES = {
     ),
     "no values": (["--set", "N"], "--set 'N' is no name with values; write --set N=1024:262144:x2"),
     "a falling range": (["--set", "N=9:1"], "--set N '9:1' is no rising range; write A:B"),
-    "negative processes": (["--procs", "-3"], "--nprocs '-3' has to have positive integers only"),
-    "half a process": (["--procs", "1.5"], "--nprocs '1.5' has to have positive integers only"),
-    "a word": (["--procs", "many"], "--nprocs 'many': 'many' is no number"),
+    "negative processes": (["--nprocs", "-3"], "--nprocs '-3' has to have positive integers only"),
+    "half a process": (["--nprocs", "1.5"], "--nprocs '1.5' has to have positive integers only"),
+    "a word": (["--nprocs", "many"], "--nprocs 'many': 'many' is no number"),
     "too many processes": (
-        ["--backend", "shm", "--procs", "999"],
+        ["--backend", "shm", "--nprocs", "999"],
         "nprocs is 999; it may be 1 to 256 on shm",
     ),
     "no such Machine": (["--machine", "abacus"], "abacus"),

@@ -15,7 +15,6 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.command_options import Option
 from bsplib.machine import known_machines
 from bsplib.tools.cli import main
 from tests.commands import of_apps, of_bsp
@@ -96,26 +95,6 @@ OWN = {
 }
 """Words of one command for an idea that no other command has."""
 
-FORMER = {
-    "report": ["--path"],
-    "predict": ["--set"],
-    "view": ["--set"],
-    "experiment run": ["--procs"],
-    "fit": ["--json", "--size"],
-    "papers": ["--json"],
-    "tune": ["--parameter"],
-    "experiment": ["--procs"],
-    "msteps sort": ["--size"],
-    "msteps measure": ["--procs", "--size", "-p"],
-    "external_sort": ["--check"],
-    "speedup predict": ["--most", "--size"],
-    "speedup overheads": ["--procs", "-p"],
-    "sql run": ["--no-check"],
-    "sql table1": ["--procs", "-p"],
-    "steady grain": ["-P", "-x", "-y"],
-}
-"""Words that are still taken."""
-
 
 def options_of(command):
     """Return the options of a command that its help shows."""
@@ -153,40 +132,8 @@ def test_a_word_takes_a_value_in_all_commands_or_in_none():
     assert short["--out"] == {"-o"}
 
 
-def test_the_former_words_are_taken_and_not_shown():
-    found = {}
-    for name, command in EVERY.items():
-        old = [each for option in options_of(command) for each in getattr(option, "old", ())]
-        if old:
-            found[name] = sorted(old)
-            text = CliRunner().invoke(command, ["--help"]).output
-            assert not any(f"  {each} " in text for each in old)
-    assert found == FORMER
-
-
-@pytest.mark.parametrize("name", FORMER)
-def test_a_former_word_means_what_the_new_one_does(name):
-    command = EVERY[name]
-    for option in options_of(command):
-        for old in getattr(option, "old", ()):
-            value = {"report": "loss", "view": "n=4", "predict": "n=4"}.get(name, "x")
-            got = []
-            for each in (old, word(option)):
-                context = click.Context(command)
-                parser = command.make_parser(context)
-                parsed, _, _ = parser.parse_args([each] if option.is_flag else [each, value])
-                got.append(parsed[option.name])
-            assert got[0] == got[1]
-            assert isinstance(option, Option)
-
-
 def test_the_tables_name_no_command_that_is_not_there():
-    assert (OWN.keys() | FORMER.keys()) - EVERY.keys() == set()
-
-
-def test_a_letter_of_the_steady_models_means_what_at_does():
-    say = lambda *words: CliRunner().invoke(EVERY["steady predict"], ["sort", *words]).output  # noqa: E731
-    assert say("-n", "1048576", "-P", "8") == say("--at", "n=2^20,P=8") != say()
+    assert OWN.keys() - EVERY.keys() == set()
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def record(path, n, p, backend="sim", machine="ideal"):
 def model(tmp_path):
     paths = [record(tmp_path / f"{n}-{p}.bsp", n, p) for n in (64, 256, 512) for p in (2, 4, 8)]
     found = tmp_path / "model.json"
-    assert bsp("fit", *paths, "--json", found).exit_code == 0
+    assert bsp("fit", *paths, "--out", found).exit_code == 0
     return found
 
 

@@ -60,7 +60,7 @@ def test_the_command_fits_every_experiment_of_a_file_or_the_one_that_is_named(pa
     assert both.exit_code == 0, both.output
     assert "experiment f\ntime = f[0]*P + f[1]*N/P" in both.output
     assert "experiment g\ntime = g[0]*N" in both.output
-    one = bsp(path, "--region", "g", "--at", "N=2^20,P=2", "--json", "-")
+    one = bsp(path, "--region", "g", "--at", "N=2^20,P=2", "--out", "-")
     found = json.loads(one.output)
     assert found["formula"] == "g[0]*N"
     assert found["coefficients"]["g[0]"][0]["value"] == pytest.approx(1e-8, rel=1e-3)

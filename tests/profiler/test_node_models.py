@@ -771,25 +771,23 @@ def bsp(*arguments):
 @pytest.mark.lengthy
 def test_the_commands_learn_a_model_and_predict_by_it(tmp_path):
     model = tmp_path / "model.json"
-    found = bsp("fit", *traces(tmp_path, gather), "--json", model, "--at", "n=4096,p=64")
+    found = bsp("fit", *traces(tmp_path, gather), "--out", model, "--at", "n=4096,p=64")
     assert found.exit_code == 0
     assert "8*n*(p - 1)/p" in found.output
     assert f"{8 * 4096 * 63 // 64:,}" in found.output
-    found = bsp(
-        "predict", "--fit", model, "-n", 64, "--set", "n=2^20", "--speed", "1x", "--l", 1e-5
-    )
+    found = bsp("predict", "--fit", model, "-n", 64, "--at", "n=2^20", "--speed", "1x", "--l", 1e-5)
     assert found.exit_code == 0
     assert "n = 2^20, p = 64" in found.output
 
 
 def test_files_of_the_wrong_kind_are_named_with_the_command_for_them(tmp_path):
     paths = traces(tmp_path, gather, (64, 256), (2, 4))
-    assert bsp("fit", *paths, "--json", tmp_path / "model.json").exit_code == 0
+    assert bsp("fit", *paths, "--out", tmp_path / "model.json").exit_code == 0
     assert "it is a trace; make a model" in bsp("predict", "--fit", paths[0], "-n", 4).output
     assert "is a model that bsp fit wrote" in bsp("fit", tmp_path / "model.json").output
     point = bsp("fit", *paths, "--at", "n=2^20").output
     assert "--at needs a value of p, too, as in --at n=512,p=8" in point
-    free = bsp("predict", "--fit", tmp_path / "model.json", "-n", 4, "--set", "n=512").output
+    free = bsp("predict", "--fit", tmp_path / "model.json", "-n", 4, "--at", "n=512").output
     assert "communication takes no time on this Machine; --machine names another one" in free
 
 

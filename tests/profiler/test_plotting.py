@@ -39,17 +39,3 @@ def test_a_full_disk_is_told(tmp_path, ending, monkeypatch):
     with pytest.raises(ValueError, match=r"cannot be written: No space left on device"):
         plotting.save(figure, tmp_path / f"plot.{ending}")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [(1e-3, 1e-2, "2.00 ms"), (1e-6, 1e-3, "30.0 µs"), (1e-6, 1.0, "1.00 ms")],
-)
-def test_an_axis_of_seconds_has_ticks_with_units(low, high, expected):
-    axes = plotting.new_figure(5, 5).add_subplot()
-    axes.plot([low, high], [1, 2])
-    plotting.scale_seconds(axes)
-    axes.figure.canvas.draw()
-    shown = [label.get_text() for label in axes.get_xticklabels()]
-    assert expected in shown
-    assert len(shown) <= 12

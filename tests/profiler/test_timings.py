@@ -358,7 +358,7 @@ def test_bsp_fit_writes_json_a_plot_and_a_file_for_extrap(csv_file, tmp_path):
     out = {name: tmp_path / f"o.{name}" for name in ("json", "svg", "jsonl")}
     formula = "f[0]*P + f[1]*(N/P)*log2(N/P)"
     done = bsp(
-        *(csv_file, "--time", "t", "--formula", formula, "--json", out["json"]),
+        *(csv_file, "--time", "t", "--formula", formula, "--out", out["json"]),
         *("--plot", out["svg"], "--export", out["jsonl"], "--at", "N=65536,P=32"),
     )
     assert done.exit_code == 0, done.output
@@ -373,7 +373,7 @@ def test_bsp_fit_writes_json_a_plot_and_a_file_for_extrap(csv_file, tmp_path):
 
 
 def test_json_on_the_standard_output_is_alone_there(csv_file):
-    done = bsp(csv_file, "--time", "t", "--formula", "f[0]*P + f[1]*N/P", "--json", "-")
+    done = bsp(csv_file, "--time", "t", "--formula", "f[0]*P + f[1]*N/P", "--out", "-")
     assert json.loads(done.stdout)["format"] == "bsp fit"
 
 

@@ -119,6 +119,12 @@ class TestRange:
         assert all(after == factor * before for before, after in pairwise(values))
         assert values[-1] <= first + length < factor * values[-1]
 
+    def test_values_that_are_equal_multiples_of_each_other_are_geometric(self):
+        assert parse_parameter("n=1:8:x2").geometric
+        assert parse_parameter("n=4,1,2").geometric
+        assert not parse_parameter("n=1,2,5").geometric
+        assert not parse_parameter("n=1:1").geometric
+
     def test_without_a_step_all_integers_are_meant(self):
         assert parse_parameter("n=3:7").values == (3, 4, 5, 6, 7)
 
@@ -129,24 +135,20 @@ class TestRange:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("", "'' is not a parameter with a range; write NAME=A:B"),
-            ("grain", "'grain' is not a parameter with a range"),
-            ("grain=4", "'grain=4' is not a parameter with a range"),
-            ("=1:4", "'=1:4' is not a parameter with a range"),
-            ("grain=1:4:2", "'grain=1:4:2' is not a parameter with a range"),
-            ("grain=1:4:*2", "is not a parameter with a range"),
-            ("grain=a:4", "'a' in 'grain=a:4' is no integer"),
-            ("grain=1:4.5", "'4.5' in 'grain=1:4.5' is no integer"),
-            ("grain=1:4:xx", "'x' in 'grain=1:4:xx' is no integer"),
-            ("grain=5:4", "the range 'grain=5:4' is empty: 5 is greater than 4"),
-            ("grain=1:4:x1", "does not rise from 1 by x1"),
-            ("grain=0:4:x2", "does not rise from 0 by x2"),
-            ("grain=1:4:+0", "does not rise from 1 by \\+0"),
-            ("grain=1:4:+-1", "does not rise from 1 by \\+-1"),
+            ("", "'' is not a parameter with values; write NAME=A:B"),
+            ("grain", "'grain' is not a parameter with values"),
+            ("=1:4", "'=1:4' is not a parameter with values"),
+            ("grain=1:4:2", "--set grain '1:4:2': write the step as \\+2 or x2"),
+            ("grain=a:4", "--set grain 'a:4': 'a' is no number"),
+            ("grain=1:4.5:+0.5", "--set grain '1:4.5:\\+0.5' has to have integers only"),
+            ("grain=5:4", "--set grain '5:4' is no rising range"),
+            ("grain=1:4:x1", "is no rising range"),
+            ("grain=0:4:x2", "is no rising range"),
+            ("grain=1:4:+0", "is no rising range"),
             ("grain=1:5000", "has more than 1000 values"),
         ],
     )
-    def test_what_is_no_range_is_told(self, text, message):
+    def test_what_has_no_values_is_told(self, text, message):
         with pytest.raises(UsageError, match=message):
             parse_parameter(text)
 
@@ -474,7 +476,7 @@ def tune(*line):
     return CliRunner().invoke(bsp, ["tune", *map(str, line)], terminal_width=100)
 
 
-LINE = ["--parameter", "grain=1:64:x2", "--nprocs", "4", "--backend", "sim", "--machine", MACHINE]
+LINE = ["--set", "grain=1:64:x2", "--nprocs", "4", "--backend", "sim", "--machine", MACHINE]
 
 
 class TestCommand:
@@ -516,7 +518,7 @@ class TestCommand:
         """Stages 2 and 3 against stage 6, as in the paper."""
         result = tune(
             "bsplib.apps.sorting.sample_sort",
-            *("--parameter", "oversampling=1:256:x4", "--nprocs", 8, "--backend", "sim"),
+            *("--set", "oversampling=1:256:x4", "--nprocs", 8, "--backend", "sim"),
             *("--repeats", 1, "--", "--size", 20000),
         )
         assert result.exit_code == 0, result.output
@@ -530,7 +532,7 @@ class TestCommand:
         file = tmp_path / "plot.png"
         result = tune(
             "bsplib.apps.broadcast",
-            *("--parameter", "size=8:8", "--nprocs", 2),
+            *("--set", "size=8:8", "--nprocs", 2),
             *("--backend", "sim", "--repeats", 1, "--plot", file),
             *("--", "--onestage", 1, "--twostage", 1),
         )
@@ -546,17 +548,17 @@ class TestCommand:
         [
             (["bsplib.apps.nothing", *LINE], "there is no module bsplib.apps.nothing"),
             (["bsplib.apps.broadcast", *LINE], "bsplib.apps.broadcast has no option --grain"),
-            (["bsplib.apps.broadcast", "--parameter", "size=9:2"], "is empty: 9 is greater than 2"),
+            (["bsplib.apps.broadcast", "--set", "size=9:2"], "--set size '9:2' is no rising range"),
             (
-                ["bsplib.apps.broadcast", "--parameter", "size=a:2"],
-                "'a' in 'size=a:2' is no integer",
+                ["bsplib.apps.broadcast", "--set", "size=a:2"],
+                "--set size 'a:2': 'a' is no number",
             ),
             (
-                ["bsplib.apps.broadcast", "--parameter", "size=1:2", "--plot", "x.doc"],
+                ["bsplib.apps.broadcast", "--set", "size=1:2", "--plot", "x.doc"],
                 "no suffix of a",
             ),
             (
-                ["bsplib.apps.broadcast", "--parameter", "size=1:1", "--machine", "cray-t3e-mpi"],
+                ["bsplib.apps.broadcast", "--set", "size=1:1", "--machine", "cray-t3e-mpi"],
                 "Cray T3E, MPI has no l",
             ),
         ],

@@ -127,7 +127,7 @@ def test_theory_knows_the_options_and_the_number_of_processes(path):
 @pytest.mark.lengthy
 def test_the_command_shows_the_band_and_theory(path, tmp_path):
     file = tmp_path / "plot.png"
-    line = ["--parameter", "grain=1:4:x2", "-n", 2, "--backend", "sim", "--plot", file]
+    line = ["--set", "grain=1:4:x2", "-n", 2, "--backend", "sim", "--plot", file]
     result = tune(path, *line)
     assert result.exit_code == 0, result.output
     for text in ("Over 5 seeds", "median", "Theory demands grain = 25, which is outside"):
@@ -137,14 +137,14 @@ def test_the_command_shows_the_band_and_theory(path, tmp_path):
 
 
 def test_one_seed_shows_no_band(path):
-    line = ["--parameter", "grain=1:4:x2", "-n", 2, "--backend", "sim", "--seeds", 1]
+    line = ["--set", "grain=1:4:x2", "-n", 2, "--backend", "sim", "--seeds", 1]
     result = tune(path, *line)
     assert result.exit_code == 0, result.output
     assert "seeds" not in result.output
 
 
 def test_an_application_without_a_seed_has_one(path):
-    line = ["--parameter", "size=8:8", "-n", 2, "--backend", "sim", "--seeds", 3]
+    line = ["--set", "size=8:8", "-n", 2, "--backend", "sim", "--seeds", 3]
     result = tune("bsplib.apps.broadcast", *line)
     assert result.exit_code == 1
     assert "bsplib.apps.broadcast has no option --seed, and so only one seed" in result.output

@@ -142,7 +142,7 @@ def test_no_text_says_to_install_bsplib_from_an_index_which_does_not_have_it():
 # -- commands where an extra is missing --------------------------------------------------------
 
 SQL = ("-m", "bsplib.apps.sql")
-TUNE = ("-m", "bsplib", "tune", "-n", "2", "--parameter")
+TUNE = ("-m", "bsplib", "tune", "-n", "2", "--set")
 NEEDING = [
     ("pyarrow", (*SQL, "generate", "tables", "--size", "10")),
     ("pyarrow", (*SQL, "run", "--size", "10", "-n", "2")),

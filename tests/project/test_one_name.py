@@ -144,7 +144,7 @@ def test_a_program_of_bsplib_runs_beside_modules_of_its_names(folder):
 
 def test_a_file_is_tuned_that_imports_a_module_of_the_user(folder):
     (folder / "app.py").write_text(APP, encoding="utf-8")
-    line = ("tune", "-n", "2", "--backend", "sim", "--parameter", "size=1:2", "app.py")
+    line = ("tune", "-n", "2", "--backend", "sim", "--set", "size=1:2", "app.py")
     assert "size" in output(folder, BSP, *line)
 
 

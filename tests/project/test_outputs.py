@@ -189,7 +189,7 @@ def test_tune_keeps_its_traces_beside_no_file_of_the_user(keep):
         "@click.command()\n@click.option('--block', type=int, default=1)\n@place_options\n"
         "def command(block, place):\n    place.run(main, block)\n"
     )
-    asked = ["tune", "--parameter", "block=1:2", "--backend", "sim", "-n", 2, "--keep", "tuned"]
+    asked = ["tune", "--set", "block=1:2", "--backend", "sim", "-n", 2, "--keep", "tuned"]
     done = run_bsp(*asked, "steps.py")
     assert "block-2.bsp exists and is not a trace" in done.output
     assert sorted(path.name for path in Path("tuned").iterdir()) == ["block-2.bsp"]

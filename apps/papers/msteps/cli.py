@@ -22,7 +22,6 @@ from bsplib.apps.papers.msteps.model import (
     fft_time,
     psrs_time,
 )
-from bsplib.command_options import Option
 from bsplib.profiler import format as fmt
 
 _COUNTS = (2, 4, 8, 16)
@@ -57,8 +56,6 @@ def fft_command() -> None:
 @click.option(
     "--log2-size",
     "size",
-    cls=Option,
-    old=("--size",),
     default=20,
     show_default=True,
     type=click.IntRange(9, 24),
@@ -90,8 +87,6 @@ def sort_command(size: int) -> None:
 @click.option(
     "--log2-size",
     "size",
-    cls=Option,
-    old=("--size",),
     default=18,
     show_default=True,
     type=click.IntRange(5, 24),
@@ -101,8 +96,6 @@ def sort_command(size: int) -> None:
     "-n",
     "--nprocs",
     "procs",
-    cls=Option,
-    old=("-p", "--procs"),
     default=_COUNTS,
     show_default=True,
     multiple=True,

@@ -46,9 +46,9 @@ class ModelledTime:
 
     nprocs: int
     model_s: float
-    """With the constants of as many processes, which work at the same time."""
+    """Predicted with constants of ``nprocs`` processes that work at the same time."""
     alone_s: float
-    """With the constants of one process, as if each of them had a core and the memory to itself."""
+    """Predicted with constants of one process, as if each had a core and the memory to itself."""
     actual_s: float
 
     @property

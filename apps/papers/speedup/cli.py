@@ -17,7 +17,6 @@ from bsplib.apps.papers.speedup.overheads import measure as overheads_of
 from bsplib.apps.papers.speedup.runs import time_of, times
 from bsplib.apps.papers.speedup.terms import TERMS, characterise, roll_off
 from bsplib.apps.progress import drawn
-from bsplib.command_options import Option
 from bsplib.profiler import format as fmt
 
 _REGION_N = tuple(2**k for k in range(3, 10))
@@ -34,8 +33,6 @@ def cli() -> None:
 @click.option(
     "--log2-size",
     "size",
-    cls=Option,
-    old=("--size",),
     default=13,
     show_default=True,
     type=click.IntRange(3, 16),
@@ -44,8 +41,6 @@ def cli() -> None:
 @click.option(
     "--log2-nprocs",
     "most",
-    cls=Option,
-    old=("--most",),
     default=8,
     show_default=True,
     type=click.IntRange(1, 9),
@@ -99,8 +94,6 @@ def predict(size: int, most: int) -> None:
     "-n",
     "--nprocs",
     "procs",
-    cls=Option,
-    old=("-p", "--procs"),
     default=(1, 2, 4, 8, 16),
     show_default=True,
     multiple=True,
@@ -108,7 +101,7 @@ def predict(size: int, most: int) -> None:
 )
 @click.option("--repeats", default=5, show_default=True, type=click.IntRange(1))
 def overheads(procs: tuple[int, ...], repeats: int) -> None:
-    """Measure the creation of processes and a barrier here, beside her Tables 1 and 2."""
+    """Measure the creation of processes and a barrier here, beside Tables 1 and 2 of the paper."""
     table = Table(title=Text("Against the number of processes"), title_justify="left")
     table.box = SIMPLE_HEAD
     for title in ("\nP", "creation\nhere", "\nMulti", "barrier\nhere", "\nMulti"):

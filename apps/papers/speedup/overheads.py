@@ -42,7 +42,7 @@ class Overhead:
     creation_s: float
     """From the call of ``bsplib.run`` to its return, of a program that does nothing."""
     barrier_s: float
-    """Of a sync, on average over many of them."""
+    """Mean time of a sync, over many of them."""
 
 
 def measure(counts: Iterable[int], repeats: int = 5) -> list[Overhead]:

@@ -48,7 +48,7 @@ class TermSum:
     """A sum of terms in N and P, of which experiments give the coefficients."""
 
     equation: int
-    """In which print has the general form."""
+    """Number of the equation of the paper that has the general form."""
     terms: tuple[str, ...]
     values: Callable[[int, int], list[float]]
     """Returns the values of the terms for N and P."""

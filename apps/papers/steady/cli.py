@@ -33,7 +33,7 @@ from bsplib.apps.papers.steady.model import (
 )
 from bsplib.apps.papers.steady.programs import SPLITS
 from bsplib.apps.progress import drawn
-from bsplib.command_options import Option, OutputFile, force_option
+from bsplib.command_options import OutputFile, force_option
 from bsplib.profiler import format as fmt
 from bsplib.profiler import plotting
 
@@ -55,24 +55,18 @@ def _one_sentence() -> Iterator[None]:
         raise click.ClickException(str(error)) from None
 
 
-_NAMES = tuple(field.name for field in fields(SteadySetting))
 _DEFAULTS = ", ".join(f"{field.name}={field.default:g}" for field in fields(SteadySetting))
 
 
 def _setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--at``, and the former options of one letter, which are not shown."""
+    """Add ``--at``; the command gets every variable of the model by its name."""
 
     @functools.wraps(command)
     def with_values(at: tuple[str, ...], **more: Any) -> Any:
-        letters = {name: more.pop(name) for name in _NAMES}
-        values = numbers(SteadySetting())
-        values |= {name: value for name, value in letters.items() if value is not None}
         with _one_sentence():
-            values |= parse_point(at)
+            values = numbers(SteadySetting()) | parse_point(at)
         return command(**more, **values)
 
-    for name in _NAMES:
-        with_values = click.option(f"-{name}", name, type=float, hidden=True)(with_values)
     return click.option(
         "--at",
         multiple=True,
@@ -166,24 +160,18 @@ def what_if(
 @cli.command()
 @click.option(
     *("--columns", "x"),
-    cls=Option,
-    old=("-x",),
     default=1024,
     show_default=True,
     type=click.IntRange(1),
 )
 @click.option(
     *("--rows", "y"),
-    cls=Option,
-    old=("-y",),
     default=1024,
     show_default=True,
     type=click.IntRange(1),
 )
 @click.option(
     *("-n", "--nprocs"),
-    cls=Option,
-    old=("-P",),
     default=16,
     show_default=True,
     type=click.IntRange(1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _BYTES = 4
-"""Of a number in single precision: section 9."""
+"""Size of a number in single precision: section 9."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Grain:
     distribution_bytes: float
     """To tell all processors which pieces are theirs."""
     result_bytes: float
-    """Of the colours; the same for every way."""
+    """Size of the colours; the same for every way."""
 
     @property
     def comm_bytes(self) -> float:

@@ -23,7 +23,7 @@ SIZES = {
     "matrices": (800, 1_600),
     "elimination": (240, 480),
 }
-"""Of each program: the size at which it is calibrated, and that which is predicted."""
+"""For each program the size at which it is calibrated, and the size that is predicted."""
 TINY = 4
 """The size of a problem whose steps and bytes are next to none, to measure an empty round."""
 _SPLIT = {"fractal": {"split": "column"}}

@@ -57,7 +57,7 @@ class WorkAmounts:
     """What a run of a program does; all processors together, but for the steps."""
 
     steps: float
-    """Of the processor that does most."""
+    """Steps of the processor that does most."""
     disk_bytes: float = 0.0
     comm_bytes: float = 0.0
 

@@ -80,11 +80,11 @@ SOUND, INTERRUPTED, BROKEN = range(3)
 """After a failed run the rank can serve the next one, or it can do so with another communicator,
 or it cannot, since nothing is known of what MPI does for it."""
 STATE = Struct("!?q")
-"""Of PONG: stopped by a signal, superstep."""
+"""The content of PONG: whether a signal has stopped the process, and its superstep."""
 NOTE = Struct("!QiQ")
-"""Of MEMORY: a :class:`Note`."""
+"""The content of MEMORY: a :class:`Note`."""
 ENDED = Struct("!iq")
-"""Of DIED: exit status, superstep."""
+"""The content of DIED: exit status, superstep."""
 
 
 # -- proofs that both ends of a connection belong to one job --------------------------------------
@@ -332,7 +332,7 @@ class Stream:
 # -- connections --------------------------------------------------------------------------------
 
 LOST_S = 5
-"""Seconds after which a connection counts as cut that does not take what is sent."""
+"""Seconds without anything taken by the other side, after which a connection counts as cut."""
 
 
 def keep_alive(plug: socket.socket) -> None:

@@ -54,7 +54,7 @@ class Head(NamedTuple):
     payloads: int
     """1 where payloads follow; their sizes stand in the body."""
     label: int
-    """Of the group."""
+    """Label of the group."""
     number: int
     """Number of the meeting, or of the oblivious superstep, of the group; of CREDIT: how many
     posts."""

@@ -77,7 +77,7 @@ class Job:
         self._places: dict[int, Whereabouts] = {}
         self._found: dict[int, Ended | Death] = {}  # for the next look at outcomes
         self._conditions: dict[int, int] = {}
-        """In which the ranks of a run have left their links; see :data:`control.REPORTED`."""
+        """The states of the links of ranks after a run; see :data:`control.REPORTED`."""
         self._renewing: set[int] = set()
         """Ranks that have not yet got rid of what a failed run has left."""
         self._hub = Hub(size)

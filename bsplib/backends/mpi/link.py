@@ -88,7 +88,7 @@ class Link:
         self.nprocs = 0
         self.memory = 0
         self.condition = SOUND
-        """In what state a failed run has left the link: see :data:`control.REPORTED`."""
+        """The state of the link after a failed run: see :data:`control.REPORTED`."""
         self.sends: set[Sends] = set()
         """Sends of the groups that this process is in."""
         self.left_over: list[LeftGroup] = []

@@ -22,9 +22,9 @@ class Staged(NamedTuple):
 
     memory: Buffer
     buffer: Buffer | None
-    """In which it lies; None where it was lent, or lies in a block."""
+    """The buffer with the payload; None where the payload was lent, or lies in a block."""
     block: Block | None = None
-    """In which it lies, for a neighbour."""
+    """The block with the payload, if the receiver is a neighbour."""
     is_message: bool = False
 
     @property

@@ -41,7 +41,7 @@ class Beginning(NamedTuple):
     path: list[str]
     """Folders from which the driver imports modules."""
     arguments: list[str]
-    """Of the command line of the driver."""
+    """The arguments of the driver's command line."""
     folder: str
     """The working directory of the driver."""
 

@@ -33,7 +33,7 @@ from bsplib.errors import OutOfSharedMemoryError
 _TAG = 31989
 _NUMBERS = 4
 _NOT_MADE = -1
-"""In place of the number of a process: there is no memory."""
+"""Stands in the place of a number of a process where no memory could be made."""
 
 
 _Shared = TypeVar("_Shared", Memory, Store)
@@ -54,14 +54,14 @@ class Inside:
         self._stop = stop
         own = same_system(), os.sched_getaffinity(0)
         self._seats: Sequence[tuple[bytes, set[int]]] = comm.allgather(own)
-        """Of each rank: its system, and the cores that it may use."""
+        """For each rank its system, and the cores that it may use."""
         self._memory: Memory | None = None
         self._neighbours: Neighbours | None = None
         """The neighbours of this rank, with the memory."""
         self.neighbours: Neighbours | None = None
         """The same, where the run uses them."""
         self._number = 0
-        """Of the memory, also where the ranks could not share it; 0 for none."""
+        """Number of the memory, also of one that the ranks could not share; 0: there is none."""
 
     def open_root(self, nprocs: int, number: int) -> JoinedPort | None:
         """Return the port of a run to its root group; its processes are the first ranks.

@@ -339,7 +339,7 @@ class Note(NamedTuple):
     memory: int
     """Number of the memory."""
     descriptor: int
-    """Of its file, in the rank."""
+    """File descriptor of the memory, in the rank."""
     byte: int
     """Where an integer of 8 bytes begins."""
 

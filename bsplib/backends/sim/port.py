@@ -101,9 +101,10 @@ class _Group:
     staged: list[tuple[dict[int, Buffer], dict[int, Buffer]]]
     """By pid: payloads that entries name by their addresses, of this superstep and the last."""
     memory: PrivateMemory = field(default_factory=PrivateMemory)
-    """Of all send buffers: a process may leave the group before others have read its entries."""
+    """Memory of all send buffers. It is kept for all of them, since a process may leave the group
+    before others have read its entries."""
     oblivious: dict[int, _Oblivious] = field(default_factory=dict)
-    """By number of the oblivious superstep."""
+    """Key: number of the oblivious superstep."""
     done_with: dict[int, int] = field(default_factory=dict)
     """By number of the oblivious superstep: how many processes will not look at it again."""
     waiting: list[Process] = field(default_factory=list)

@@ -68,7 +68,7 @@ _SYNCS = 2000
 _BATCH_S = 5e-4
 _CALLS = 65
 _SHARE_OF_MEMORY = 4
-"""Of the free shared memory, the largest messages need at most this part of it."""
+"""The largest messages need at most the free shared memory divided by this number."""
 
 
 class Round(NamedTuple):

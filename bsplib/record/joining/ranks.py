@@ -71,7 +71,7 @@ class Rank:
     bound: int
     """Greatest possible error of its clock."""
     stuck: str = ""
-    """In which call it was killed, if that is known."""
+    """The call in which it was killed, if that is known."""
     stopped: bool = False
     """The disk was full, and the program went on."""
 

@@ -27,7 +27,7 @@ from bsplib.record.joining.messages import Messages
 from bsplib.record.joining.ranks import NO_PROCESS, Ints, MpiCalls
 
 MESSAGES = -1
-"""In place of a set of processes: an end at which messages are exchanged."""
+"""Stands in the place of a set of processes at an end at which messages are exchanged."""
 ALL = 0
 """The set of all processes, of the root group."""
 

@@ -35,7 +35,7 @@ class _Members(NamedTuple):
     """The parts of collectives with one rule and as many processes, a row for each collective."""
 
     parts: Ints
-    """In the order of pids."""
+    """The elements are in the order of pids."""
     root: Ints
     """Positions in the rows; -1 where it is not known."""
     out: Ints

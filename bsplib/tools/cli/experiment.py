@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.backends import table as backends
-from bsplib.command_options import Option, OutputFile, check_output, force_option
+from bsplib.command_options import OutputFile, check_output, force_option
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments import datafile
 from bsplib.experiments.counters import COUNTERS, reason_against
@@ -62,8 +62,6 @@ def command() -> None:
     "-n",
     "--nprocs",
     "procs",
-    cls=Option,
-    old=("--procs",),
     default="",
     metavar="VALUES",
     help="Numbers of processes: 1,2,3 or a range such as 1:16:x2 or 2:8:+2.  [default: what "

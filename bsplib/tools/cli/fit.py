@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bsplib.command_options import Option, OutputFile, force_option
+from bsplib.command_options import OutputFile, force_option
 from bsplib.experiments.datafile import is_data_file
 from bsplib.tools.cli.options import TRACE, Real, Whole
 
@@ -52,14 +52,12 @@ model_nprocs_option = click.option(
 model_values_option = click.option(
     "--at",
     "values",
-    cls=Option,
-    old=("--set",),
     multiple=True,
     callback=values_of,
     metavar="VALUES",
     help="With --fit: values of the variables, as in n=2^30.",
 )
-"""With the one above, the point at which a command shows what a model predicts."""
+"""This option and the one above give the point at which a command shows what a model predicts."""
 
 
 def _settings(
@@ -90,8 +88,6 @@ def _duration(_context: click.Context, _option: click.Parameter, text: str) -> f
 )
 @click.option(
     "--by",
-    cls=Option,
-    old=("--size",),
     multiple=True,
     metavar="NAMES",
     help="Variables on which the time depends, separated by commas; for traces also n=size where "
@@ -141,8 +137,6 @@ def _duration(_context: click.Context, _option: click.Parameter, text: str) -> f
 @click.option(
     "-o",
     "--out",
-    cls=Option,
-    old=("--json",),
     type=OutputFile(allow_dash=True),
     help="Write the result as JSON; - for standard output.",
 )

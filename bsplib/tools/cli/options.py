@@ -1,7 +1,4 @@
-"""Arguments and options that several commands have: one word for one idea.
-
-An option that had another word before still takes it; helps and completion do not show it.
-"""
+"""Arguments and options that several commands have: one word for one idea."""
 
 from __future__ import annotations
 

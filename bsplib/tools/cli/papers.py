@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bsplib.command_options import Option, OutputFile, force_option
+from bsplib.command_options import OutputFile, force_option
 from bsplib.output_file import PAGE
 
 
@@ -17,8 +17,6 @@ from bsplib.output_file import PAGE
     "-o",
     "--out",
     "as_json",
-    cls=Option,
-    old=("--json",),
     type=OutputFile(),
     help="Write a JSON document.",
 )

@@ -15,7 +15,7 @@ from bsplib.record import command as recording
 @click.argument("out", type=OutputFile(TRACE))
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(out: Path, program: tuple[str, ...]) -> None:
-    """Record a program; a command line comes here only where :func:`runs` is not asked."""
+    """Record a program; most command lines are taken by :func:`run_outside_click` before."""
     recording.main([str(out), *program])
 
 
@@ -25,10 +25,11 @@ command.allow_interspersed_args = False  # options after OUT are the program's
 def run_outside_click(words: list[str]) -> bool:
     """Record the program of a command line; return whether that was done.
 
-    click would catch Ctrl-C, and change how the program ends. It only answers questions.
+    click would catch Ctrl-C and change how the program ends, so it only gets command lines that
+    ask for help or lack an argument.
 
     Args:
-        words: those after ``bsp record``.
+        words: the words after ``bsp record``.
     """
     if len(words) < 2 or words[0].startswith("-"):
         return False

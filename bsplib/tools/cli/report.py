@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from bsplib.command_options import Option
 from bsplib.tools.cli.options import (
     TRACE,
     MachineName,
@@ -38,8 +37,6 @@ _ROWS = 40
 @click.option("--node", metavar="NAME", help="Show this node with its callers and callees.")
 @click.option(
     "--metric",
-    cls=Option,
-    old=("--path",),
     type=Metric(),
     default="loss",
     show_default=True,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bsplib.command_options import Option, OutputFile, force_option
+from bsplib.command_options import OutputFile, force_option
 from bsplib.tools.cli.options import FOLDER, Whole, backend_option, complete_files, machine_option
 
 
@@ -15,8 +15,6 @@ from bsplib.tools.cli.options import FOLDER, Whole, backend_option, complete_fil
 @click.option(
     "--set",
     "sweep",
-    cls=Option,
-    old=("--parameter",),
     required=True,
     metavar="NAME=A:B:xK",
     help="Integer option of APP and its values from A to B: all (A:B), with step K "

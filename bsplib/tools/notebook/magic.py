@@ -14,7 +14,7 @@ import tempfile
 import termios
 import time
 import traceback
-from argparse import SUPPRESS, Namespace
+from argparse import Namespace
 from array import array
 from collections.abc import Iterator
 from functools import partial
@@ -183,7 +183,6 @@ def _parser() -> Any:
         default="loss",
         help=("what shades the call graph: loss (default), or a critical path such as comp-abs"),
     )
-    add("--path", dest="metric", default=SUPPRESS, help=SUPPRESS)  # the former word
     add("-o", "--out", metavar="NAME", help="also bind the list of results to this name")
     return parser
 
@@ -261,7 +260,7 @@ def _with_line(frame: re.Match[str]) -> str:
 
 _GROUP = "bsp"
 _FIRST_LINE = 2
-"""Of the program in its cell; the first line is the magic."""
+"""The line of a cell where the program begins; the first line is the magic."""
 
 
 class CellProgram(NamedTuple):

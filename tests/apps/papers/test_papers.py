@@ -53,7 +53,7 @@ def written(tmp_path):
 
     def write(*arguments):
         html, document = tmp_path / "a.html", tmp_path / "a.json"
-        line = ["papers", "--html", str(html), "--json", str(document), *arguments]
+        line = ["papers", "--html", str(html), "--out", str(document), *arguments]
         found = CliRunner().invoke(bsp, line)
         assert found.exit_code == 0, found.output
         return html.read_text(encoding="utf-8"), json.loads(document.read_text(encoding="utf-8"))
@@ -151,7 +151,7 @@ def test_texts_are_escaped_in_a_page():
 
 def test_a_file_that_cannot_be_written_is_one_sentence_before_anything_is_computed(monkeypatch):
     monkeypatch.setattr(session, "collected", lambda **_: pytest.fail("it was computed"))
-    found = CliRunner().invoke(bsp, ["papers", "--json", "/proc/nowhere/a.json"])
+    found = CliRunner().invoke(bsp, ["papers", "--out", "/proc/nowhere/a.json"])
     assert found.exit_code == 1
     assert "out: there is no folder /proc/nowhere" in found.output
     assert "Traceback" not in found.output

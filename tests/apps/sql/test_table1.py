@@ -52,7 +52,7 @@ def test_balance_gains_on_several_processors_and_not_on_one():
 
 
 def test_the_table_is_printed_with_one_processor_in_it():
-    line = ["table1", "--size", "1200", "-p", "2"]
+    line = ["table1", "--size", "1200", "-n", "2"]
     result = CliRunner(env={"COLUMNS": "100"}).invoke(cli, line)
     assert result.exit_code == 0, result.output
     for text in ("Cray T3E", "+21%", "+6%", "cray-t3e-mpi:l=2e-5,speed=5e7"):

@@ -165,7 +165,7 @@ slow()"""
 def test_the_trace_of_a_cell_is_kept_in_a_named_file(shell, tmp_path):
     path = tmp_path / "cell.bsp"
     for number in (1, 2):
-        assert len(shell(f"%%bsp -n 2 --profile {path} --path sync\nbsp.sync()").pictures) == 1
+        assert len(shell(f"%%bsp -n 2 --profile {path} --metric sync\nbsp.sync()").pictures) == 1
         assert [run.nprocs for run in read_trace(path).runs] == [2] * number
 
 
@@ -209,7 +209,7 @@ def test_an_error_of_the_program_is_shown_with_its_lines(shell, kind):
         ),
         ("%%bsp --machine nosuch\nbsp.pid", "UsageError: machine: there is no Machine 'nosuch'"),
         (
-            "%%bsp --profile --path up\nbsp.pid",
+            "%%bsp --profile --metric up\nbsp.pid",
             "UsageError: %%bsp: no critical path is called 'up'; they are loss, sync",
         ),
         ("%%bsp --profile /dev/null\nbsp.pid", "UsageError: profile: /dev/null is a device"),

@@ -274,8 +274,8 @@ def test_g_and_l_of_a_virtual_machine_are_found_again():
     ("line", "text"),
     [
         (["fft"], "the printed error of 34.30% belongs to 6.47 s of actual time"),
-        (["sort", "--size", "12"], "Cray T3E, MPI"),
-        (["measure", "--size", "8", "-p", "2"], "p =   2: predicted"),
+        (["sort", "--log2-size", "12"], "Cray T3E, MPI"),
+        (["measure", "--log2-size", "8", "-n", "2"], "p =   2: predicted"),
     ],
 )
 def test_commands_print_their_numbers(line, text):
@@ -285,7 +285,7 @@ def test_commands_print_their_numbers(line, text):
 
 
 def test_a_number_that_is_no_power_of_two_is_one_sentence():
-    found = CliRunner().invoke(cli, ["measure", "--size", "8", "-p", "3"])
+    found = CliRunner().invoke(cli, ["measure", "--log2-size", "8", "-n", "3"])
     assert found.exit_code == 1
     assert "p is 3; it is a power of two" in found.output
     assert "Traceback" not in found.output

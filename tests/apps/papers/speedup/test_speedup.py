@@ -264,7 +264,7 @@ def test_the_lines_through_tables_1_and_2_are_those_of_our_virtual_computer():
 
 @pytest.mark.lengthy
 def test_overheads_are_measured_here():
-    line = ["overheads", "-p", "1", "-p", "2", "--repeats", "1"]
+    line = ["overheads", "-n", "1", "-n", "2", "--repeats", "1"]
     found = CliRunner(env={"COLUMNS": "110"}).invoke(cli, line)
     assert found.exit_code == 0, found.output
     assert "creation" in found.output
@@ -280,7 +280,9 @@ def test_the_terms_are_those_of_equation_14():
 
 @pytest.mark.lengthy
 def test_the_command_prints_all_laws():
-    found = CliRunner(env={"COLUMNS": "110"}).invoke(cli, ["predict", "--size", "9", "--most", "4"])
+    found = CliRunner(env={"COLUMNS": "110"}).invoke(
+        cli, ["predict", "--log2-size", "9", "--log2-nprocs", "4"]
+    )
     assert found.exit_code == 0, found.output
     for text in ("Speedup of 512 keys", "Sun and Ni", "Gustafson", "Least time at P ="):
         assert text in found.output

@@ -132,8 +132,8 @@ def run(*line):
         (["tables"], ["163,840,000", "1,908.35", "1,137.99", "990.84"]),
         (["laws"], ["Gustafson: speedup 4.6", "1.6", "of the time on one: 4.6"]),
         (["grain"], ["by pixel", "128 B to distribute"]),
-        (["predict", "fractal", "-P", 512, "-W", 101e6], ["efficiency 0.886", "compact"]),
-        (["predict", "slow-sort", "-n", 1e5, "-P", 4], ["superlinear", "steps fewer"]),
+        (["predict", "fractal", "--at", "P=512,W=101e6"], ["efficiency 0.886", "compact"]),
+        (["predict", "slow-sort", "--at", "n=1e5,P=4"], ["superlinear", "steps fewer"]),
     ],
 )
 def test_commands_print_their_numbers(line, texts):
@@ -155,7 +155,7 @@ def test_a_map_is_drawn(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (["predict", "sort", "-n", "-1"], "n is -1; it is a finite number, 1 or more"),
+        (["predict", "sort", "--at", "n=-1"], "n is -1; it is a finite number, 1 or more"),
         (["map", "sort", "--up", "W=1:2", "--plot", "a.png"], "both axes have the parameter W"),
         (["map", "sort", "--plot", "a.nothing"], "has no suffix of a known format"),
     ],
