@@ -342,14 +342,16 @@ class Run:
     together) and clock_bounds_s (by host: the greatest possible error of its times against
     those of process 0, in seconds)."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    """The digests of source files, by their names in the stacks (``bsplib.recording.sources``)."""
+    """The digests of source files, by their names in the stacks (``bsplib.recording.sources``);
+    traces of earlier versions have none."""
     lifetime: Lifetime | None = None
-    """When the run began and ended; None where that is not known."""
+    """When the run began and ended; traces of earlier versions do not know."""
     steal_ns: int = NOT_MEASURED
     """For how long the cores of the caller's host were taken by other virtual machines, summed
     over the cores, during the run; ``NOT_MEASURED`` where the system does not tell."""
     measured: Mapping[str, str] = field(default_factory=dict)
-    """Why ``cpu``, ``ready`` or ``faults`` was not measured; empty text where it was."""
+    """Why ``cpu``, ``ready`` or ``faults`` was not measured; empty text where it was. Traces of
+    earlier versions have no entries."""
     samples: NDArray[np.void] | None = None
     """dtype SAMPLE; None where the run was not sampled."""
     waits: NDArray[np.void] | None = None

@@ -21,7 +21,8 @@ order, so that the profiler need not check a Trace that was read. Zip compresses
 document declares how many rows there are; a reader refuses more than fit into the memory of the
 computer before it takes memory for them.
 
-A change of the format changes the version, and a reader refuses all other versions.
+A change of the format changes the version; a reader accepts the earlier ones, too
+(``bsplib.recording.old_formats``).
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.output_file import TRACE, special_kind, written_whole
+from bsplib.recording.old_formats import RECORDS, renewed_records
 from bsplib.recording.packing import (
     HEADER,
     MOST_ROWS,
@@ -52,7 +54,9 @@ from bsplib.recording.packing import (
 from bsplib.recording.plausibility import check_records, check_samples, check_traffic, check_waits
 from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, WAIT, Run, RunHead, Trace
 from bsplib.recording.tables import (
+    ArrayTable,
     Columns,
+    RunTable,
     StoredChunk,
     StoredTable,
     TraceFile,
@@ -83,6 +87,8 @@ _LOCAL_HEADER = struct.Struct("<26sHH")
 and of further fields."""
 OPTIONAL = {"samples": SAMPLE, "waits": WAIT}
 """The tables that a run need not have."""
+_PIECE = 2**18
+"""Bytes of an array that are read at once: few enough to stay in the cache of a core."""
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -294,6 +300,15 @@ def _opened(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+def _npy_header(dtype: np.dtype[np.void], count: int) -> bytes:
+    """Return the header of an npy file of ``count`` elements, padded to 64 bytes."""
+    descr = dtype.newbyteorder("<").descr
+    text = repr({"descr": descr, "fortran_order": False, "shape": (count,)})
+    magic = b"\x93NUMPY\x01\x00"
+    text += " " * (-(len(magic) + 2 + len(text) + 1) % 64) + "\n"
+    return magic + struct.pack("<H", len(text)) + text.encode("ascii")
+
+
 def memory_bytes() -> int:
     """Return the size of the memory of this computer."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -308,6 +323,7 @@ class _Reader:
         self._archive = archive
         self._file = file
         self._progress = progress
+        self._version = 0
         self._done = 0.0
         self._numberings: list[dict[str, NDArray[np.int32]]] = []
         self._members = {info.filename: info for info in archive.infolist()}
@@ -339,7 +355,7 @@ class _Reader:
 
     def _each_run(self, read: Callable[[str, dict[str, Any]], _Part]) -> Iterator[_Part]:
         """Yield what is read of each run, from the name of its folder and its entry."""
-        entries = parse(self._content("trace.json", MAX_JSON_BYTES))
+        self._version, entries = parse(self._content("trace.json", MAX_JSON_BYTES))
         self._advance(2 * self._member("trace.json").file_size)
         self._check_members(entries)
         for number, entry in enumerate(entries):
@@ -357,8 +373,8 @@ class _Reader:
             **head._asdict(),
             groups=groups,
             stacks=stacks,
-            records=self._table(folder, "records", RECORD, entry),
-            traffic=self._table(folder, "traffic", TRAFFIC, entry),
+            records=self._records(folder, entry),
+            traffic=self._traffic(folder, entry),
             sources=sources_of(entry),
             samples=self._optional(folder, "samples", entry),
             waits=self._optional(folder, "waits", entry),
@@ -370,6 +386,19 @@ class _Reader:
         if run.waits is not None:
             check_waits(run, self._advance_of(folder, "waits", len(run.waits)))
         return run
+
+    def _records(self, folder: str, entry: dict[str, Any]) -> RunTable:
+        """Return the records of a run, in the form of this version."""
+        if self._version in RECORDS:
+            rows = self._array(folder, "records", RECORDS[self._version], entry)
+            return ArrayTable(renewed_records(rows))
+        return self._table(folder, "records", RECORD, entry)
+
+    def _traffic(self, folder: str, entry: dict[str, Any]) -> RunTable:
+        """Return the traffic of a run."""
+        if self._version in RECORDS:
+            return ArrayTable(self._array(folder, "traffic", TRAFFIC, entry))
+        return self._table(folder, "traffic", TRAFFIC, entry)
 
     def _optional(self, folder: str, table: str, entry: dict[str, Any]) -> NDArray[np.void] | None:
         """Return a table that a run need not have; None if it does not."""
@@ -385,10 +414,14 @@ class _Reader:
 
     def _advance_of(self, folder: str, table: str, rows: int) -> Callable[[int], None]:
         """Return what is called with the number of rows of a table that have been checked."""
-        size = self._member(f"{folder}/{table}").file_size
+        size = self._member(self._name(folder, table)).file_size
         if not rows:
             self._advance(size)
         return lambda checked: self._advance(checked * size / rows)
+
+    def _name(self, folder: str, table: str) -> str:
+        """Return the name of a member; before version 3 it was an array of numpy."""
+        return f"{folder}/{table}" + (".npy" if self._version in RECORDS else "")
 
     def _table(
         self, folder: str, table: str, dtype: np.dtype[np.void], entry: dict[str, Any]
@@ -397,7 +430,7 @@ class _Reader:
 
         The chunks are found, and the checksum of the member is verified; nothing is unpacked.
         """
-        name = f"{folder}/{table}"
+        name = self._name(folder, table)
         count = length_of(entry, table, name)
         member = self._member(name)
         if count * dtype.itemsize > min(memory_bytes(), member.file_size * _MOST_SHORTENED):
@@ -428,6 +461,21 @@ class _Reader:
         if head.numbering > len(self._numberings) or head.base > MAX_NUMBER:
             raise TraceError(f"a chunk has the numbering {head.numbering}, base {head.base}")
         return self._numberings[head.numbering - 1] if head.numbering else {}
+
+    def _array(
+        self, folder: str, array: str, dtype: np.dtype[np.void], entry: dict[str, Any]
+    ) -> NDArray[np.void]:
+        """Return the array of one npy member, of the length that the document declares."""
+        name = self._name(folder, array)
+        count = length_of(entry, array, name)
+        header = _npy_header(dtype, count)
+        member = self._member(name)
+        if member.file_size == len(header) + count * dtype.itemsize:
+            with self._archive.open(member) as file:
+                if file.read(len(header)) == header:
+                    self._advance(2 * len(header))
+                    return _elements(file, dtype, count, self._advance)
+        raise TraceError(f"{name} is not an array of the {count} elements declared")
 
     def _content(self, name: str, limit: int) -> bytes:
         """Return the bytes of one member; zipfile verifies their checksum."""
@@ -460,3 +508,19 @@ def _unpacked(
                 raise TraceError(f"a chunk has a {name} that its numbering does not have")
             fields[name] = positions[values]
     return Columns(fields, head.rows)
+
+
+def _elements(
+    file: IO[bytes], dtype: np.dtype[np.void], count: int, advance: Callable[[int], None]
+) -> NDArray[np.void]:
+    """Read the rest of a member into an array, in pieces; zipfile verifies the checksum."""
+    stored = np.empty(count, dtype.newbyteorder("<"))
+    content = stored.view(np.uint8)
+    for first in range(0, len(content), _PIECE):
+        piece = content[first : first + _PIECE]
+        piece[:] = np.frombuffer(file.read(len(piece)), np.uint8)
+        advance(len(piece))
+    # Of equal dtypes this one itself: numpy's fast paths for ufunc.at compare by identity.
+    array = stored.view(dtype) if stored.dtype == dtype else stored.astype(dtype)
+    array.setflags(write=False)
+    return array

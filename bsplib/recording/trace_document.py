@@ -30,10 +30,12 @@
             | {"first": pid, "count": N, "step": number other than 0}
 
 The digest of a source file that frames name is its SHA-256, as 64 hexadecimal digits. Where it
-was not known, the file is missing.
+was not known, the file is missing; traces of earlier versions have no ``sources``.
 
 Numbers are finite. Texts outside meta have at most 4096 characters, and stacks have
 at most 1000 frames. Nothing here does I/O.
+
+Documents of versions 1 and 2 are read, too: ``bsplib.recording.old_formats`` says how they differ.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ import numpy as np
 
 from bsplib.backends.members import Members, as_members
 from bsplib.errors import TraceError
+from bsplib.recording.old_formats import OLDEST, renewed
 from bsplib.recording.records import (
     MAX_NUMBER,
     MAX_STACK,
@@ -139,8 +142,10 @@ def _entry(run: Run, most: int) -> dict[str, Any]:
     }
 
 
-def parse(content: bytes) -> list[Any]:
-    """Return the entries of the runs, of which nothing is checked here.
+def parse(content: bytes) -> tuple[int, list[Any]]:
+    """Return the version and the entries of the runs, in the form of this version.
+
+    Nothing but format and version is checked.
 
     Raises:
         TraceError: the document declares another format or version, or has no list of runs.
@@ -156,10 +161,12 @@ def parse(content: bytes) -> list[Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise TraceError(f"trace.json does not declare the format {FORMAT!r}")
     version = document.get("version")
-    if type(version) is not int or version != FORMAT_VERSION:
+    if type(version) is not int or not OLDEST <= version <= FORMAT_VERSION:
         shown = reprlib.repr(version)
-        raise TraceError(f"has version {shown}, and this bsplib reads version {FORMAT_VERSION}")
-    return _list(document.get("runs"), "runs")
+        raise TraceError(
+            f"has version {shown}, and this bsplib reads versions {OLDEST} to {FORMAT_VERSION}"
+        )
+    return version, [renewed(entry, version) for entry in _list(document.get("runs"), "runs")]
 
 
 def entry_of(value: object) -> dict[str, Any]:
@@ -347,7 +354,7 @@ def numberings_of(entry: dict[str, Any], groups: int, stacks: int) -> list[dict[
 
 
 def sources_of(entry: dict[str, Any]) -> dict[str, str]:
-    """Return the digests of source files."""
+    """Return the digests of source files; a trace of an earlier version has none."""
     sources = entry.get("sources", {})
     if not isinstance(sources, dict):
         raise TraceError(f"sources is {reprlib.repr(sources)}, not an object")

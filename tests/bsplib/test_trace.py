@@ -255,16 +255,10 @@ def test_bytes_inserted_and_left_out_are_refused_or_change_nothing(path):
                 assert same(read_trace(path), trace), f"byte {position}"
 
 
-@pytest.mark.parametrize(
-    "version",
-    [
-        *(0, 1, FORMAT_VERSION - 1, FORMAT_VERSION + 1, -1),
-        *(str(FORMAT_VERSION), float(FORMAT_VERSION), True, None, [FORMAT_VERSION], 10**40),
-    ],
-)
+@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, -1, "1", 1.0, True, None, [1], 10**40])
 def test_another_version_is_refused_and_named(path, version):
     change_document(path, lambda document: document.update(version=version))
-    readable = f"this bsplib reads version {FORMAT_VERSION}"
+    readable = f"this bsplib reads versions 1 to {FORMAT_VERSION}"
     with pytest.raises(TraceError, match=readable) as caught:
         read_trace(path)
     assert str(version)[:5] in str(caught.value)
@@ -287,10 +281,10 @@ def test_another_format_is_refused(path):
         b"[" * 100_000,
         b'{"a":' * 100_000,
         b"9" * 10_000,
-        b'{"format": "bsplib trace", "version": 3}',
-        b'{"format": "bsplib trace", "version": 3, "runs": [NaN]}',
-        b'{"format": "bsplib trace", "version": 3, "runs": [-Infinity]}',
-        b'{"format": "bsplib trace", "version": 3, "runs": [1e999]}',
+        b'{"format": "bsplib trace", "version": 1}',
+        b'{"format": "bsplib trace", "version": 1, "runs": [NaN]}',
+        b'{"format": "bsplib trace", "version": 1, "runs": [-Infinity]}',
+        b'{"format": "bsplib trace", "version": 1, "runs": [1e999]}',
     ],
 )
 def test_json_that_is_no_document_is_refused(path, text):
@@ -347,7 +341,7 @@ def test_any_part_of_the_document_may_be_junk_and_what_is_read_is_sound(path):
 
 
 MAY_BE_MISSING = {"sources", "lifetime", "steal_ns", "measured", "samples"}
-"""A reader takes them as not known."""
+"""Documents of earlier versions do not have them."""
 
 
 def test_any_part_of_the_document_left_out_is_refused(path):
@@ -360,7 +354,7 @@ def test_any_part_of_the_document_left_out_is_refused(path):
             read_trace(path)
 
 
-def test_a_trace_without_digests_of_source_files_is_read(path):
+def test_a_trace_of_an_earlier_version_has_no_digests_of_source_files(path):
     change_document(path, lambda document: document["runs"][0].pop("sources"))
     assert read_trace(path).runs[0].sources == {}
 
