@@ -35,6 +35,17 @@ if __name__ == "__main__":
 """
 
 
+SYNC = """
+import bsplib
+
+def main(bsp):
+    bsp.sync()
+
+if __name__ == "__main__":
+    bsplib.run(main)
+"""
+
+
 @pytest.fixture
 def bsp(tmp_path):
     """Run the command in an interpreter of its own."""
@@ -175,6 +186,12 @@ def test_run_records_all_runs_of_the_script_in_one_trace(bsp, program, tmp_path)
     assert report.returncode == 0, report.stderr
     assert report.stdout.count("program.py") >= 2
     assert "program.py line 9" in " ".join(report.stdout.split())
+
+
+def test_a_command_that_is_suggested_can_be_copied_into_a_shell(bsp, script):
+    done = bsp("run", "-n", 1, "--profile", "my run.bsp", script(SYNC))
+    assert "bsp report 'my run.bsp', bsp view 'my run.bsp'" in done.stderr
+    assert "bsp view 'my run.bsp'" in " ".join(bsp("run", "my run.bsp").stderr.split())
 
 
 def test_run_takes_the_simulator(bsp, program):
