@@ -31,7 +31,9 @@ class OutputFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, if a file can be written there."""
         path = Path(str(super().convert(value, param, ctx)))
-        if not (self.allow_dash and str(path) == "-"):
+        if str(path) == "-" and not self.allow_dash:
+            self.fail("- stands for standard output elsewhere; name a file here", param, ctx)
+        if str(path) != "-":
             name = "" if param is None else max(param.opts, key=len).lstrip("-")
             force = ctx is not None and bool(ctx.params.get("force"))
             check_output(name, path, self.replaces, force=force)

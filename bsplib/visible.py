@@ -6,6 +6,8 @@ or a file, could otherwise move the cursor or rename the window.
 
 from __future__ import annotations
 
+import shlex
+
 
 def visible(text: str) -> str:
     r"""Return a text on one line, with its unprintable characters escaped (``\x1b``, ``\n``).
@@ -16,6 +18,11 @@ def visible(text: str) -> str:
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in text
     )
+
+
+def as_command(*words: object) -> str:
+    """Return a command that a user can copy into a shell: names with spaces are in quotes."""
+    return visible(shlex.join(map(str, words)))
 
 
 def visible_lines(text: str) -> str:

@@ -308,17 +308,25 @@ class _Measured:
         return FAN_OUT if h_out > FAR_MORE * h_in else UNEVEN
 
     def _add_members(self, account: Account, cluster: _Cluster) -> None:
-        """Find the processes of the sub-group that is waited for."""
+        """Find the processes of the sub-group that is waited for.
+
+        Nobody waits for a sub-group of all processes: then it is one inside of it.
+        """
         at = np.flatnonzero(account.position == cluster.most.position)
         if len(at) == 0:
             return
-        inside = np.flatnonzero(account.owner == account.halo + at[0])
-        records = account.run.records
-        groups = records["group"][inside]
-        lasted = records["end"][inside] - records["start"][inside]
-        self.pids = cluster.pids
-        if len(groups):
-            self.pids = tuple(account.run.groups[int(np.bincount(groups, lasted).argmax())].members)
+        outer = account.halo + at[:1]
+        records, members = account.run.records, account.run.groups
+        self.pids = cluster.pids or (int(records["pid"][outer[0]]),)
+        most = len(members[int(records["group"][outer[0]])].members)
+        while len(inside := np.flatnonzero(np.isin(account.owner, outer))):
+            groups = records["group"][inside]
+            lasted = records["end"][inside] - records["start"][inside]
+            longest = int(np.bincount(groups, lasted).argmax())
+            if len(members[longest].members) < most:
+                self.pids = tuple(sorted(members[longest].members))
+                return
+            outer = inside[groups == longest]
 
     def _add_bytes(self, account: Account, rows: Ints) -> None:
         h_out, h_in = account.h_out_and_in

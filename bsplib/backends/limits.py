@@ -26,12 +26,12 @@ def check_descriptors(nprocs: int, needed: int) -> None:
     try:
         taken.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
         taken.extend(os.dup(taken[0]) for _ in range(needed - 1))
-    except OSError as error:
+    except OSError:
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         raise StartError(
             f"run: {nprocs} processes need {needed} file descriptors, and this process may open "
             f"{len(taken)} more (ulimit -n is {limit}); raise the limit or ask for fewer processes"
-        ) from error
+        ) from None
     finally:
         for descriptor in taken:
             os.close(descriptor)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bsplib.output_file import write_text
+from bsplib.visible import as_command
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
@@ -203,7 +204,7 @@ class _Baseline:
             [
                 f"h or supersteps are not those of {self._file.name}:",
                 *shown,
-                f"See the runs by: bsp view {trace.file}",
+                f"See the runs by: {as_command('bsp', 'view', trace.file)}",
                 "If this is meant, run pytest with --bsp-update, and commit the file.",
             ]
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,14 +36,25 @@ if __name__ == "__main__":
 """
 
 
+SYNC = """
+import bsplib
+
+def main(bsp):
+    bsp.sync()
+
+if __name__ == "__main__":
+    bsplib.run(main)
+"""
+
+
 @pytest.fixture
 def bsp(tmp_path):
     """Run the command in an interpreter of its own."""
 
-    def run(*args, cwd=tmp_path):
+    def run(*args, cwd=tmp_path, **options):
         return subprocess.run(
             [COMMAND, *map(str, args)],
-            capture_output=True,
+            **{"capture_output": True, **options},
             text=True,
             timeout=60,
             check=False,
@@ -175,6 +187,33 @@ def test_run_records_all_runs_of_the_script_in_one_trace(bsp, program, tmp_path)
     assert report.returncode == 0, report.stderr
     assert report.stdout.count("program.py") >= 2
     assert "program.py line 9" in " ".join(report.stdout.split())
+
+
+def test_a_command_that_is_suggested_can_be_copied_into_a_shell(bsp, script):
+    done = bsp("run", "-n", 1, "--profile", "my run.bsp", script(SYNC))
+    assert "bsp report 'my run.bsp', bsp view 'my run.bsp'" in done.stderr
+    assert "bsp view 'my run.bsp'" in " ".join(bsp("run", "my run.bsp").stderr.split())
+
+
+def test_a_report_needs_no_characters_beyond_those_of_the_output(bsp, script):
+    bsp("run", "-n", 1, "--profile", "run.bsp", script(SYNC))
+    done = bsp("report", "run.bsp", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0, done.stderr
+    assert "\n???" in done.stdout  # the line below the names of the columns
+
+
+def test_a_full_device_is_one_sentence(bsp):
+    with Path("/dev/full").open("w") as full:
+        done = bsp("machines", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+    assert done.returncode == 1
+    assert done.stderr == "Error: standard output cannot be written: no space left\n"
+
+
+def test_a_dash_is_no_file_where_nothing_goes_to_standard_output(bsp, script, tmp_path):
+    done = bsp("run", "-n", 1, "--profile", "-", script(SYNC))
+    assert done.returncode == 2
+    assert "- stands for standard output elsewhere; name a file here" in done.stderr
+    assert not (tmp_path / "-").exists()
 
 
 def test_run_takes_the_simulator(bsp, program):

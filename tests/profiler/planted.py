@@ -236,6 +236,21 @@ def split(bsp: bsplib.Group) -> None:
     deal_in_colours(bsp)
 
 
+def divide_inside(bsp: bsplib.Group) -> None:
+    """Search both halves as `divide` does, in sub-groups of a sub-group of all processes."""
+    with bsp.partition([bsp.nprocs]) as everyone:
+        half = everyone.partition([bsp.nprocs // 2, bsp.nprocs])
+        search(half, ROUNDS if bsp.pid < bsp.nprocs // 2 else 5 * ROUNDS)
+        half.done()
+    bsp.sync()
+
+
+def nested(bsp: bsplib.Group) -> None:
+    """Wait for the sub-group of the processes 4 to 7, not for that of all."""
+    prepare(bsp)
+    divide_inside(bsp)
+
+
 def exchange_borders(bsp: bsplib.Group) -> None:
     """Compute for a microsecond, and exchange eight bytes."""
     bsp.charge(1e-6)
@@ -297,6 +312,12 @@ PROGRAMS = {
         "unequal sub-groups",
         ("unequal sub-groups", "processes 4 to 7", "divide", "called by partitioned"),
         "divide",
+    ),
+    "nested sub-groups": Planted(
+        nested,
+        "unequal sub-groups",
+        ("unequal sub-groups", "processes 4 to 7", "divide_inside", "called by nested"),
+        "divide_inside",
     ),
     "split": Planted(
         split,

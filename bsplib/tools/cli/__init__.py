@@ -7,6 +7,10 @@ rank of a program under ``bsp record`` loads nothing but the recorder.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
+import os
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
 from importlib import import_module
@@ -62,11 +66,38 @@ class _Sentences(Listing):
                 return None
         return super().main(args, *rest, **options)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        found = super().resolve_command(ctx, args)
+        if found[0] not in ("run", "record"):  # a program sees standard output as it is
+            _replace_what_output_lacks()
+        return found
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except BspError as error:
             raise as_sentence(error) from None
+        except OSError as error:
+            if error.errno != errno.ENOSPC or error.filename is not None:
+                raise
+            _drop_output()
+            raise click.ClickException("standard output cannot be written: no space left") from None
+
+
+def _replace_what_output_lacks() -> None:
+    """Let standard output show "?" for a character that its encoding does not have."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _drop_output() -> None:
+    """Lead standard output nowhere, so that its rest is no second error at the exit."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _tell_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:

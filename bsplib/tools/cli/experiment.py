@@ -36,7 +36,7 @@ from bsplib.tools.cli.options import (
     machine_option,
 )
 from bsplib.tools.cli.run import data_file_of, enter, put_first
-from bsplib.visible import visible
+from bsplib.visible import as_command, visible
 
 
 @click.group("experiment", cls=Listing)
@@ -166,7 +166,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
     if there:
         click.echo(f"{there} of {len(wanted)} executions were in {target} already", err=True)
     show_table(target)
-    click.echo(f"bsp fit {target}")
+    click.echo(as_command("bsp", "fit", target))
 
 
 def _counters(text: str, backend: str | None) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import click
 from bsplib.command_options import OutputFile, force_option
 from bsplib.experiments.datafile import is_data_file
 from bsplib.tools.cli.options import TRACE, Real, Whole
+from bsplib.visible import as_command
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _VALUE = re.compile(rf"(?P<base>{_NUMBER})((\^|\*\*)(?P<power>{_NUMBER}))?")
@@ -261,7 +262,7 @@ def _refuse_models(files: tuple[Path, ...]) -> None:
         if is_model(file):
             raise click.UsageError(
                 f"{file} is a model that bsp fit wrote; to see what it predicts: "
-                f"bsp predict --fit {file} -n 64"
+                f"{as_command('bsp', 'predict', '--fit', file, '-n', 64)}"
             )
 
 

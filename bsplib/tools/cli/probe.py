@@ -14,6 +14,7 @@ from bsplib.command_options import OutputFile, check_output, force_option
 from bsplib.output_file import write_text
 from bsplib.running.options import BackendName
 from bsplib.tools.cli.options import Whole
+from bsplib.visible import as_command
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -90,7 +91,7 @@ def command(
     except OSError as error:
         raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
     Console().print(table(probed))
-    click.echo(f"wrote {out}: bsp predict --machine {out} TRACE")
+    click.echo(f"wrote {out}: {as_command('bsp', 'predict', '--machine', out)} TRACE")
     if plot is not None:
         _plot(probed.machine, plot, force=force)
         click.echo(f"wrote {plot}")

@@ -13,7 +13,7 @@ from bsplib.record.join import recover as rescue_ranks
 from bsplib.recording.records import Run
 from bsplib.recording.recovery import recover as rescue
 from bsplib.tools.cli.options import FOLDER
-from bsplib.visible import visible
+from bsplib.visible import as_command, visible
 
 
 @click.command("recover")
@@ -51,4 +51,4 @@ def say_written(target: Path, run: Run) -> None:
         click.echo(f"{run.meta['error']}; give further folders, if there are any", err=True)
     processes = f"{run.nprocs} process{'es' * (run.nprocs != 1)}"
     supersteps = f"{number} superstep{'s' * (number != 1)}"
-    click.echo(f"wrote {path}: {processes}, {supersteps}: bsp report {path}")
+    click.echo(f"wrote {path}: {processes}, {supersteps}: {as_command('bsp', 'report', target)}")

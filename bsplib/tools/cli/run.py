@@ -33,6 +33,7 @@ from bsplib.tools.cli.options import (
     complete_files,
     machine_option,
 )
+from bsplib.visible import as_command
 
 
 def _existing(context: click.Context, parameter: click.Parameter, script: str) -> str:
@@ -41,7 +42,8 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
         click.Path(exists=True, dir_okay=False).convert(script, parameter, context)
         if TRACE.is_at(script):
             raise click.UsageError(
-                f"{script} is a trace, not a script; show it by: bsp view {script}"
+                f"{script} is a trace, not a script; show it by: "
+                f"{as_command('bsp', 'view', script)}"
             )
     return script
 
@@ -214,7 +216,8 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
 def _tell_of_trace(profile: Path, script: str, *, has_run: bool) -> None:
     """Say where the runs of a script are recorded, or why they are not."""
     if is_begun(profile):
-        _tell(f"recorded in {profile}: bsp report {profile}, bsp view {profile}")
+        report, view = (as_command("bsp", name, profile) for name in ("report", "view"))
+        _tell(f"recorded in {profile}: {report}, {view}")
     elif not has_run:
         _tell(f"{profile} was not written: {script} has called neither bsplib.run nor Pool.run")
 
@@ -278,7 +281,7 @@ def _run_measured(run: Callable[[], None], target: Path, *, cll: bool) -> None:
             if status.code not in (None, 0):
                 raise
     names = ", ".join(dict.fromkeys(row["callpath"] for row in rows))
-    found = f"experiments {names} added to {target}: bsp fit {target}"
+    found = f"experiments {names} added to {target}: {as_command('bsp', 'fit', target)}"
     _tell(found if rows else "nothing was measured: no block is an experiment")
 
 

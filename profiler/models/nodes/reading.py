@@ -28,6 +28,7 @@ from bsplib.profiler.models.nodes.model import PRICED, ChainModel, NodeModel
 from bsplib.profiler.models.nodes.moves import MOST_NEW, PLAIN, Moves, NewStep
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.models.terms import column
+from bsplib.visible import as_command
 
 _MOST_TEXT = 4096
 _FRACTION = re.compile(r"-?\d{1,30}(/[1-9]\d{0,29})?")
@@ -75,7 +76,8 @@ def _instead(path: Path) -> str:
         is_archive = file.read(4) == b"PK\x03\x04"
     if not is_archive:
         return "it is no JSON"
-    return f"it is a trace; make a model of traces first, as in bsp fit --out model.json {path}"
+    command = as_command("bsp", "fit", "--out", "model.json", path)
+    return f"it is a trace; make a model of traces first, as in {command}"
 
 
 def model_of(found: Any) -> NodeModel:
