@@ -252,7 +252,7 @@ class _Arranged:
         self._fold(totals)
         once = _once(greatest[3], cells % count, group, count)
         return {
-            each: Quantities(*totals[:, 0, place].tolist(), once[place])
+            each: Quantities(*totals[:, 0, place].tolist())._replace(once=once[place])
             for place, each in enumerate(self.chains)
         }
 
