@@ -3,8 +3,8 @@
 ``python -m benchmarks.bench_totals`` probes this computer, records the programs of
 :mod:`benchmarks.beyond.programs` on real processes at three small sizes, predicts the total at
 8 times the largest size on 2 processes and on twice as many as there are cores, and runs it there.
-Where the prediction names a run that would settle what more memory does, it makes this run, too,
-and predicts again. How long the processes take to start and to end is measured and predicted beside
+Where the prediction names a run that would narrow its band, it makes this run, too, and predicts
+again. How long the processes take to start and to end is measured and predicted beside
 this. It takes some minutes, and its figures are worth something on an idle computer
 only. ``--quick`` shows that it works: two programs, without repeats. The result is
 ``benchmarks/results/totals.json``.
@@ -31,7 +31,7 @@ from bsplib.backends.table import own_cores
 from bsplib.machine import Machine
 from bsplib.machine.probing.probe import counts_of, load_average, probe
 from bsplib.profiler.models.nodes import NodePrediction, fit_nodes, predict_nodes
-from bsplib.profiler.models.nodes.memory import memory_use, run_with_memory
+from bsplib.profiler.models.nodes.opening import run_to_make
 from bsplib.profiler.models.nodes.outside import outside_s
 from bsplib.profiler.models.prediction import MEASURED, predict
 from bsplib.profiler.prices import choose_prices
@@ -104,9 +104,8 @@ def judged(folder: Path, program: str, machine: Machine, repeats: int) -> list[R
 
 
 def _settling(folder: Path, program: str, prediction: NodePrediction, repeats: int) -> list[Any]:
-    """Make the run that would settle what more memory does, if one is named."""
-    asked = prediction.model, prediction.point, prediction.prices.machine
-    named = run_with_memory(*asked) if memory_use(*asked).is_clear else None
+    """Make the run that would narrow the band, if one is named."""
+    named = run_to_make(prediction)
     if named is None:
         return []
     n, p = int(named["n"]), int(named["p"])
@@ -123,7 +122,7 @@ def goals(cells: Sequence[Report]) -> list[AccuracyGoal]:
         limits = (_SHARED, _SHARED) if shares else (_MEAN, _WORST)
         for field, inside, what in (
             ("predicted_s", "inside", ""),
-            ("settled_s", "settled_inside", ", after the run that settles memory"),
+            ("settled_s", "settled_inside", ", after the run that is named"),
         ):
             errors = [abs(cell[field] / cell["measured_s"] - 1) for cell in some]
             mean, worst = statistics.mean(errors), max(errors)

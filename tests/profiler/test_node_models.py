@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import warnings
 from dataclasses import replace
 from fractions import Fraction
 
@@ -35,6 +34,7 @@ from bsplib.profiler.models.terms import counted_terms, library
 from bsplib.recording.trace import read_trace
 from bsplib.tools.cli import main as cli
 from tests.made_runs import RunMaker, frame
+from tests.undisturbed import undisturbed
 
 SIZES, PROCESSES = (64, 256, 1024), (2, 4, 8, 16)
 TERMS = ("chains", 0, "laws", "h", "pieces", 0, "forms", 0, "terms")
@@ -92,12 +92,12 @@ def record(tmp_path_factory):
 
     def record_anew(main, n, nprocs, *args, seed, **more):
         path = folder / "run.bsp"
-        late = [None]  # warnings that a busy computer delayed a process before its first charge
-        while late:
+
+        def run():
             path.unlink(missing_ok=True)
-            with warnings.catch_warnings(record=True) as late:
-                warnings.filterwarnings("always", "charge: what was computed before")
-                bsplib.run(main, n, *args, nprocs=nprocs, backend="sim", profile=path, **more)
+            bsplib.run(main, n, *args, nprocs=nprocs, backend="sim", profile=path, **more)
+
+        undisturbed(run)
         return read_trace(path).runs[0]
 
     return record_it

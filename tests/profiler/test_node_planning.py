@@ -58,11 +58,11 @@ def test_with_a_budget_runs_are_made_until_nothing_is_open(traces):
     paths, command = traces
     said = []
     model, every = planner(paths, command, said).settle(paths, 60)
-    assert said == [
-        "running n = 64, p = 8",
-        "No further run would tell more: the laws that fit hardly differ.",
-    ]
-    assert len(every) == len(paths) + 1
+    first, *more, last = said
+    assert first == "running n = 64, p = 8"
+    assert all(each.startswith("running n = ") for each in more)  # as far as times scatter
+    assert last == "No further run would tell more: the laws that fit hardly differ."
+    assert len(every) == len(paths) + 1 + len(more)
     assert not model.refused()
     assert next_run(model) is None
 

@@ -16,6 +16,7 @@ from bsplib.profiler.tune.seeds import SeedBand, SeedSpread, find_spread, mean_v
 from bsplib.profiler.tune.sweep import SweepOptions
 from bsplib.profiler.tune.trade_off import find_trade
 from bsplib.tools.cli import main as bsp
+from tests.undisturbed import undisturbed
 
 APP = '''
 """Sends less to process 1 with a greater grain, and by its seed more."""
@@ -59,7 +60,7 @@ def path(tmp_path_factory):
 def sweeps(path):
     parameter = parse_parameter("grain=1:4:x2")
     options = SweepOptions(nprocs=2, backend="sim", machine="shared-memory")
-    return sweep_seeds(find_app(str(path)), parameter, options, 3)
+    return undisturbed(lambda: sweep_seeds(find_app(str(path)), parameter, options, 3))
 
 
 def tune(*line):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.models.nodes.memory import memory_doubt
-from bsplib.profiler.models.nodes.settle import number
+from bsplib.profiler.models.nodes.memory import memory_doubt, memory_use, run_with_memory
+from bsplib.profiler.models.nodes.settle import number, words
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
+    from bsplib.profiler.models.nodes.laws import Point
     from bsplib.profiler.models.nodes.predicted import NodePrediction
 
 _PROCESSES = "p"
+_WIDE = 1.25
+"""A band that reaches further from the time than by this factor is one to be narrowed."""
 
 
 def opening(prediction: NodePrediction) -> Iterator[str]:
@@ -23,7 +27,31 @@ def opening(prediction: NodePrediction) -> Iterator[str]:
     unseen = [*_beyond_runs(prediction), *_beyond_machine(prediction)]
     if doubt := memory_doubt(prediction.model, prediction.point, prediction.prices.machine):
         unseen.append(doubt)
+    elif run := run_to_make(prediction):
+        unseen.append(f"how computation grows there (a run that would tell: {words([run])})")
     yield f"Never seen: {'; '.join(unseen) or 'nothing, the runs reach as far'}."
+
+
+def run_to_make(prediction: NodePrediction) -> Point | None:
+    """Return the run that would narrow the band of the time; None where no run has to be made.
+
+    That is the smallest one which shows what more memory does. Where memory makes no difference
+    and the band is wide, it is one with as many processes and sizes half way, in doublings, from
+    the largest runs to the point.
+    """
+    model, point = prediction.model, prediction.point
+    machine = prediction.prices.machine
+    if memory_use(model, point, machine).is_clear:
+        return run_with_memory(model, point, machine)
+    time_s = prediction.total.total_s
+    is_wide = prediction.high_s > _WIDE * time_s or prediction.low_s * _WIDE < time_s
+    half_way = {**point}
+    for name in model.variables:
+        largest = max(model.measured[name])
+        doublings = math.log2(max(point[name] / largest, 1.0))
+        if doublings > 1:
+            half_way[name] = largest * 2.0 ** math.ceil(doublings / 2)
+    return half_way if is_wide and half_way != point else None
 
 
 def _known(prediction: NodePrediction) -> str:

@@ -255,7 +255,52 @@ def _forms(values: Values, seconds: Vector, known: Sequence[Term]) -> tuple[Form
     most = terms_borne(rows, min(_MOST_TERMS, 1 + (len(seconds) - 1) // _POINTS_FOR_EACH_TERM))
     usable = supported(terms, values, seconds) if most > 1 else terms[:1]
     forms = forms_of(Search(usable, values, seconds, most, rounded=True).choice())
-    return forms if most > 1 else _beside_constant(forms, values, seconds, known)
+    if most == 1:
+        return _beside_constant(forms, values, seconds, known)
+    left = 1 - forms[0].at(values) / seconds
+    faster = [place for place, term in enumerate(terms) if term not in usable]
+    return (*forms, *_as_likely(terms, rows, faster, float(left @ left)))
+
+
+def _as_likely(
+    terms: Sequence[Term], rows: NDArray[np.float64], faster: Sequence[int], least: float
+) -> list[Form]:
+    """Return forms of a constant and one faster term that the runs do not tell from the best form.
+
+    The two largest runs may by chance not differ as much as a program grows. So the growth that
+    they show decides which form is the value of a prediction, and not how far its band reaches.
+
+    Args:
+        terms: the constant, and all others.
+        rows: the terms, a row for each point, divided by what was measured.
+        faster: places of the terms that grow faster than the largest runs do.
+        least: sum of the squared errors of the best form.
+
+    Returns:
+        The most likely one, and the one that grows most over the runs; or nothing.
+    """
+    freedom = len(rows) - 2
+    if freedom < 1:
+        return []
+    found = {}
+    for place in faster:
+        pair = rows[:, [0, place]]
+        factors, *_ = np.linalg.lstsq(pair, np.ones(len(rows)), rcond=None)
+        left = 1 - pair @ factors
+        if (factors > 0).all():
+            found[place] = float(left @ left), factors
+    best = min([least, *(error for error, _ in found.values())])
+    most = best * (1 + student(freedom, CONFIDENCE) ** 2 / freedom)
+    likely = [place for place, (error, _) in found.items() if error <= most]
+    if not likely:
+        return []
+    columns = {place: rows[:, place] / rows[:, 0] for place in likely}
+    grown = {place: column.max() / column.mean() for place, column in columns.items()}
+    kept = {min(likely, key=lambda place: found[place][0]), max(likely, key=grown.__getitem__)}
+    return [
+        Form(tuple(found[place][1].tolist()), ("1", terms[place].text), rounded=True, weight=2)
+        for place in sorted(kept)
+    ]
 
 
 def _beside_constant(
