@@ -99,6 +99,9 @@ MOST_LARGE = 1 << 17
 """Most bytes of a value that is large, and is in the send buffer all the same."""
 _MOST_OF_LARGE = 1 << 18
 """Most bytes of all such values of a superstep: a send buffer keeps its memory."""
+_ALIGNED = 1 << 12
+"""Bytes from which on an entry ends at a multiple of 16, as its data then begin at one: on some
+processors a copy takes ten times as long if its ends are less than 16 bytes apart modulo 4096."""
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
 _LEAST_BLOCK = 1 << 13
@@ -186,7 +189,7 @@ class SendBuffer:
                 return self._inline + HEAD_BYTES
             self._open()
         entry = self._next[to]
-        if entry + size > self._stop[to]:
+        if entry + size > self._stop[to] or (size >= _ALIGNED and (entry + size) & 15):
             entry = self._new_chunk(to, size)
         poke(entry, head)
         poke(entry + 8, first)
@@ -308,8 +311,10 @@ class SendBuffer:
             used = self._next[to] - last
             chunk_bytes = min(max(2 * used, _LEAST_CHUNK), _MOST_CHUNK)
         chunk_bytes = max(chunk_bytes, HEAD_BYTES + size + 7 & ~7)
-        if self._top + chunk_bytes > self._end:
-            self._next_block(chunk_bytes)
+        if self._top + chunk_bytes + 8 > self._end:
+            self._next_block(chunk_bytes + 8)
+        if size >= _ALIGNED:
+            self._top += self._top + HEAD_BYTES + size & 8
         chunk = self._top
         self._top = chunk + chunk_bytes
         poke(chunk, 0)
