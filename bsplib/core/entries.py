@@ -21,6 +21,8 @@ before::
     word 0    the byte at which the next chunk begins; 0 in the last one
     word 1    bytes of this chunk that are used, these two words included
 
+A large entry begins a chunk where its data would else not begin at a multiple of 16 bytes.
+
 A send buffer begins with a table of the first chunk of each receiver, by pid; behind the last one
 is that of the entries for all. If a superstep has only one entry, and that one is small, it is
 kept apart: it is the **inline entry**, and is copied into the cell of the post.
@@ -100,8 +102,9 @@ MOST_LARGE = 1 << 17
 _MOST_OF_LARGE = 1 << 18
 """Most bytes of all such values of a superstep: a send buffer keeps its memory."""
 _ALIGNED = 1 << 12
-"""Bytes from which on an entry ends at a multiple of 16, as its data then begin at one: on some
-processors a copy takes ten times as long if its ends are less than 16 bytes apart modulo 4096."""
+"""An entry of at least this size ends at a multiple of 16 bytes; so its data, the last part of it,
+begin at a multiple of 16 if their size is one. On some processors a copy takes ten times as long if
+source and target are 1 to 15 bytes apart modulo 4096."""
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
 _LEAST_BLOCK = 1 << 13

@@ -265,10 +265,10 @@ def _forms(values: Values, seconds: Vector, known: Sequence[Term]) -> tuple[Form
 def _as_likely(
     terms: Sequence[Term], rows: NDArray[np.float64], faster: Sequence[int], least: float
 ) -> list[Form]:
-    """Return forms of a constant and one faster term that the runs do not tell from the best form.
+    """Return forms of a constant and a faster term that fit all runs about as well as the best one.
 
-    The two largest runs may by chance not differ as much as a program grows. So the growth that
-    they show decides which form is the value of a prediction, and not how far its band reaches.
+    Noise may make the largest runs look more alike than they are. So the growth between the largest
+    runs decides which form gives the value of a prediction, but these forms widen its band.
 
     Args:
         terms: the constant, and all others.
