@@ -94,12 +94,13 @@ class BuildCore(build_ext):
         return there and note == (build.digest(str(CORE)), frozenset(names))
 
     def _cythonize(self):
-        from Cython.Build import cythonize  # noqa: PLC0415 - as above
+        import numpy as np  # noqa: PLC0415 - as above
+        from Cython.Build import cythonize  # noqa: PLC0415 - the same
 
         include_dirs = _include_dirs()
         translated = cythonize(
             [Extension(ext.name, list(ext.sources)) for ext in self.extensions],
-            build_dir="build/cython",
+            build_dir=f"build/cython/numpy-{np.__version__}",  # its declarations are in the C
             compiler_directives=DIRECTIVES,
             force=self.force,
             nthreads=self.parallel,
