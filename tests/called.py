@@ -20,8 +20,8 @@ from types import CodeType, FrameType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OUT = "BSP_CALLED"
-"""Variable of the environment with the path of the file that is written."""
+FILE = "called.json"
+"""The file that is written, in the root of the tree."""
 PRODUCT = ("bsplib", "profiler", "webui", "apps")
 
 
@@ -60,9 +60,8 @@ class Watch:
             threading.settrace(None)  # type: ignore[arg-type] # as the documentation says
             number = len(self._tests)
             self._tests[item.nodeid] = round(time.process_time() - began, 3)
-            for function in {
-                f"{place(code.co_filename)}:{code.co_firstlineno}" for code in codes.values()
-            }:
+            seen = list(codes.values())  # threads of the test may still add to it
+            for function in {f"{place(code.co_filename)}:{code.co_firstlineno}" for code in seen}:
                 if not function.startswith("None:"):
                     self._callers[function].append(number)
 
@@ -70,7 +69,7 @@ class Watch:
         """Write what was noted."""
         if os.getpid() == self._pid:
             outcome = {"tests": list(self._tests.items()), "callers": self._callers}
-            Path(os.environ[OUT]).write_text(json.dumps(outcome), encoding="utf-8")
+            (ROOT / FILE).write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def pytest_configure(config: pytest.Config) -> None:
