@@ -1,8 +1,8 @@
 cimport cython
 from bsplib.core.atomics cimport (
-    FLOAT, INTEGER, address_of, array_at, copy, fits, is_array, is_of, is_packed, length_of,
-    nbytes_of, ndim_of, new_array, number_in, owns_memory, prepare, small_integer, this_thread,
-    word, write_number,
+    FLOAT, INTEGER, address_of, array_at, copied, copy_out, fits, is_array, is_of, is_packed,
+    length_of, nbytes_of, ndim_of, new_array, number_in, owns_memory, prepare, small_integer,
+    this_thread, word, write_number,
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.engine cimport Engine

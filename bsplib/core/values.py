@@ -27,7 +27,8 @@ if not cython.compiled:
         INTEGER,
         address_of,
         array_at,
-        copy,
+        copied,
+        copy_out,
         fits,
         is_array,
         is_of,
@@ -123,7 +124,7 @@ class Fold:
         """
         count = len(operands)
         if own is None and count == 1 and self.elementwise:
-            return operands[0].copy()  # it may be memory of its sender
+            return copied(operands[0])  # it may be memory of its sender
         if not self.in_tree:
             values = [*operands] if own is None else [*operands, own]
             return self.whole(values, None) if values else None
@@ -316,11 +317,11 @@ class Values:
         if recipe.fold.elementwise:
             is_copy = not is_packed(value)
             if is_copy:
-                own = value = value.copy()
+                own = value = copied(value)
             self.send_all(bsp, receivers, value, recipe.tag)
             if place >= 0 and not is_copy:
                 # What was sent will do where it is combined with other values before the next sync.
-                own = self._as_sent(value) if sources else value.copy()
+                own = self._as_sent(value) if sources else copied(value)
         else:
             if not (type(value) is float or type(value) is int or type(value) is _FLOAT64):
                 own = self._slow.kept(bsp, recipe, value)
@@ -371,7 +372,7 @@ class Values:
             self.send_all(bsp, receivers, x, _NUMBERS[operation])
             return x
         if is_array(x) and not x.dtype.hasobject:
-            own = x if is_packed(x) else x.copy()
+            own = x if is_packed(x) else copied(x)
             self._is_read_again = again
             self.send_all(bsp, receivers, own, _PLAIN[operation])
             self._is_read_again = False
@@ -383,12 +384,12 @@ class Values:
 
         The copy is made here, and not at the call, since the others read at the same time.
         """
-        return given.copy() if is_array(given) and not owns_memory(given) else given
+        return copied(given) if is_array(given) and not owns_memory(given) else given
 
     def _as_sent(self, array: Any) -> Any:
         """Return an array that has just been sent, as it is now: the memory sent, or a copy."""
         if self._sent_at == 0:
-            return array.copy()
+            return copied(array)
         return array_at(array.shape, array.dtype, self._sent_at, nbytes_of(array))
 
     def give_parts(self, bsp: Any, operation: str, parts: list[Any], copies: bool) -> Any:
@@ -420,7 +421,7 @@ class Values:
             tag = _PLAIN[operation] if is_array(part) else _NUMBERS[operation]
             self.send_all(bsp, (to,), part, tag)
         own = parts[pid]
-        return own.copy() if copies and is_array(own) else own
+        return copied(own) if copies and is_array(own) else own
 
     def send_all(self, bsp: Any, receivers: Any, value: Any, tag: Any) -> None:
         """Send one value to several processes."""
@@ -464,11 +465,11 @@ class Values:
         nbytes = nbytes_of(value)
         if nbytes <= self._engine.most_in_buffer:
             for to in receivers:
-                copy(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
+                copy_out(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
             return True
         if self._is_copied_there(receivers, nbytes):
             address = self._engine.message_room(receivers[0], head, nbytes)
-            copy(address, address_of(value), nbytes)
+            copy_out(address, address_of(value), nbytes)
             self._sent_at = address
             return True
         if not self._engine.meeting.shares_memory:
@@ -482,7 +483,7 @@ class Values:
         except BspError:  # what is declined tries again: its error names the line
             return False
         address = self._engine.meeting.address_of(staged)
-        copy(address, address_of(value), nbytes)
+        copy_out(address, address_of(value), nbytes)
         for to in receivers:
             self._engine.add_message(to, head, staged, nbytes)
         if not may_be_kept:  # or else its receiver may write there after the sync
@@ -608,4 +609,4 @@ class Values:
                 return np.ndarray(self._known_shape, self._known_dtype, kept)
         address = self._engine.meeting.address_of(content[1])
         there = array_at(self._known_shape, self._known_dtype, address, content[2])
-        return there if views else there.copy()
+        return there if views else copied(there)
