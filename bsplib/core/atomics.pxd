@@ -72,6 +72,7 @@ cdef extern from *:
        a processor says that it is fast. On AMD's Zen 3 and Zen 4 it takes up to 17 times as long if
        the target begins 1 to 31 bytes behind the source modulo 4096. Pieces of 2 KiB are copied in
        another way, and take the time of other copies. */
+    #if defined(__x86_64__)
     static __attribute__((noinline, unused)) void bsp_copy_in_pieces(
             char *to, const char *source, size_t nbytes) {
         while (nbytes > 0) {
@@ -82,6 +83,7 @@ cdef extern from *:
             nbytes -= piece;
         }
     }
+    #endif
     static inline void bsp_copy(void *to, const void *source, size_t nbytes) {
     #if defined(__x86_64__)
         size_t behind = ((uintptr_t) to - (uintptr_t) source) % 4096;
@@ -92,11 +94,11 @@ cdef extern from *:
     #endif
         memcpy(to, source, nbytes);
     }
+    #if defined(__x86_64__)
     /* A copy by stores that do not go through the cache. The fence completes them before the next
        store, which may be the word that tells others of them. */
     static __attribute__((noinline, unused)) void bsp_stream(
             char *to, const char *source, size_t nbytes) {
-    #if defined(__x86_64__)
         size_t before = -(uintptr_t) to % 64;
         memcpy(to, source, before);
         to += before;
@@ -112,9 +114,8 @@ cdef extern from *:
             _mm_stream_si128((__m128i *) (to + 32), c);
             _mm_stream_si128((__m128i *) (to + 48), d);
         }
-        _mm_sfence();
-    #endif
         memcpy(to, source, nbytes);
+        _mm_sfence();
     }
     /* A large copy that others read. Memory that others have read lies in their caches, and a
        usual store has to take each line from there: 64 KiB take 7 us where two cores share a cache,
@@ -132,9 +133,15 @@ cdef extern from *:
         else
             bsp_stream(to + first, source + first, nbytes - first);
     }
+    #endif
     static inline void bsp_copy_out(void *to, const void *source, size_t nbytes) {
-        if (nbytes > 8192) bsp_copy_large_out((char *) to, (const char *) source, nbytes);
-        else bsp_copy(to, source, nbytes);
+    #if defined(__x86_64__)
+        if (nbytes > 8192) {
+            bsp_copy_large_out((char *) to, (const char *) source, nbytes);
+            return;
+        }
+    #endif
+        bsp_copy(to, source, nbytes);
     }
     #define bsp_now() bsp_clock(CLOCK_MONOTONIC)
     #define bsp_cpu() bsp_clock(CLOCK_THREAD_CPUTIME_ID)

@@ -28,11 +28,13 @@ if not cython.compiled:
         address_of,
         array_at,
         copied,
+        copy,
         copy_out,
         fits,
         is_array,
         is_of,
         is_packed,
+        is_writable,
         length_of,
         nbytes_of,
         ndim_of,
@@ -40,6 +42,7 @@ if not cython.compiled:
         number_in,
         owns_memory,
         prepare,
+        same_shape,
         small_integer,
         this_thread,
         write_number,
@@ -196,6 +199,14 @@ class Recipe:
         self.stages = stages
         self.tag = CollectiveTag(operation, shape)
         self.tag_of_piece = CollectiveTag(operation)
+
+
+def may_overlap(one: Any, other: Any) -> bool:
+    """Tell whether two arrays may have an element in common, as ``numpy.may_share_memory`` does."""
+    if is_array(one) and is_array(other) and is_packed(one) and is_packed(other):
+        at, there = address_of(one), address_of(other)
+        return at < there + nbytes_of(other) and there < at + nbytes_of(one)
+    return np.may_share_memory(one, other)
 
 
 class SlowValues(Protocol):
@@ -554,6 +565,58 @@ class Values:
             return values
         finally:
             self._engine.end_call(began)
+
+    # -- into arrays of the program -----------------------------------------------------------
+
+    def places(self, out: Any) -> Any:
+        """Return the arrays for the values of all processes; None for what has to be checked.
+
+        Args:
+            out: array whose first axis has an index for each process, or a list of arrays.
+        """
+        nprocs = self._engine.nprocs
+        if type(out) is list:
+            for each in out:
+                if not is_array(each) or not is_writable(each):
+                    return None
+            return [*out] if len(out) == nprocs else None
+        if not is_array(out) or not is_writable(out):
+            return None
+        if ndim_of(out) == 0 or length_of(out, 0) != nprocs:
+            return None
+        return [out[pid, ...] for pid in range(nprocs)]  # with ... a number is a view, too
+
+    def fill(self, targets: list[Any], values: list[Any]) -> bool:
+        """Write values that are arrays into arrays of the same form.
+
+        Args:
+            targets: these arrays; none of them has memory of a value.
+            values: as many; nothing is written for None.
+
+        Returns:
+            False where one of them has to be checked; then nothing was written.
+        """
+        count = len(values)
+        for number in range(count):
+            value = values[number]
+            if value is not None and not self._is_like(targets[number], value):
+                return False
+        for number in range(count):
+            value = values[number]
+            if value is not None:
+                copy(address_of(targets[number]), address_of(value), nbytes_of(value))
+        return True
+
+    def _is_like(self, target: Any, value: Any) -> bool:
+        """Tell whether a value can be copied to an array byte by byte."""
+        if not is_array(value) or not is_array(target) or not same_shape(target, value):
+            return False
+        if not is_packed(value) or not is_packed(target) or may_overlap(target, value):
+            return False
+        dtype = target.dtype
+        return (is_of(value, dtype) or value.dtype == dtype) and not dtype.hasobject
+
+    # -- one message --------------------------------------------------------------------------
 
     def _knows(self, head: Any, operation: str, header: Any) -> bool:
         """Tell whether a message with this head has a number or an array of a collective.
