@@ -97,6 +97,14 @@ def copy(to: int, source: int, nbytes: int) -> None:
     _memmove(to, source, nbytes)
 
 
+def copy_out(to: int, source: int, nbytes: int) -> None:
+    """Do as :func:`copy` where another process reads the copy, and this one hardly ever does.
+
+    Once :func:`store` has told another process of the copy, it finds all bytes.
+    """
+    _memmove(to, source, nbytes)
+
+
 def compiler_fence() -> None:
     """Keep the compiler from moving a load before an earlier store; nothing to do here."""
 
@@ -258,6 +266,11 @@ def new_like(array: Any) -> Any:
     return np.empty(array.shape, array.dtype)
 
 
+def copied(array: Any) -> Any:
+    """Return a copy of an array, in C order."""
+    return array.copy()
+
+
 @lru_cache(maxsize=256)
 def filler(dtype: Any) -> Any:
     """Return an element that a get has not written yet.
@@ -332,7 +345,7 @@ def bytearray_at(address: int, nbytes: int) -> bytearray:
 
 
 def write_bytes(address: int, data: bytes) -> None:
-    """Write bytes into memory."""
+    """Write bytes into memory, for another process as :func:`copy_out` does."""
     _memmove(address, data, len(data))
 
 

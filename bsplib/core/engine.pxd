@@ -1,8 +1,8 @@
 cimport cython
 from bsplib.core.atomics cimport (
-    address_of, base_of, copy, dtype_id, fill_new, fits, is_array, is_of, is_packed, is_writable, length_of,
-    nbytes_of, ndim_of, new_like, owns_memory, packed, poke, prepare, same_shape, small_integer, this_thread, word,
-    write_bytes, write_number,
+    address_of, base_of, copy, copy_out, dtype_id, fill_new, fits, is_array, is_of, is_packed, is_writable,
+    length_of, nbytes_of, ndim_of, new_like, owns_memory, packed, poke, prepare, same_shape, small_integer,
+    this_thread, word, write_bytes, write_number,
 )
 from bsplib.core.entries cimport (
     KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT, STRIDED, Arrivals, SendBuffer,

@@ -46,6 +46,7 @@ if not cython.compiled:
         address_of,
         base_of,
         copy,
+        copy_out,
         dtype_id,
         fill_new,
         fits,
@@ -494,21 +495,21 @@ class Engine:
         values = src if is_packed(src) else packed(src)
         at = self._reserve_strided(to, known.slot, size, nbytes)
         copy(at, known.strided, size)
-        copy(at + size, address_of(values), nbytes)
+        copy_out(at + size, address_of(values), nbytes)
         return True
 
     def _put_bytes(self, first: int, values: Any) -> bool:
         """Copy contiguous values into the send buffer, or stage them where they are large."""
         nbytes, slot, to = nbytes_of(values), self._known.slot, self._to
         if nbytes <= self.most_in_buffer or self.buffer_takes(nbytes):
-            copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
+            copy_out(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
             return True
         if self.meeting.shares_memory:
             try:
                 staged = self.staging.reserve(nbytes)
             except BspError:  # the call is checked, and tries again: its error names the line
                 return False
-            copy(self.meeting.address_of(staged), address_of(values), nbytes)
+            copy_out(self.meeting.address_of(staged), address_of(values), nbytes)
         else:
             staged = self.rare.stage(values, nbytes, to)
             if staged < 0:
@@ -542,7 +543,7 @@ class Engine:
     def add_put(self, to: int, slot: int, first: int, values: Any) -> None:
         """Add a put of contiguous values that are small."""
         nbytes = nbytes_of(values)
-        copy(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
+        copy_out(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
 
     def _hpput_quickly(self, pid: Any, src: Any, dst: Any, offset: Any) -> bool:
         """Try to write an hpput at once, or else to add it to the entries."""
@@ -555,7 +556,7 @@ class Engine:
         if not self.meeting.waits_for_delivery(to, nbytes):
             first = there - self._known.addresses[to]
             return self.meeting.shares_memory and self._put_bytes(first, src)
-        copy(there, address_of(src), nbytes)
+        copy_out(there, address_of(src), nbytes)
         self.count_early(to, nbytes)
         return True
 
@@ -647,7 +648,7 @@ class Engine:
         head = self.heads_out.get((dtype_id(payload), payload.shape, tag))
         if head is None or not self._takes_payload(nbytes):
             return False
-        copy(self.message_room(to, head, nbytes), address_of(payload), nbytes)
+        copy_out(self.message_room(to, head, nbytes), address_of(payload), nbytes)
         return True
 
     def _takes_payload(self, nbytes: int) -> bool:

@@ -1,6 +1,7 @@
 cimport cython
 from bsplib.core.atomics cimport (
-    address_of, array_at, bytearray_at, bytes_at, copy, nbytes_of, peek, poke, prepare, word, wrapped, write_bytes,
+    address_of, array_at, bytearray_at, bytes_at, copy, copy_out, nbytes_of, peek, poke, prepare, word,
+    wrapped, write_bytes,
 )
 from bsplib.core.known_arrays cimport scatter
 from bsplib.core.meeting cimport Meeting
@@ -10,7 +11,7 @@ cdef word ASK, IN_BUFFER, INDICES_SHIFT, INLINE, INLINE_BYTES, KIND_SHIFT, MESSA
 cdef word STAGED_MESSAGE, STAGED_PLACED, STAGED_PUT, STRIDED, KIND_BITS
 cdef word DESCRIPTION_MASK, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, BYTE_MASK
 cdef word RECEIVER_SHIFT, INLINE_COPY_BYTES, INLINE_SIZE_MASK
-cdef word MOST_LARGE, _MOST_OF_LARGE, _ALIGNED, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
+cdef word MOST_LARGE, _MOST_OF_LARGE, _LEAST_CHUNK, _MOST_CHUNK, _LEAST_BLOCK
 cdef Py_ssize_t _MOST_HEADS
 cdef object _BYTE
 

@@ -21,8 +21,6 @@ before::
     word 0    the byte at which the next chunk begins; 0 in the last one
     word 1    bytes of this chunk that are used, these two words included
 
-A large entry begins a chunk where its data would else not begin at a multiple of 16 bytes.
-
 A send buffer begins with a table of the first chunk of each receiver, by pid; behind the last one
 is that of the entries for all. If a superstep has only one entry, and that one is small, it is
 kept apart: it is the **inline entry**, and is copied into the cell of the post.
@@ -72,6 +70,7 @@ if not cython.compiled:
         bytearray_at,
         bytes_at,
         copy,
+        copy_out,
         nbytes_of,
         peek,
         poke,
@@ -101,10 +100,6 @@ MOST_LARGE = 1 << 17
 """Most bytes of a value that is large, and is in the send buffer all the same."""
 _MOST_OF_LARGE = 1 << 18
 """Most bytes of all such values of a superstep: a send buffer keeps its memory."""
-_ALIGNED = 1 << 12
-"""An entry of at least this size ends at a multiple of 16 bytes; so its data, the last part of it,
-begin at a multiple of 16 if their size is one. On some processors a copy takes ten times as long if
-source and target are 1 to 15 bytes apart modulo 4096."""
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
 _LEAST_BLOCK = 1 << 13
@@ -192,7 +187,7 @@ class SendBuffer:
                 return self._inline + HEAD_BYTES
             self._open()
         entry = self._next[to]
-        if entry + size > self._stop[to] or (size >= _ALIGNED and (entry + size) & 15):
+        if entry + size > self._stop[to]:
             entry = self._new_chunk(to, size)
         poke(entry, head)
         poke(entry + 8, first)
@@ -218,7 +213,7 @@ class SendBuffer:
         """
         nbytes = nbytes_of(data)
         at = self.reserve_described(to, kind, description, indices, nbytes, nbytes)
-        copy(at, address_of(data), nbytes)
+        copy_out(at, address_of(data), nbytes)
 
     def describe_staged(
         self,
@@ -314,10 +309,8 @@ class SendBuffer:
             used = self._next[to] - last
             chunk_bytes = min(max(2 * used, _LEAST_CHUNK), _MOST_CHUNK)
         chunk_bytes = max(chunk_bytes, HEAD_BYTES + size + 7 & ~7)
-        if self._top + chunk_bytes + 8 > self._end:
-            self._next_block(chunk_bytes + 8)
-        if size >= _ALIGNED:
-            self._top += self._top + HEAD_BYTES + size & 8
+        if self._top + chunk_bytes > self._end:
+            self._next_block(chunk_bytes)
         chunk = self._top
         self._top = chunk + chunk_bytes
         poke(chunk, 0)

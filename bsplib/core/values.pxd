@@ -1,8 +1,8 @@
 cimport cython
 from bsplib.core.atomics cimport (
-    FLOAT, INTEGER, address_of, array_at, copy, fits, is_array, is_of, is_packed, length_of,
-    nbytes_of, ndim_of, new_array, number_in, owns_memory, prepare, small_integer, this_thread,
-    word, write_number,
+    FLOAT, INTEGER, address_of, array_at, copied, copy, copy_out, fits, is_array, is_of, is_packed,
+    is_writable, length_of, nbytes_of, ndim_of, new_array, number_in, owns_memory, prepare,
+    same_shape, small_integer, this_thread, word, write_number,
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.engine cimport Engine
@@ -29,6 +29,9 @@ cdef class Recipe:
     cdef readonly bint cut
     cdef readonly tuple stages
     cdef readonly object tag, tag_of_piece
+
+@cython.locals(at=word, there=word)
+cpdef bint may_overlap(object one, object other) except -1
 
 cdef class Values:
     cdef Engine _engine
@@ -83,6 +86,11 @@ cdef class Values:
         self, str operation, object header, object sources, Py_ssize_t place, object own,
         bint views
     )
+    @cython.locals(nprocs=int, pid=int)
+    cpdef object places(self, object out)
+    @cython.locals(count=Py_ssize_t, number=Py_ssize_t)
+    cpdef bint fill(self, list targets, list values) except -1
+    cdef bint _is_like(self, object target, object value) except -1
     @cython.locals(kind=int)
     cdef bint _knows(self, object head, str operation, object header) except -1
     @cython.locals(address=word, kind=int)

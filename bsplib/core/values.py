@@ -27,11 +27,14 @@ if not cython.compiled:
         INTEGER,
         address_of,
         array_at,
+        copied,
         copy,
+        copy_out,
         fits,
         is_array,
         is_of,
         is_packed,
+        is_writable,
         length_of,
         nbytes_of,
         ndim_of,
@@ -39,6 +42,7 @@ if not cython.compiled:
         number_in,
         owns_memory,
         prepare,
+        same_shape,
         small_integer,
         this_thread,
         write_number,
@@ -123,7 +127,7 @@ class Fold:
         """
         count = len(operands)
         if own is None and count == 1 and self.elementwise:
-            return operands[0].copy()  # it may be memory of its sender
+            return copied(operands[0])  # it may be memory of its sender
         if not self.in_tree:
             values = [*operands] if own is None else [*operands, own]
             return self.whole(values, None) if values else None
@@ -195,6 +199,14 @@ class Recipe:
         self.stages = stages
         self.tag = CollectiveTag(operation, shape)
         self.tag_of_piece = CollectiveTag(operation)
+
+
+def may_overlap(one: Any, other: Any) -> bool:
+    """Tell whether two arrays may have an element in common, as ``numpy.may_share_memory`` does."""
+    if is_array(one) and is_array(other) and is_packed(one) and is_packed(other):
+        at, there = address_of(one), address_of(other)
+        return at < there + nbytes_of(other) and there < at + nbytes_of(one)
+    return np.may_share_memory(one, other)
 
 
 class SlowValues(Protocol):
@@ -316,11 +328,11 @@ class Values:
         if recipe.fold.elementwise:
             is_copy = not is_packed(value)
             if is_copy:
-                own = value = value.copy()
+                own = value = copied(value)
             self.send_all(bsp, receivers, value, recipe.tag)
             if place >= 0 and not is_copy:
                 # What was sent will do where it is combined with other values before the next sync.
-                own = self._as_sent(value) if sources else value.copy()
+                own = self._as_sent(value) if sources else copied(value)
         else:
             if not (type(value) is float or type(value) is int or type(value) is _FLOAT64):
                 own = self._slow.kept(bsp, recipe, value)
@@ -371,7 +383,7 @@ class Values:
             self.send_all(bsp, receivers, x, _NUMBERS[operation])
             return x
         if is_array(x) and not x.dtype.hasobject:
-            own = x if is_packed(x) else x.copy()
+            own = x if is_packed(x) else copied(x)
             self._is_read_again = again
             self.send_all(bsp, receivers, own, _PLAIN[operation])
             self._is_read_again = False
@@ -383,12 +395,12 @@ class Values:
 
         The copy is made here, and not at the call, since the others read at the same time.
         """
-        return given.copy() if is_array(given) and not owns_memory(given) else given
+        return copied(given) if is_array(given) and not owns_memory(given) else given
 
     def _as_sent(self, array: Any) -> Any:
         """Return an array that has just been sent, as it is now: the memory sent, or a copy."""
         if self._sent_at == 0:
-            return array.copy()
+            return copied(array)
         return array_at(array.shape, array.dtype, self._sent_at, nbytes_of(array))
 
     def give_parts(self, bsp: Any, operation: str, parts: list[Any], copies: bool) -> Any:
@@ -420,7 +432,7 @@ class Values:
             tag = _PLAIN[operation] if is_array(part) else _NUMBERS[operation]
             self.send_all(bsp, (to,), part, tag)
         own = parts[pid]
-        return own.copy() if copies and is_array(own) else own
+        return copied(own) if copies and is_array(own) else own
 
     def send_all(self, bsp: Any, receivers: Any, value: Any, tag: Any) -> None:
         """Send one value to several processes."""
@@ -464,11 +476,11 @@ class Values:
         nbytes = nbytes_of(value)
         if nbytes <= self._engine.most_in_buffer:
             for to in receivers:
-                copy(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
+                copy_out(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
             return True
         if self._is_copied_there(receivers, nbytes):
             address = self._engine.message_room(receivers[0], head, nbytes)
-            copy(address, address_of(value), nbytes)
+            copy_out(address, address_of(value), nbytes)
             self._sent_at = address
             return True
         if not self._engine.meeting.shares_memory:
@@ -482,7 +494,7 @@ class Values:
         except BspError:  # what is declined tries again: its error names the line
             return False
         address = self._engine.meeting.address_of(staged)
-        copy(address, address_of(value), nbytes)
+        copy_out(address, address_of(value), nbytes)
         for to in receivers:
             self._engine.add_message(to, head, staged, nbytes)
         if not may_be_kept:  # or else its receiver may write there after the sync
@@ -554,6 +566,58 @@ class Values:
         finally:
             self._engine.end_call(began)
 
+    # -- into arrays of the program -----------------------------------------------------------
+
+    def places(self, out: Any) -> Any:
+        """Return the arrays for the values of all processes; None for what has to be checked.
+
+        Args:
+            out: array whose first axis has an index for each process, or a list of arrays.
+        """
+        nprocs = self._engine.nprocs
+        if type(out) is list:
+            for each in out:
+                if not is_array(each) or not is_writable(each):
+                    return None
+            return [*out] if len(out) == nprocs else None
+        if not is_array(out) or not is_writable(out):
+            return None
+        if ndim_of(out) == 0 or length_of(out, 0) != nprocs:
+            return None
+        return [out[pid, ...] for pid in range(nprocs)]  # with ... a number is a view, too
+
+    def fill(self, targets: list[Any], values: list[Any]) -> bool:
+        """Write values that are arrays into arrays of the same form.
+
+        Args:
+            targets: these arrays; none of them has memory of a value.
+            values: as many; nothing is written for None.
+
+        Returns:
+            False where one of them has to be checked; then nothing was written.
+        """
+        count = len(values)
+        for number in range(count):
+            value = values[number]
+            if value is not None and not self._is_like(targets[number], value):
+                return False
+        for number in range(count):
+            value = values[number]
+            if value is not None:
+                copy(address_of(targets[number]), address_of(value), nbytes_of(value))
+        return True
+
+    def _is_like(self, target: Any, value: Any) -> bool:
+        """Tell whether a value can be copied to an array byte by byte."""
+        if not is_array(value) or not is_array(target) or not same_shape(target, value):
+            return False
+        if not is_packed(value) or not is_packed(target) or may_overlap(target, value):
+            return False
+        dtype = target.dtype
+        return (is_of(value, dtype) or value.dtype == dtype) and not dtype.hasobject
+
+    # -- one message --------------------------------------------------------------------------
+
     def _knows(self, head: Any, operation: str, header: Any) -> bool:
         """Tell whether a message with this head has a number or an array of a collective.
 
@@ -608,4 +672,4 @@ class Values:
                 return np.ndarray(self._known_shape, self._known_dtype, kept)
         address = self._engine.meeting.address_of(content[1])
         there = array_at(self._known_shape, self._known_dtype, address, content[2])
-        return there if views else there.copy()
+        return there if views else copied(there)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsplib.core.queue import Message
+from bsplib.core.values import may_overlap
 from bsplib.errors import BspError, UsageError
 from bsplib.primitives import blocks
 from bsplib.primitives.collective_mail import (
@@ -515,7 +516,7 @@ def _is_copied(bsp: GroupState, own: Any, targets: Sequence[Array] | None) -> bo
     """
     if targets is None or not isinstance(own, np.ndarray) or not is_untouched(bsp, own):
         return True
-    return any(np.may_share_memory(own, target) for target in targets)
+    return any(may_overlap(own, target) for target in targets)
 
 
 def _block(bsp: GroupState, operation: str, x: Any, axis: int | None) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from bsplib.core.values import may_overlap
 from bsplib.errors import DtypeError, PlaceError, ShapeError, UsageError
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.guard import plain, usable
@@ -46,6 +47,9 @@ def targets_of(
     """
     if out is None or axis is not None:
         return target_of(bsp, operation, out)
+    places: list[Array] | None = bsp._values.places(out)
+    if places is not None:
+        return places
     if not isinstance(out, np.ndarray | list | tuple):
         raise bsp._error(
             PlaceError,
@@ -72,18 +76,20 @@ def fill(bsp: GroupState, operation: str, target: Array, value: Any, name: str =
         ShapeError: the array has another shape.
         DtypeError: the array has another dtype.
     """
-    if target is not value:
+    if target is not value and not bsp._values.fill([target], [value]):
         values = bsp._as_array(operation, value)
         check_form(bsp, operation, target, values.shape, values.dtype, name)
         np.copyto(target, values)
 
 
-def fill_all(bsp: GroupState, operation: str, targets: Sequence[Array], values: list[Any]) -> None:
+def fill_all(bsp: GroupState, operation: str, targets: list[Array], values: list[Any]) -> None:
     """Write the value of each process, but where there is None; all are checked before.
 
     Raises:
         Exception: what :func:`fill` raises.
     """
+    if bsp._values.fill(targets, values):
+        return
     pairs = []
     for pid, value in enumerate(values):
         if value is not None:
@@ -133,10 +139,10 @@ def is_untouched(bsp: GroupState, array: Array) -> bool:
     """
     if bsp._engine.gets:
         return False
-    return not any(
-        registration.array is not None and np.may_share_memory(array, plain(registration.array))
-        for _, registration in bsp._registry.active()
-    )
+    for _, registration in bsp._registry.active():
+        if registration.array is not None and may_overlap(array, plain(registration.array)):
+            return False
+    return True
 
 
 def _writable(bsp: GroupState, operation: str, out: Any, name: str) -> Array:

@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from bsplib.core.atomics import address_of, copy, write_bytes
+from bsplib.core.atomics import address_of, bytes_at, copy, write_bytes
 from bsplib.core.entries import (
+    Arrivals,
     PrivateMemory,
     SendBuffer,
     by_receiver,
@@ -251,23 +252,48 @@ def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
     assert kinds == [PLACED, PLACED, ASK, REPLY, NOTICE, MESSAGE, STAGED_PLACED, STAGED_MESSAGE]
 
 
-@pytest.mark.parametrize("others", range(4))
-@pytest.mark.parametrize("length", range(0, 33, 8))
-def test_large_data_begin_at_a_multiple_of_16_bytes(others, length):
-    """Else a copy of them takes ten times as long on some processors, with some source arrays."""
-    send_buffer = SendBuffer(0, 2, PrivateMemory().allocate)
-    for _ in range(others):
-        add(send_buffer, 1, MESSAGE, b"head", 0, data_of(1))
-    large, read = np.arange(1024.0), np.empty(1024)
-    for number in range(3):
-        send_buffer.describe(1, MESSAGE, bytes(length), 0, large + number)
-    send_buffer.unfold()
-    entries = entries_at(Meeting(), send_buffer.first_byte(1))
-    places = [entry[5] for entry in entries if entry[6] == large.nbytes]
-    assert [place % 16 for place in places] == [0, 0, 0]
-    for number, place in enumerate(places):
-        copy(address_of(read), place, read.nbytes)
-        assert (read == large + number).all()
+DISTANCES = (0, 1, 8, 31, 32, 63, 4095)
+"""From a source to a target modulo 4096: between some of these, processors copy in another way."""
+
+
+def part_before(target, distance, nbytes):
+    """Return an array of values that begins ``distance`` bytes before an address modulo 4096."""
+    memory = np.arange(nbytes + 4096).astype(np.uint8)
+    first = (target - distance - address_of(memory)) % 4096
+    return memory[first : first + nbytes]
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("nbytes", [2049, 8193, 70_001])
+def test_a_send_buffer_takes_data_from_any_address(nbytes, distance):
+    send_buffer, place = SendBuffer(0, 2, PrivateMemory().allocate), 0
+    for _ in range(3):  # the place is another one the second time: there is a larger block
+        data = part_before(place, distance, nbytes)
+        send_buffer.describe(1, MESSAGE, b"head", 0, data)
+        send_buffer.unfold()
+        [entry] = entries_at(Meeting(), send_buffer.first_byte(1))
+        place = entry[5]
+        assert bytes_at(place, nbytes) == data.tobytes()
+        send_buffer.clear()
+    assert (place - address_of(data)) % 4096 == distance
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("nbytes", [2049, 8193, 70_001])
+def test_a_put_is_written_to_any_address(nbytes, distance):
+    entry = np.zeros(2 + nbytes // 8 + 1, np.uint64)
+    entry[0] = PUT << KIND_SHIFT | nbytes
+    data = entry[2:].view(np.uint8)[:nbytes]
+    data[:] = np.arange(nbytes).astype(np.uint8)
+    there = np.zeros(nbytes + 8192, np.uint8)
+    first = (address_of(data) + distance - address_of(there)) % 4096 + 1024
+    entry[1] = first - 1024
+    arrivals = Arrivals(0, 1, Meeting(), None, 0)
+    arrivals.define(0, address_of(there) + 1024)
+    arrivals.apply(0, address_of(entry), address_of(entry) + entry.nbytes)
+    assert (there[first : first + nbytes] == data).all()
+    assert not there[:first].any()
+    assert not there[first + nbytes :].any()
 
 
 def test_puts_are_told_from_all_other_records():
