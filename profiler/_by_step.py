@@ -195,6 +195,16 @@ class TableBySuperstep(BySuperstep):
         at += np.arange(first, first + self.steps)
         return record
 
+    def beside(self, record: Numbers, pid: Numbers) -> Ints:
+        """Return the records of other processes in the supersteps of some records."""
+        away = pid.astype(np.int64) - self._pid[record]
+        if self.before:
+            away *= np.where(record < self.before * self.nprocs, 1, self.steps)
+        else:
+            away *= self.steps
+        away += record
+        return away
+
     def preceding(self) -> Ints:
         """Return for each record the one before it of its process; -1 for the first one."""
         first = self.before * self.nprocs
