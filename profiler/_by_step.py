@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
+from bsplib.profiler._numbering import greatest_rows
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
     Numbers = NDArray[Any]
-
-_MOST_ROWS = 64
-"""With more processes numpy finds the greatest of a column faster than a loop over them."""
 
 
 class BySuperstep:
@@ -183,14 +182,7 @@ class TableBySuperstep(BySuperstep):
         record = np.empty(self.count, np.int64)
         record[: self.before] = values[:first].argmax() if first else 0
         at = record[self.before :]
-        if self.nprocs > _MOST_ROWS:
-            at[:] = table.argmax(axis=0)
-        else:
-            at[:] = 0
-            most = table[0].copy()
-            for pid in range(1, self.nprocs):
-                at[table[pid] > most] = pid
-                np.maximum(most, table[pid], out=most)
+        at[:] = greatest_rows(table)
         at *= self.steps
         at += np.arange(first, first + self.steps)
         return record
