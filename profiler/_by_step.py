@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
+from bsplib.profiler._numbering import greatest_rows
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
     Numbers = NDArray[Any]
-
-_MOST_ROWS = 64
-"""With more processes numpy finds the greatest of a column faster than a loop over them."""
 
 
 class BySuperstep:
@@ -183,17 +182,20 @@ class TableBySuperstep(BySuperstep):
         record = np.empty(self.count, np.int64)
         record[: self.before] = values[:first].argmax() if first else 0
         at = record[self.before :]
-        if self.nprocs > _MOST_ROWS:
-            at[:] = table.argmax(axis=0)
-        else:
-            at[:] = 0
-            most = table[0].copy()
-            for pid in range(1, self.nprocs):
-                at[table[pid] > most] = pid
-                np.maximum(most, table[pid], out=most)
+        at[:] = greatest_rows(table)
         at *= self.steps
         at += np.arange(first, first + self.steps)
         return record
+
+    def beside(self, record: Numbers, pid: Numbers) -> Ints:
+        """Return the records of other processes in the supersteps of some records."""
+        away = pid.astype(np.int64) - self._pid[record]
+        if self.before:
+            away *= np.where(record < self.before * self.nprocs, 1, self.steps)
+        else:
+            away *= self.steps
+        away += record
+        return away
 
     def preceding(self) -> Ints:
         """Return for each record the one before it of its process; -1 for the first one."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler._by_step import is_table
-from bsplib.profiler._numbering import ranked
+from bsplib.profiler._numbering import blocks, ranked
 from bsplib.profiler.costs import by_superstep, computation_ns, group_sizes, once
 from bsplib.profiler.window import hand_out, windows
 
@@ -28,12 +28,14 @@ _STEPS = "root supersteps"
 
 
 class _StepColumns(NamedTuple):
-    """Supersteps of the root group."""
+    """Supersteps of the root group, in types as narrow as the values of the run allow."""
 
-    number: Ints
+    number: NDArray[np.integer]
+    """Only that of the first superstep, if none is missing between it and the last."""
     start: Ints
-    end: Ints
-    record: Ints
+    length: NDArray[np.integer]
+    """Time from the start to the end."""
+    record: NDArray[np.integer]
     """Position of the record with the most computation."""
 
 
@@ -41,24 +43,41 @@ class StepRows:
     """Takes in the windows of a run, and keeps its root supersteps for :class:`RootSteps`."""
 
     def __init__(self) -> None:
-        self._columns: list[list[Ints]] = [[np.zeros(0, np.int64)] for _ in _StepColumns._fields]
+        self._columns: list[list[NDArray[np.integer]]] = [[] for _ in _StepColumns._fields]
+        self._following: int | None = None
+        """The number of the next superstep, if none is missing."""
+        self._is_gapless = True
 
     def add(self, window: RunWindow) -> None:
         """Take in the supersteps of a window."""
-        for column, part in zip(self._columns, _of_window(window), strict=True):
+        number, start, length, record = _of_window(window)
+        if len(number) == 0:
+            return
+        follows = self._following in {None, int(number[0])}
+        self._is_gapless &= follows and int(number[-1]) - int(number[0]) == len(number) - 1
+        self._following = int(number[-1]) + 1
+        parts = _narrow(number), start, _narrow(length), _narrow(record)
+        for column, part in zip(self._columns, parts, strict=True):
             column.append(part)
 
     def close(self) -> _StepColumns:
         """Return all supersteps, when all windows have been taken in."""
+        if self._is_gapless:
+            self._columns[0] = [part[:1] for part in self._columns[0][:1]]
         joined = []
         for column in self._columns:  # one after the other, since a long run has many supersteps
-            joined.append(np.concatenate(column))
+            joined.append(np.concatenate(column or [np.zeros(0, np.int64)]))
             column.clear()
         return _StepColumns(*joined)
 
     def keep(self, run: Run) -> None:
         """Keep the supersteps with the run of which all windows were taken in."""
         once(run, _STEPS, self.close)
+
+
+def _narrow(values: Ints) -> NDArray[np.integer]:
+    """Return values that are not negative in 32 bits if they fit, since there are many."""
+    return values.astype(np.int32 if int(values.max(initial=0)) < 2**31 else np.int64)
 
 
 def _steps_of(run: Run) -> _StepColumns:
@@ -75,39 +94,55 @@ class RootSteps:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self.numbers, self.start, self.end, self.record = once(run, _STEPS, lambda: _steps_of(run))
-        """For each superstep its number, its begin and end in nanoseconds, and the position of the
-        record with the most computation."""
-        self.count = len(self.numbers)
-        self._first: int | None = None
-        """The number of the first superstep, if none is missing between it and the last."""
-        if self.count and self.numbers[-1] - self.numbers[0] == self.count - 1:
-            self._first = int(self.numbers[0])
-        self.ended_ns = int(self.end.max(initial=0))
+        columns = once(run, _STEPS, lambda: _steps_of(run))
+        self._number, self._start, self._length, self._record = columns
+        self.count = len(self._start)
+        self._is_gapless = len(self._number) != self.count or self.count == 1
+        self.ended_ns = max((int(end.max()) for end in self._ends()), default=0)
         """When the last process ended its last superstep."""
-        self._by_length = np.argsort(self.end - self.start, kind="stable").astype(np.int32)
-        self._rank = np.full(self.count + 1, -1, np.int32)
-        self._rank[self._by_length] = np.arange(self.count, dtype=np.int32)
+
+    def numbers(self, positions: Ints) -> Ints:
+        """Return the numbers of supersteps."""
+        if self._is_gapless:
+            return positions + int(self._number[0])
+        return self._number[positions].astype(np.int64)
+
+    def records(self, positions: Ints) -> Ints:
+        """Return for supersteps the position of the record with the most computation."""
+        return self._record[positions].astype(np.int64)
+
+    def begins(self, positions: Ints) -> Ints:
+        """Return when supersteps begin, in nanoseconds."""
+        return self._start[positions]
+
+    def ends(self, positions: Ints | slice) -> Ints:
+        """Return when supersteps end, in nanoseconds."""
+        ends: Ints = self._start[positions] + self._length[positions]
+        return ends
+
+    def _ends(self) -> Iterator[Ints]:
+        """Yield when supersteps end, block by block."""
+        return (self.ends(part) for part in blocks(self.count))
 
     def positions(self, window: RunWindow) -> Ints:
         """Return the position of the superstep of each record of a window."""
         numbers = window.root_supersteps()
-        if self._first is not None:
-            return numbers - self._first
-        return np.searchsorted(self.numbers, numbers).astype(np.int64)
+        if self._is_gapless:
+            return numbers - int(self._number[0])
+        return np.searchsorted(self._number, numbers).astype(np.int64)
 
     def windows(self, low: int, high: int) -> Iterator[RunWindow]:
         """Yield the windows of a range of positions."""
         if low >= high:
             return iter(())
-        return windows(self._run, int(self.numbers[low]), int(self.numbers[high - 1]))
+        first, last = self.numbers(np.array([low, high - 1])).tolist()
+        return windows(self._run, first, last)
 
     def longest(self, first: Ints, last: Ints) -> Ints:
-        """Return, for ranges of positions, which superstep took longest."""
-        bounds = np.stack([first, last + 1], axis=1).ravel()
-        if len(bounds) == 0:
-            return bounds
-        return self._by_length[np.maximum.reduceat(self._rank, bounds)[::2]].astype(np.int64)
+        """Return, for ranges of positions, which superstep took longest; of equals the last."""
+        ranges = zip(first.tolist(), last.tolist(), strict=True)
+        found = [end - int(self._length[begin : end + 1][::-1].argmax()) for begin, end in ranges]
+        return np.array(found, np.int64)
 
     def during(self, edges: Floats) -> tuple[Floats, Ints, Ints]:
         """Return where moments lie in the sequence of supersteps.
@@ -119,12 +154,22 @@ class RootSteps:
             The position of each moment, with the part of the superstep that was over; and
             the first and the last superstep that ran between neighbouring edges.
         """
-        begun = _falling(self.start)
+        begun = _falling(self._start)
         places = self._places(edges, begun)
-        first = np.searchsorted(_rising(self.end), edges[:-1], side="right")
+        first = self._ended_until(edges[:-1])
         last = np.searchsorted(begun, edges[1:], side="left") - 1
         first = np.minimum(first, max(self.count - 1, 0))
         return places, first, np.maximum(first, last)
+
+    def _ended_until(self, moments: Floats) -> Ints:
+        """Return how many of the first supersteps had ended at some moments."""
+        ended, latest = np.zeros(len(moments), np.int64), 0
+        for end in self._ends():
+            end[0] = max(int(end[0]), latest)  # a later superstep may end earlier
+            until = np.maximum.accumulate(end)
+            latest = int(until[-1])
+            ended += np.searchsorted(until, moments, side="right")
+        return ended
 
     def _places(self, edges: Floats, begun: Ints) -> Floats:
         """Return where moments lie between the begins of supersteps, and the end of the last."""
@@ -153,7 +198,7 @@ class RootSteps:
             has[self.positions(window)[chosen[window.position]] // block + 1] = True
         first, end = np.flatnonzero(has[1:] != has[:-1]).reshape(-1, 2).T * block
         last = np.minimum(end, self.count) - 1
-        return list(zip(self.numbers[first].tolist(), self.numbers[last].tolist(), strict=True))
+        return list(zip(self.numbers(first).tolist(), self.numbers(last).tolist(), strict=True))
 
 
 def _falling(start: Ints) -> Ints:
@@ -163,13 +208,8 @@ def _falling(start: Ints) -> Ints:
     return np.minimum.accumulate(start[::-1])[::-1]
 
 
-def _rising(end: Ints) -> Ints:
-    """Return for each superstep when it, or a later one of those before it, ended."""
-    return end if (end[1:] >= end[:-1]).all() else np.maximum.accumulate(end)
-
-
-def _of_window(window: RunWindow) -> _StepColumns:
-    """Return the supersteps in a window."""
+def _of_window(window: RunWindow) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the supersteps in a window: number, start, length, and record of each."""
     by = by_superstep(window.run)
     if is_table(by, window.halo):
         return _of_table(window, by)
@@ -179,16 +219,16 @@ def _of_window(window: RunWindow) -> _StepColumns:
     np.minimum.at(start, position, records["start"])
     np.maximum.at(end, position, records["end"])
     record = _greatest(position, computation_ns(window.run)[window.fresh], len(numbers))
-    return _StepColumns(numbers, start, end, window.position[record])
+    return numbers, start, end - start, window.position[record]
 
 
-def _of_table(window: RunWindow, by: TableBySuperstep) -> _StepColumns:
+def _of_table(window: RunWindow, by: TableBySuperstep) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the same of a window whose records are a table."""
     records, steps = window.run.records, slice(by.before, None)
     numbers = by.fresh().of_first(records["superstep"][window.fresh])
     start, end = by.least(records["start"])[steps], by.greatest(records["end"])[steps]
     record = by.leader(computation_ns(window.run))[steps] - window.halo
-    return _StepColumns(numbers.astype(np.int64), start, end, window.position[record])
+    return numbers.astype(np.int64), start, end - start, window.position[record]
 
 
 def excess(run: Run, cost: Floats) -> Floats:

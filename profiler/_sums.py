@@ -191,6 +191,9 @@ class Spans:
         now = start < until
         if not now.any():
             return
+        if self._settle_successive(origin[now], start[now], np.minimum(end[now], until)):
+            self._keep_after(until)
+            return
         moments = np.concatenate([start[now], np.minimum(end[now], until)])
         order = np.argsort(moments, kind="stable")
         lasts = np.diff(moments[order])
@@ -209,6 +212,23 @@ class Spans:
         for mask, ns in zip(found.T.tolist(), by_mask, strict=True):
             if any(mask):
                 self._ns[tuple(mask)] += int(ns)
+        self._keep_after(until)
+
+    def _settle_successive(self, origin: Ints, start: Ints, end: Ints) -> bool:
+        """Sum up times that are one after the other, as between global syncs; tell if they are."""
+        if not (start[1:] >= end[:-1]).all():
+            return False
+        by_origin = np.bincount(origin, end - start).astype(np.int64)
+        words = int(origin.max()) // _BITS + 1
+        for number in np.flatnonzero(by_origin).tolist():
+            mask = [0] * words
+            mask[number // _BITS] = 1 << (number % _BITS)
+            self._ns[tuple(mask)] += int(by_origin[number])
+        return True
+
+    def _keep_after(self, until: int) -> None:
+        """Forget what was under way before a moment."""
+        origin, start, end = self._open
         later = end > until
         self._open = origin[later], np.maximum(start[later], until), end[later]
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.profiler._by_step import TableBySuperstep
-from bsplib.profiler._numbering import finder, stable_order
+from bsplib.profiler._numbering import finder, greatest_rows, stable_order
 from bsplib.profiler.costs import (
     by_superstep,
     calls_without_core_ns,
@@ -414,10 +414,15 @@ def shared_out(amount: Ints, weights: Ints) -> Ints:
 
 def _shared_among(amount: Ints, weights: Ints) -> Ints:
     total = weights.sum(axis=0)
-    shares: Ints = np.floor(amount * (weights / np.maximum(total, 1))).astype(np.int64)
-    columns = np.arange(weights.shape[1])
+    shares: Ints = np.empty(weights.shape, np.int64)
+    divisor = np.maximum(total, 1)
+    for share, weight in zip(shares, weights, strict=True):
+        share[:] = amount * (weight / divisor)  # to whole numbers, of which none is negative
     # What rounding leaves belongs to the greatest; it can be -1 only where that has more.
-    shares[weights.argmax(axis=0), columns] += np.where(total > 0, amount - shares.sum(axis=0), 0)
+    left = np.where(total > 0, amount - shares.sum(axis=0), 0)
+    most = greatest_rows(weights)
+    for number in np.unique(most[left != 0]).tolist():
+        shares[number] += left * (most == number)
     return shares
 
 

@@ -14,9 +14,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-import networkx
 import numpy as np
 
+from bsplib.profiler.digraph import DirectedGraph, downwards
 from bsplib.profiler.limits import check_graph
 from bsplib.profiler.summary import Cost, Summary
 from bsplib.profiler.survey import survey
@@ -72,7 +72,7 @@ class CallOrigin(NamedTuple):
 class CallGraph:
     """The functions that lead to syncs, and their costs."""
 
-    graph: networkx.DiGraph
+    graph: DirectedGraph
     """Nodes are the ids, with attributes ``node`` (a Node) and ``cost`` (a Cost). An edge
     has the ``cost`` of the part of the callee that was called through this caller.
 
@@ -194,7 +194,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
 
     origins_of = map(frozenset, (*passing.values(), *parts.values()))
     check_graph(len(passing) + len(parts), run, sums.work(origins_of))
-    graph = networkx.DiGraph()
+    graph = DirectedGraph()
     for key in _down_the_tree(root, parts):
         cost = sums.cost(frozenset(passing[key]))
         graph.add_node(key.id(), node=Node(key.id(), *key), cost=cost)
@@ -267,9 +267,10 @@ def _rooted(callers: list[_Callers]) -> tuple[_Key, list[_Callers]]:
 
 def _down_the_tree(root: _Key, edges: Iterable[tuple[_Key, _Key]]) -> list[_Key]:
     """Return the nodes in the order of the call tree."""
-    tree = networkx.DiGraph(list(edges))
-    tree.add_node(root)
-    return list(networkx.dfs_preorder_nodes(tree, root))
+    below: defaultdict[_Key, list[_Key]] = defaultdict(list)
+    for caller, callee in edges:
+        below[caller].append(callee)
+    return [key for key, _ in downwards(root, below)]
 
 
 def _chain(callers: _Callers) -> list[_Key]:

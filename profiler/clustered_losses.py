@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler import account as parts
-from bsplib.profiler.costs import group_sizes
+from bsplib.profiler.costs import by_superstep, group_sizes
 from bsplib.profiler.kinds import (
     BLOCKED,
     COMMUNICATION,
@@ -347,10 +347,9 @@ def _sizes(account: Account) -> Ints:
 
 def _excess(account: Account) -> list[NDArray[np.float64]]:
     """Return by how much the bytes out of and into each record exceed the mean of its superstep."""
-    step, sizes = account.step, _sizes(account)
+    by, sizes = by_superstep(account.run), _sizes(account)
     return [
-        (values - np.bincount(step, values)[step] / sizes).clip(min=0)
-        for values in account.h_out_and_in
+        (values - by.spread(by.sums(values)) / sizes).clip(min=0) for values in account.h_out_and_in
     ]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from bsplib.profiler._by_step import BySuperstep, table_of
+from bsplib.profiler._by_step import BySuperstep, TableBySuperstep, table_of
 from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
 from bsplib.recording.records import NOT_MEASURED, Direction, Run, is_out
 from bsplib.recording.tables import constant
@@ -262,9 +262,22 @@ def _h_relation(
         caller, sizes = rows["record"], rows["bytes"].astype(np.float64)
         out, there = is_out(rows["direction"]), partner >= 0
         for h, direction in ((h_out, out), (h_in, ~out)):
-            np.add.at(h, caller[direction], sizes[direction])
-            np.add.at(h, partner[there & ~direction], sizes[there & ~direction])
+            _add_some(h, caller, sizes, direction)
+            _add_some(h, partner, sizes, there & ~direction)
     return h_out, h_in
+
+
+def _add_some(
+    sums: NDArray[np.float64],
+    place: NDArray[np.int64],
+    values: NDArray[np.float64],
+    chosen: NDArray[np.bool_],
+) -> None:
+    """Add those of some values that are chosen to sums at their places."""
+    if chosen.all():  # mostly all or none are
+        np.add.at(sums, place, values)
+    elif chosen.any():
+        np.add.at(sums, place[chosen], values[chosen])
 
 
 def partner_records(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
@@ -285,6 +298,11 @@ def _partners(
 ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
     """Return the positions of the partners' records, for blocks of traffic rows."""
     if len(run.traffic) == 0:
+        return
+    by = by_superstep(run)
+    if isinstance(by, TableBySuperstep):
+        for part in blocks(len(run.traffic)):
+            yield part, by.beside(run.traffic["record"][part], run.traffic["partner"][part])
         return
     pid = np.ascontiguousarray(run.records["pid"])
     numbers = superstep_numbers(run) if numbers is None else numbers

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-import networkx
 import numpy as np
 
 from bsplib.profiler.callgraph import COMPREHENSIONS
@@ -111,7 +110,7 @@ def _by_centre(callgraph: CallGraph) -> dict[str, list[tuple[int, Floats]]]:
 def _leading(callgraph: CallGraph, centre: str) -> Set[_Name]:
     """Return the functions that lead to a cost centre."""
     nodes = callgraph.graph.nodes(data="node")
-    above = (nodes[name] for name in networkx.ancestors(callgraph.graph, centre))
+    above = (nodes[name] for name in callgraph.graph.ancestors(centre))
     return {_Name(node.file, node.name, node.line) for node in above}
 
 

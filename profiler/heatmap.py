@@ -154,12 +154,12 @@ class Heatmap:
             edges,
             layers,
             supersteps,
-            steps.numbers[first],
-            steps.numbers[last],
-            steps.numbers[longest],
-            steps.record[longest],
-            steps.start[first],
-            steps.end[last],
+            steps.numbers(first),
+            steps.numbers(last),
+            steps.numbers(longest),
+            steps.records(longest),
+            steps.begins(first),
+            steps.ends(last),
         )
 
     def _amounts(self, edges: Floats) -> Floats:

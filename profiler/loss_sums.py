@@ -49,6 +49,8 @@ def lost_by_cause(account: Account) -> dict[str, Ints]:
     lost = {cause: np.zeros(len(step), np.int64) for cause in WAITS}
     leaders = _leaders(account) if account.h_max.any() else None
     for cause, why in WAITS.items():
+        if not waits[why].any():  # to look for single ones takes several times as long
+            continue
         waited = np.flatnonzero(waits[why])
         late = behind[waited]
         if cause == COMM and leaders is not None:

@@ -12,8 +12,6 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-import networkx
-
 from bsplib.extras import need
 from bsplib.machine import Machine, load_machine
 from bsplib.profiler import format as fmt
@@ -29,6 +27,7 @@ from bsplib.profiler.survey import elapsed_s
 from bsplib.profiler.tables import plain_graph
 
 if TYPE_CHECKING:
+    import networkx
     import pandas
 
     from bsplib.profiler.losses import Ledger

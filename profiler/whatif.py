@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler.account import Account, Ints
     from bsplib.recording.records import Run
 
@@ -419,8 +420,11 @@ def _two_stages(mended: MendedRows) -> Saved:
     account, records = mended.account, mended.records
     size = group_sizes(account.run)[records["group"]]
     h_out, h_in = account.h_out_and_in
-    alone = _from_one(account.step, size, h_out, h_in) | _from_one(account.step, size, h_in, h_out)
-    if account.run.is_interleaved or not alone.any():
+    if account.run.is_interleaved or int(size.max(initial=0)) < _LEAST_FOR_STAGES:
+        return mended.nothing(), mended.nothing()
+    by = by_superstep(account.run)
+    alone = _from_one(by, size, h_out, h_in) | _from_one(by, size, h_in, h_out)
+    if not alone.any():
         return mended.nothing(), mended.nothing()
     own, uneven, *_ = account.communication
     stages = 2 if account.rates.rule == "max" else 3
@@ -429,14 +433,17 @@ def _two_stages(mended: MendedRows) -> Saved:
     return mended.after(np.where(mended.inside & alone, less, 0.0).clip(min=0.0))
 
 
-def _from_one(step: Ints, size: Ints, giving: Floats, taking: Floats) -> NDArray[np.bool_]:
+_LEAST_FOR_STAGES = 3
+"""Between two processes there is nothing that another one could pass on."""
+
+
+def _from_one(by: BySuperstep, size: Ints, giving: Floats, taking: Floats) -> NDArray[np.bool_]:
     """Mark the records of supersteps in which one of three or more gives all others as much."""
-    givers, takers = (np.bincount(step, values > 0)[step] for values in (giving, taking))
-    most = np.zeros(len(givers) and int(step.max()) + 1)
-    np.maximum.at(most, step, taking)
-    alike = np.bincount(step, taking)[step] == most[step] * (size - 1)
-    found: NDArray[np.bool_] = (size > 2) & (givers == 1) & (takers == size - 1) & alike
-    return found
+    givers, takers = (by.sums(values > 0) for values in (giving, taking))
+    alone = by.spread(givers) == 1
+    alike = by.spread(by.sums(taking)) == by.spread(by.greatest(taking)) * (size - 1)
+    found: NDArray[np.bool_] = alone & (by.spread(takers) == size - 1) & alike
+    return found & (size >= _LEAST_FOR_STAGES)
 
 
 def _fewer_supersteps(mended: MendedRows) -> Saved:

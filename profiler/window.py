@@ -387,13 +387,32 @@ class _WindowReader:
         behind = np.cumsum(last + 1 - first) - last - 1  # what takes a position to its place
         halo_rows = len(halo.records) if halo else 0
         for columns in self._traffic_read.values():
-            caller = columns["record"]
-            stretch = np.searchsorted(last, caller).clip(max=len(last) - 1)
-            rows = np.flatnonzero((first[stretch] <= caller) & (caller <= last[stretch]))
-            part = columns[rows]
-            part.fields["record"] = caller[rows] + (behind[stretch[rows]] + halo_rows)
-            parts.append(part)
+            for rows, stretch in _in_stretches(columns["record"], first, last):
+                part = columns[rows]
+                part.fields["record"] = part["record"] + (behind[stretch] + halo_rows)
+                parts.append(part)
         return joined(parts)
+
+
+def _in_stretches(
+    caller: Ints, first: Ints, last: Ints
+) -> Iterator[tuple[slice | Ints, int | Ints]]:
+    """Yield rows of traffic whose records are in some stretches, and in which.
+
+    Args:
+        caller: the record of each row.
+        first: the first record of each stretch; the stretches rise.
+        last: the last record of each stretch.
+    """
+    if (caller[1:] >= caller[:-1]).all():  # slices copy nothing
+        low = np.searchsorted(caller, first)
+        end = np.searchsorted(caller, last, side="right")
+        for stretch in np.flatnonzero(low < end).tolist():
+            yield slice(int(low[stretch]), int(end[stretch])), stretch
+    else:
+        stretches = np.searchsorted(last, caller).clip(max=len(last) - 1)
+        rows = np.flatnonzero((first[stretches] <= caller) & (caller <= last[stretches]))
+        yield rows, stretches[rows]
 
 
 def _ranges(

@@ -91,10 +91,10 @@ def _layout(opened: OpenRun, query: Query) -> Json:
 def _processes(opened: OpenRun, query: Query) -> Json:
     """Return how a node (``node``, its id) or an edge (``edge``, two ids) is shared out."""
     graph = opened.callgraph(opened.part(query)).graph
-    ends = query.get("edge", "").split(".")
-    if len(ends) == 2 and graph.has_edge(*ends):
-        return services.describe_pies(graph.edges[ends]["cost"])
-    if (node := query.get("node")) in graph:
+    caller, _, callee = query.get("edge", "").partition(".")
+    if graph.has_edge(caller, callee):
+        return services.describe_pies(graph.edges[caller, callee]["cost"])
+    if (node := query.get("node", "")) in graph:
         return services.describe_pies(graph.nodes[node]["cost"])
     raise AddressError("Give a node or an edge of the call graph.")
 

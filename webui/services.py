@@ -34,9 +34,8 @@ from bsplib.webui.machines import describe_machines
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    import networkx
-
     from bsplib.profiler.callgraph import CallGraph, Cost, Node, Summary
+    from bsplib.profiler.digraph import DirectedGraph
     from bsplib.profiler.losses import Ledger
     from bsplib.recording.records import Run, RunHead
 
@@ -255,7 +254,7 @@ def lay_out(
         return {}
 
 
-def _positions(graph: networkx.DiGraph, names: Sequence[str]) -> list[int]:
+def _positions(graph: DirectedGraph, names: Sequence[str]) -> list[int]:
     position = {name: number for number, name in enumerate(graph)}
     return [position[name] for name in names]
 
@@ -279,7 +278,7 @@ def _edges(callgraph: CallGraph) -> list[Json]:
     """Return the edges; without pies where these would have too many slices."""
     graph = callgraph.graph
     position = {name: number for number, name in enumerate(graph)}
-    parts = len(graph) + graph.number_of_edges()
+    parts = len(graph) + len(graph.edges)
     pies = parts * callgraph.run.nprocs <= MAX_SLICES
     return [
         {"from": position[caller], "to": position[callee], **describe_cost(cost, pies=pies)}
@@ -428,7 +427,7 @@ def _percent(part: float) -> str:
     return f"{100 * part:.2g}%" if part >= NEGLIGIBLE else "less than 0.1%"
 
 
-def links(graph: networkx.DiGraph, names: Collection[str]) -> list[DrawnLink]:
+def links(graph: DirectedGraph, names: Collection[str]) -> list[DrawnLink]:
     """Return the lines between nodes: the edges, and calls through nodes that are not shown.
 
     Args:

@@ -196,7 +196,7 @@ class _Found:
     def _last(self) -> str:
         """Return the sync of ``bspsort`` itself."""
         sort = self._id("bspsort", "sorting.py")
-        (leaf,) = (n for n in self._graph[sort] if self._nodes[n].kind == "cost_centre")
+        (leaf,) = (n for n in self._graph.successors(sort) if self._nodes[n].kind == "cost_centre")
         return str(leaf)
 
     def _summary(self, node: str, metric: str) -> Summary:

@@ -1,7 +1,8 @@
 """What the chunks of a run's tables cover, so that a reader knows which of them it needs.
 
 Of a chunk of records these are the first and the last superstep of the root group in which its
-records took place; of a chunk of traffic the first and the last record to which it belongs.
+records took place, and the least and the greatest process; of a chunk of traffic the first and
+the last record to which it belongs.
 Whoever reads all chunks for another purpose notes them, so that they are not read for this again.
 """
 
@@ -47,14 +48,15 @@ def root_steps(records: Columns | NDArray[np.void], opened: Ints) -> Ints:
 class ChunkRanges:
     """Notes the least and the greatest value of each chunk of a table, one after the other."""
 
-    def __init__(self, run: Run, name: str) -> None:
+    def __init__(self, run: Run, name: str, field: str = "") -> None:
         """Begin with the first chunk of a table.
 
         Args:
             run: the run.
             name: of the table, ``records`` or ``traffic``.
+            field: of what to note the values; default: root supersteps, or records of traffic.
         """
-        self._run, self._key = run, f"ranges of {name}"
+        self._run, self._key = run, f"ranges of {name} {field}".rstrip()
         self._bounds = run.table(name).bounds
         self._low: list[int] = []
         self._high: list[int] = []

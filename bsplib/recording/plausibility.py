@@ -18,7 +18,7 @@ from bsplib.backends.members import Members
 from bsplib.errors import TraceError
 from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
 from bsplib.recording.records import FROM_SYSTEM, MAX_NUMBER, NOT_MEASURED, Direction, Doing, Run
-from bsplib.recording.tables import ArrayTable, Columns, RunTable, joined
+from bsplib.recording.tables import ArrayTable, Columns, RunTable, constant, joined
 from bsplib.sync_kinds import Kind
 
 _MOST_CHUNKS = 64
@@ -78,6 +78,7 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
     membership = _Membership(run)
     time, superstep = _Rising(run.nprocs, 0), _Supersteps(run)
     ranges, opened = ChunkRanges(run, "records"), opening_steps(run)
+    pids = ChunkRanges(run, "records", "pid")
     for block in _blocks("record", run.table("records")):
         block.check_ranges(ends)
         columns = block.columns
@@ -87,8 +88,10 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         block.refuse(time.wrong(columns["pid"], columns["end"]), "a end out of order")
         block.refuse(superstep.wrong(block), "a superstep out of order")
         ranges.add(root_steps(block.rows, opened))
+        pids.add(columns["pid"])
         advance(len(block.rows))
     ranges.close()
+    pids.close()
 
 
 def _check_times(block: _Block) -> None:
@@ -121,7 +124,7 @@ def check_traffic(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
     """
     ends = {"partner": run.nprocs, "direction": len(Direction)}
     ends["record"] = len(run.table("records"))
-    membership, callers = _Membership(run), _Callers(run.table("records"))
+    membership, callers = _Membership(run), _Callers(run)
     ranges = ChunkRanges(run, "traffic")
     for block in _blocks("traffic row", run.table("traffic")):
         block.check_ranges(ends)
@@ -158,10 +161,21 @@ def check_samples(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
 class _Callers:
     """The group and the process of records, to which successive rows of traffic refer."""
 
-    def __init__(self, records: RunTable) -> None:
-        self._records = records
-        self._read = lru_cache(_MOST_CHUNKS)(lambda number: records.read(number, _OF_CALLER))
+    def __init__(self, run: Run) -> None:
+        self._records = run.table("records")
+        self._pids = ChunkRanges(run, "records", "pid").known() if len(run.groups) == 1 else None
+        self._read = lru_cache(_MOST_CHUNKS)(self._callers)
         self._every: Columns | None = None
+
+    def _callers(self, number: int) -> Columns:
+        """Return the group and the process of the records of a chunk."""
+        if self._pids is not None:
+            low, high = (int(each[number]) for each in self._pids)
+            if low == high:  # as mostly: then the chunk need not be read again
+                count = self._records.bounds[number + 1] - self._records.bounds[number]
+                values = zip(_OF_CALLER, (0, low), strict=True)
+                return Columns({name: constant(each, count) for name, each in values}, count)
+        return self._records.read(number, _OF_CALLER)
 
     def of(self, rows: _Numbers) -> tuple[_Numbers, _Numbers]:
         """Return the group and the process of some records, by their positions."""
@@ -176,7 +190,15 @@ class _Callers:
         else:
             found = joined([self._read(number) for number in range(first, end)])
             low = self._records.bounds[first]
-        return found["group"][rows - low], found["pid"][rows - low]
+        group, pid = (_at(found[name], rows - low) for name in _OF_CALLER)
+        return group, pid
+
+
+def _at(column: _Numbers, rows: _Numbers) -> _Numbers:
+    """Return some rows of a column, which may be constant."""
+    if column.strides == (0,):
+        return constant(column[0], len(rows), column.dtype)
+    return column[rows]
 
 
 _OF_CALLER = ("group", "pid")

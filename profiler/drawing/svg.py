@@ -59,8 +59,9 @@ def drawn_as_svg(picture: Drawing) -> str:
 def _retitle(group: ElementTree.Element, callgraph: CallGraph) -> None:
     """Replace the title that dot wrote, the id of a node, by the node's costs."""
     for title in group.findall(f"{_SVG}title"):
-        if group.get("id") in callgraph.graph:
-            node = callgraph.graph.nodes[group.get("id")]
+        name = group.get("id", "")
+        if name in callgraph.graph:
+            node = callgraph.graph.nodes[name]
             title.text = _description(node["node"], node["cost"])
         else:
             group.remove(title)

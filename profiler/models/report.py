@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import networkx
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.digraph import downwards
 from bsplib.profiler.models.prediction import MEASURED, Prediction, TimeParts, predict
 from bsplib.profiler.models.replay import MODELS
 
@@ -168,8 +168,5 @@ def _nodes(prediction: Prediction) -> Table:
 def _labels(prediction: Prediction) -> Iterator[tuple[str, Text]]:
     """Yield the nodes in call-tree order, with their indented labels."""
     graph, root = prediction.callgraph.graph, prediction.callgraph.root
-    depth = {root: 0}
-    for caller, node in networkx.dfs_edges(graph, root):
-        depth[node] = depth[caller] + 1
-    for node, indent in depth.items():
+    for node, indent in downwards(root, graph.succ):
         yield node, Text("  " * indent + fmt.label(graph.nodes[node]["node"]))

@@ -6,13 +6,12 @@ import difflib
 import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import networkx
+from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.errors import UsageError
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS
+from bsplib.profiler.digraph import downwards
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -107,11 +106,9 @@ def tree_rows(profile: RunProfile) -> list[NodeRow]:
     """Return all nodes in the order of the call tree, each under its nearest caller."""
     graph, root = profile.callgraph.graph, profile.callgraph.root
     booked = profile.ledger().nodes
-    tree: Any = networkx.bfs_tree(graph, root)
-    depth = networkx.single_source_shortest_path_length(tree, root)
     return [
-        NodeRow(name, depth[name], graph.nodes[name]["cost"], booked[name])
-        for name in networkx.dfs_preorder_nodes(tree, root)
+        NodeRow(name, depth, graph.nodes[name]["cost"], booked[name])
+        for name, depth in downwards(root, graph.nearest_tree(root).succ)
     ]
 
 

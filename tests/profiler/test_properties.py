@@ -84,7 +84,7 @@ def test_parts_of_any_run_add_up(script, data):
     reading = data.draw(programs(script, one_stack=False)).reading()
     graph = reading.callgraph.graph
     for name, whole in graph.nodes(data="cost"):
-        parts = [cost for _, _, cost in graph.in_edges(name, data="cost")]
+        parts = [edge["cost"] for edge in graph.pred[name].values()]
         for metric in METRICS:
             summary = whole[metric]
             assert 0 <= summary.minimum <= summary.average <= summary.maximum
@@ -112,7 +112,7 @@ def test_where_stacks_are_shared_everything_adds_up(script, data):
     reading = data.draw(programs(script, one_stack=True)).reading()
     graph = reading.callgraph.graph
     nodes = dict(graph.nodes(data="cost"))
-    wholes = {name: [cost for *_, cost in graph.in_edges(name, data="cost")] for name in nodes}
+    wholes = {name: [edge["cost"] for edge in graph.pred[name].values()] for name in nodes}
     wholes[reading.callgraph.root] = leaf_costs(reading)
     for name, parts in wholes.items():
         assert nodes[name].count == sum(cost.count for cost in parts)

@@ -1,13 +1,20 @@
-import networkx
 import pytest
 
+from bsplib.profiler.digraph import DirectedGraph
 from bsplib.profiler.drawing.shown_nodes import ShownLink, chosen, links
+
+
+def called(*edges):
+    found = DirectedGraph()
+    for caller, callee in edges:
+        found.add_edge(caller, callee)
+    return found
 
 
 @pytest.fixture
 def graph():
     """main calls a and b; a calls c, which calls d and e; b calls e."""
-    return networkx.DiGraph(["ma", "mb", "ac", "cd", "ce", "be"])
+    return called("ma", "mb", "ac", "cd", "ce", "be")
 
 
 def ranks(**values):
@@ -54,5 +61,5 @@ def test_all_nodes_are_linked_by_the_edges_of_the_graph(graph):
 
 
 def test_functions_that_call_each_other_end_the_search():
-    graph = networkx.DiGraph(["ma", "ab", "ba", "bc"])
+    graph = called("ma", "ab", "ba", "bc")
     assert links(graph, ["m", "c"]) == [ShownLink("m", "c", False)]

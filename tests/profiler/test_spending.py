@@ -121,7 +121,7 @@ def test_supersteps_have_what_is_booked_for_their_records(script, data):
     edges = np.arange(steps.count + 1.0)
     amounts = spending(run).by_superstep(edges)
     wanted = np.zeros_like(amounts)
-    position = np.searchsorted(steps.numbers, root_supersteps(run))
+    position = np.searchsorted(steps.numbers(np.arange(steps.count)), root_supersteps(run))
     for part, booked in enumerate(Account(run, RATES).booked.parts):
         np.add.at(wanted[:, part], (position, run.records["pid"]), booked)
     assert np.array_equal(amounts, wanted)
