@@ -234,7 +234,7 @@ def _fitted(values: Values, work: ChainWork, known: Sequence[Term]) -> FittedWor
         np.zeros(len(work.seconds)),
     )
     forms = _sums(found)
-    hides = bool(known) and len(forms) > 1 and set(forms[0].terms) <= {"1"}
+    hides = bool(known) and len(forms) > 1 and any(set(form.terms) <= {"1"} for form in forms)
     return FittedWork(Law(FITTED, (Piece(forms),)), trials, hides)
 
 
@@ -317,12 +317,18 @@ def _beside_constant(
     rows = relative(few, values, seconds, rounded=True)
     if known and terms_borne(rows, 2) > 1:
         return forms_of(Search(few, values, seconds, 2, rounded=True).choice())
-    hidden = [_hidden(rows[:, [0, place]], few[place].text) for place in range(1, len(few))]
-    return (*forms, *(form for form in hidden if form is not None))
+    hidden = [
+        form
+        for place in range(1, len(few))
+        for form in _hidden(rows[:, [0, place]], few[place].text)
+    ]
+    if not hidden:
+        return forms
+    return (hidden[0], *forms, *hidden[1:])
 
 
-def _hidden(rows: NDArray[np.float64], term: str) -> Form | None:
-    """Return a constant with the greatest part of a term beside it that noise may hide.
+def _hidden(rows: NDArray[np.float64], term: str) -> tuple[Form, ...]:
+    """Return a constant with the likeliest part of a term beside it, and with the greatest.
 
     Args:
         rows: the constant and the term, divided by what was measured.
@@ -330,15 +336,21 @@ def _hidden(rows: NDArray[np.float64], term: str) -> Form | None:
     """
     freedom = len(rows) - 2
     if freedom < 1 or np.linalg.matrix_rank(rows) < rows.shape[1]:
-        return None
+        return ()
     inverse = np.linalg.inv(rows.T @ rows)
     found = inverse @ rows.sum(axis=0)
     left = 1 - rows @ found
     deviation = math.sqrt(float(left @ left) / freedom * inverse[1, 1])
-    most = max(found[1], 0.0) + student(freedom, CONFIDENCE) * deviation
-    rest = 1 - most * rows[:, 1]
+    likely = max(float(found[1]), 0.0)
+    most = likely + student(freedom, CONFIDENCE) * deviation
+    return tuple(_beside(rows, term, factor) for factor in (likely, most))
+
+
+def _beside(rows: NDArray[np.float64], term: str, factor: float) -> Form:
+    """Return a part of a term with the constant that fits best beside it."""
+    rest = 1 - factor * rows[:, 1]
     constant = max(float(rows[:, 0] @ rest / (rows[:, 0] @ rows[:, 0])), 0.0)
-    return Form((constant, float(most)), ("1", term), rounded=True, weight=2)
+    return Form((constant, factor), ("1", term), rounded=True, weight=2)
 
 
 def _beyond(fit: FittedWork, reach: Reach, least_growth: float) -> Reach:
