@@ -58,6 +58,8 @@ class Quantities(NamedTuple):
     """The part of ``comp`` by which its first supersteps are longer than the others: what every
     process does once, such as to import modules and to touch its memory. 0 where there are too few
     supersteps to tell, and in sub-groups."""
+    once_pages: float = 0.0
+    """The part of ``pages`` by which its first supersteps have more than the others; or 0."""
 
 
 @dataclass(frozen=True)
@@ -250,9 +252,11 @@ class _Arranged:
         for total, row in zip(totals, found, strict=True):
             np.add.at(total, (group, cells % count), row)
         self._fold(totals)
-        once = _once(greatest[3], cells % count, group, count)
+        once, pages = (_once(row, cells % count, group, count) for row in greatest[3:])
         return {
-            each: Quantities(*totals[:, 0, place].tolist())._replace(once=once[place])
+            each: Quantities(*totals[:, 0, place].tolist())._replace(
+                once=once[place], once_pages=pages[place]
+            )
             for place, each in enumerate(self.chains)
         }
 
