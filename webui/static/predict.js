@@ -90,7 +90,7 @@ function memoryAt({ memory }, point, away) {
 
 /* What a predicted run uses of memory, and how much longer than its formulas say computation may
    take for it: { here, inRuns, slowdown }. As bsplib.profiler.models.nodes.memory. */
-function memoryUse(data, point, { measured }, away) {
+export function memoryUse(data, point, { measured }, away = awayFrom(data.variables, point)) {
   const [here, inRuns] = [memoryAt(data, point, away), data.memory?.in_runs ?? 0];
   if (here <= inRuns || !measured?.length) return { here, inRuns, slowdown: 1 };
   const byteSeconds = ({ passes }, bytes) => {
@@ -131,7 +131,8 @@ function shiftOf(own, { g, l }) {
 }
 
 /* The prediction at a point: { point, chains (in the order of the model's), total, low, high,
-   refused: Map(position of the cost centre -> why it is not all counted), memory }. */
+   refused: Map(position of the cost centre -> why it is not all counted), memory, outside: the
+   seconds in which processes start and end as { value, low, high }, null if they are not known }. */
 export function predict(data, point, rates) {
   const away = { ...awayFrom(data.variables, point), shift: shiftOf(data.rates, rates) };
   const memory = memoryUse(data, point, rates, away);
@@ -145,6 +146,7 @@ export function predict(data, point, rates) {
   return {
     point, chains, refused, total: sum("total"), low: sum("low"), high: sum("high"),
     distance: away.distance, memory,
+    outside: rates.isHost && data.outside ? valueOf(data.outside, point, away) : null,
   };
 }
 

@@ -103,9 +103,7 @@ def _likelihoods(each: Paged, terms: Sequence[Term], values: Values) -> Vector:
     """Return the logarithm of the likelihood of a computation for each time of a page."""
     rows = relative(terms, values, each.seconds, rounded=True)
     most = float((_MOST_OF_IT * each.seconds / each.pages).min())
-    errors = [
-        _misfit(rows, 1 - min(tried, most) * each.pages / each.seconds) for tried in _TRIED_S
-    ]
+    errors = [_misfit(rows, 1 - min(tried, most) * each.pages / each.seconds) for tried in _TRIED_S]
     return -len(rows) / 2 * np.log(np.array(errors) / len(rows) + _LEAST_MISFIT**2)
 
 

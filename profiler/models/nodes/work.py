@@ -278,8 +278,10 @@ def _sums(found: Sequence[tuple[Form, ...]]) -> tuple[Form, ...]:
         return found[0]
     whole = [_sum([forms[0] for forms in found])]
     for forms in found:
-        for form in forms[1:][-_MOST_OTHERS:]:
-            whole.append(_sum([form if each is forms else each[0] for each in found]))
+        whole += [
+            _sum([form if each is forms else each[0] for each in found])
+            for form in forms[1:][-_MOST_OTHERS:]
+        ]
     return tuple(whole)
 
 
