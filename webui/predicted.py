@@ -168,6 +168,7 @@ def _curves(machine: Machine | None) -> list[Json]:
             "empty": entry.empty,
             "patterns": {name: _curve(curve) for name, curve in entry.patterns.items()},
             "evicting": entry.evicting,
+            "call": entry.call,
             **{name: _curve_or_none(getattr(entry, name)) for name in _CURVES},
         }
         for entry in (() if machine is None else machine.measured)

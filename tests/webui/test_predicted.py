@@ -210,6 +210,7 @@ PREDICTED = """async ([data, rates, points]) => {
         made(h=ALONE_NOTHING, h_sum=ALONE_NOTHING),
         replace(made(), memory=USED),
         made(moves=MOVES),
+        made(calls=exact((3, "n/p"))),
     ],
     ids=[
         "pieces",
@@ -225,6 +226,7 @@ PREDICTED = """async ([data, rates, points]) => {
         "alone",
         "memory",
         "moves",
+        "calls",
     ],
 )
 def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):

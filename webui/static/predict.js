@@ -46,10 +46,18 @@ function beyondBlocks(entry, { placed, fetched }, bytes, [left, cold]) {
     + onAny(entry.first, left) + onAny(entry.cold, cold * bytes);
 }
 
+const OF_ONE_CALL = ["exchange", "ping-pong", "all-to-one"];
+
+/* What the calls of put, get and send take beyond those that a pattern needs. */
+function moreCalls({ p, call }, pattern, calls) {
+  const own = OF_ONE_CALL.includes(pattern) ? 1 : Math.max(p - 1, 1);
+  return Math.max(calls - own, 0) * call;
+}
+
 /* The price of some supersteps with an h-relation in all, each after a computation of some seconds:
    [transfers, supersteps]. A probed Machine has its times; see
    bsplib.profiler.models.nodes.predicted. */
-function communication({ measured, g, l }, { pattern, moves }, p, h, supersteps, computed) {
+function communication({ measured, g, l }, { pattern, moves }, p, h, supersteps, computed, calls) {
   if (!measured?.length) return [h * g, supersteps * l];
   if (supersteps <= 0) return [0, 0];
   const [bytes, apart] = [h / supersteps, computed / supersteps];
@@ -58,9 +66,10 @@ function communication({ measured, g, l }, { pattern, moves }, p, h, supersteps,
   let [transfers, empty] = [0, 0];
   for (const [entry, share] of around(measured, p)) {
     const curve = entry.patterns[pattern ?? "all-to-all"];
-    const moved = curve === undefined || bytes <= 0 ? entry.empty
+    const moved = curve === undefined || (bytes <= 0 && calls <= 0) ? entry.empty
       : Math.max(onCurve(curve, bytes), entry.empty);
-    const warm = moved - entry.empty + evicted(entry, bytes, apart);
+    const warm = moved - entry.empty + evicted(entry, bytes, apart)
+      + moreCalls(entry, pattern, calls / supersteps);
     for (const [step, count] of steps) {
       transfers += share * count * (warm + beyondBlocks(entry, moves, bytes, step));
     }
@@ -102,16 +111,19 @@ export function memoryUse(data, point, { measured }, away = awayFrom(data.variab
   return { here, inRuns, slowdown };
 }
 
+const NONE = { value: 0, low: 0, high: 0, why: "" };
+
 /* { comp, comm, sync, total } in seconds, low and high, why it is not all of it, and the bytes of
    the mean h-relation. */
 function chainAt(chain, point, rates, away, slowdown) {
   const { laws } = chain;
   const rule = rates.rule === "sum" ? "h_sum" : "h";
-  const used = ["comp", rule, "supersteps"].map((quantity) => valueOf(laws[quantity], point, away));
+  const used = ["comp", rule, "supersteps", "calls"].map((quantity) =>
+    (laws[quantity] ? valueOf(laws[quantity], point, away) : NONE));
   const price = (end, slower = 1) => {
-    const [comp, h, supersteps] = used.map((value) => (value.why ? 0 : value[end]));
+    const [comp, h, supersteps, calls] = used.map((value) => (value.why ? 0 : value[end]));
     const computed = comp * slower * rates.ratio * slowed(rates.slowdowns, point.p);
-    return [computed, ...communication(rates, chain, point.p, h, supersteps, computed)];
+    return [computed, ...communication(rates, chain, point.p, h, supersteps, computed, calls)];
   };
   const sum = (parts) => parts.reduce((all, part) => all + part, 0);
   const [comp, comm, sync] = price("value");
