@@ -246,8 +246,8 @@ class _Price(NamedTuple):
 
         Where a probe has measured the Machine, each superstep is one of the mean h-relation after
         the mean computation, in the pattern of the chain, with the mean number of calls where it is
-        more than the pattern needs, and no process comes late. Of those that were new to a process in the runs there are as
-        many.
+        more than the pattern needs, and no process comes late. Of those that were new to a process
+        in the runs there are as many.
         """
         machine = self.prices.machine.for_group(self.nprocs)
         computed = comp_s * self.prices.ratio_at(self.nprocs)
