@@ -158,8 +158,7 @@ def lay_out(run: Run) -> Timeline:
     pieces = _pieces(run, steps, records[position], before, spent_s)
     pieces = _on_a_core(pieces, w_s, spent_s)
     h_out, h_in = h_relation(run, numbers)
-    traffic = run.traffic
-    calls = np.bincount(traffic["record"], traffic["messages"], len(records)).astype(np.int64)
+    calls = calls_of_records(run)
     return Timeline(
         run=run,
         steps=tuple(steps),
@@ -181,6 +180,13 @@ def lay_out(run: Run) -> Timeline:
         link_to=link_to,
         pieces=pieces,
     )
+
+
+def calls_of_records(run: Run) -> NDArray[np.int64]:
+    """Return the calls of put, get and send of each record, but for those to the process itself."""
+    traffic = run.traffic
+    found = np.bincount(traffic["record"], traffic["messages"], len(run.records))
+    return found.astype(np.int64)
 
 
 def _cold(run: Run, h_out: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -20,6 +20,7 @@ from bsplib.profiler.models.nodes.memory import (
     LARGER_ARRAYS,
     exchanged_in_runs,
     memory_in_runs,
+    points_of_runs,
 )
 from bsplib.profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
 from bsplib.profiler.models.nodes.settle import words
@@ -70,6 +71,7 @@ def describe_model(shown: ShownModel) -> Json:
             "measured": _curves(shown.machine),
             "slowdowns": slowdowns_here(run, shown.machine),
             "cores": shown.machine.cores,
+            "is_host": _is_host(shown.machine, model),
         }
         machines = [given, *machines]
     number = {name: position for position, name in enumerate(model.nodes)}
@@ -81,7 +83,11 @@ def describe_model(shown: ShownModel) -> Json:
         "most_processes": MOST_PROCESSES,
         "at": _opened_at(shown),
         "machine": None if shown.machine is None else GIVEN,
-        "rates": {**asdict(_rates(run)), "measured": _curves(recorded_machine(run))},
+        "rates": {
+            **asdict(_rates(run)),
+            "measured": _curves(recorded_machine(run)),
+            "is_host": _is_host(recorded_machine(run), model),
+        },
         "machines": machines,
         "root": number[model.root],
         "nodes": [describe_node(node) for node in model.nodes.values()],
@@ -104,6 +110,8 @@ def describe_model(shown: ShownModel) -> Json:
         "memory": None
         if model.memory is None
         else {"law": _law(model.memory), "in_runs": memory_in_runs(model)},
+        "outside": None if model.outside is None else _law(model.outside),
+        "points": points_of_runs(model),
         "layouts": _lay_out(model, number),
     }
 
@@ -146,6 +154,12 @@ def _rates(run: Run) -> Rates:
     return Rates(0.0, 0.0, source=NO_SOURCE, note=fmt.visible(why))
 
 
+def _is_host(machine: Machine | None, model: NodeModel) -> bool:
+    """Tell whether a Machine is the computer of the runs, where that is known."""
+    host = model.meta.get("host")
+    return host is not None and machine is not None and machine.host == host
+
+
 def _curves(machine: Machine | None) -> list[Json]:
     """Return what a probe measured of a Machine, by number of processes, as far as is needed."""
     return [
@@ -154,6 +168,7 @@ def _curves(machine: Machine | None) -> list[Json]:
             "empty": entry.empty,
             "patterns": {name: _curve(curve) for name, curve in entry.patterns.items()},
             "evicting": entry.evicting,
+            "call": entry.call,
             **{name: _curve_or_none(getattr(entry, name)) for name in _CURVES},
         }
         for entry in (() if machine is None else machine.measured)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -80,3 +82,29 @@ def test_a_prediction_prices_as_a_replay_does(runs, tmp_path, curves):
         replayed = predict(runs[8192, p], choose_prices(runs[8192, p], chosen), ["BSP"])
         predicted = predict_nodes(each, p, {"n": 8192.0}, chosen)
         assert predicted.total.total_s == pytest.approx(replayed.totals["BSP"].total_s, rel=0.01)
+
+
+def farmed(bsp, n):
+    """Send many small messages to the next process."""
+    bsp.charge(1e-9 * n)
+    for _ in range(n // bsp.nprocs):
+        bsp.send((bsp.pid + 1) % bsp.nprocs, b"12345678")
+    bsp.sync()
+
+
+def test_many_small_messages_are_priced_by_their_calls_as_a_replay_does(tmp_path):
+    found = {}
+    for n in (64, 128, 256, 2048):
+        for p in (2, 4):
+            path = tmp_path / f"{n}-{p}.bsp"
+            bsplib.run(farmed, n, nprocs=p, backend="sim", machine=machine(), profile=path)
+            found[n, p] = read_trace(path).runs[0]
+    chosen = machine()
+    chosen = replace(chosen, measured=tuple(replace(each, call=1e-5) for each in chosen.measured))
+    model = fit_nodes([(run, {"n": float(n)}, ()) for (n, _), run in found.items() if n < 2048])
+    write_model(model, tmp_path / "model.json")
+    for p, each in ((2, model), (4, read_model(tmp_path / "model.json"))):
+        replayed = predict(found[2048, p], choose_prices(found[2048, p], chosen), ["BSP"])
+        predicted = predict_nodes(each, p, {"n": 2048}, chosen).total.total_s
+        assert predicted > 1e-5 * (2048 / p - 1)
+        assert predicted == pytest.approx(replayed.totals["BSP"].total_s, rel=1e-9)

@@ -20,6 +20,8 @@ from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece
 from bsplib.profiler.models.nodes.memory import LARGER_ARRAYS
 from bsplib.profiler.models.nodes.model import ChainModel, NodeModel
 from bsplib.profiler.models.nodes.moves import PLAIN, Moves, NewStep
+from bsplib.profiler.models.nodes.opening import run_to_make
+from bsplib.profiler.models.nodes.settle import words
 from bsplib.tools.cli import main as cli
 from bsplib.webui.predicted import describe_model
 from tests.webui.conftest import served_app
@@ -179,11 +181,13 @@ def box(tab, title):
 
 PREDICTED = """async ([data, rates, points]) => {
     const { predict, scaling, speedup } = await import("./static/predict.js");
+    const { runToMake } = await import("./static/run-to-make.js");
     return points.map(([n, p]) => {
         const found = predict(data, { n, p }, rates);
         const more = scaling(data, found, rates);
         return [found.total, found.low, Number.isFinite(found.high) ? found.high : null,
-            [...found.refused.keys()], more.rollOff, more.cause, speedup(more, found)];
+            [...found.refused.keys()], more.rollOff, more.cause, speedup(more, found),
+            runToMake(data, found, rates)];
     });
 }"""
 
@@ -206,6 +210,7 @@ PREDICTED = """async ([data, rates, points]) => {
         made(h=ALONE_NOTHING, h_sum=ALONE_NOTHING),
         replace(made(), memory=USED),
         made(moves=MOVES),
+        made(calls=exact((3, "n/p"))),
     ],
     ids=[
         "pieces",
@@ -221,6 +226,7 @@ PREDICTED = """async ([data, rates, points]) => {
         "alone",
         "memory",
         "moves",
+        "calls",
     ],
 )
 def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
@@ -249,7 +255,7 @@ def check_page_predicts(tab, model, machine):
     rates |= {name: data["machines"][0][name] for name in ("measured", "slowdowns")}
     found = tab.evaluate(PREDICTED, [data, rates, POINTS])
     places = list(model.nodes)
-    for (n, p), (total, low, high, refused, roll_off, cause, speedup) in zip(
+    for (n, p), (total, low, high, refused, roll_off, cause, speedup, run) in zip(
         POINTS, found, strict=True
     ):
         expected = predict_nodes(model, p, {"n": n}, machine)
@@ -260,6 +266,7 @@ def check_page_predicts(tab, model, machine):
         assert {places[node] for node in refused} == set(expected.refused)
         assert roll_off == more.roll_off
         assert (None if cause is None else places[cause]) == more.cause
+        assert run == run_to_make(expected)
         faster = more.speedup(expected)
         assert speedup == (None if faster is None else pytest.approx(faster, rel=1e-12))
 
@@ -399,6 +406,32 @@ def test_the_page_says_where_arrays_get_huge_pages_that_they_had_in_no_run(tab, 
 
 
 @pytest.mark.browser
+def test_the_page_names_the_run_that_would_narrow_a_wide_band(tab, show):
+    model = made(comp=replace(fitted((1e-6, "n/p")), reach=Reach(0.1, 0.05, 1.0, 1.0, True)))
+    with served_model(webui.ShownModel(model, HERE, 16, {"n": 2.0**24})) as url:
+        show(tab, url)
+        (sentence,) = [each for each in said(tab) if each.startswith("Never seen")]
+    run = words([run_to_make(predict_nodes(model, 16, {"n": 2**24}, HERE))])
+    assert sentence == f"Never seen: how computation grows there (a run that would tell: {run})."
+
+
+@pytest.mark.browser
+def test_the_page_says_how_long_processes_take_to_start_and_end_on_their_host(tab, show):
+    outside = replace(fitted((1e-2, "1"), (1e-3, "p")), reach=Reach(0.1))
+    meta = {**made().meta, "backend": "shm", "host": "h"}
+    model = replace(made(), meta=meta, outside=outside)
+    for machine, is_said in ((replace(THERE, host="h"), True), (THERE, False)):
+        with served_model(webui.ShownModel(model, machine, 16)) as url:
+            show(tab, url)
+            found = [each for each in said(tab) if each.startswith("Start and end")]
+        text = "start and end of the processes: 26.0 ms more (23.5 ms to 28.7 ms), as in the runs"
+        start = "Start and end of the processes take 26.0 ms more"
+        assert found == [f"{start} (23.5 ms to 28.7 ms), as in the runs."] * is_said
+        expected = str(predict_nodes(model, 16, {"n": 65536}, machine))
+        assert (text in " ".join(expected.split())) == is_said
+
+
+@pytest.mark.browser
 def test_the_laws_of_a_cost_centre_are_shown_with_their_band(tab, url, show):
     show(tab, url, f"node={name(2)}")
     laws = tab.locator("#laws dd").all_text_contents()
@@ -504,7 +537,8 @@ def test_the_page_says_that_more_memory_may_make_computation_slower(tab, show):
         (sentence,) = [each for each in said(tab) if each.startswith("Never seen")]
     assert sentence == (
         "Never seen: up to 8.39 MB of data in the memory of a process, where the runs had "
-        "2.10 MB, so that computation may take up to 1.4 times as long as the formulas say."
+        "2.10 MB, so that computation may take up to 1.4 times as long as the formulas say (a run "
+        "that would settle it: n = 2^19, p = 16)."
     )
     expected = str(predict_nodes(model, 16, {"n": 2**20}, PROBED))
     assert sentence.removeprefix("Never seen: ").removesuffix(".") in " ".join(expected.split())

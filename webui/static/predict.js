@@ -46,10 +46,18 @@ function beyondBlocks(entry, { placed, fetched }, bytes, [left, cold]) {
     + onAny(entry.first, left) + onAny(entry.cold, cold * bytes);
 }
 
+const OF_ONE_CALL = ["exchange", "ping-pong", "all-to-one"];
+
+/* What the calls of put, get and send take beyond those that a pattern needs. */
+function moreCalls({ p, call }, pattern, calls) {
+  const own = OF_ONE_CALL.includes(pattern) ? 1 : Math.max(p - 1, 1);
+  return Math.max(calls - own, 0) * call;
+}
+
 /* The price of some supersteps with an h-relation in all, each after a computation of some seconds:
    [transfers, supersteps]. A probed Machine has its times; see
    bsplib.profiler.models.nodes.predicted. */
-function communication({ measured, g, l }, { pattern, moves }, p, h, supersteps, computed) {
+function communication({ measured, g, l }, { pattern, moves }, p, h, supersteps, computed, calls) {
   if (!measured?.length) return [h * g, supersteps * l];
   if (supersteps <= 0) return [0, 0];
   const [bytes, apart] = [h / supersteps, computed / supersteps];
@@ -58,9 +66,10 @@ function communication({ measured, g, l }, { pattern, moves }, p, h, supersteps,
   let [transfers, empty] = [0, 0];
   for (const [entry, share] of around(measured, p)) {
     const curve = entry.patterns[pattern ?? "all-to-all"];
-    const moved = curve === undefined || bytes <= 0 ? entry.empty
+    const moved = curve === undefined || (bytes <= 0 && calls <= 0) ? entry.empty
       : Math.max(onCurve(curve, bytes), entry.empty);
-    const warm = moved - entry.empty + evicted(entry, bytes, apart);
+    const warm = moved - entry.empty + evicted(entry, bytes, apart)
+      + moreCalls(entry, pattern, calls / supersteps);
     for (const [step, count] of steps) {
       transfers += share * count * (warm + beyondBlocks(entry, moves, bytes, step));
     }
@@ -90,7 +99,7 @@ function memoryAt({ memory }, point, away) {
 
 /* What a predicted run uses of memory, and how much longer than its formulas say computation may
    take for it: { here, inRuns, slowdown }. As bsplib.profiler.models.nodes.memory. */
-function memoryUse(data, point, { measured }, away) {
+export function memoryUse(data, point, { measured }, away = awayFrom(data.variables, point)) {
   const [here, inRuns] = [memoryAt(data, point, away), data.memory?.in_runs ?? 0];
   if (here <= inRuns || !measured?.length) return { here, inRuns, slowdown: 1 };
   const byteSeconds = ({ passes }, bytes) => {
@@ -102,16 +111,19 @@ function memoryUse(data, point, { measured }, away) {
   return { here, inRuns, slowdown };
 }
 
+const NONE = { value: 0, low: 0, high: 0, why: "" };
+
 /* { comp, comm, sync, total } in seconds, low and high, why it is not all of it, and the bytes of
    the mean h-relation. */
 function chainAt(chain, point, rates, away, slowdown) {
   const { laws } = chain;
   const rule = rates.rule === "sum" ? "h_sum" : "h";
-  const used = ["comp", rule, "supersteps"].map((quantity) => valueOf(laws[quantity], point, away));
+  const used = ["comp", rule, "supersteps", "calls"].map((quantity) =>
+    (laws[quantity] ? valueOf(laws[quantity], point, away) : NONE));
   const price = (end, slower = 1) => {
-    const [comp, h, supersteps] = used.map((value) => (value.why ? 0 : value[end]));
+    const [comp, h, supersteps, calls] = used.map((value) => (value.why ? 0 : value[end]));
     const computed = comp * slower * rates.ratio * slowed(rates.slowdowns, point.p);
-    return [computed, ...communication(rates, chain, point.p, h, supersteps, computed)];
+    return [computed, ...communication(rates, chain, point.p, h, supersteps, computed, calls)];
   };
   const sum = (parts) => parts.reduce((all, part) => all + part, 0);
   const [comp, comm, sync] = price("value");
@@ -131,7 +143,8 @@ function shiftOf(own, { g, l }) {
 }
 
 /* The prediction at a point: { point, chains (in the order of the model's), total, low, high,
-   refused: Map(position of the cost centre -> why it is not all counted), memory }. */
+   refused: Map(position of the cost centre -> why it is not all counted), memory, outside: the
+   seconds in which processes start and end as { value, low, high }, null if they are not known }. */
 export function predict(data, point, rates) {
   const away = { ...awayFrom(data.variables, point), shift: shiftOf(data.rates, rates) };
   const memory = memoryUse(data, point, rates, away);
@@ -145,6 +158,7 @@ export function predict(data, point, rates) {
   return {
     point, chains, refused, total: sum("total"), low: sum("low"), high: sum("high"),
     distance: away.distance, memory,
+    outside: rates.isHost && data.outside ? valueOf(data.outside, point, away) : null,
   };
 }
 

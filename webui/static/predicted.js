@@ -16,6 +16,7 @@ import { slowed } from "./predict.js";
 import { createPredictedDetail, texts } from "./predicted-detail.js";
 import { MEASURES, createPredicted, hurtsFirst } from "./predicted-model.js";
 import { chosenMachine, ratesOf } from "./rates.js";
+import { CLEAR_SLOWDOWN, runToMake } from "./run-to-make.js";
 import { startSides } from "./sides.js";
 import { createSliders } from "./sliders.js";
 import { choice, declareFields, followAddress, state, subscribe, update } from "./store.js";
@@ -23,7 +24,6 @@ import { startTheme } from "./theme.js";
 import { createVerdict } from "./verdict.js";
 
 const USUAL_PROCESSES = 1024; // with which the page opens, unless the runs had more
-const CLEAR_SLOWDOWN = 1.25; // below this it is in the band, and is not told
 const OF_THE_RUNS = "own";
 const PRICED_BY = ["point", "reference", "machine", "g", "l", "speed"];
 /* The name of a Machine in the address; null, the Machine of the runs, need not be the default. */
@@ -39,12 +39,12 @@ const HELP = "Each box is a function or a line that ends supersteps, with the ti
    processes that slow each other down unless the speed is. */
 function ratesAt(run) {
   const isSet = state.g !== null || state.l !== null;
-  const { measured, slowdowns, cores } = chosenMachine(run, state.machine);
+  const { measured, slowdowns, cores, is_host: isHost } = chosenMachine(run, state.machine);
   return {
     ...ratesOf(run, state),
     measured: isSet ? [] : measured ?? [],
     slowdowns: state.speed === null ? slowdowns ?? [] : [],
-    cores,
+    cores, isHost,
   };
 }
 
@@ -73,6 +73,17 @@ function timeSentence(model) {
     node, superstep: null, seconds: prediction.total,
     text: `${pointText(prediction.point)} on ${model.rates.source || "its Machine"}: ${least}${
       seconds(prediction.total)}${band(model)}${faster}.`,
+  };
+}
+
+/* How long the processes take to start and to end, where it is known. */
+function outsideSentence({ prediction: { outside } }) {
+  if (outside === null) return null;
+  const { value, low, high } = outside;
+  return {
+    node: null, superstep: null, seconds: value,
+    text: `Start and end of the processes take ${seconds(value)} more (${seconds(low)} to ${
+      seconds(high)}), as in the runs.`,
   };
 }
 
@@ -111,15 +122,19 @@ function sharing({ rates, prediction }) {
   }];
 }
 
-/* That processes use more memory than in the runs, where it may make computation slower. */
-function moreMemory({ here, inRuns, slowdown }) {
-  if (slowdown < CLEAR_SLOWDOWN) return [];
-  return [{
-    node: null, superstep: null, seconds: 0,
-    text: `Never seen: up to ${bytes(here)} of data in the memory of a process, where the runs had ${
+/* That processes use more memory than in the runs, where it may make computation slower, or that
+   nobody saw how computation grows; with the run that would tell. */
+function neverSeen({ data, prediction, rates }) {
+  const run = runToMake(data, prediction, rates);
+  const { here, inRuns, slowdown } = prediction.memory;
+  const named = (what) => (run === null ? "" : ` (a run that would ${what}: ${pointText(run)})`);
+  const said = (text) => [{ node: null, superstep: null, seconds: 0, text }];
+  if (slowdown >= CLEAR_SLOWDOWN) {
+    return said(`Never seen: up to ${bytes(here)} of data in the memory of a process, where the runs had ${
       bytes(inRuns)}, so that computation may take up to ${Number(slowdown.toPrecision(2))} times as `
-      + "long as the formulas say.",
-  }];
+      + `long as the formulas say${named("settle it")}.`);
+  }
+  return run === null ? [] : said(`Never seen: how computation grows there${named("tell")}.`);
 }
 
 /* What is extrapolated, and what is not counted. */
@@ -140,7 +155,7 @@ function doubts(model) {
         settle ? `; it would be settled by: ${settle}` : ""}.`,
     });
   }
-  found.push(...moreMemory(model.prediction.memory));
+  found.push(...neverSeen(model));
   const { bytes: huge, text } = model.data.larger_arrays;
   const isLarger = model.prediction.chains.some(({ exchanged }, chain) =>
     exchanged >= huge && model.data.chains[chain].exchanged < huge);
@@ -208,7 +223,7 @@ async function start() {
       : { ...largest(data.variables), ...state.reference };
     const point = pointOf(data, state.point);
     model.place(point, reference, ratesAt(model.run));
-    model.verdict.sentences = [timeSentence(model), hurtSentence(model),
+    model.verdict.sentences = [timeSentence(model), outsideSentence(model), hurtSentence(model),
       rollOffSentence(model), ...sharing(model), ...doubts(model)].filter(Boolean);
     sliders.show({ point, reference }, state.reference === null);
     curves.show(model);

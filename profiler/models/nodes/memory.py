@@ -77,7 +77,7 @@ def memory_bytes(model: NodeModel, point: Point) -> float:
 
 def memory_in_runs(model: NodeModel) -> float:
     """Return the bytes of the run whose processes use most."""
-    return max(memory_bytes(model, run) for run in _runs(model))
+    return max(memory_bytes(model, run) for run in points_of_runs(model))
 
 
 def run_with_memory(model: NodeModel, point: Point, machine: Machine) -> Point | None:
@@ -97,7 +97,7 @@ def run_with_memory(model: NodeModel, point: Point, machine: Machine) -> Point |
         if memory_use(model, found, machine).slowdown >= wanted:
             return found
         doubled = {name: 2 * value for name, value in doubled.items()}
-    return half if half not in _runs(model) else None
+    return half if half not in points_of_runs(model) else None
 
 
 def _with_sizes(point: Point, sizes: Mapping[str, float]) -> Point:
@@ -134,11 +134,11 @@ def exchanged_in_runs(model: NodeModel) -> list[float]:
     """
     if model.meta.get("backend") == "sim":
         return [float(HUGE)] * len(model.chains)
-    runs = _runs(model)
+    runs = points_of_runs(model)
     return [max(exchanged(model, each, run) for run in runs) for each in model.chains]
 
 
-def _runs(model: NodeModel) -> list[Point]:
+def points_of_runs(model: NodeModel) -> list[Point]:
     """Return the points at which there are runs."""
     rows = dict.fromkeys(zip(*model.measured.values(), strict=True))
     return [dict(zip(model.measured, row, strict=True)) for row in rows]

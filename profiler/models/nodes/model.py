@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 PRICED = ("supersteps", "h", "h_sum", "comp")
 """The quantities that add up to the run; of those that the page shows, see ``shown``."""
+CALLS = "calls"
+"""A further quantity of chains in whose supersteps a process calls put, get or send more often than
+there are others: with the price of each call it adds to the run, too."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,8 @@ class ChainModel:
 
     chain: Chain
     laws: Mapping[str, Law]
-    """Of ``PRICED``. Each superstep counts once, so that chains add up."""
+    """Of ``PRICED``, and of ``CALLS`` where there are many. Each superstep counts once, so that
+    chains add up."""
     shown: Mapping[str, Law] = field(default_factory=dict)
     """Of ``supersteps`` and ``h`` as the page shows them, where they differ from ``laws``."""
     pattern: str | None = None
@@ -131,7 +135,8 @@ class NodeModel:
         for each in self.chains:
             yield (
                 each,
-                {name: self._value(each.laws[name], point, away, strange) for name in PRICED},
+                {CALLS: _NO_CALLS}
+                | {name: self._value(law, point, away, strange) for name, law in each.laws.items()},
             )
 
     def refused(self) -> dict[str, list[tuple[str, Law]]]:
@@ -161,6 +166,9 @@ class NodeModel:
         with io.StringIO() as text:
             show_model(self, Console(file=text, width=110, no_color=True))
             return text.getvalue().rstrip()
+
+
+_NO_CALLS = PredictedValue(0.0, 0.0, 0.0)
 
 
 def _is_open(law: Law) -> bool:
@@ -205,6 +213,7 @@ def fit_nodes(
     shared = any(each.seen is not each.booked for each in observations)
     known = _of_collectives(program, learner, _ratio(runs), (True, False) if shared else (True,))
     jobs = [job for job in jobs if (job[2] or shared) and job not in known]
+    jobs += [(chain, CALLS, True) for chain in chains if _calls_often(observations, chain)]
     found = learner.laws(
         [taking(*job[:2], booked=job[2]) for job in jobs],
         whole=[job[1] == "supersteps" for job in jobs],
@@ -224,7 +233,9 @@ def fit_nodes(
         tuple(
             ChainModel(
                 chain,
-                {name: laws[chain, name, True] for name in PRICED[:3]} | {"comp": work[chain]},
+                {name: laws[chain, name, True] for name in PRICED[:3]}
+                | {"comp": work[chain]}
+                | _law_of_calls(laws, chain),
                 {name: laws[chain, name, False] for name in PRICED[:2] if shared},
                 program.patterns.get(chain),
                 program.moves.get(chain, PLAIN),
@@ -239,6 +250,22 @@ def fit_nodes(
         learn_memory(points, work.values()),
         learn_outside(run for run, *_ in runs),
     )
+
+
+def _calls_often(observations: Sequence[Observation], chain: Chain) -> bool:
+    """Whether a process calls put, get or send more often in a superstep than there are others."""
+    return any(
+        each.booked[chain].calls
+        > each.booked[chain].supersteps * max(each.values[PROCESSES] - 1, 1)
+        for each in observations
+        if chain in each.booked
+    )
+
+
+def _law_of_calls(laws: Mapping[_Job, Law], chain: Chain) -> dict[str, Law]:
+    """Return the law of the calls of a chain; nothing where it has few, or they are not known."""
+    law = laws.get((chain, CALLS, True))
+    return {} if law is None or law.kind == REFUSED else {CALLS: law}
 
 
 _Job = tuple[Chain, str, bool]

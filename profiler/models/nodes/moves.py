@@ -48,18 +48,19 @@ class Moves(NamedTuple):
     new: tuple[NewStep, ...] = ()
     """The supersteps that are new to a process, in order."""
 
-    def relation(self, h: float, apart: float, steps: int) -> HRelation:
+    def relation(self, h: float, calls: float, apart: float, steps: int) -> HRelation:
         """Return what the first supersteps of the chain move, the last of which is not new.
 
         Args:
             h: bytes of the mean h-relation.
+            calls: calls of put, get and send in the mean; 0 where they are as few as can be.
             apart: seconds from the sync before each superstep to its own.
             steps: how many of the new supersteps there are; the arrays have one element more.
         """
         left, cold = np.array([*self.new[:steps], (0, 0.0)], float).T
         return HRelation(
             h,
-            calls=int(h > 0),
+            calls=max(calls, float(h > 0)),
             cold=cold * h,
             apart=apart,
             placed=self.placed * h,

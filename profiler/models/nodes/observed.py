@@ -25,7 +25,7 @@ from bsplib.profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
 from bsplib.profiler.models.nodes.values import PROCESSES
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.prices import recognise
-from bsplib.profiler.timeline import lay_out
+from bsplib.profiler.timeline import calls_of_records, lay_out
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ class Quantities(NamedTuple):
     """The part of ``comp`` by which its first supersteps are longer than the others: what every
     process does once, such as to import modules and to touch its memory. 0 where there are too few
     supersteps to tell, and in sub-groups."""
+    once_pages: float = 0.0
+    """The part of ``pages`` by which its first supersteps have more than the others; or 0."""
+    calls: float = 0.0
+    """Calls of put, get and send of the process that made most in each superstep."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +200,7 @@ class _Arranged:
         self._ended = (records["kind"][order] != Kind.END).astype(float)
         self._group = records["group"][order].astype(np.intp)
         self._pages = records["comp_minor"][order].clip(min=0)
+        self._calls = calls_of_records(run)[order].astype(float)
         self.w: NDArray[np.float64] = computation_ns(run)[order] / 1e9
 
     def is_like(self, other: _Arranged) -> bool:
@@ -212,7 +217,7 @@ class _Arranged:
         self, w: NDArray[np.float64]
     ) -> tuple[dict[Chain, Quantities], dict[Chain, Quantities]]:
         """Return the quantities of all chains as the page shows them, and booked once."""
-        columns = np.stack([self._ended, self._h, self._h_sum, w, self._pages])
+        columns = np.stack([self._ended, self._h, self._h_sum, w, self._pages, self._calls])
         first = np.ones(len(w), bool)
         first[1:] = self._step[1:] != self._step[:-1]
         begins = np.flatnonzero(first)
@@ -250,9 +255,12 @@ class _Arranged:
         for total, row in zip(totals, found, strict=True):
             np.add.at(total, (group, cells % count), row)
         self._fold(totals)
-        once = _once(greatest[3], cells % count, group, count)
+        once, pages = (_once(row, cells % count, group, count) for row in greatest[3:5])
+        sums = totals[:, 0].T.tolist()
         return {
-            each: Quantities(*totals[:, 0, place].tolist())._replace(once=once[place])
+            each: Quantities(
+                *sums[place][:-1], once=once[place], once_pages=pages[place], calls=sums[place][-1]
+            )
             for place, each in enumerate(self.chains)
         }
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from bsplib.errors import UsageError
 from bsplib.profiler.models.nodes.laws import FITTED, Point, PredictedValue
 from bsplib.profiler.models.nodes.memory import memory_use
+from bsplib.profiler.models.nodes.model import CALLS
 from bsplib.profiler.models.nodes.moves import Moves
 from bsplib.profiler.models.nodes.observed import Chain
 from bsplib.profiler.models.nodes.stages import on_machine, shift_of
@@ -203,7 +204,7 @@ def _predict(model: NodeModel, point: Point, prices: ReplayPrices) -> NodePredic
     slowdown = memory_use(model, point, prices.machine).slowdown
     low = high = 0.0
     for each, values in model.priced(point):
-        used = [values[quantity] for quantity in ("comp", rule, "supersteps")]
+        used = [values[quantity] for quantity in ("comp", rule, "supersteps", CALLS)]
         unknown = [value for value in used if not value.is_known]
         if unknown:
             refused.setdefault(each.chain[-1], unknown[0])
@@ -238,13 +239,15 @@ class _Price(NamedTuple):
     nprocs: int
     moves: Moves
 
-    def __call__(self, comp_s: float, h: float, supersteps: float) -> tuple[float, float, float]:
+    def __call__(
+        self, comp_s: float, h: float, supersteps: float, calls: float
+    ) -> tuple[float, float, float]:
         """Return the seconds of computation, of transfers, and of supersteps.
 
         Where a probe has measured the Machine, each superstep is one of the mean h-relation after
-        the mean computation, in the pattern of the chain, with as few calls as the pattern needs,
-        and no process comes late. Of those that were new to a process in the runs there are as
-        many.
+        the mean computation, in the pattern of the chain, with the mean number of calls where it is
+        more than the pattern needs, and no process comes late. Of those that were new to a process
+        in the runs there are as many.
         """
         machine = self.prices.machine.for_group(self.nprocs)
         computed = comp_s * self.prices.ratio_at(self.nprocs)
@@ -254,7 +257,8 @@ class _Price(NamedTuple):
         if supersteps <= 0:
             return computed, 0.0, 0.0
         new = min(len(self.moves.new), int(supersteps))
-        moved = self.moves.relation(h / supersteps, computed / supersteps, new)
+        each = (total / supersteps for total in (h, calls, computed))
+        moved = self.moves.relation(*each, new)
         transfer_s, sync_s = machine.parts_of(moved, self.pattern, self.nprocs)
         counts = np.array([*[1.0] * new, supersteps - new])
         transfers = float(np.broadcast_to(transfer_s, counts.shape) @ counts)

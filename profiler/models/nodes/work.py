@@ -25,6 +25,7 @@ from bsplib.profiler.models.borne import allows, power_beside_constant, terms_bo
 from bsplib.profiler.models.growth import Growth
 from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
+from bsplib.profiler.models.nodes.pages import Paged, page_forms, page_seconds, page_share
 from bsplib.profiler.models.nodes.settle import more_values
 from bsplib.profiler.models.nodes.spread import columns_of, forms_of
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -48,6 +49,9 @@ REAL_GROWTH = 0.2
 """The least growth where real processes were timed, even if trials inside of the runs show less:
 these cannot show what caches, memory and the prediction of branches do beyond them. With it the
 bands held the time of six of eight programs at 8 times the largest size of their runs."""
+REAL_NOISE = 0.1
+"""The least that the logarithm of a computation of real processes is off, near the runs, too: so
+much differ the medians of equal runs from one hour to the next."""
 _MOST_TERMS = 3
 _ENOUGH = 6
 """Runs of several processes that are enough to be fitted without those of one process."""
@@ -70,27 +74,40 @@ _MOST_OTHERS = 4
 class ChainWork:
     """The computation of a chain at each point."""
 
-    TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages")
+    TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages", "once_pages")
     """The quantities of an observation that it has, in the order of its arguments."""
     seconds: Vector
     once: Vector
     """The part of it by which the first supersteps are longer than the others; or 0."""
     pages: Vector
     """Pages of memory that the process with most got meanwhile; 0 where they were not counted."""
+    once_pages: Vector
+    """The part of them by which the first supersteps have more than the others; or 0."""
+    page_s: float = 0.0
+    """Seconds of a page, where they are fitted alone."""
 
     def at(self, used: NDArray[np.bool_]) -> ChainWork:
         """Return it at some of the points."""
-        return ChainWork(self.seconds[used], self.once[used], self.pages[used])
+        columns = self.seconds, self.once, self.pages, self.once_pages
+        return ChainWork(*(column[used] for column in columns), self.page_s)
+
+    @property
+    def paged(self) -> Vector:
+        """Seconds that its pages take, where they are fitted alone; otherwise 0."""
+        return page_share(Paged(self.seconds, self.pages), self.page_s)
 
     @property
     def parts(self) -> list[Vector]:
         """What is fitted alone: the whole, or what first supersteps take longer and the rest."""
-        clear = self.once >= _CLEAR * self.seconds
-        rest = self.seconds - self.once
+        paged = self.paged
+        page_s = float(paged.max() / self.pages.max()) if paged.any() else 0.0
+        seconds, once = self.seconds - paged, self.once - page_s * self.once_pages
+        clear = once >= _CLEAR * seconds
+        rest = seconds - once
         if clear.mean() < _MOSTLY or not (rest > 0).all():
-            return [self.seconds]
-        once = np.maximum(self.once, _LEAST_PART * self.seconds)
-        return [self.seconds - once, once]
+            return [seconds]
+        once = np.maximum(once, _LEAST_PART * seconds)
+        return [seconds - once, once]
 
 
 class FittedWork(NamedTuple):
@@ -114,6 +131,8 @@ def fit_works(
         least_growth: of the bands beyond the runs, as :attr:`Reach.growth` counts; greater than 0
             where real processes were timed, so that a constant may hide growth.
     """
+    if least_growth > 0:
+        works = _paged(works, varied)
     found = {chain: _fit(values, work, varied) for chain, work in works.items()}
     if least_growth > 0:
         known = _growing([fit.law for fit in found.values() if isinstance(fit, FittedWork)], varied)
@@ -131,10 +150,20 @@ def fit_works(
     return {chain: laws[chain] for chain in works}
 
 
+def _paged(works: Mapping[T, ChainWork], varied: Values) -> dict[T, ChainWork]:
+    """Return the computations with the seconds of a page, as far as they tell them."""
+    if not varied:
+        return dict(works)
+    terms = library(varied, PROCESSES, between=False)
+    found = [Paged(work.seconds, work.pages) for work in works.values()]
+    page_s = page_seconds(found, terms, varied)
+    return {chain: replace(work, page_s=page_s) for chain, work in works.items()}
+
+
 def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     """Fit the computation of a single chain; the arguments are those of :func:`fit_works`."""
     nothing = np.zeros(len(seconds))
-    return fit_works({"": ChainWork(seconds, nothing, nothing)}, values, varied)[""]
+    return fit_works({"": ChainWork(seconds, nothing, nothing, nothing)}, values, varied)[""]
 
 
 def _growing(laws: Sequence[Law], varied: Values) -> list[Term]:
@@ -225,6 +254,11 @@ def _fitted(values: Values, work: ChainWork, known: Sequence[Term]) -> FittedWor
         every = [*known, *_growing_pages(work.pages, values)]
         known = list({term.text: term for term in every}.values())
     found = [_forms(values, part, known) for part in parts]
+    paged = work.paged
+    if paged.any():
+        grown = _named(_main_growth(found[0][:1], values), values) or list(known)
+        found.append(page_forms(values, paged, grown[:1]))
+        parts = [*parts, paged]
     trials = try_sum(
         values,
         [
@@ -234,7 +268,7 @@ def _fitted(values: Values, work: ChainWork, known: Sequence[Term]) -> FittedWor
         np.zeros(len(work.seconds)),
     )
     forms = _sums(found)
-    hides = bool(known) and len(forms) > 1 and set(forms[0].terms) <= {"1"}
+    hides = bool(known) and len(forms) > 1 and any(set(form.terms) <= {"1"} for form in forms)
     return FittedWork(Law(FITTED, (Piece(forms),)), trials, hides)
 
 
@@ -242,10 +276,20 @@ def _sums(found: Sequence[tuple[Form, ...]]) -> tuple[Form, ...]:
     """Return the sum of the first forms of each part, and sums in which one part has another."""
     if len(found) == 1:
         return found[0]
-    rest, once = found
-    others = [once[0].plus(form) for form in rest[1:][-_MOST_OTHERS:]]
-    others += [form.plus(rest[0]) for form in once[1:][-_MOST_OTHERS:]]
-    return tuple(form.joined() for form in (once[0].plus(rest[0]), *others))
+    whole = [_sum([forms[0] for forms in found])]
+    for forms in found:
+        whole += [
+            _sum([form if each is forms else each[0] for each in found])
+            for form in forms[1:][-_MOST_OTHERS:]
+        ]
+    return tuple(whole)
+
+
+def _sum(forms: Sequence[Form]) -> Form:
+    whole, *others = forms
+    for form in others:
+        whole = whole.plus(form)
+    return whole.joined()
 
 
 def _forms(values: Values, seconds: Vector, known: Sequence[Term]) -> tuple[Form, ...]:
@@ -318,11 +362,14 @@ def _beside_constant(
     if known and terms_borne(rows, 2) > 1:
         return forms_of(Search(few, values, seconds, 2, rounded=True).choice())
     hidden = [_hidden(rows[:, [0, place]], few[place].text) for place in range(1, len(few))]
-    return (*forms, *(form for form in hidden if form is not None))
+    likely = [some[0] for some in hidden if len(some) > 1][:1]
+    return (*likely, *forms, *(some[-1] for some in hidden if some))
 
 
-def _hidden(rows: NDArray[np.float64], term: str) -> Form | None:
+def _hidden(rows: NDArray[np.float64], term: str) -> tuple[Form, ...]:
     """Return a constant with the greatest part of a term beside it that noise may hide.
+
+    Before it comes the likeliest part, if there is one.
 
     Args:
         rows: the constant and the term, divided by what was measured.
@@ -330,27 +377,36 @@ def _hidden(rows: NDArray[np.float64], term: str) -> Form | None:
     """
     freedom = len(rows) - 2
     if freedom < 1 or np.linalg.matrix_rank(rows) < rows.shape[1]:
-        return None
+        return ()
     inverse = np.linalg.inv(rows.T @ rows)
     found = inverse @ rows.sum(axis=0)
     left = 1 - rows @ found
     deviation = math.sqrt(float(left @ left) / freedom * inverse[1, 1])
-    most = max(found[1], 0.0) + student(freedom, CONFIDENCE) * deviation
-    rest = 1 - most * rows[:, 1]
+    likely = max(float(found[1]), 0.0)
+    most = likely + student(freedom, CONFIDENCE) * deviation
+    return tuple(_beside(rows, term, factor) for factor in (likely, most) if factor)
+
+
+def _beside(rows: NDArray[np.float64], term: str, factor: float) -> Form:
+    """Return a part of a term with the constant that fits best beside it."""
+    rest = 1 - factor * rows[:, 1]
     constant = max(float(rows[:, 0] @ rest / (rows[:, 0] @ rows[:, 0])), 0.0)
-    return Form((constant, float(most)), ("1", term), rounded=True, weight=2)
+    return Form((constant, factor), ("1", term), rounded=True, weight=2)
 
 
 def _beyond(fit: FittedWork, reach: Reach, least_growth: float) -> Reach:
-    """Return how far a law may be off; where its other forms say how it grows, not twice."""
-    return replace(reach, growth=0.0) if fit.hides else _usual(reach, least_growth)
+    """Return how far a law may be off beyond the runs.
 
-
-def _usual(reach: Reach, least_growth: float) -> Reach:
-    """Return a reach that widens as usual ones do, where trials were too few."""
-    if not reach.calibrated:
-        return replace(reach, growth=USUAL_GROWTH, factor=1.0)
-    return replace(reach, growth=max(reach.growth, least_growth / reach.factor))
+    Where its other forms say how it grows, the errors of other laws do not count again.
+    """
+    if fit.hides:
+        reach = replace(reach, growth=0.0, factor=reach.factor or 1.0, calibrated=True)
+    elif not reach.calibrated:
+        reach = replace(reach, growth=USUAL_GROWTH, factor=1.0)
+    if not least_growth:
+        return reach
+    growth = max(reach.growth, least_growth / reach.factor)
+    return replace(reach, least=max(reach.least, REAL_NOISE), growth=growth)
 
 
 def supported(terms: Sequence[Term], values: Values, seconds: Vector) -> list[Term]:
