@@ -44,10 +44,11 @@ the cases on an MPI.
 A run that is not about the start or the end of processes is given to processes that stay; see
 the fixture ``run`` of ``tests/bsplib``.
 
-``make test-quick`` (``pytest --quick``) runs of these one case of every test, in the simulator
+``make test-quick`` (``pytest --quick``) runs one case of every test of these, in the simulator
 with 3 processes where it can be, and of each file one test on real processes. It leaves out
 what is marked ``lengthy`` or ``browser``, tests that draw many examples, and tests that start
-an interpreter of their own.
+an interpreter of their own. Both shorter commands choose among cases at one number of processes
+for each backend: the others are not even made, so the cases need not be those of ``make test``.
 
 What is named by its node id (``pytest FILE::TEST``) is run whatever it is.
 """
@@ -56,7 +57,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import combinations
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 from zlib import crc32
 
 import pytest
@@ -84,6 +85,10 @@ Place: TypeAlias = tuple[int, str]
 _Key = TypeVar("_Key", bound=Hashable)
 
 
+class _Places(Protocol):
+    def __call__(self, places: Iterable[Place], *, every_count: bool) -> list[Place]: ...
+
+
 def is_thinned(config: pytest.Config) -> bool:
     """Tell whether a command runs a part of the cases: all are with ``--all`` and for node ids."""
     named = any("::" in argument for argument in config.args)
@@ -92,8 +97,13 @@ def is_thinned(config: pytest.Config) -> bool:
 
 def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs."""
+    return _chosen(items, usual_places)
+
+
+def _chosen(items: Sequence[pytest.Item], places: _Places) -> list[pytest.Item]:
     kept = [item for item in items if not _is_marked(item, "slow") and _may_use_its_mpi(item)]
-    for thin in (_at_usual_places, _one_on_an_mpi, _one_real_error, _pairs, _one_in_a_browser):
+    kept = [item for cases in _grouped(kept, _test).values() for item in _at(places, cases)]
+    for thin in (_one_on_an_mpi, _one_real_error, _pairs, _one_in_a_browser):
         kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
     kept = [item for cases in _grouped(kept, _file).values() for item in _one_with_an_mpi(cases)]
     return _in_order(items, kept)
@@ -101,7 +111,7 @@ def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 def quick(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test-quick`` runs."""
-    able = [item for item in usual(items) if _is_quick(item)]
+    able = [item for item in _chosen(items, nearest_places) if _is_quick(item)]
     kept = []
     for cases in _grouped(able, _test).values():
         if _backend(cases[0]) is None:
@@ -117,7 +127,8 @@ def quick(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 def of_the_core(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return what ``make test`` runs on the interpreted core."""
-    able = [item for item in usual(items) if _is_marked(item, "core") and _is_short(item)]
+    of_it = [item for item in items if _is_marked(item, "core") and _is_short(item)]
+    able = _chosen(of_it, nearest_places)
     alike = _grouped(able, lambda item: (_test(item), _backend(item) is None or _is_real(item)))
     return _in_order(items, [_nearest(cases) for cases in alike.values()])
 
@@ -152,6 +163,15 @@ def usual_places(places: Iterable[Place], *, every_count: bool) -> list[Place]:
     return [(count, backend) for count, backend in places if count in kept[backend]]
 
 
+def nearest_places(places: Iterable[Place], *, every_count: bool) -> list[Place]:
+    """Return one number of processes for each backend: all that the shorter commands run."""
+    nearest: dict[str, Place] = {}
+    for place in usual_places(places, every_count=every_count):
+        best = nearest.setdefault(place[1], place)
+        nearest[place[1]] = min(best, place, key=lambda each: abs(each[0] - QUICK_COUNT))
+    return list(nearest.values())
+
+
 def _usual_counts(backend: str, counts: Sequence[int], every_count: bool) -> set[int]:
     if backend.startswith(MPI):
         return {QUICK_COUNT} if backend == USUAL_MPI else set()
@@ -161,9 +181,9 @@ def _usual_counts(backend: str, counts: Sequence[int], every_count: bool) -> set
     return wanted.intersection(counts) or {min(counts)}
 
 
-def _at_usual_places(cases: list[pytest.Item]) -> list[pytest.Item]:
-    places = dict.fromkeys(place for item in cases if (place := _place(item)) is not None)
-    kept = {None, *usual_places(places, every_count=_is_marked(cases[0], "every_count"))}
+def _at(places: _Places, cases: list[pytest.Item]) -> list[pytest.Item]:
+    found = dict.fromkeys(place for item in cases if (place := _place(item)) is not None)
+    kept = {None, *places(found, every_count=_is_marked(cases[0], "every_count"))}
     return [item for item in cases if _place(item) in kept]
 
 

@@ -22,7 +22,7 @@ from bsplib.backends.mpi.launcher_environment import INSIDE
 from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 
-from ..selection import Place, is_thinned, usual_places
+from ..selection import Place, is_thinned, nearest_places, usual_places
 from .leftovers import children, nothing_stays_in_shared_memory, shared_memory
 from .pipes_backend import PIPES
 from .pools import Pools, can_be_kept, expects_an_error, may_stay
@@ -90,11 +90,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("core")
             if _mpi_of(item) and isinstance(item, pytest.Function):
                 item.add_marker("on_mpi")
-                if item.path.stem in OF_AN_MPI and _is_for_all(item):
+                if _is_mpi(item):
                     item.add_marker("mpi")
             if isinstance(item, pytest.Function) and expects_an_error(item):
                 item.add_marker("error")
     items.sort(key=_order)
+
+
+def _is_mpi(item: pytest.Function) -> bool:
+    """Tell whether make test runs a case of a test on an MPI."""
+    return item.path.stem in OF_AN_MPI and _is_for_all(item)
 
 
 def _is_for_all(item: pytest.Function) -> bool:
@@ -126,7 +131,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         places: Iterable[Place] = list(product(_counts(metafunc), _backends(metafunc)))
         if is_thinned(metafunc.config):
             every_count = metafunc.definition.get_closest_marker("every_count") is not None
-            places = usual_places(places, every_count=every_count)
+            possible = nearest_places if _is_short_command(metafunc.config) else usual_places
+            places = possible(places, every_count=every_count)
         ids = [f"p={count}-{backend}" for count, backend in places]
         metafunc.parametrize(("nprocs", "backend"), places, indirect=True, ids=ids)
     elif "nprocs" in asked:
@@ -135,12 +141,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("backend", _backends(metafunc), indirect=True)
 
 
+def _is_short_command(config: pytest.Config) -> bool:
+    return any(map(config.getoption, ("--quick", "--core")))
+
+
 def _backends(metafunc: pytest.Metafunc) -> tuple[str, ...]:
     marked = metafunc.definition.get_closest_marker
     names = REAL if marked("real_processes") is not None else BACKENDS
     if Path(metafunc.module.__file__ or "").stem in WITHOUT_SHARED_MEMORY:
         names = (*names, PIPES.name)
-    return names if any(map(marked, ("forked", "not_on_mpi"))) else (*names, *MPIS)
+    if any(map(marked, ("forked", "not_on_mpi"))) or not _may_be_on_an_mpi(metafunc):
+        return names
+    return (*names, *MPIS)
+
+
+def _may_be_on_an_mpi(metafunc: pytest.Metafunc) -> bool:
+    """Tell whether a command may run cases on an MPI: else none are made, which takes its time."""
+    return not is_thinned(metafunc.config) or _is_mpi(metafunc.definition)
 
 
 def _counts(metafunc: pytest.Metafunc) -> Iterable[int]:

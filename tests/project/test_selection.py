@@ -124,8 +124,9 @@ def pairs_of(case):
     return set(combinations([("place", *case["place"]), *sorted(case["own"].items())], 2))
 
 
-def test_each_command_runs_a_part_of_what_the_next_one_runs(quick, usual, every):
-    assert quick.keys() < usual.keys() < every.keys()
+def test_each_command_runs_a_part_of_what_the_next_one_runs(quick, core, usual, every):
+    assert usual.keys() < every.keys()
+    assert by_test(quick).keys() < by_test(usual).keys() > by_test(core).keys()
 
 
 def test_make_test_all_draws_twice_as_many_examples(described):
@@ -283,8 +284,7 @@ def test_quick_takes_tests_of_every_room(quick, every):
     assert {name.split("/")[1] for name in quick} == rooms - {"typing"}  # it runs long checkers
 
 
-def test_the_interpreted_core_has_one_real_and_one_virtual_case_of_what_is_marked(core, usual):
-    assert core.keys() < usual.keys()
+def test_the_interpreted_core_has_one_real_and_one_virtual_case_of_what_is_marked(core):
     assert all("core" in case["marks"] for case in core.values())
     kinds = [(case["test"], is_real(case)) for case in core.values()]
     assert len(set(kinds)) == len(kinds) > 500
