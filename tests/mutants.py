@@ -87,6 +87,8 @@ ARITHMETIC = {
     ast.LShift: ast.RShift,
     ast.RShift: ast.LShift,
 }
+FALSE_AS_NONE = ("None", "False", "0", "''", "()", "[]", "{}")
+"""Values in whose place a caller that asks only whether they are true takes None as well."""
 
 
 @dataclass
@@ -139,7 +141,7 @@ def changed(node: ast.AST) -> ast.AST | None:
             new.value = value + 1
         case ast.IfExp(test=test):
             new.test = ast.UnaryOp(ast.Not(), test)
-        case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
+        case ast.Return(value=ast.expr() as value) if ast.unparse(value) not in FALSE_AS_NONE:
             new.value = None
         case ast.Expr(value=ast.Call()):
             return ast.Pass()
