@@ -14,7 +14,7 @@ hide.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
@@ -75,7 +75,7 @@ class ChainWork:
     """The computation of a chain at each point."""
 
     TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages", "once_pages")
-    """The quantities of an observation that it has, in the order of its arguments."""
+    """The quantities of an observation that it has, in the order of its fields."""
     seconds: Vector
     once: Vector
     """The part of it by which the first supersteps are longer than the others; or 0."""
@@ -86,10 +86,21 @@ class ChainWork:
     page_s: float = 0.0
     """Seconds of a page, where they are fitted alone."""
 
+    @classmethod
+    def taken(cls, columns: Iterable[Vector]) -> ChainWork:
+        """Return it from the columns of ``TAKEN``."""
+        seconds, once, pages, once_pages = columns
+        return cls(seconds, once, pages, once_pages)
+
     def at(self, used: NDArray[np.bool_]) -> ChainWork:
         """Return it at some of the points."""
-        columns = self.seconds, self.once, self.pages, self.once_pages
-        return ChainWork(*(column[used] for column in columns), self.page_s)
+        return ChainWork(
+            seconds=self.seconds[used],
+            once=self.once[used],
+            pages=self.pages[used],
+            once_pages=self.once_pages[used],
+            page_s=self.page_s,
+        )
 
     @property
     def paged(self) -> Vector:
