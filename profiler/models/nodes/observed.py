@@ -258,8 +258,8 @@ class _Arranged:
         once, pages = (_once(row, cells % count, group, count) for row in greatest[3:5])
         sums = totals[:, 0].T.tolist()
         return {
-            each: Quantities(
-                *sums[place][:-1], once=once[place], once_pages=pages[place], calls=sums[place][-1]
+            each: Quantities(*sums[place][:-1])._replace(
+                once=once[place], once_pages=pages[place], calls=sums[place][-1]
             )
             for place, each in enumerate(self.chains)
         }

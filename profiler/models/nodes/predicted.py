@@ -257,8 +257,7 @@ class _Price(NamedTuple):
         if supersteps <= 0:
             return computed, 0.0, 0.0
         new = min(len(self.moves.new), int(supersteps))
-        each = (total / supersteps for total in (h, calls, computed))
-        moved = self.moves.relation(*each, new)
+        moved = self.moves.relation(h / supersteps, calls / supersteps, computed / supersteps, new)
         transfer_s, sync_s = machine.parts_of(moved, self.pattern, self.nprocs)
         counts = np.array([*[1.0] * new, supersteps - new])
         transfers = float(np.broadcast_to(transfer_s, counts.shape) @ counts)
