@@ -417,7 +417,7 @@ def learn_work(
         least_growth: as of :func:`fit_works`.
     """
     works = {
-        chain: ChainWork.taken(points.of(take)[0] for take in both) for chain, both in takes.items()
+        chain: ChainWork(*(points.of(take)[0] for take in both)) for chain, both in takes.items()
     }
     return fit_works(works, points.values, points.varied, least_growth)
 

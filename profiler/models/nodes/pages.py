@@ -31,7 +31,7 @@ _TRIED_S = (0.0, *np.geomspace(1e-7, 5e-6, 24).tolist())
 _MOST_OF_IT = 0.8
 """Greatest part of a computation that its pages take."""
 _FEWEST = 1000
-"""Fewest pages by which the runs differ in a chain that tells the time of a page."""
+"""Fewest pages by which the runs differ in a chain that tells the time of a page: 4 MB."""
 _CLEAR = 4.0
 """How much greater the logarithm of the likelihood has to be with the time of a page."""
 _LEAST_MISFIT = 0.02
@@ -97,6 +97,28 @@ def page_forms(values: Values, taken: Vector, terms: Sequence[Term]) -> tuple[Fo
             factors = np.array([0.0, float(column @ taken / (column @ column))])
         found.append(Form(tuple(factors.tolist()), ("1", term.text), rounded=True, weight=2))
     return (*found, constant)
+
+
+def slower_forms(values: Values, each: Paged, terms: Sequence[Term]) -> list[Form]:
+    """Return forms that go on from the longest computation in proportion to their terms.
+
+    Where the runs differ by many pages, the time may have jumped with them, so that a power of a
+    size fits which no longer holds beyond. Elsewhere nothing is returned.
+
+    Args:
+        values: the variables, one element for each point.
+        each: a computation.
+        terms: parts of the sizes that are proportional to them.
+    """
+    if not (each.pages > 0).all() or np.ptp(each.pages) < _FEWEST:
+        return []
+    longest = int(np.argmax(each.seconds))
+    found = []
+    for term in terms:
+        column = np.broadcast_to(term.column(values, rounded=True), each.seconds.shape)
+        factor = float(each.seconds[longest] / column[longest])
+        found.append(Form((factor,), (term.text,), rounded=True, weight=1))
+    return found
 
 
 def _likelihoods(each: Paged, terms: Sequence[Term], values: Values) -> Vector:

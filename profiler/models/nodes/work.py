@@ -14,8 +14,8 @@ hide.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,7 +25,13 @@ from bsplib.profiler.models.borne import allows, power_beside_constant, terms_bo
 from bsplib.profiler.models.growth import Growth
 from bsplib.profiler.models.nodes.forms import ZERO, Form
 from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Where
-from bsplib.profiler.models.nodes.pages import Paged, page_forms, page_seconds, page_share
+from bsplib.profiler.models.nodes.pages import (
+    Paged,
+    page_forms,
+    page_seconds,
+    page_share,
+    slower_forms,
+)
 from bsplib.profiler.models.nodes.settle import more_values
 from bsplib.profiler.models.nodes.spread import columns_of, forms_of
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -75,7 +81,7 @@ class ChainWork:
     """The computation of a chain at each point."""
 
     TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages", "once_pages")
-    """The quantities of an observation that it has, in the order of its fields."""
+    """The quantities of an observation that it has, in the order of its arguments."""
     seconds: Vector
     once: Vector
     """The part of it by which the first supersteps are longer than the others; or 0."""
@@ -83,24 +89,13 @@ class ChainWork:
     """Pages of memory that the process with most got meanwhile; 0 where they were not counted."""
     once_pages: Vector
     """The part of them by which the first supersteps have more than the others; or 0."""
-    page_s: float = 0.0
+    page_s: float = field(default=0.0, kw_only=True)
     """Seconds of a page, where they are fitted alone."""
-
-    @classmethod
-    def taken(cls, columns: Iterable[Vector]) -> ChainWork:
-        """Return it from the columns of ``TAKEN``."""
-        seconds, once, pages, once_pages = columns
-        return cls(seconds, once, pages, once_pages)
 
     def at(self, used: NDArray[np.bool_]) -> ChainWork:
         """Return it at some of the points."""
-        return ChainWork(
-            seconds=self.seconds[used],
-            once=self.once[used],
-            pages=self.pages[used],
-            once_pages=self.once_pages[used],
-            page_s=self.page_s,
-        )
+        columns = self.seconds, self.once, self.pages, self.once_pages
+        return ChainWork(*(column[used] for column in columns), page_s=self.page_s)
 
     @property
     def paged(self) -> Vector:
@@ -182,9 +177,14 @@ def _growing(laws: Sequence[Law], varied: Values) -> list[Term]:
 
     Where no law grows, it is the part of a size that each process has.
     """
+    grown = _main_growth([law.pieces[0].forms[0] for law in laws], varied)
+    return _named(grown or _shares_of_sizes(varied), varied)
+
+
+def _shares_of_sizes(varied: Values) -> list[str]:
+    """Return the part of each size that a process has, as terms."""
     shared = "/p" if PROCESSES in varied else ""
-    usual = [f"{size}{shared}" for size in sorted(set(varied) - {PROCESSES})]
-    return _named(_main_growth([law.pieces[0].forms[0] for law in laws], varied) or usual, varied)
+    return [f"{size}{shared}" for size in sorted(set(varied) - {PROCESSES})]
 
 
 def _growing_pages(pages: Vector, values: Values) -> list[Term]:
@@ -279,6 +279,10 @@ def _fitted(values: Values, work: ChainWork, known: Sequence[Term]) -> FittedWor
         np.zeros(len(work.seconds)),
     )
     forms = _sums(found)
+    if known:
+        proportional = _named(_shares_of_sizes(values), values)
+        slower = slower_forms(values, Paged(work.seconds, work.pages), proportional)
+        forms = (*forms, *slower)
     hides = bool(known) and len(forms) > 1 and any(set(form.terms) <= {"1"} for form in forms)
     return FittedWork(Law(FITTED, (Piece(forms),)), trials, hides)
 
