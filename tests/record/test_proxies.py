@@ -206,6 +206,8 @@ def test_arrays_that_are_sent_as_objects_count_once(of_kinds):
     rows = Rows(of_kinds.ranks[0], "arrays_as_objects")
     ((out, _),), ((_, into),) = rows.bytes_of("Isend"), rows.bytes_of("Recv")
     assert out == into > 32
+    ((out, into),) = rows.bytes_of("Allreduce")
+    assert out == into > 32
 
 
 def test_arguments_may_be_given_by_name(of_kinds):
