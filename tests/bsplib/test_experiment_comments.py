@@ -83,10 +83,11 @@ def test_a_block_ends_where_a_function_returns_inside_of_it():
     assert len(rows) == 1
 
 
-def test_a_comment_may_go_on_in_the_next_line_and_ask_for_a_sync():
+@pytest.mark.parametrize("end", ["+ \\", "+\\"], ids=["after a blank", "at once"])
+def test_a_comment_may_go_on_in_the_next_line_and_ask_for_a_sync(end):
     _, rows = run(
-        program(r"""
-        #cll sync f f[0] + \
+        program(f"""
+        #cll sync f f[0] {end}
         #  f[1]*n
         x = 1
         #cll end f

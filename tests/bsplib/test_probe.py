@@ -8,16 +8,18 @@ import shutil
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import bsplib
-from bsplib.machine import PATTERNS, load_machine
-from bsplib.machine.measured import Curve
+from bsplib.machine import PATTERNS, Machine, load_machine
+from bsplib.machine.measured import FRESH, Curve, Measured
 from bsplib.machine.probing import elements, state, table
 from bsplib.machine.probing import times as probe_times
 from bsplib.machine.probing.probe import (
     BETWEEN,
     INSIDE,
     RELATIONS,
+    Probed,
     counts_of,
     fit_line,
     measure_levels,
@@ -39,6 +41,7 @@ from bsplib.machine.probing.times import (
 )
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
 from bsplib.tools import cli
 from bsplib.transfers.messages import INLINE
 
@@ -202,6 +205,40 @@ def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     assert again.measured[1].empty == pytest.approx(together.empty, rel=1e-3)
 
 
+def test_the_first_supersteps_cost_what_they_last_beyond_the_fastest_later_one(monkeypatch):
+    lasts = np.array([2.0**-step for step in range(FRESH)] + [0.25, 0.125, 0.5])
+    came = np.arange(len(lasts)) * 10.0
+    monkeypatch.setattr(
+        probe_times, "run", lambda *_, nprocs, **__: [(came, came + lasts)] * nprocs
+    )
+    curve = probe_times.first_curve(2, "shm")
+    beyond = np.maximum(lasts[:FRESH] - 0.125, 0)
+    assert curve == Curve(tuple(range(FRESH + 1)), (0.0, *beyond[::-1].tolist()))
+
+
+@pytest.mark.parametrize(
+    ("main", "sizes"),
+    [(probe_times._begin, {64}), (state._exchange_swept, {0, 1024, 4096})],
+    ids=["first supersteps", "swept caches"],
+)
+def test_each_process_sends_and_gets_as_much_as_the_curve_says(
+    main, sizes, tmp_path, few_sizes, monkeypatch
+):
+    monkeypatch.setattr(state, "_SWEEP_BYTES", 2**16)
+    path = tmp_path / "run.bsp"
+    bsplib.run(main, nprocs=4, backend="sim", profile=path)
+    (run,) = read_trace(path).runs
+    out, into = (side[run.records["kind"] != Kind.END] for side in h_relation(run))
+    assert out.tolist() == into.tolist()
+    assert set(out.tolist()) == sizes
+
+
+def test_no_more_elements_are_named_than_may_be_sent_with_their_indices(few_sizes):
+    block = Curve((0, 8), (0.0, 1e-9))
+    prices = elements.measure_elements(2, "shm", block, most_bytes=16 * 64)
+    assert prices.placed.nbytes == prices.fetched.nbytes == (0, 8 * 64)
+
+
 def own_pid(bsp, sizes):
     return os.getpid()
 
@@ -353,6 +390,18 @@ def test_of_hosts_with_one_process_each_there_is_one_level(monkeypatch):
     probed = probe(2, "hosts", rounds=1)
     assert list(probed.fits) == [BETWEEN]
     assert probed.machine.inside is None
+
+
+def test_the_table_has_a_unit_for_each_time_and_marks_processes_that_share_cores():
+    entries = (Measured(2, empty=25e-9, call=3e-6), Measured(4, empty=1.5e-3, call=2.0))
+    machine = Machine("here", "made up", g=1e-9, l=1e-6, speed=1e9, cores=2, measured=entries)
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(table.table(Probed(machine, {})))
+    rows = [line.split()[:3] for line in shown.get().splitlines()]
+    assert ["2", "25ns", "3µs"] in rows
+    assert ["4*", "1.5ms", "2s"] in rows
+    assert "* processes share 2 cores." in shown.get()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -196,6 +197,10 @@ def test_a_form_that_no_run_tests_is_refused_with_runs_that_would(record):
     assert {point["n"] for point in law.settle} == {128.0, 512.0}
     value = model.values(model.leaves()[leaf], "supersteps", {"n": 4096.0, "p": 8.0})
     assert not value.is_known
+    machine = Machine("here", "made up", g=1e-9, l=1e-6)
+    prediction = predict_nodes(model, 8, {"n": 4096}, machine, speed="1x")
+    assert set(prediction.refused) == {leaf}
+    assert re.search(r"\n *8 +at least ", str(prediction))
 
 
 @pytest.mark.lengthy
@@ -293,11 +298,15 @@ def test_a_program_that_has_changed_since_the_runs_says_nothing_of_its_loops(
 
 
 def test_between_the_runs_on_both_sides_of_a_bound_both_forms_make_the_band():
+    between = ({"n": 128.0, "p": 2.0},)
     bound = [Where("n", 64.0, 256.0, above=above) for above in (False, True)]
     forms = [Form((Fraction(number),), ("n",), rounded=True) for number in (1, 3)]
-    law = Law(EXACT, tuple(Piece((f,), (w,)) for f, w in zip(forms, bound, strict=True)))
+    pieces = tuple(Piece((f,), (w,)) for f, w in zip(forms, bound, strict=True))
+    law = Law(EXACT, pieces, settle=between)
     assert law.at({"n": 64.0, "p": 2.0})[:3] == (64, 64, 64)
+    assert law.at({"n": 64.0, "p": 2.0}).settle == ()
     assert law.at({"n": 100.0, "p": 2.0})[:3] == (100, 100, 300)
+    assert law.at({"n": 100.0, "p": 2.0}).settle == between
     assert law.at({"n": 256.0, "p": 2.0})[:3] == (768, 768, 768)
 
 
@@ -520,6 +529,15 @@ def test_a_jump_of_the_times_of_many_runs_is_not_continued_as_a_power():
     law = fit_work(values, seconds, values)
     expected = 1.35 * (1e-3 + 4.5e-8 * 2e6)
     assert law.at({"n": 4e6, "p": 2.0}).value == pytest.approx(expected, rel=0.1)
+
+
+def test_one_process_alone_may_compute_by_another_formula_than_several():
+    places = [(n, p) for n in 20000.0 * 2 ** np.arange(5) for p in (1.0, 2.0, 4.0, 8.0)]
+    n, p = np.array(places).T
+    values = {"n": n, "p": p}
+    law = fit_work(values, np.where(p > 1, 4e-8 * n / p, 1e-11 * n**2), values)
+    assert law.at({"n": 1e5, "p": 1.0}).value == pytest.approx(0.1, rel=0.1)
+    assert law.at({"n": 1e5, "p": 4.0}).value == pytest.approx(1e-3, rel=0.1)
 
 
 @pytest.mark.parametrize(

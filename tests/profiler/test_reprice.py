@@ -228,6 +228,7 @@ def test_of_many_nodes_the_costliest_are_shown(straggler_and_exchange):
     assert "main" in text
     assert "app.py line 9" not in text
     assert "(4 more nodes cost less)" in text
+    assert "between these Machines" not in text  # there is no other one
 
 
 # -- bsp machines ---------------------------------------------------------------------------

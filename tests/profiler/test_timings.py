@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bsplib.profiler import plotting
 from bsplib.profiler.timings import (
     Timings,
     TimingsError,
@@ -16,6 +17,7 @@ from bsplib.profiler.timings import (
     read_timings,
     write_timings,
 )
+from bsplib.profiler.timings import plot as timings_plot
 from bsplib.tools.cli import main
 
 GRID = [(size, count) for size in (256, 512, 1024, 2048, 4096) for count in (1, 2, 4, 8)]
@@ -340,6 +342,19 @@ def test_a_plot_is_drawn(tmp_path):
     model = fit_timings(table(), "f[0]*P + f[1]*(N/P)*log2(N/P)")
     model.plot(tmp_path / "fit.png")
     assert (tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize(
+    ("over", "by", "labels"),
+    [("N", "P", ["P = 1", "P = 2", "P = 4", "P = 8"]), ("N", None, ["measured"])],
+)
+def test_a_plot_has_a_curve_for_each_value_of_another_variable(over, by, labels):
+    model = fit_timings(table(), "f[0]*P + f[1]*(N/P)*log2(N/P)")
+    axes = plotting.new_figure(6, 5).subplots()
+    timings_plot._draw(axes, model, over, by)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == labels
+    assert len(axes.collections) == len(labels)
 
 
 # -- on the command line ------------------------------------------------------------------------

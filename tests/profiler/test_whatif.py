@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,11 +56,12 @@ def test_two_imbalances_that_hide_each_other_save_together_what_neither_saves_al
     assert without(np.array([90.0, 90, 0])) == 10
 
 
-def test_what_a_sub_group_saves_its_parent_saves(script):
+@pytest.mark.parametrize("kind", [Kind.SYNC, Kind.OBLSYNC])
+def test_what_a_sub_group_saves_its_parent_saves(script, kind):
     program = script(2)
     with program.partition(1, 1) as (left, right):
         program.step("main", w=30, group=left)
-        program.step("main", w=80, group=right)
+        program.step("main", w=80, group=right, kind=kind)
     program.step("main", w=10)
     account, _, without = replayed(program)
     saved = np.where(account.run.records["group"] == 2, 70.0, 0)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from bsplib.errors import UsageError
@@ -40,6 +43,18 @@ def test_the_traffic_of_a_range_still_belongs_to_the_records_that_asked(program)
     h_out, h_in = h_relation(restricted(program.run(), 1, 2))
     assert h_out.tolist() == [0, 0, 0, 3, 0, 0, 5, 100, 0]
     assert h_in.tolist() == [0, 0, 0, 0, 3, 5, 0, 0, 100]
+
+
+def test_so_does_it_where_each_process_has_its_records_in_a_row_as_in_a_file(program):
+    """The record of process 1 before the range is alone between those of the two processes."""
+    run = program.run()
+    order = np.argsort(run.records["pid"], kind="stable")
+    traffic = run.traffic.copy()
+    traffic["record"] = np.argsort(order)[traffic["record"]]
+    in_rows = replace(run, records=run.records[order], traffic=traffic)
+    h_out, h_in = h_relation(restricted(in_rows, 1, 2))
+    assert h_out.tolist() == [0, 3, 0, 100, 0, 0, 0, 5, 0]
+    assert h_in.tolist() == [0, 0, 5, 0, 0, 0, 3, 0, 100]
 
 
 def test_costs_of_the_parts_of_a_run_add_up_to_those_of_the_whole(program):

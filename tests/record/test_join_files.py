@@ -222,6 +222,7 @@ def test_an_absent_rank_is_named_and_the_others_are_there(tmp_path):
 
 def test_of_a_killed_rank_there_is_what_it_had_recorded(tmp_path):
     makers = barriers(2)
+    del makers[1].rows[-1]  # the last barrier
     row = np.zeros(1, ev.EVENT)
     row["call"], row["stack"], row["enter"] = ev.NUMBER["Recv"], -1, makers[1].at(100)
     makers[1].rows.append(row)
@@ -231,6 +232,8 @@ def test_of_a_killed_rank_there_is_what_it_had_recorded(tmp_path):
     run = join(folder).runs[0]
     assert "process 1 ended while the program was recorded (in Recv)" in run.meta["error"]
     assert run.records["end"][run.records["pid"] == 1].max() == 100_000
+    assert (run.records["group"] == 0).all()  # the last barrier of process 0 is one of all
+    assert run.records["superstep"].tolist() == [0, 1, 2, 3, 0, 1, 2]
     write_trace(tmp_path / "out.bsp", join(folder))
 
 

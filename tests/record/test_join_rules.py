@@ -596,6 +596,7 @@ def test_time_asleep_is_blocked_and_time_without_a_core_is_not(joined):
     assert abs(int(record["comp_cpu"]) - 4 * ms * US) < 5 * US
     assert abs(int(record["comp_ready"]) - 2 * ms * US) < 5 * US
     assert run.measured["cpu"] == ""
+    assert run.meta["cpu_measured"] is True
 
 
 def test_writing_to_a_file_is_no_communication(joined):

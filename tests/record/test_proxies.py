@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bsplib.record.events import CALLS, CREATES, NOBODY, RAISED, rank_files, read_rank
+from bsplib.record import proxy_recorder
+from bsplib.record.events import (
+    CALLS,
+    CREATES,
+    FORMAT,
+    NOBODY,
+    NOT_READ,
+    NUMBER,
+    RAISED,
+    WORLD,
+    file_name,
+    rank_files,
+    read_rank,
+)
 from bsplib.record.proxies import NOT_COVERED
+from bsplib.record.python_rows import PythonRows
 
 from .conftest import RECORDED, Rows, run
 
@@ -191,6 +206,8 @@ def test_arrays_that_are_sent_as_objects_count_once(of_kinds):
     rows = Rows(of_kinds.ranks[0], "arrays_as_objects")
     ((out, _),), ((_, into),) = rows.bytes_of("Isend"), rows.bytes_of("Recv")
     assert out == into > 32
+    ((out, into),) = rows.bytes_of("Allreduce")
+    assert out == into > 32
 
 
 def test_arguments_may_be_given_by_name(of_kinds):
@@ -215,6 +232,23 @@ def test_calls_with_wrong_arguments_raise_the_errors_of_mpi4py(of_kinds):
     rows = Rows(of_kinds.ranks[0], "wrong")
     assert all(flags & RAISED for flags in rows.column("Send", "flags"))
     assert rows.names() == ["Send"] * 3
+
+
+def test_calls_that_fail_fill_more_than_a_chunk(tmp_path):
+    rows = PythonRows(tmp_path / file_name(0), pytest.fail)
+    rows.line("header", {"format": FORMAT, "rank": 0})
+    failed = rows.names_of_methods()["failed"]
+    for _ in range(2500):
+        failed((NUMBER["Send"], 0, WORLD, 0, 0, 0, 0, 0, 0, 0), NOT_READ, NOT_READ)
+    rows.close()
+    found = read_rank(tmp_path / file_name(0)).events
+    assert len(found) == 2500
+    assert (found["flags"] == RAISED).all()
+    assert (np.diff(found["enter"]) >= 0).all()
+
+
+def test_a_join_that_cannot_be_started_has_not_succeeded():
+    assert not proxy_recorder._succeeds(["/nosuch"])
 
 
 def test_calls_of_other_threads_are_counted(of_kinds):

@@ -170,8 +170,10 @@ def test_equations_19_to_25_written_out():
     assert times == pytest.approx(np.cumsum(steps).tolist())
 
 
-def test_every_m_step_of_the_sort_pays_its_start():
+def test_every_m_step_of_the_sort_pays_its_start_and_its_words():
     assert psrs_time(64, 4, Sort(), Network(0.0, 2.0)) == [2.0 * k for k in range(1, 8)]
+    words = [48, 12, 9, 6, 24, 3, 48]
+    assert psrs_time(64, 4, Sort(), Network(1.0, 0.0)) == np.cumsum(words).tolist()
 
 
 @pytest.mark.parametrize(("n", "p"), [(64, 1), (15, 4)])
