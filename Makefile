@@ -160,7 +160,7 @@ docs: tools $(DOCS)
 	@echo "open build/docs/index.html"
 
 $(DOCS): pyproject.toml | $(TOOLS)
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(INSTALL) --editable '.[docs]'
 	touch $(DOCS)
 
 lint: tools
@@ -227,12 +227,13 @@ compiler:
 	  fi; } || echo "without a C compiler the core is interpreted, which is slower;" \
 	    "to compile it: apt-get install gcc libc6-dev python3-dev; make core" >&2
 
-# Beside the core, what tests, checks and benchmarks need: much more than bsplib itself.
+# Beside the core, what tests, checks and benchmarks need: much more than bsplib itself, and to
+# compile all of it would take half a minute.
 tools: core $(TOOLS)
 
 $(TOOLS): pyproject.toml | $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dev,predict,sql,notebook]'
+	$(INSTALL) --upgrade pip
+	$(INSTALL) --no-build-isolation --editable '.[dev,predict,sql,notebook]'
 	touch $(TOOLS)
 
 # On Debian, venv and pip are a package of their own. The core is compiled while the packages that

@@ -19,7 +19,11 @@ have the same port there, and what the port has of the core is tested by all oth
 3. combinations of parameters beyond pairs. A fault that needs three parameters to have certain
    values at once is rare. Hence of all combinations only enough are run for each value of a
    parameter to meet each value of every other one. Backend and number of processes count as one
-   parameter: every value is tried at every number.
+   parameter: in the simulator every value is tried at every number. Real processes, where virtual
+   ones have the pairs, and tests marked ``lengthy`` try each value once on each backend, and
+   each number of processes with some value: what a value does at a number of processes is
+   decided by code that all backends share, and what it does on a backend is the same for
+   2 processes and more;
 
 4. an MPI, but for one case of each test marked ``mpi``, on 3 processes of one MPI: these keep
    both cores busy. Tests that expect an error are not among them.
@@ -103,7 +107,7 @@ def usual(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 def _chosen(items: Sequence[pytest.Item], places: _Places) -> list[pytest.Item]:
     kept = [item for item in items if not _is_marked(item, "slow") and _may_use_its_mpi(item)]
     kept = [item for cases in _grouped(kept, _test).values() for item in _at(places, cases)]
-    for thin in (_one_on_an_mpi, _one_real_error, _pairs, _one_in_a_browser):
+    for thin in (_one_on_an_mpi, _one_real_error, _combined, _one_in_a_browser):
         kept = [item for cases in _grouped(kept, _test).values() for item in thin(cases)]
     kept = [item for cases in _grouped(kept, _file).values() for item in _one_with_an_mpi(cases)]
     return _in_order(items, kept)
@@ -227,27 +231,50 @@ def _one_real_error(cases: list[pytest.Item]) -> list[pytest.Item]:
     return [item for item in cases if item not in real or item in kept]
 
 
-def _pairs(cases: list[pytest.Item]) -> list[pytest.Item]:
-    """Return cases of a test in which the values of every two parameters meet.
+def _combined(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return cases of a test in which what has to be combined is combined."""
+    if not _own_parameters(cases[0]):
+        return cases
+    alike = _grouped(cases, _is_real)
+    virtual, real = alike.get(False, []), alike.get(True, [])
+    is_long = _is_marked(cases[0], "lengthy")
+    on_one = all(_nprocs(item) == 1 for item in real)
+    return [
+        *_covering(virtual, _values_of if is_long else _pairs_of),
+        *_covering(real, _values_of if (is_long or virtual) and not on_one else _pairs_of),
+    ]
 
-    Each time the case is taken with most of the pairs that have not met yet, and the first
+
+def _covering(
+    cases: list[pytest.Item], parts_of: Callable[[pytest.Item], set[Hashable]]
+) -> list[pytest.Item]:
+    """Return cases that have together the parts of all.
+
+    Each time the case is taken with most of the parts that have not met yet, and the first
     of several.
     """
-    pairs_of = {item: _pairs_of(item) for item in cases}
-    missing = set().union(*pairs_of.values())
-    if any(len(pairs) <= 1 for pairs in pairs_of.values()):
-        return cases  # with two parameters every case is a pair of its own
+    parts = {item: parts_of(item) for item in cases}
     kept = []
-    while missing:
-        best = max(cases, key=lambda item: len(pairs_of[item] & missing))
-        missing -= pairs_of[best]
+    while parts:
+        best = max(parts, key=lambda item: len(parts[item]))
         kept.append(best)
+        met = parts.pop(best)
+        parts = {item: rest for item, has in parts.items() if (rest := has - met)}
     return kept
 
 
-def _pairs_of(item: pytest.Item) -> set[tuple[Hashable, Hashable]]:
+def _pairs_of(item: pytest.Item) -> set[Hashable]:
+    """Return each two parameters that meet in a case."""
     values: list[Hashable] = [("place", _backend(item), _nprocs(item)), *_own_parameters(item)]
     return set(combinations(values, 2))
+
+
+def _values_of(item: pytest.Item) -> set[Hashable]:
+    """Return the place of a case, and what parameters it tries there: none on one real process."""
+    place = ("place", _backend(item), _nprocs(item))
+    if _is_real(item) and _nprocs(item) == 1:
+        return {place}
+    return {place, *((_backend(item), value) for value in _own_parameters(item))}
 
 
 # -- what a case is -------------------------------------------------------------------------------

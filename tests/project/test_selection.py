@@ -250,18 +250,35 @@ def test_errors_have_one_real_case_on_each_backend_beside_all_virtual_ones(usual
     assert fewer > 50
 
 
-def test_the_values_of_every_two_parameters_meet(usual, every):
+def may_run(cases, places):
+    """Those of all cases of a test of which make test has to run enough."""
+    for case in cases:
+        if is_on_an_mpi(case) or {"slow", "browser"}.intersection(case["marks"]):
+            continue
+        if not takes_turns(case) and not may_be_a_further_error(case) and case["place"] in places:
+            yield case
+
+
+def values_of(case):
+    return {(case["place"][0], *value) for value in case["own"].items()}
+
+
+def test_the_values_of_every_two_parameters_meet_in_short_tests_on_virtual_processors(usual, every):
     all_cases = by_test(every)
     for test, cases in by_test(usual).items():
-        places = [case["place"] for case in cases]
         met = set().union(*map(pairs_of, cases))
-        for case in all_cases[test]:
-            if is_on_an_mpi(case) or {"slow", "browser"}.intersection(case["marks"]):
-                continue
-            if takes_turns(case) or may_be_a_further_error(case):
-                continue
-            if case["place"] in places:
+        for case in may_run(all_cases[test], [case["place"] for case in cases]):
+            if not is_real(case) and "lengthy" not in case["marks"]:
                 assert pairs_of(case) <= met, test
+
+
+def test_each_value_is_tried_on_each_backend_by_several_processes(usual, every):
+    all_cases = by_test(every)
+    for test, cases in by_test(usual).items():
+        several = [case for case in cases if not is_real(case) or case["place"][1] != 1]
+        met = set().union(*map(values_of, several))
+        for case in may_run(all_cases[test], [case["place"] for case in several]):
+            assert values_of(case) <= met, test
 
 
 def test_a_browser_is_used_once_for_each_test(usual, every):
