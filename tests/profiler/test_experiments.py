@@ -55,6 +55,7 @@ def test_the_formula_of_the_program_is_fitted_to_what_its_blocks_took(path):
     assert predicted.low[0] < predicted.times[0] < predicted.high[0]
 
 
+@pytest.mark.lengthy
 def test_the_command_fits_every_experiment_of_a_file_or_the_one_that_is_named(path):
     both = bsp(path)
     assert both.exit_code == 0, both.output

@@ -207,6 +207,7 @@ def test_intervals_hold_as_often_as_they_say(noise, kind):
     assert np.median(reach) <= 3 * np.quantile(missed, 0.95)
 
 
+@pytest.mark.lengthy
 def test_a_wrong_formula_widens_its_intervals():
     """Times that grow by N log N, fitted as N: practising extrapolation shows it."""
     size = 2.0 ** np.arange(6, 18)

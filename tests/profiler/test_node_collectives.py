@@ -124,6 +124,7 @@ def test_unequal_blocks_are_priced_by_whole_elements(record):
         assert value.value == value.low == value.high == expected
 
 
+@pytest.mark.lengthy
 def test_a_halo_on_a_grid_is_learnt_from_its_neighbours(record):
     def main(bsp, n):
         high = rows(bsp.nprocs)
@@ -263,6 +264,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("main", "far"), PLACES)
 def test_h_of_unequal_parts_and_other_roots_is_exact_up_to_64_processes(
     record, small_model, main, far
@@ -285,6 +287,7 @@ def test_the_formula_of_other_pieces_gives_what_its_calls_cost(record, main, n, 
     assert (seen(run, "h"), seen(run, "supersteps")) == expected
 
 
+@pytest.mark.lengthy
 def test_parts_that_depend_on_data_are_learnt_as_a_fraction(tmp_path):
     def main(bsp, n, seed):
         of_this = np.random.default_rng((seed, bsp.pid)).binomial(n // bsp.nprocs, 0.3)
@@ -319,6 +322,7 @@ def test_a_collective_of_few_samples_is_not_refused(record):
     assert value.low <= seen(record(main, 1600, 64), "h") <= value.high
 
 
+@pytest.mark.lengthy
 def test_a_reduction_of_pickles_may_have_one_stage_on_many_processes(record):
     def main(bsp, n):
         bsp.allreduce((1.0, bsp.pid), max)

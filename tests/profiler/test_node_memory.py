@@ -72,6 +72,7 @@ def test_inside_the_caches_nothing_is_said_of_memory():
     assert memory_doubt(model, FAR, PLAIN) == ""
 
 
+@pytest.mark.lengthy
 def test_the_run_that_would_settle_it_is_the_smallest_that_shows_as_much():
     point = {"n": 2.0**30, "p": 2.0}
     model = model_of()
@@ -88,6 +89,7 @@ def test_the_run_that_would_settle_it_is_the_smallest_that_shows_as_much():
     ).replace("\n", " ")
 
 
+@pytest.mark.lengthy
 def test_after_the_run_that_settles_it_no_other_one_is_named_and_the_band_is_narrower():
     point = {"n": 2.0**30, "p": 2.0}
     before = model_of()
@@ -102,6 +104,7 @@ def test_after_the_run_that_settles_it_no_other_one_is_named_and_the_band_is_nar
     assert memory_doubt(after, point, PROBED) == ""
 
 
+@pytest.mark.lengthy
 def test_half_of_the_sizes_is_named_where_no_smaller_run_shows_as_much():
     assert run_with_memory(model_of(), FAR, PROBED) == {"n": 2.0**22, "p": 2.0}
     assert run_with_memory(model_of((2**17, 2**18, 2**22)), FAR, PROBED) is None
@@ -116,6 +119,7 @@ def test_where_memory_does_not_grow_or_is_not_known_no_band_opens(pages):
     assert memory_use(model, FAR, PROBED).slowdown == 1
 
 
+@pytest.mark.lengthy
 def test_a_model_keeps_its_memory_in_a_file(tmp_path):
     model = model_of()
     write_model(model, tmp_path / "model.json")

@@ -122,6 +122,7 @@ def the_law(model, quantity):
     return law
 
 
+@pytest.mark.lengthy
 def test_supersteps_and_h_get_their_exact_forms(record):
     model = learnt(record, three)
     assert laws(model, "supersteps") == {
@@ -264,6 +265,7 @@ def of_line(model, line):
     return chains
 
 
+@pytest.mark.lengthy
 def test_beyond_the_runs_a_loop_in_which_no_run_came_to_some_communication_is_refused(
     record, program, tmp_path
 ):
@@ -281,6 +283,7 @@ def test_beyond_the_runs_a_loop_in_which_no_run_came_to_some_communication_is_re
         assert "Refused beyond the runs: supersteps of rounds.py line 4: rounds.py line 7" in text
 
 
+@pytest.mark.lengthy
 def test_a_loop_whose_other_calls_do_not_communicate_keeps_its_laws(record, program):
     model = learnt(record, program("charge"), sizes=(64, 256), processes=(2, 4, 8))
     point = {"n": 4096.0, "p": 64.0}
@@ -438,6 +441,7 @@ def test_shares_whose_deviation_grows_as_none_of_those_of_chance_have_no_such_la
     assert fitted_shares(lambda n, p: 3 * n**0.7 / p**0.2) is None
 
 
+@pytest.mark.lengthy
 def test_repeats_count_with_their_median_computation(record):
     def main(bsp, n, slow):
         bsp.charge(3e-3 if slow == bsp.pid else 1e-3 - 1e-4 * slow)
@@ -466,6 +470,7 @@ def test_a_core_lost_in_a_primitive_makes_no_computation_shorter():
     assert value == pytest.approx(4e-3, rel=1e-3)
 
 
+@pytest.mark.lengthy
 def test_a_probed_machine_prices_each_cost_centre_by_its_pattern_and_processes(record, tmp_path):
     def entry(p):
         curves = {
@@ -491,6 +496,7 @@ def test_a_probed_machine_prices_each_cost_centre_by_its_pattern_and_processes(r
         assert times[name].sync_s == pytest.approx(supersteps * sync_s)
 
 
+@pytest.mark.lengthy
 def test_with_runs_too_few_for_a_trial_the_band_widens_with_the_distance_and_says_so(record):
     def main(bsp, n):
         bsp.charge(1e-9 * n * (1.02 if n == 128 else 1))
@@ -540,6 +546,7 @@ def test_one_process_alone_may_compute_by_another_formula_than_several():
     assert law.at({"n": 1e5, "p": 4.0}).value == pytest.approx(1e-3, rel=0.1)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     ("recorded_on", "slower"),
     [("shm", {1: 1, 2: 1, 3: 1.5, 6: 3}), ("sim", {1: 1, 2: 1.2, 3: 1.7, 6: 3.3})],
@@ -742,6 +749,7 @@ def test_a_variable_may_have_another_name(tmp_path):
     assert "m = 64, 256, 1024 (n of the program)" in str(model)
 
 
+@pytest.mark.lengthy
 def test_values_that_traces_do_not_have_can_be_given(tmp_path):
     paths = traces(tmp_path, gather)
     settings = [(f"run-{n}-*", {"words": 2.0 * n}) for n in SIZES]
@@ -798,6 +806,7 @@ def test_the_commands_learn_a_model_and_predict_by_it(tmp_path):
     assert "n = 2^20, p = 64" in found.output
 
 
+@pytest.mark.lengthy
 def test_files_of_the_wrong_kind_are_named_with_the_command_for_them(tmp_path):
     paths = traces(tmp_path, gather, (64, 256), (2, 4))
     assert bsp("fit", *paths, "--out", tmp_path / "model.json").exit_code == 0

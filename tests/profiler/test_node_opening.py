@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 
 from bsplib.machine import Machine
 from bsplib.profiler.models.nodes import fit_nodes, predict_nodes
@@ -56,12 +57,14 @@ def test_the_run_that_is_named_narrows_the_band():
     assert width(after) < width(before)
 
 
+@pytest.mark.lengthy
 def test_no_run_is_named_where_the_band_is_narrow_or_the_runs_are_nearly_as_large():
     assert run_to_make(predicted(runs_of((64, 128, 256, 512, 1024), 0.0), n=8192)) is None
     assert run_to_make(predicted(runs_of(SMALL, 0.1), n=512)) is None
     assert "how computation grows" not in str(predicted(runs_of(SMALL, 0.1), n=512))
 
 
+@pytest.mark.lengthy
 def test_a_band_holds_growth_that_the_largest_runs_by_chance_do_not_show():
     held = 0
     for seed in range(10):

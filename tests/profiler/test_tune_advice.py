@@ -135,6 +135,7 @@ def test_what_is_even_is_not_said_to_become_more_balanced():
     assert spread.found == any(trade.evened.values())
 
 
+@pytest.mark.lengthy
 def test_a_centre_that_evens_with_some_seeds_only_does_not_count(path):
     options = SweepOptions(nprocs=8, backend="sim", arguments=("--distinct", "3"))
     sweeps = sweep_seeds(find_app(str(path)), parse_parameter("factor=2:32:x4"), options, 3)

@@ -138,6 +138,7 @@ def test_no_format_of_an_export_replaces_a_file(form, keep, trace):
     assert (again.exit_code == 0) == (form.name == "html")  # a page replaces a page
 
 
+@pytest.mark.lengthy
 def test_a_page_replaces_a_page(trace, tmp_path):
     page = tmp_path / "run.html"
     for _ in range(2):

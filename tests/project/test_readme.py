@@ -23,6 +23,7 @@ BLOCKS = dict(re.findall(r"^```(\w*)\n(.*?)^```$", FIRST_FORTY, re.DOTALL | re.M
 """What stands in the first forty lines, by language; output has none."""
 
 
+@pytest.mark.lengthy
 def test_the_program_prints_what_the_readme_says(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(BLOCKS["python"], encoding="utf-8")

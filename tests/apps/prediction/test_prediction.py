@@ -219,6 +219,7 @@ def test_the_quickest_run_counts_for_each_working_set():
     assert memory.apart_s == 2.0
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("backend", "nprocs"), [("sim", 1), ("shm", 2)])
 def test_memory_is_measured(backend, nprocs, monkeypatch):
     monkeypatch.setattr("bsplib.apps.prediction.memory._TURNS", 1)

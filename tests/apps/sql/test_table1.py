@@ -51,6 +51,7 @@ def test_balance_gains_on_several_processors_and_not_on_one():
         assert 0.05 < total_gain(found[4], found[1])[2] < 0.25
 
 
+@pytest.mark.lengthy
 def test_the_table_is_printed_with_one_processor_in_it():
     line = ["table1", "--size", "1200", "-n", "2"]
     result = CliRunner(env={"COLUMNS": "100"}).invoke(cli, line)
