@@ -38,9 +38,9 @@ class AddressError(BspError, ValueError):
 class RunPart:
     """Which part of a run is asked for."""
 
-    library: bool = False
+    library: bool
     """Whether the functions of bsplib are shown, too."""
-    supersteps: tuple[int, int] | None = None
+    supersteps: tuple[int, int] | None
     """First and last superstep of the root group; None for all."""
 
     @classmethod

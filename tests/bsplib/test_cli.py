@@ -381,16 +381,20 @@ def test_view_writes_a_page(ask, trace, tmp_path):
     assert "worker" in page.read_text()
 
 
-def test_view_serves_all_traces_that_it_is_given_by_their_names(ask, trace, monkeypatch):
+@pytest.mark.parametrize(("option", "view"), [([], ""), (["--compare"], "compare")])
+def test_view_serves_all_traces_that_it_is_given_by_their_names(
+    ask, trace, monkeypatch, option, view
+):
     served = []
     monkeypatch.setattr(
         "bsplib.webui.serve", lambda *traces, **options: served.append((traces, options))
     )
-    result = ask("view", "--no-browser", trace, trace)
+    result = ask("view", "--no-browser", *option, trace, trace)
     assert result.exit_code == 0, result.output
     ((traces, options),) = served
     assert len(traces) == 2
     assert options["names"] == [str(trace)] * 2
+    assert options["view"] == view
 
 
 def test_view_writes_one_trace_to_a_page(ask, trace, tmp_path):

@@ -55,6 +55,7 @@ def test_every_option_says_what_it_takes_in_one_word_of_the_manual(name):
         if isinstance(option, click.Option):
             assert option.help, option.name
             assert option.help.split("  [")[0].endswith((".", "]")), option.help
+            assert option.envvar is None or option.envvar in help_of(name)
     assert not re.search(r"\b(INTEGER|FLOAT|RANGE|DIRECTORY)\b", help_of(name))
 
 

@@ -9,10 +9,11 @@ from bsplib import webui
 from bsplib.profiler import critical
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS
-from bsplib.recording.records import Frame, Trace
+from bsplib.recording.records import Doing, Frame, Trace
 from bsplib.webui import services
 from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.traces import Traces
+from tests.scripted import sampled
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,19 @@ def test_edges_lose_their_pies_before_nodes_do(callgraph, monkeypatch):
     data = services.describe_graph(callgraph)
     assert all("pie" in node["cost"]["h"] for node in data["nodes"])
     assert not any("pie" in edge["cost"]["h"] for edge in data["edges"])
+
+
+def test_executed_functions_count_among_the_nodes_that_may_have_pies(script, monkeypatch):
+    program = script(2)
+    program.step("main", w=[10, 20])
+    run = program.run()
+    inner = Frame("app.py", "inner", 30, 31)
+    callgraph = build(sampled(run, (0, 0, (run.stacks[0][0], inner), Doing.COMPUTING)))
+    slices = 2 * (len(callgraph.graph) + 1)
+    monkeypatch.setattr(services, "MAX_SLICES", slices)
+    assert [len(each["processes"]) for each in services.describe_executed(callgraph)] == [2]
+    monkeypatch.setattr(services, "MAX_SLICES", slices - 1)
+    assert [len(each["processes"]) for each in services.describe_executed(callgraph)] == [0]
 
 
 def test_all_seventeen_paths_are_there(data, callgraph):

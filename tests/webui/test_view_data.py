@@ -98,6 +98,14 @@ def test_the_matrix_of_a_node_has_its_transfers_only(opened):
     assert whole["bytes"] == int(opened.run.traffic["bytes"].sum())
 
 
+def test_the_matrix_may_be_that_of_ranges_of_processes(opened):
+    part = traffic.traffic(opened, {"senders": "0,4", "receivers": "8,16"})
+    assert [(part[side]["first"], part[side]["end"]) for side in ("senders", "receivers")] == [
+        (0, 4),
+        (8, 16),
+    ]
+
+
 def test_the_matrix_follows_the_range_of_supersteps(opened):
     assert traffic.traffic(opened, {"from": "0", "to": "1"})["bytes"] == 2 * 15 * 40_000
 
@@ -136,6 +144,13 @@ def test_a_saved_page_has_a_coarse_timeline_and_the_matrix_of_the_root(broadcast
         assert set(answer["parts"]) == set(PARTS)
     assert answers[f"{folder}/traffic.json"]["nprocs"] == 16
     assert f"{folder}/departures.json" in answers
+
+
+def test_the_scripts_of_a_saved_page_ask_for_the_windows_that_it_has():
+    size = f"rows: {timeline.SAVED_ROWS}, cells: {timeline.SAVED_CELLS}"
+    columns = f"columns: {list(timeline.SAVED_COLUMNS)}"
+    script = (page.STATIC / "heatdata.js").read_text(encoding="utf-8")
+    assert f"const SAVED = {{ {size}, {columns} }};" in script
 
 
 @pytest.mark.lengthy

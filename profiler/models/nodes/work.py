@@ -331,7 +331,8 @@ def _as_likely(
 
     Args:
         terms: the constant, and all others.
-        rows: the terms, a row for each point, divided by what was measured.
+        rows: the terms, a row for each point, divided by what was measured; more than two points,
+            as for all forms with more than one term.
         faster: places of the terms that grow faster than the largest runs do.
         least: sum of the squared errors of the best form.
 
@@ -339,8 +340,6 @@ def _as_likely(
         The most likely one, and the one that grows most over the runs; or nothing.
     """
     freedom = len(rows) - 2
-    if freedom < 1:
-        return []
     found = {}
     for place in faster:
         pair = rows[:, [0, place]]
