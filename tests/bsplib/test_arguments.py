@@ -47,6 +47,8 @@ WRONG_PROGRAMS = [
         r"takes_one\(bsp, n\) cannot take \(bsp, 1, 4\): too many positional arguments; write "
         r"nprocs=4",
     ),
+    (takes_one, (1, "x"), {}, r"too many positional arguments$"),
+    (lambda bsp: 1, (4,), {}, r"too many positional arguments; write nprocs=4 if"),
     (takes_one, (1,), {"nproc": 4}, r"unexpected keyword argument 'nproc'; write nprocs= if"),
     (lambda: 1, (), {}, r"its first parameter is the group, as in def main\(bsp\)"),
     (lambda bsp, nprocs: 1, (1,), {}, "has a parameter 'nprocs', a keyword that run takes"),
@@ -99,6 +101,7 @@ def test_whatever_can_be_called_with_the_arguments_is_run(backend, main):
         ({"timeout": -1}, bsplib.ArgumentError, "timeout is -1; it is a number of seconds greater"),
         ({"timeout": 0}, bsplib.ArgumentError, "timeout is 0; it is"),
         ({"timeout": "3"}, bsplib.ArgumentError, "timeout is '3'; it is"),
+        ({"timeout": [3]}, bsplib.ArgumentError, r"timeout is \[3\]; it is"),
         ({"timeout": float("nan")}, bsplib.ArgumentError, "timeout is nan; it is"),
         ({"sim_seed": "x"}, bsplib.ArgumentError, "sim_seed is 'x'; it is an integer, 0 or more"),
         ({"sim_seed": -1}, bsplib.ArgumentError, "sim_seed is -1; it is"),

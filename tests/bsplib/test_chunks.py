@@ -163,6 +163,12 @@ def test_a_chunk_that_was_written_in_part_is_left_out(tmp_path):
     assert len(collected(tmp_path).records) == 8
 
 
+def test_rows_that_a_cut_off_file_does_not_have_are_left_out(tmp_path):
+    write(tmp_path, 4).close()
+    os.truncate(tmp_path / "0.records", HEADER.size + 3 * RECORD.itemsize - 1)
+    assert collected(tmp_path).records["superstep"].tolist() == [0, 1]
+
+
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("damage", [b"", b"damage" * 10, packed(np.zeros(8, RECORD))])
 def test_a_damaged_or_missing_chunk_is_an_error(tmp_path, damage):

@@ -133,6 +133,16 @@ def supersteps(run, tmp_path, main, *args, **more):
     return [int(h[numbers == number].max()) for number in range(numbers.max())]
 
 
+@pytest.mark.parametrize("stages", [1, 2])
+def test_a_broadcast_takes_as_many_supersteps_as_the_program_wants_stages(
+    run, nprocs, tmp_path, stages
+):
+    def main(bsp):
+        bsp.broadcast(np.zeros(9), stages=stages)
+
+    assert len(supersteps(run, tmp_path, main)) == stages
+
+
 @pytest.mark.parametrize("nbytes", [800, 808])
 def test_broadcast_takes_two_stages_where_equation_8_says_so(run, nprocs, tmp_path, nbytes):
     def main(bsp):

@@ -21,6 +21,7 @@ PRIMITIVES = {
     "hpget": lambda bsp, x: bsp.hpget(0, x),
     "put_at": lambda bsp, x: bsp.put_at(0, 0, 1, x),
     "get_at": lambda bsp, x: bsp.get_at(0, 0, x),
+    "on": lambda bsp, x: bsp.on(0, x),
     "send": lambda bsp, x: bsp.send(0, 1),
     "move": lambda bsp, x: bsp.move(),
     "hpmove": lambda bsp, x: bsp.hpmove(),

@@ -170,6 +170,18 @@ def test_virtual_time_of_a_block_is_what_it_charges_and_what_its_supersteps_cost
     assert rows[0]["times"] == [3.5, 3.5]
 
 
+def test_what_a_process_waits_for_the_others_to_begin_together_is_no_time_of_the_block():
+    def main(bsp):
+        bsp.charge(10.0 * bsp.pid)
+        with bsp.experiment("f", "f[0]", sync=True):
+            bsp.charge(3.0)
+            bsp.sync()
+
+    with collected() as rows:
+        bsplib.run(main, nprocs=2, backend="sim", machine="ideal:l=0.5")
+    assert rows[0]["times"] == [3.5, 3.5]
+
+
 def test_a_pool_and_several_runs_add_to_one_file(tmp_path):
     path = tmp_path / "data.jsonl"
     for _ in range(2):

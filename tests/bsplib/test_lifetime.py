@@ -7,8 +7,9 @@ import time
 import pytest
 
 import bsplib
+from bsplib.recording import lifetimes
 from bsplib.recording.lifetimes import Caller, Noted, lifetime_of, stolen_ns
-from bsplib.recording.records import Host, Lifetime
+from bsplib.recording.records import NOT_MEASURED, Host, Lifetime
 from bsplib.recording.trace import read_heads, read_trace
 
 
@@ -82,3 +83,22 @@ def test_moments_of_a_damaged_file_that_cannot_be_true_are_left_out():
 
 def test_stolen_time_does_not_fall():
     assert -1 <= stolen_ns() <= stolen_ns()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_virtual", "steal_ns"),
+    [
+        (10, 25, False, 15),
+        (25, 10, False, 0),
+        (10, 25, True, NOT_MEASURED),
+        (NOT_MEASURED, 25, False, NOT_MEASURED),
+        (10, NOT_MEASURED, False, NOT_MEASURED),
+    ],
+)
+def test_the_time_that_is_stolen_from_a_run_is_a_difference(
+    monkeypatch, before, after, is_virtual, steal_ns
+):
+    noted = Caller(is_virtual=is_virtual, stolen_before=before)
+    monkeypatch.setattr(lifetimes, "stolen_ns", lambda: after)
+    noted.end(is_complete=True)
+    assert noted.steal_ns == steal_ns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import numpy as np
@@ -457,6 +458,31 @@ def test_an_index_beyond_a_new_array_is_an_error_in_an_oblivious_superstep_too(r
 
     with pytest.raises(bsplib.BoundsError, match=r"^put: "):
         run(main)
+
+
+def test_a_message_too_many_is_found_by_the_next_oblsync():
+    """PROTOCOL.md: a process looks at the posts that came late before its next post."""
+    has_ended, has_posted = os.pipe(), os.pipe()
+
+    def main(bsp):
+        if bsp.pid == 0:
+            os.read(has_ended[0], 1)
+            bsp.send(1, "nobody waits for it")
+            bsp.oblsync(0)
+            os.write(has_posted[1], b"1")
+        else:
+            bsp.oblsync(0)
+            os.write(has_ended[1], b"1")
+            os.read(has_posted[0], 1)
+            bsp.oblsync(0)
+        bsp.sync()
+
+    try:
+        with pytest.raises(bsplib.SyncMismatchError, match=r"\[process 1, superstep 1, "):
+            bsplib.run(main, nprocs=2, start_method="fork")
+    finally:
+        for end in (*has_ended, *has_posted):
+            os.close(end)
 
 
 @pytest.mark.procs(least=2)

@@ -105,6 +105,24 @@ def test_a_halo_is_exchanged_by_columns(run, nprocs):
 
 
 @pytest.mark.procs(1, 2, 4)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_a_view_with_gaps_is_put_again_from_other_strides_into_other_strides(run, gaps):
+    """The second put of an array takes the quick way."""
+
+    def main(bsp):
+        x = np.zeros(16, int)[::2] if gaps and bsp.pid == 0 else np.zeros(8, int)
+        bsp.push_reg(x)
+        bsp.sync()
+        for values in (np.arange(1, 5), np.arange(8)[::-2]):
+            if bsp.pid == bsp.nprocs - 1:
+                bsp.put(0, values, x[::2])
+            bsp.sync()
+        return x.tolist()
+
+    assert run(main)[0] == [7, 0, 5, 0, 3, 0, 1, 0]
+
+
+@pytest.mark.procs(1, 2, 4)
 @pytest.mark.parametrize("order", ["C", "F", "gaps", "backwards", "transposed"])
 def test_a_registered_array_may_have_any_strides(run, order):
     def make():

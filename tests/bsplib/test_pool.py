@@ -85,6 +85,12 @@ def test_runs_of_a_pool_have_the_same_processes(pool):
         assert pool.run(os_pids) == first
 
 
+def test_the_first_run_of_a_pool_has_the_processes_that_were_started_with_it():
+    with bsplib.Pool(2) as pool:
+        started = children()
+        assert set(pool.run(os_pids)) <= started
+
+
 def test_a_pool_of_one_process_is_a_process_of_its_own():
     with bsplib.Pool(1) as pool:
         (first,) = pool.run(lambda bsp: os.getpid())

@@ -74,7 +74,13 @@ def test_the_supersteps_of_each_run_are_counted_from_0(pool):
         pool.run(main)
 
 
-def test_a_death_in_a_later_run_names_the_superstep_of_that_run(pool):
+@pytest.mark.parametrize("with_oblsync", [False, True])
+def test_a_death_in_a_later_run_names_the_superstep_of_that_run(pool, with_oblsync):
+    """After an oblsync, the next run of the pool has a new root group."""
+
+    def ends_a_superstep(bsp):
+        bsp.oblsync(0) if with_oblsync else bsp.sync()
+
     def dies(bsp):
         bsp.sync()
         bsp.sync()
@@ -83,7 +89,7 @@ def test_a_death_in_a_later_run_names_the_superstep_of_that_run(pool):
         bsp.sync()
 
     pool.run(some_supersteps, 7)
-    pool.run(some_supersteps, 0)
+    pool.run(ends_a_superstep)
     with pytest.raises(bsplib.ProcessDiedError, match=r"^process 2 was .* in superstep 2"):
         pool.run(dies)
 

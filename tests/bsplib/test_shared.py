@@ -106,6 +106,14 @@ def test_the_caller_cannot_write_either_and_the_original_stays():
         x.flags.writeable = True
 
 
+def test_nobody_can_write_into_the_file_of_a_shared_array():
+    from bsplib.running.shared import _memory_of  # noqa: PLC0415
+
+    x = bsplib.shared(np.arange(3))
+    with pytest.raises(PermissionError):
+        os.pwrite(_memory_of(x).handle.descriptor, b"7", 0)
+
+
 def test_what_is_shared_already_is_not_copied():
     x = bsplib.shared(np.arange(10))
     assert bsplib.shared(x) is x

@@ -49,6 +49,19 @@ def test_no_field_of_a_record_is_cut(run):
     run(main)
 
 
+@pytest.mark.procs(least=2)
+def test_words_are_cast_to_the_dtype_of_the_array_that_takes_them(run):
+    def main(bsp):
+        x = bsp.zeros(3, np.int32)
+        x[:] = 1, 2, 3
+        bsp.sync()
+        got = bsp.get_at([0, 1, 0, 1], [2, 0, 1, 2], x, np.zeros(4))
+        bsp.sync()
+        return got.tolist()
+
+    assert all(result == [3, 1, 2, 3] for result in run(main))
+
+
 def test_a_string_is_not_cut_by_a_get_nor_by_words(run):
     def main(bsp):
         x = bsp.zeros(2, "U5")

@@ -43,12 +43,13 @@ class Oblivious:
     ) -> None:
         """End the superstep for this process, once an element of the ring is free.
 
+        The port has looked at late posts before.
+
         Args:
             entries: see :meth:`Port.exchange_oblivious`.
             reserve: called with a number of bytes; returns the byte at which they may be written.
             stamp: time of arrival in ns, or 0.
         """
-        self.read_everything()
         self._wait_for_room()
         control, members = self._control, self._members
         element = self._element(members.block, self.collector.ended)
