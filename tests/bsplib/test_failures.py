@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.running.failures import Failure, raise_first
 
 HERE = Path(bsplib.__file__).parent
 
@@ -47,6 +48,34 @@ def test_an_exception_has_a_note_with_process_superstep_and_line(run):
     error = raised_by(run, main, kind=KeyError)
     at = line_of(main, '{}["key"]')
     assert error.__notes__ == [f"[process 2, superstep 2, test_failures.py:{at}]"]
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        ("wrong", ["[process 2 is on host far]"]),
+        ("process 2 on host far was killed", []),
+    ],
+)
+def test_the_host_of_a_process_is_told_once(text, notes):
+    error = bsplib.BspError(text)
+    error.pid, error.superstep = 2, 1
+    with pytest.raises(bsplib.BspError) as raised:
+        raise_first({2: Failure(2, 1, error, "a.py:3")}, {1: "near", 2: "far"})
+    assert getattr(raised.value, "__notes__", []) == notes
+
+
+class Unreadable:
+    """An argument that cannot be unpickled."""
+
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+def test_an_argument_that_cannot_be_unpickled_is_an_error_before_the_first_superstep():
+    with bsplib.Pool(1) as pool, pytest.raises(ValueError, match="no number") as raised:
+        pool.run(lambda bsp, x: x, Unreadable())
+    assert raised.value.__notes__ == ["[process 0, superstep 0, before main]"]
 
 
 @pytest.mark.procs(4)
