@@ -119,10 +119,10 @@ cdef extern from *:
     }
     /* A large copy that others read. Memory that others have read lies in their caches, and a
        usual store has to take each line from there: 64 KiB take 7 us where two cores share a cache,
-       28 us where they do not, and 1.2 us where the lines are in a cache of this core. The other
-       kind of store takes 2 us anywhere, but then the reader, too, takes 2 us more. The time of the
-       first 4 KiB tells the cases apart: what follows is streamed if they went by less than
-       20 GB/s. */
+       28 us where they do not, and 1.2 us where the lines are in a cache of this core. Stores that
+       do not go through the cache take 2 us everywhere, but then the reader takes 2 us more. The
+       time of the first 4 KiB tells the cases apart: where they were copied at less than 20 GB/s,
+       the rest is copied by such stores. */
     static __attribute__((noinline, unused)) void bsp_copy_large_out(
             char *to, const char *source, size_t nbytes) {
         const size_t first = 4096;

@@ -50,17 +50,20 @@ def _fetch(bsp, other, every, own):
     bsp.sync()
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """Runs in virtual time, by size and number of processes."""
-    folder = tmp_path_factory.mktemp("moves")
+def recorded(program, sizes, folder):
+    """Return runs of a program in virtual time, by size and number of processes."""
     found = {}
-    for n in (256, 512, 1024, 8192):
+    for n in sizes:
         for p in (2, 4):
             path = folder / f"{n}-{p}.bsp"
-            bsplib.run(scattered, n, nprocs=p, backend="sim", machine=machine(), profile=path)
+            bsplib.run(program, n, nprocs=p, backend="sim", machine=machine(), profile=path)
             found[n, p] = read_trace(path).runs[0]
     return found
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return recorded(scattered, (256, 512, 1024, 8192), tmp_path_factory.mktemp("moves"))
 
 
 @pytest.mark.parametrize(
@@ -93,12 +96,7 @@ def farmed(bsp, n):
 
 
 def test_many_small_messages_are_priced_by_their_calls_as_a_replay_does(tmp_path):
-    found = {}
-    for n in (64, 128, 256, 2048):
-        for p in (2, 4):
-            path = tmp_path / f"{n}-{p}.bsp"
-            bsplib.run(farmed, n, nprocs=p, backend="sim", machine=machine(), profile=path)
-            found[n, p] = read_trace(path).runs[0]
+    found = recorded(farmed, (64, 128, 256, 2048), tmp_path)
     chosen = machine()
     chosen = replace(chosen, measured=tuple(replace(each, call=1e-5) for each in chosen.measured))
     model = fit_nodes([(run, {"n": float(n)}, ()) for (n, _), run in found.items() if n < 2048])

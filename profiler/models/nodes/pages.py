@@ -2,10 +2,11 @@
 
 A page that the system gives to a process takes it some microseconds on a virtual machine. In small
 runs the C library keeps memory that was freed, and uses it again; from some size on it gives it
-back each time, so that the pages jump, and the time with them. A formula that has to follow the
-jump grows by far too high a power. So the time of a page is estimated for all chains of a program
-together, as that with which the rest of each is smoothest, and what pages take is fitted alone. It
-grows at most as the computation does: that passes over its memory at least once.
+back each time, so that the number of pages jumps, and the time with it. A formula that has to
+follow the jump grows by far too high a power. So one time of a page is estimated for all chains of
+a program: the one with which the rest of the computation of each chain fits a formula best. What
+the pages take is then fitted apart. It grows no faster than the computation, which uses each page
+at least once.
 """
 
 from __future__ import annotations
