@@ -156,7 +156,7 @@ def _backends(metafunc: pytest.Metafunc) -> tuple[str, ...]:
 
 
 def _may_be_on_an_mpi(metafunc: pytest.Metafunc) -> bool:
-    """Tell whether a command may run cases on an MPI: else none are made, which takes its time."""
+    """Tell whether a command may run cases on an MPI; otherwise none are made, to save time."""
     return not is_thinned(metafunc.config) or _is_mpi(metafunc.definition)
 
 

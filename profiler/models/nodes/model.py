@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 PRICED = ("supersteps", "h", "h_sum", "comp")
 """The quantities that add up to the run; of those that the page shows, see ``shown``."""
 CALLS = "calls"
-"""A further quantity of chains in whose supersteps a process calls put, get or send more often than
-there are others: with the price of each call it adds to the run, too."""
+"""A further quantity, for chains in which a process makes more calls of put, get or send in a
+superstep than there are other processes. Each call has a price, which adds to the time."""
 
 
 @dataclass(frozen=True)

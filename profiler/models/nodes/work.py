@@ -56,8 +56,8 @@ REAL_GROWTH = 0.2
 these cannot show what caches, memory and the prediction of branches do beyond them. With it the
 bands held the time of six of eight programs at 8 times the largest size of their runs."""
 REAL_NOISE = 0.1
-"""The least that the logarithm of a computation of real processes is off, near the runs, too: so
-much differ the medians of equal runs from one hour to the next."""
+"""Least error of the logarithm of a computation of real processes, also near the runs: the medians
+of equal runs differ by this much from one hour to the next."""
 _MOST_TERMS = 3
 _ENOUGH = 6
 """Runs of several processes that are enough to be fitted without those of one process."""
