@@ -103,7 +103,7 @@ def collect(
         if part.lost or (complete and not part.begun):
             lost[pid] = part.lost or "it has no file of records"
     hosts = [part.told.host for part in parts]
-    meta.update(_hosts(hosts), **own_threads_of([part.told for part in parts]))
+    meta.update(_hosts(hosts), **meta_of([part.told for part in parts]))
     run = Run(
         nprocs=nprocs,
         groups=tuple(groups),
@@ -146,11 +146,15 @@ def reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
     return reasons
 
 
-def own_threads_of(told: Sequence[AboutProcess]) -> dict[str, list[int]]:
-    """Return the metadata on how long processes waited for threads of their own, if it is known."""
+def meta_of(told: Sequence[AboutProcess]) -> dict[str, Any]:
+    """Return the metadata on what processes measured of themselves: own threads and imports."""
     waited = [each.noted.own_threads_ns for each in told]
-    known = any(each is not None for each in waited)
-    return {"own_threads_ns": [each or 0 for each in waited]} if known else {}
+    meta: dict[str, Any] = {}
+    if any(each is not None for each in waited):
+        meta["own_threads_ns"] = [each or 0 for each in waited]
+    if any(each.imports for each in told):
+        meta["imports"] = [each.imports for each in told]
+    return meta
 
 
 def has_ended(run: Run) -> bool:
@@ -169,6 +173,8 @@ class AboutProcess:
     measured: dict[str, str] = field(default_factory=dict)
     sampled: list[int] = field(default_factory=list)
     """The number in the run of each stack of its samples."""
+    imports: list[list[int]] = field(default_factory=list)
+    """As ``bsplib.recording.import_clock.Import`` has them."""
 
 
 @dataclass(frozen=True)
@@ -280,6 +286,8 @@ def read_definitions(
             told.host = Host.of_json(value)  # the last one counts
         elif what == "measured":
             told.measured = checked_reasons(value)
+        elif what == "imports":
+            told.imports = value
         elif what == "noted":
             for name, moment in value.items():
                 if name not in told.noted.__dict__ or type(moment) is not int:

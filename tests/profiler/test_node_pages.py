@@ -38,7 +38,7 @@ def test_few_pages_tell_no_time():
 def test_a_jump_of_pages_makes_no_power_of_a_size():
     seconds, pages = jumping()
     nothing = np.zeros(len(SIZES))
-    work = ChainWork(seconds, nothing, pages, nothing)
+    work = ChainWork(seconds, nothing, pages, nothing, nothing)
     law = fit_works({"": work}, VALUES, VALUES, 0.2)[""]
     far = 2.0**21
     truth = ITEM_S * far + PAGE_S * (KEPT + far / 40) + 1e-3
@@ -61,7 +61,7 @@ def test_growth_that_noise_hides_is_predicted_by_its_likeliest_part():
     noisy = (8e-3 + 2e-8 * SIZES) * np.exp(rng.normal(0, 0.05, len(SIZES)))
     nothing = np.zeros(len(SIZES))
     works = {
-        name: ChainWork(seconds, nothing, nothing, nothing)
+        name: ChainWork(seconds, *[nothing] * 4)
         for name, seconds in (("grows", grows), ("hidden", noisy))
     }
     far = {"n": 2.0**21}

@@ -74,27 +74,34 @@ _FEWEST_PAGES, _BASE = 16, 0.1
 """Fewest pages whose growth is one of the data, and what is added to them, as a part of it."""
 _MOST_OTHERS = 4
 """How many other forms of each part of a sum are kept."""
+_ALIKE = 0.5
+"""Least ratio of the imports of one process and of several that are the same ones."""
+_SIDES = tuple(Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
+"""Several processes, and one alone."""
 
 
 @dataclass(frozen=True)
 class ChainWork:
     """The computation of a chain at each point."""
 
-    TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages", "once_pages")
+    TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages", "once_pages", "imports")
     """The quantities of an observation that it has, in the order of its arguments."""
     seconds: Vector
+    """Without imports."""
     once: Vector
     """The part of it by which the first supersteps are longer than the others; or 0."""
     pages: Vector
     """Pages of memory that the process with most got meanwhile; 0 where they were not counted."""
     once_pages: Vector
     """The part of them by which the first supersteps have more than the others; or 0."""
+    imports: Vector
+    """Seconds of imports, which are the same with little data and with much."""
     page_s: float = field(default=0.0, kw_only=True)
     """Seconds of a page, where they are fitted alone."""
 
     def at(self, used: NDArray[np.bool_]) -> ChainWork:
         """Return it at some of the points."""
-        columns = self.seconds, self.once, self.pages, self.once_pages
+        columns = self.seconds, self.once, self.pages, self.once_pages, self.imports
         return ChainWork(*(column[used] for column in columns), page_s=self.page_s)
 
     @property
@@ -153,7 +160,40 @@ def fit_works(
         chain: replace(fit.law, reach=_beyond(fit, reach, least_growth))
         for (chain, fit), reach in zip(tried.items(), reaches, strict=True)
     }
-    return {chain: laws[chain] for chain in works}
+    return {chain: _with_imports(laws[chain], values, work) for chain, work in works.items()}
+
+
+def _with_imports(law: Law, values: Values, work: ChainWork) -> Law:
+    """Return the law of a computation with its imports, which do not depend on the sizes.
+
+    A single process may import elsewhere than several do.
+    """
+    if not work.imports.any() or not law.pieces:
+        return law
+    used, is_alone = work.seconds > 0, values[PROCESSES] == 1
+    several, alone = (
+        float(np.median(work.imports[some])) if some.any() else None
+        for some in (used & ~is_alone, used & is_alone)
+    )
+    if several is None or alone is None:
+        several = alone = several or alone or 0.0
+    elif min(several, alone) >= _ALIKE * max(several, alone):
+        several = alone = float(np.median(work.imports[used]))
+    pieces = law.pieces
+    if several != alone and not pieces[0].where:
+        pieces = tuple(replace(pieces[0], where=(side,)) for side in _SIDES)
+    return replace(
+        law,
+        pieces=tuple(
+            _longer(piece, several if not piece.where or piece.where[0].above else alone)
+            for piece in pieces
+        ),
+    )
+
+
+def _longer(piece: Piece, seconds: float) -> Piece:
+    constant = Form((seconds,), ("1",), rounded=True, weight=1)
+    return replace(piece, forms=tuple(form.plus(constant).joined() for form in piece.forms))
 
 
 def _paged(works: Mapping[T, ChainWork], varied: Values) -> dict[T, ChainWork]:
@@ -169,7 +209,7 @@ def _paged(works: Mapping[T, ChainWork], varied: Values) -> dict[T, ChainWork]:
 def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     """Fit the computation of a single chain; the arguments are those of :func:`fit_works`."""
     nothing = np.zeros(len(seconds))
-    return fit_works({"": ChainWork(seconds, nothing, nothing, nothing)}, values, varied)[""]
+    return fit_works({"": ChainWork(seconds, *[nothing] * 4)}, values, varied)[""]
 
 
 def _growing(laws: Sequence[Law], varied: Values) -> list[Term]:
@@ -250,10 +290,9 @@ def _several_or_one(values: Values, work: ChainWork, known: Sequence[Term]) -> F
         own: tuple[Piece, ...] = (Piece((Form((middle,), ("1",), rounded=True, weight=1),)),)
     else:
         own = _fitted(alone, work.at(~several), ()).law.pieces
-    sides = (Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
     pieces = [
         replace(piece[0], where=(side,))
-        for piece, side in zip((part.law.pieces, own), sides, strict=True)
+        for piece, side in zip((part.law.pieces, own), _SIDES, strict=True)
     ]
     return part._replace(law=replace(part.law, pieces=tuple(pieces)))
 
