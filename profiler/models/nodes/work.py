@@ -72,6 +72,7 @@ _LEAST_OF_GROWTH, _MOST_GROWING = 0.1, 2
 """Least part that a term has in the growth of a program to be its own, and how many it has."""
 _FEWEST_PAGES, _BASE = 16, 0.1
 """Fewest pages whose growth is one of the data, and what is added to them, as a part of it."""
+_NO_POWERS: Mapping[str, float | None] = {}
 _MOST_OTHERS = 4
 """How many other forms of each part of a sum are kept."""
 _ALIKE = 0.5
@@ -98,11 +99,14 @@ class ChainWork:
     """Seconds of imports, which are the same with little data and with much."""
     page_s: float = field(default=0.0, kw_only=True)
     """Seconds of a page, where they are fitted alone."""
+    powers: Mapping[str, float | None] = field(default_factory=dict, kw_only=True)
+    """With which power of each size the whole program grows, as far as it is known."""
 
     def at(self, used: NDArray[np.bool_]) -> ChainWork:
         """Return it at some of the points."""
         columns = self.seconds, self.once, self.pages, self.once_pages, self.imports
-        return ChainWork(*(column[used] for column in columns), page_s=self.page_s)
+        found = ChainWork(*(column[used] for column in columns))
+        return replace(found, page_s=self.page_s, powers=self.powers)
 
     @property
     def paged(self) -> Vector:
@@ -203,7 +207,9 @@ def _paged(works: Mapping[T, ChainWork], varied: Values) -> dict[T, ChainWork]:
     terms = library(varied, PROCESSES, between=False)
     found = [Paged(work.seconds, work.pages) for work in works.values()]
     page_s = page_seconds(found, terms, varied)
-    return {chain: replace(work, page_s=page_s) for chain, work in works.items()}
+    whole = np.sum([work.seconds for work in works.values()], axis=0)
+    powers = {size: power_beside_constant(varied, whole, size) for size in varied}
+    return {chain: replace(work, page_s=page_s, powers=powers) for chain, work in works.items()}
 
 
 def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
@@ -303,7 +309,7 @@ def _fitted(values: Values, work: ChainWork, known: Sequence[Term]) -> FittedWor
     if known:
         every = [*known, *_growing_pages(work.pages, values)]
         known = list({term.text: term for term in every}.values())
-    found = [_forms(values, part, known) for part in parts]
+    found = [_forms(values, part, known, work.powers) for part in parts]
     paged = work.paged
     if paged.any():
         grown = _named(_main_growth(found[0][:1], values), values) or list(known)
@@ -346,12 +352,17 @@ def _sum(forms: Sequence[Form]) -> Form:
     return whole.joined()
 
 
-def _forms(values: Values, seconds: Vector, known: Sequence[Term]) -> tuple[Form, ...]:
+def _forms(
+    values: Values,
+    seconds: Vector,
+    known: Sequence[Term],
+    powers: Mapping[str, float | None] = _NO_POWERS,
+) -> tuple[Form, ...]:
     """Return the form that fits best, and others that the runs hardly tell from it."""
     terms = library(values, PROCESSES, between=False)
     rows = relative(terms, values, seconds, rounded=True)
     most = terms_borne(rows, min(_MOST_TERMS, 1 + (len(seconds) - 1) // _POINTS_FOR_EACH_TERM))
-    usable = supported(terms, values, seconds) if most > 1 else terms[:1]
+    usable = supported(terms, values, seconds, powers) if most > 1 else terms[:1]
     forms = forms_of(Search(usable, values, seconds, most, rounded=True).choice())
     if most == 1:
         return _beside_constant(forms, values, seconds, known)
@@ -462,18 +473,30 @@ def _beyond(fit: FittedWork, reach: Reach, least_growth: float) -> Reach:
     return replace(reach, least=max(reach.least, REAL_NOISE), growth=growth)
 
 
-def supported(terms: Sequence[Term], values: Values, seconds: Vector) -> list[Term]:
+def supported(
+    terms: Sequence[Term],
+    values: Values,
+    seconds: Vector,
+    powers: Mapping[str, float | None] = _NO_POWERS,
+) -> list[Term]:
     """Return the terms whose growth the differences between the largest runs allow.
+
+    A short computation jumps where its data outgrow a cache, and so seems to grow with a high
+    power. So none may grow faster than the whole program.
 
     Args:
         terms: the terms.
         values: the variables that vary.
         seconds: computation at each point; greater than 0.
+        powers: with which power of each size the whole program grows, as far as it is known.
     """
     kept = list(terms)
     for size in values:
         growth = Growth(values, seconds, size)
         power = power_beside_constant(values, seconds, size)
+        whole = powers.get(size)
+        if power is not None and whole is not None:
+            power = min(power, whole)
         kept = [
             term for term in kept if allows(power, growth.of(term.column(values, rounded=True)))
         ]
