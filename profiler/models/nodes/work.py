@@ -164,7 +164,25 @@ def fit_works(
         chain: replace(fit.law, reach=_beyond(fit, reach, least_growth))
         for (chain, fit), reach in zip(tried.items(), reaches, strict=True)
     }
-    return {chain: _with_imports(laws[chain], values, work) for chain, work in works.items()}
+    found = {chain: _with_imports(laws[chain], values, work) for chain, work in works.items()}
+    if least_growth > 0:
+        return {chain: _from_largest(law, values, works[chain]) for chain, law in found.items()}
+    return found
+
+
+def _from_largest(law: Law, values: Values, work: ChainWork) -> Law:
+    """Return a law that goes on from the run of longest computation with each number of processes.
+
+    A form that fits all runs about as well may be far off in the largest one.
+    """
+    seconds = work.seconds + work.imports
+    found = []
+    for p in np.unique(values[PROCESSES]) if law.kind == FITTED else ():
+        place = int(np.where(values[PROCESSES] == p, seconds, -1).argmax())
+        if work.seconds[place] > 0:
+            point = {name: float(column[place]) for name, column in values.items()}
+            found.append((point, float(seconds[place])))
+    return replace(law, largest=tuple(found))
 
 
 def _with_imports(law: Law, values: Values, work: ChainWork) -> Law:
