@@ -176,6 +176,26 @@ class AboutProcess:
     imports: list[list[int]] = field(default_factory=list)
     """As ``bsplib.recording.import_clock.Import`` has them."""
 
+    def add(self, what: str, value: Any) -> None:
+        """Add what a line of its definitions says.
+
+        Raises:
+            ValueError: the line says something else.
+        """
+        if what == "host":
+            self.host = Host.of_json(value)  # the last one counts
+        elif what == "measured":
+            self.measured = checked_reasons(value)
+        elif what == "imports":
+            self.imports = [[int(number) for number in each] for each in value]
+        elif what == "noted":
+            for name, moment in value.items():
+                if name not in self.noted.__dict__ or type(moment) is not int:
+                    raise ValueError(f"it noted {name} {moment}")
+                setattr(self.noted, name, moment)
+        else:
+            raise ValueError(f"it told {what}")
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -282,17 +302,8 @@ def read_definitions(
         elif what == "sampled":
             number, frames = value
             told.sampled[number : number + 1] = [_number(frames, stacks)]
-        elif what == "host":
-            told.host = Host.of_json(value)  # the last one counts
-        elif what == "measured":
-            told.measured = checked_reasons(value)
-        elif what == "imports":
-            told.imports = value
-        elif what == "noted":
-            for name, moment in value.items():
-                if name not in told.noted.__dict__ or type(moment) is not int:
-                    raise ValueError(f"it noted {name} {moment}")
-                setattr(told.noted, name, moment)
+        elif what != "group":
+            told.add(what, value)
         else:
             group = GroupInfo.of_json(value)
             if group.parent >= 0:

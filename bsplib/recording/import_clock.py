@@ -1,13 +1,15 @@
 """How long a process imports modules inside ``main``.
 
-A process imports a module once, at its first use: a first random number of numpy takes some 8 ms so,
-which is most of the computation of a small run, and none of what grows with the data. The clock
-stands first among the finders of ``sys.meta_path``, which Python asks only for modules that are not
-loaded: an ``import`` of one that is costs nothing more.
+A process imports a module at its first use, and some modules of a library import themselves late.
+The first random number of numpy takes some 8 ms for that reason: most of the computation of a small
+run, and nothing that grows with the data. The clock is the first of the finders in
+``sys.meta_path``, which Python asks only for modules that are not loaded, so that importing a
+loaded module costs nothing more.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import resource
 import sys
@@ -71,10 +73,8 @@ class ImportClock:
         loader: Any = None if spec is None else spec.loader
         execute = getattr(loader, "exec_module", None)
         if execute is not None and not isinstance(loader, type):  # a class loads what is built in
-            try:
+            with contextlib.suppress(AttributeError):  # it has slots: this import is not noted
                 loader.exec_module = functools.partial(self._execute, loader, execute, began)
-            except AttributeError:  # it has slots: this import is not noted
-                pass
         return spec
 
     def _execute(
