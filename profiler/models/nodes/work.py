@@ -4,11 +4,16 @@ The formula has up to three of the terms of :mod:`bsplib.profiler.models.terms`,
 :mod:`bsplib.profiler.models.select` chooses. The trials of all chains tell how far it may be off.
 
 Half the time of a small run is what each process does once, such as to import modules and to touch
-its memory. It hides how the computation grows. Where a chain has several supersteps, what the first
+its memory. It hides how the computation grows. Imports were measured, and are a constant of the
+law. Where a chain has several supersteps, what the first
 of them take longer than the others is fitted alone. Where it has one only, its computation may seem
 to be constant: then the terms by which the rest of the program grows, and by which the memory
 grows that it gets from the system, are tried alone, and the band holds as much growth as noise may
 hide.
+
+Where data outgrow a cache, a computation jumps, as if it grew with a high power. So no part of a
+program has a higher power than the differences of the whole allow, and beyond the runs a law goes
+on from the longest of them.
 """
 
 from __future__ import annotations
@@ -143,7 +148,7 @@ def fit_works(
 
     Args:
         works: computation at each point, by chain.
-        values: the variables, one element for each point.
+        values: the variables with p, one element for each point.
         varied: the variables that have several values.
         least_growth: of the bands beyond the runs, as :attr:`Reach.growth` counts; greater than 0
             where real processes were timed, so that a constant may hide growth.
@@ -164,16 +169,17 @@ def fit_works(
         chain: replace(fit.law, reach=_beyond(fit, reach, least_growth))
         for (chain, fit), reach in zip(tried.items(), reaches, strict=True)
     }
-    found = {chain: _with_imports(laws[chain], values, work) for chain, work in works.items()}
+    laws = {chain: _with_imports(laws[chain], values, work) for chain, work in works.items()}
     if least_growth > 0:
-        return {chain: _from_largest(law, values, works[chain]) for chain, law in found.items()}
-    return found
+        laws = {chain: _from_largest(law, values, works[chain]) for chain, law in laws.items()}
+    return laws
 
 
 def _from_largest(law: Law, values: Values, work: ChainWork) -> Law:
-    """Return a law that goes on from the run of longest computation with each number of processes.
+    """Return a law that goes on from the longest computation with each number of processes.
 
-    A form that fits all runs about as well may be far off in the largest one.
+    A form that fits all runs about equally well may be far off in this one, from which a prediction
+    beyond the runs is least far.
     """
     seconds = work.seconds + work.imports
     found = []
