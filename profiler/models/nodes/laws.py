@@ -104,7 +104,8 @@ class Law:
     """Why it holds only where the runs were; otherwise empty."""
     largest: tuple[tuple[Point, float], ...] = ()
     """The largest runs with their values. Beyond them each form goes on from the nearest one: where
-    the data of the largest run outgrow a cache, no form fits this run and the smaller ones."""
+    the data of the largest run outgrow a cache, no form fits this run and the smaller ones. Since
+    that run may have been disturbed, the band holds the forms as they fit all runs, too."""
 
     def at(self, point: Point, distance: float = 0.0) -> PredictedValue:
         """Predict the value at a point.
@@ -141,11 +142,10 @@ class Law:
         pieces = [piece for piece in self.pieces if _may_hold(piece, point)] or self.pieces
         arrays = _arrays(point)
         forms = [form for piece in pieces for form in piece.forms]
-        found = [
-            float(form.at(arrays)[0]) * self._level(piece, form, point)
-            for piece in pieces
-            for form in piece.forms
-        ]
+        found = [float(form.at(arrays)[0]) for form in forms]
+        if self.largest:
+            levels = [self._level(piece, form, point) for piece in pieces for form in piece.forms]
+            found = [*(value * level for value, level in zip(found, levels, strict=True)), *found]
         if self.kind == EXACT:
             found += [
                 float(form.at(_arrays(there))[0])
