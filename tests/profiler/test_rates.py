@@ -107,8 +107,8 @@ def test_where_all_supersteps_move_the_same_bytes_their_number_says_what_costs(
     script,
     nbytes,
     g,
-    l,
-    which,  # noqa: E741
+    l,  # noqa: E741  # the name in the field
+    which,
 ):
     rates = rates_of_run(communicating(script, [(nbytes, 100)] * 3))
     assert (rates.g, rates.l) == (pytest.approx(g), pytest.approx(l))
