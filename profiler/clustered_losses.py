@@ -31,6 +31,7 @@ from bsplib.profiler.kinds import (
     UNEVEN,
 )
 from bsplib.profiler.loss_lines import InsideLoss, LookedAt, records_of_samples
+from bsplib.profiler.loss_rows import LossRows, RowsOfDrafts
 from bsplib.profiler.loss_sums import (
     BYTES,
     COMM,
@@ -41,8 +42,6 @@ from bsplib.profiler.loss_sums import (
     SUB_GROUPS,
     SYNC,
     WAIT,
-    WAITS,
-    lost_by_cause,
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi
 from bsplib.profiler.small_messages import could_be_one, move_nothing, small_messages
@@ -151,7 +150,7 @@ def find(callgraph: CallGraph, account: RunAccount) -> ClusteredLosses:
     drafts.sort(key=lambda draft: -draft.ns)
     least = LEAST_SHARE * account.in_supersteps_ns()
     worth = [draft for draft in drafts if draft.ns >= least]
-    rows_of = _RowsOfDrafts(callgraph, account, drafts)
+    rows_of = RowsOfDrafts(callgraph, account.run.nprocs, drafts)
     mends = [(draft, each) for draft in worth for each in REMEDIES.get(draft.cause, (draft.cause,))]
     replay, record = Replay(account.run, len(mends)), records_of_samples(callgraph.run)
     for each in account.accounts():
@@ -188,7 +187,7 @@ class _Cluster(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Draft:
+class Draft:
     """A loss of which the records have not been looked at yet."""
 
     cause: str
@@ -255,7 +254,7 @@ class _Measured:
         self._rows = self._size = self._there = 0
         self._excess = np.zeros(2)
 
-    def add(self, account: Account, draft: _Draft, rows: LossRows, callgraph: CallGraph) -> None:
+    def add(self, account: Account, draft: Draft, rows: LossRows, callgraph: CallGraph) -> None:
         """Take in the records of a window."""
         inside = np.zeros(len(account.h_max), bool)
         inside[account.step[rows.rows]] = True
@@ -278,7 +277,7 @@ class _Measured:
     def _add_sharing(
         self,
         account: Account,
-        draft: _Draft,
+        draft: Draft,
         rows: LossRows,
         inside: NDArray[np.bool_],
         callgraph: CallGraph,
@@ -366,7 +365,7 @@ def _sites(callgraph: CallGraph, origins: tuple[int, ...]) -> tuple[LossSite, ..
 # -- from sums to drafts --------------------------------------------------------------------------
 
 
-def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
+def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[Draft]:
     """Yield the losses of a run, in no order."""
     leaves = [origin.chain[-1] for origin in callgraph.origins]
     number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}
@@ -374,7 +373,7 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
     sums = account.sums
     is_repeated = _is_repeated(callgraph, sums.passed)
     size_of = group_sizes(account.run)
-    small, waits = small_messages(account.run, sums), list[_Draft]()
+    small, waits = small_messages(account.run, sums), list[Draft]()
     for cause, part in _PARTS.items():
         merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
         for cluster in _clusters(sums.lost[cause], is_repeated, size_of):
@@ -389,7 +388,7 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
             kind = {COMP: first.habit, SUB_GROUPS: GROUPS, WAIT: BLOCKED}.get(cause, "")
             origins = tuple(each.origin for each in clusters)
             ns = sum(each.ns for each in clusters)
-            draft = _Draft(
+            draft = Draft(
                 cause, kind, first.habit, ns, part, origins, tuple(clusters), _Measured(leaf_of)
             )
             if cause in {COMP, WAIT}:
@@ -399,12 +398,12 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
     if small:
         shares, origins = tuple(small.shares.tolist()), small.origins
         part, measured = parts.PARTS[parts.LATENCY], _Measured(leaf_of)
-        yield _Draft(SMALL, STEPS, FIXED, sum(shares), part, origins, (), measured, shares)
+        yield Draft(SMALL, STEPS, FIXED, sum(shares), part, origins, (), measured, shares)
     yield from _supersteps(account, leaf_of, small.origins if small else ())
     yield from _bytes(callgraph, account, leaf_of, waits)
     if ns := account.whole()["core"]:  # once for the run: it is not the program's
         measured = _Measured(leaf_of)
-        yield _Draft(CORES, CORE, FIXED, ns, parts.PARTS[parts.CORE], (), (), measured)
+        yield Draft(CORES, CORE, FIXED, ns, parts.PARTS[parts.CORE], (), (), measured)
 
 
 def _is_repeated(callgraph: CallGraph, passed: Ints) -> list[bool]:
@@ -455,7 +454,7 @@ def _habits(
         yield _Cluster(ROTATING, (), origin, sum(lost[pid] for pid in rest), most, rest)
 
 
-def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) -> Iterator[_Draft]:
+def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) -> Iterator[Draft]:
     """Yield the l of places whose supersteps take longer than all else there, as one loss.
 
     l is a usual time. What supersteps take beyond it is not explained, or it is taken to record
@@ -472,12 +471,12 @@ def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) ->
         at = at[np.argsort(-sums[parts.LATENCY][at], kind="stable")]
         ns, part = int(sums[parts.LATENCY][at].sum()), parts.PARTS[parts.LATENCY]
         origins = tuple(at.tolist())
-        yield _Draft(SYNC, STEPS, FIXED, ns, part, origins, (), _Measured(leaf_of))
+        yield Draft(SYNC, STEPS, FIXED, ns, part, origins, (), _Measured(leaf_of))
 
 
 def _bytes(
-    callgraph: CallGraph, account: RunAccount, leaf_of: Ints, waits: list[_Draft]
-) -> Iterator[_Draft]:
+    callgraph: CallGraph, account: RunAccount, leaf_of: Ints, waits: list[Draft]
+) -> Iterator[Draft]:
     """Yield the transfers of each cost centre, in a run that is bound by them."""
     of_run, chains = account.sums.by_origin, [origin.chain for origin in callgraph.origins]
     sums = of_run[parts.TRANSFERS]
@@ -497,75 +496,7 @@ def _bytes(
         ns = int(sums[origins].sum())
         if uneven.get(place, 0) <= _HALF * ns:  # otherwise to even them out is the better remedy
             part, measured = parts.PARTS[parts.TRANSFERS], _Measured(leaf_of)
-            yield _Draft(BYTES, COMMUNICATION, FIXED, ns, part, tuple(origins), (), measured)
-
-
-# -- which records of a window belong to which draft ----------------------------------------------
-
-
-class LossRows(NamedTuple):
-    """The records of a window that belong to a loss."""
-
-    rows: Ints
-    """Positions in the window."""
-    lost: Ints
-    """What is lost for each of them, where processes wait for one another; otherwise empty."""
-
-
-class _RowsOfDrafts:
-    """Finds the records of each loss in a window."""
-
-    def __init__(self, callgraph: CallGraph, account: RunAccount, drafts: list[_Draft]) -> None:
-        self._callgraph = callgraph
-        self._nprocs = account.run.nprocs
-        self._drafts = drafts
-        self._labels = {cause: self._labelled(cause) for cause in WAITS}
-        """For each cause the keys of call stack and process, ascending, and numbers of drafts."""
-
-    def _labelled(self, cause: str) -> tuple[Ints, Ints]:
-        labels: dict[int, int] = {}
-        for number, draft in enumerate(self._drafts):
-            if draft.cause == cause and draft.habit != ONE_OFF:
-                for cluster in draft.clusters:
-                    of_cluster = (cluster.origin * self._nprocs + pid for pid in cluster.members)
-                    labels.update(dict.fromkeys(of_cluster, number))
-        keys = sorted(labels)
-        return np.array(keys, np.int64), np.array([labels[key] for key in keys], np.int64)
-
-    def of(self, account: Account) -> Iterator[tuple[_Draft, LossRows]]:
-        """Yield each draft that has records in a window."""
-        records = account.run.records[account.halo :]
-        origin = self._callgraph.origin_of(records)
-        for cause, lost in lost_by_cause(account).items():
-            rows = np.flatnonzero(lost)
-            if len(rows):
-                label = self._label(cause, records, rows, origin[rows])
-                for number in np.flatnonzero(np.bincount(label + 1)[1:]).tolist():
-                    mine = rows[label == number]
-                    yield self._drafts[number], LossRows(mine + account.halo, lost[mine])
-        for draft in self._drafts:
-            if draft.cause in {*_STEPS, BYTES, CORES}:
-                mine = np.arange(len(origin))
-                if draft.cause != CORES:
-                    mine = np.flatnonzero(np.isin(origin, draft.origins))
-                if len(mine):
-                    yield draft, LossRows(mine + account.halo, np.zeros(0, np.int64))
-
-    def _label(self, cause: str, records: NDArray[np.void], rows: Ints, origin: Ints) -> Ints:
-        """Return for each record that loses something the number of its draft, or -1."""
-        keys, labels = self._labels[cause]
-        label = np.full(len(origin), -1, np.int64)
-        if len(keys):
-            wanted = origin * self._nprocs + records["pid"][rows]
-            at = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
-            label = np.where(keys[at] == wanted, labels[at], -1)
-        for number, draft in enumerate(self._drafts):
-            if draft.cause == cause and draft.habit == ONE_OFF:
-                for cluster in draft.clusters:
-                    at_step = records["superstep"][rows] == cluster.most.superstep
-                    at_step &= records["group"][rows] == cluster.most.group
-                    label[at_step & (origin == cluster.origin)] = number
-        return label
+            yield Draft(BYTES, COMMUNICATION, FIXED, ns, part, tuple(origins), (), measured)
 
 
 _STEPS = frozenset({SYNC, SMALL})
