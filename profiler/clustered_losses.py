@@ -4,7 +4,8 @@ What is lost is taken from the account, record by record: what others wait for t
 straggler, what a process is blocked, what a transfer takes. It is clustered by the whole call
 stack with its call sites, and by the process. At a call stack one superstep may bear most of
 it (*one-off*), some processes may (*fixed*), or no process does (*rotating*). Clusters with one
-cause, one process and one cost centre in one function are one loss, whoever called that.
+cause, one process and one cost centre in one function are one loss, whoever called that. So are
+those that samples book to one line, wherever the supersteps end.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from bsplib.profiler.kinds import (
     STEPS,
     UNEVEN,
 )
-from bsplib.profiler.loss_lines import InsideLoss, LookedAt, records_of_samples
+from bsplib.profiler.loss_lines import InsideLoss, LookedAt, LossLines, records_of_samples
 from bsplib.profiler.loss_rows import LossRows, RowsOfDrafts
 from bsplib.profiler.loss_sums import (
     BYTES,
@@ -49,12 +50,14 @@ from bsplib.profiler.whatif import REMEDIES, MendedRows, Replay, saved
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from bsplib.profiler.account import Account, Ints
     from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.lines import LinePlace
+    from bsplib.profiler.loss_lines import CalledLine
     from bsplib.profiler.loss_sums import CauseSums, LossRecord, WorstStep
     from bsplib.profiler.run_account import RunAccount
 
@@ -146,9 +149,11 @@ def find(callgraph: CallGraph, account: RunAccount) -> ClusteredLosses:
         callgraph: the call graph of the run.
         account: the account of the run, at any rates.
     """
-    drafts = [draft for draft in _drafts(callgraph, account) if draft.ns > 0]
-    drafts.sort(key=lambda draft: -draft.ns)
     least = LEAST_SHARE * account.in_supersteps_ns()
+    drafts = [draft for draft in _drafts(callgraph, account) if draft.ns > 0]
+    if callgraph.run.samples is not None:
+        drafts = _joined_by_line(callgraph, account, drafts, least)
+    drafts.sort(key=lambda draft: -draft.ns)
     worth = [draft for draft in drafts if draft.ns >= least]
     rows_of = RowsOfDrafts(callgraph, account.run.nprocs, drafts)
     mends = [(draft, each) for draft in worth for each in REMEDIES.get(draft.cause, (draft.cause,))]
@@ -206,6 +211,22 @@ class Draft:
     without_ns: dict[str, int] = field(default_factory=dict)
     """By remedy; see :attr:`ClusteredLoss.without_ns`."""
 
+    @property
+    def who(self) -> tuple[object, ...]:
+        """The cause, and who is waited for."""
+        return self.cause, self.habit, self._pids()
+
+    def join(self, other: Draft) -> None:
+        """Take in a loss with the same cause that arises at the same line."""
+        self.ns += other.ns
+        self.clusters = tuple(sorted((*self.clusters, *other.clusters), key=lambda c: -c.ns))
+        self.origins = tuple(cluster.origin for cluster in self.clusters)
+
+    def look_anew(self) -> None:
+        """Forget what was executed there."""
+        if self.inside is not None:
+            self.inside = self.inside.empty()
+
     def clustered(self, callgraph: CallGraph) -> ClusteredLoss:
         """Return the loss, after its records have been looked at."""
         measured, once = self.measured, self.habit == ONE_OFF
@@ -219,11 +240,11 @@ class Draft:
             self.part,
             chains[0] if chains else (),
             measured.pids if self.cause in {BYTES, SUB_GROUPS} else self._pids(),
-            _sites(callgraph, self.origins[:1] if self.cause in _STEPS else self.origins),
+            _sites(callgraph, self._of_first_place(callgraph)),
             most.superstep if most and once else None,
             most.group if most else 0,
             measured.count if self.cause != CORES else 0,
-            len({chain[-1] for chain in chains}) if self.cause in _STEPS else 1,
+            len({chain[-2:] for chain in chains}) or 1,
             measured.sharing() if self.cause == COMP else 0,
             measured.needless if self.cause in _STEPS else 0,
             measured.calls.late() if self.cause == COMP else "",
@@ -234,6 +255,13 @@ class Draft:
             tuple((name, ns) for name, ns in self.without_ns.items() if name != self.cause),
             self.inside,
         )
+
+    def _of_first_place(self, callgraph: CallGraph) -> tuple[int, ...]:
+        """Return the call stacks of the cost centre that loses most."""
+        if self.cause in _STEPS:
+            return self.origins[:1]
+        chain_of = {origin: callgraph.origins[origin].chain[-2:] for origin in self.origins}
+        return tuple(each for each in self.origins if chain_of[each] == chain_of[self.origins[0]])
 
     def _pids(self) -> tuple[int, ...]:
         return self.clusters[0].pids if self.clusters else ()
@@ -287,7 +315,7 @@ class _Measured:
         records = account.run.records[account.halo :]
         here = inside[account.step[account.halo :]]
         leaves = self._leaf_of[callgraph.origin_of(records)[here]]
-        self._there += int(np.count_nonzero(leaves == self._leaf_of[draft.origins[0]]))
+        self._there += int(np.isin(leaves, self._leaf_of[list(draft.origins)]).sum())
         self._rows += len(rows.rows)
         self._size += int(_sizes(account)[rows.rows].sum())
 
@@ -360,6 +388,49 @@ def _sites(callgraph: CallGraph, origins: tuple[int, ...]) -> tuple[LossSite, ..
         if len(chain) > 2:
             sites[LossSite(chain[-3], callgraph.call_lines(origin)[-2])] = None
     return tuple(sites)
+
+
+# -- drafts of one line ---------------------------------------------------------------------------
+
+
+def _joined_by_line(
+    callgraph: CallGraph, account: RunAccount, drafts: list[Draft], least: float
+) -> list[Draft]:
+    """Join drafts of one cause and process whose samples are most at one line with one caller.
+
+    What is less than ``least``, too little for a sentence, is joined whoever calls the line.
+    """
+    joinable = [draft for draft in drafts if draft.inside is not None and draft.habit != ONE_OFF]
+    if len({draft.who for draft in joinable}) == len(joinable):
+        return drafts
+    rows_of = RowsOfDrafts(callgraph, account.run.nprocs, drafts)
+    record = records_of_samples(callgraph.run)
+    for each in account.accounts():
+        looked_at = LookedAt(each, callgraph.run.samples, record)
+        for draft, rows in rows_of.of(each):
+            if draft.inside is not None:
+                draft.inside.add(looked_at, rows.rows)
+    lines = LossLines(callgraph.run)
+    line_of = {draft: lines.line(draft.inside) for draft in joinable if draft.inside is not None}
+    for draft in drafts:
+        draft.look_anew()
+    joined = _joined(drafts, line_of.get)
+    return _joined(joined, lambda draft: _place(line_of.get(draft)) if draft.ns < least else None)
+
+
+def _place(line: CalledLine | None) -> LinePlace | None:
+    return None if line is None else line.place
+
+
+def _joined(drafts: list[Draft], key_of: Callable[[Draft], object]) -> list[Draft]:
+    """Join drafts of one cause and process that have the same key, but None, into the first."""
+    first: dict[object, Draft] = {}
+    for draft in sorted(drafts, key=lambda draft: -draft.ns):
+        key = key_of(draft)
+        whole = first.setdefault((draft.who, key) if key is not None else draft, draft)
+        if whole is not draft:
+            whole.join(draft)
+    return list(first.values())
 
 
 # -- from sums to drafts --------------------------------------------------------------------------

@@ -406,7 +406,14 @@ def _where(clustered: ClusteredLoss, callgraph: CallGraph) -> str:
     if len(names) == 1:
         return f"in {names[0]}"
     function, leaf = names
-    return f"in {function} ({leaf}){_called(clustered, callgraph)}"
+    return f"in {function} ({leaf}){_called(clustered, callgraph)}{_elsewhere(clustered)}"
+
+
+def _elsewhere(clustered: ClusteredLoss) -> str:
+    """Return at how many other cost centres the supersteps end."""
+    if clustered.places == 1 or clustered.kind == STEPS:
+        return ""
+    return f" and at {fmt.counted(clustered.places - 1, 'other place')}"
 
 
 def _called(clustered: ClusteredLoss, callgraph: CallGraph) -> str:
