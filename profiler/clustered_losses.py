@@ -111,8 +111,8 @@ class ClusteredLoss:
     """Position in ``run.groups`` of the group of that superstep."""
     count: int = 0
     """Number of supersteps."""
-    places: int = 1
-    """At how many cost centres they end."""
+    nodes: tuple[str, ...] = ()
+    """Ids of the cost centres at which they end; that of ``chain`` first."""
     sharing: int = 0
     """How many processes end these supersteps at the cost centre; 0: most of them."""
     needless: int = 0
@@ -244,7 +244,7 @@ class Draft:
             most.superstep if most and once else None,
             most.group if most else 0,
             measured.count if self.cause != CORES else 0,
-            len({chain[-2:] for chain in chains}) or 1,
+            tuple(dict.fromkeys(chain[-1] for chain in chains)),
             measured.sharing() if self.cause == COMP else 0,
             measured.needless if self.cause in _STEPS else 0,
             measured.calls.late() if self.cause == COMP else "",
