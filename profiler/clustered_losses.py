@@ -4,7 +4,8 @@ What is lost is taken from the account, record by record: what others wait for t
 straggler, what a process is blocked, what a transfer takes. It is clustered by the whole call
 stack with its call sites, and by the process. At a call stack one superstep may bear most of
 it (*one-off*), some processes may (*fixed*), or no process does (*rotating*). Clusters with one
-cause, one process and one cost centre in one function are one loss, whoever called that.
+cause, one process and one cost centre in one function are one loss, whoever called that. So are
+those that samples book to one line, wherever the supersteps end.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from bsplib.profiler.kinds import (
     STEPS,
     UNEVEN,
 )
-from bsplib.profiler.loss_lines import InsideLoss, LookedAt, records_of_samples
+from bsplib.profiler.loss_lines import InsideLoss, LookedAt, LossLines, records_of_samples
+from bsplib.profiler.loss_rows import LossRows, RowsOfDrafts
 from bsplib.profiler.loss_sums import (
     BYTES,
     COMM,
@@ -41,8 +43,6 @@ from bsplib.profiler.loss_sums import (
     SUB_GROUPS,
     SYNC,
     WAIT,
-    WAITS,
-    lost_by_cause,
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi
 from bsplib.profiler.small_messages import could_be_one, move_nothing, small_messages
@@ -50,12 +50,14 @@ from bsplib.profiler.whatif import REMEDIES, MendedRows, Replay, saved
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from bsplib.profiler.account import Account, Ints
     from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.lines import LinePlace
+    from bsplib.profiler.loss_lines import CalledLine
     from bsplib.profiler.loss_sums import CauseSums, LossRecord, WorstStep
     from bsplib.profiler.run_account import RunAccount
 
@@ -109,8 +111,8 @@ class ClusteredLoss:
     """Position in ``run.groups`` of the group of that superstep."""
     count: int = 0
     """Number of supersteps."""
-    places: int = 1
-    """At how many cost centres they end."""
+    nodes: tuple[str, ...] = ()
+    """Ids of the cost centres at which they end; that of ``chain`` first."""
     sharing: int = 0
     """How many processes end these supersteps at the cost centre; 0: most of them."""
     needless: int = 0
@@ -147,11 +149,13 @@ def find(callgraph: CallGraph, account: RunAccount) -> ClusteredLosses:
         callgraph: the call graph of the run.
         account: the account of the run, at any rates.
     """
-    drafts = [draft for draft in _drafts(callgraph, account) if draft.ns > 0]
-    drafts.sort(key=lambda draft: -draft.ns)
     least = LEAST_SHARE * account.in_supersteps_ns()
+    drafts = [draft for draft in _drafts(callgraph, account) if draft.ns > 0]
+    if callgraph.run.samples is not None:
+        drafts = _joined_by_line(callgraph, account, drafts, least)
+    drafts.sort(key=lambda draft: -draft.ns)
     worth = [draft for draft in drafts if draft.ns >= least]
-    rows_of = _RowsOfDrafts(callgraph, account, drafts)
+    rows_of = RowsOfDrafts(callgraph, account.run.nprocs, drafts)
     mends = [(draft, each) for draft in worth for each in REMEDIES.get(draft.cause, (draft.cause,))]
     replay, record = Replay(account.run, len(mends)), records_of_samples(callgraph.run)
     for each in account.accounts():
@@ -188,7 +192,7 @@ class _Cluster(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Draft:
+class Draft:
     """A loss of which the records have not been looked at yet."""
 
     cause: str
@@ -207,6 +211,22 @@ class _Draft:
     without_ns: dict[str, int] = field(default_factory=dict)
     """By remedy; see :attr:`ClusteredLoss.without_ns`."""
 
+    @property
+    def who(self) -> tuple[object, ...]:
+        """The cause, and who is waited for."""
+        return self.cause, self.habit, self._pids()
+
+    def join(self, other: Draft) -> None:
+        """Take in a loss with the same cause that arises at the same line."""
+        self.ns += other.ns
+        self.clusters = tuple(sorted((*self.clusters, *other.clusters), key=lambda c: -c.ns))
+        self.origins = tuple(cluster.origin for cluster in self.clusters)
+
+    def look_anew(self) -> None:
+        """Forget what was executed there."""
+        if self.inside is not None:
+            self.inside = self.inside.empty()
+
     def clustered(self, callgraph: CallGraph) -> ClusteredLoss:
         """Return the loss, after its records have been looked at."""
         measured, once = self.measured, self.habit == ONE_OFF
@@ -220,11 +240,11 @@ class _Draft:
             self.part,
             chains[0] if chains else (),
             measured.pids if self.cause in {BYTES, SUB_GROUPS} else self._pids(),
-            _sites(callgraph, self.origins[:1] if self.cause in _STEPS else self.origins),
+            _sites(callgraph, self._of_first_place(callgraph)),
             most.superstep if most and once else None,
             most.group if most else 0,
             measured.count if self.cause != CORES else 0,
-            len({chain[-1] for chain in chains}) if self.cause in _STEPS else 1,
+            tuple(dict.fromkeys(chain[-1] for chain in chains)),
             measured.sharing() if self.cause == COMP else 0,
             measured.needless if self.cause in _STEPS else 0,
             measured.calls.late() if self.cause == COMP else "",
@@ -235,6 +255,13 @@ class _Draft:
             tuple((name, ns) for name, ns in self.without_ns.items() if name != self.cause),
             self.inside,
         )
+
+    def _of_first_place(self, callgraph: CallGraph) -> tuple[int, ...]:
+        """Return the call stacks of the cost centre that loses most."""
+        if self.cause in _STEPS:
+            return self.origins[:1]
+        chain_of = {origin: callgraph.origins[origin].chain[-2:] for origin in self.origins}
+        return tuple(each for each in self.origins if chain_of[each] == chain_of[self.origins[0]])
 
     def _pids(self) -> tuple[int, ...]:
         return self.clusters[0].pids if self.clusters else ()
@@ -255,7 +282,7 @@ class _Measured:
         self._rows = self._size = self._there = 0
         self._excess = np.zeros(2)
 
-    def add(self, account: Account, draft: _Draft, rows: LossRows, callgraph: CallGraph) -> None:
+    def add(self, account: Account, draft: Draft, rows: LossRows, callgraph: CallGraph) -> None:
         """Take in the records of a window."""
         inside = np.zeros(len(account.h_max), bool)
         inside[account.step[rows.rows]] = True
@@ -278,7 +305,7 @@ class _Measured:
     def _add_sharing(
         self,
         account: Account,
-        draft: _Draft,
+        draft: Draft,
         rows: LossRows,
         inside: NDArray[np.bool_],
         callgraph: CallGraph,
@@ -288,7 +315,7 @@ class _Measured:
         records = account.run.records[account.halo :]
         here = inside[account.step[account.halo :]]
         leaves = self._leaf_of[callgraph.origin_of(records)[here]]
-        self._there += int(np.count_nonzero(leaves == self._leaf_of[draft.origins[0]]))
+        self._there += int(np.isin(leaves, self._leaf_of[list(draft.origins)]).sum())
         self._rows += len(rows.rows)
         self._size += int(_sizes(account)[rows.rows].sum())
 
@@ -363,10 +390,53 @@ def _sites(callgraph: CallGraph, origins: tuple[int, ...]) -> tuple[LossSite, ..
     return tuple(sites)
 
 
+# -- drafts of one line ---------------------------------------------------------------------------
+
+
+def _joined_by_line(
+    callgraph: CallGraph, account: RunAccount, drafts: list[Draft], least: float
+) -> list[Draft]:
+    """Join drafts of one cause and process whose samples are most at one line with one caller.
+
+    What is less than ``least``, too little for a sentence, is joined whoever calls the line.
+    """
+    joinable = [draft for draft in drafts if draft.inside is not None and draft.habit != ONE_OFF]
+    if len({draft.who for draft in joinable}) == len(joinable):
+        return drafts
+    rows_of = RowsOfDrafts(callgraph, account.run.nprocs, drafts)
+    record = records_of_samples(callgraph.run)
+    for each in account.accounts():
+        looked_at = LookedAt(each, callgraph.run.samples, record)
+        for draft, rows in rows_of.of(each):
+            if draft.inside is not None:
+                draft.inside.add(looked_at, rows.rows)
+    lines = LossLines(callgraph.run)
+    line_of = {draft: lines.line(draft.inside) for draft in joinable if draft.inside is not None}
+    for draft in drafts:
+        draft.look_anew()
+    joined = _joined(drafts, line_of.get)
+    return _joined(joined, lambda draft: _place(line_of.get(draft)) if draft.ns < least else None)
+
+
+def _place(line: CalledLine | None) -> LinePlace | None:
+    return None if line is None else line.place
+
+
+def _joined(drafts: list[Draft], key_of: Callable[[Draft], object]) -> list[Draft]:
+    """Join drafts of one cause and process that have the same key, but None, into the first."""
+    first: dict[object, Draft] = {}
+    for draft in sorted(drafts, key=lambda draft: -draft.ns):
+        key = key_of(draft)
+        whole = first.setdefault((draft.who, key) if key is not None else draft, draft)
+        if whole is not draft:
+            whole.join(draft)
+    return list(first.values())
+
+
 # -- from sums to drafts --------------------------------------------------------------------------
 
 
-def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
+def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[Draft]:
     """Yield the losses of a run, in no order."""
     leaves = [origin.chain[-1] for origin in callgraph.origins]
     number = {leaf: position for position, leaf in enumerate(dict.fromkeys(leaves))}
@@ -374,7 +444,7 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
     sums = account.sums
     is_repeated = _is_repeated(callgraph, sums.passed)
     size_of = group_sizes(account.run)
-    small, waits = small_messages(account.run, sums), list[_Draft]()
+    small, waits = small_messages(account.run, sums), list[Draft]()
     for cause, part in _PARTS.items():
         merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
         for cluster in _clusters(sums.lost[cause], is_repeated, size_of):
@@ -389,7 +459,7 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
             kind = {COMP: first.habit, SUB_GROUPS: GROUPS, WAIT: BLOCKED}.get(cause, "")
             origins = tuple(each.origin for each in clusters)
             ns = sum(each.ns for each in clusters)
-            draft = _Draft(
+            draft = Draft(
                 cause, kind, first.habit, ns, part, origins, tuple(clusters), _Measured(leaf_of)
             )
             if cause in {COMP, WAIT}:
@@ -399,12 +469,12 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[_Draft]:
     if small:
         shares, origins = tuple(small.shares.tolist()), small.origins
         part, measured = parts.PARTS[parts.LATENCY], _Measured(leaf_of)
-        yield _Draft(SMALL, STEPS, FIXED, sum(shares), part, origins, (), measured, shares)
+        yield Draft(SMALL, STEPS, FIXED, sum(shares), part, origins, (), measured, shares)
     yield from _supersteps(account, leaf_of, small.origins if small else ())
     yield from _bytes(callgraph, account, leaf_of, waits)
     if ns := account.whole()["core"]:  # once for the run: it is not the program's
         measured = _Measured(leaf_of)
-        yield _Draft(CORES, CORE, FIXED, ns, parts.PARTS[parts.CORE], (), (), measured)
+        yield Draft(CORES, CORE, FIXED, ns, parts.PARTS[parts.CORE], (), (), measured)
 
 
 def _is_repeated(callgraph: CallGraph, passed: Ints) -> list[bool]:
@@ -455,7 +525,7 @@ def _habits(
         yield _Cluster(ROTATING, (), origin, sum(lost[pid] for pid in rest), most, rest)
 
 
-def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) -> Iterator[_Draft]:
+def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) -> Iterator[Draft]:
     """Yield the l of places whose supersteps take longer than all else there, as one loss.
 
     l is a usual time. What supersteps take beyond it is not explained, or it is taken to record
@@ -472,12 +542,12 @@ def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) ->
         at = at[np.argsort(-sums[parts.LATENCY][at], kind="stable")]
         ns, part = int(sums[parts.LATENCY][at].sum()), parts.PARTS[parts.LATENCY]
         origins = tuple(at.tolist())
-        yield _Draft(SYNC, STEPS, FIXED, ns, part, origins, (), _Measured(leaf_of))
+        yield Draft(SYNC, STEPS, FIXED, ns, part, origins, (), _Measured(leaf_of))
 
 
 def _bytes(
-    callgraph: CallGraph, account: RunAccount, leaf_of: Ints, waits: list[_Draft]
-) -> Iterator[_Draft]:
+    callgraph: CallGraph, account: RunAccount, leaf_of: Ints, waits: list[Draft]
+) -> Iterator[Draft]:
     """Yield the transfers of each cost centre, in a run that is bound by them."""
     of_run, chains = account.sums.by_origin, [origin.chain for origin in callgraph.origins]
     sums = of_run[parts.TRANSFERS]
@@ -497,75 +567,7 @@ def _bytes(
         ns = int(sums[origins].sum())
         if uneven.get(place, 0) <= _HALF * ns:  # otherwise to even them out is the better remedy
             part, measured = parts.PARTS[parts.TRANSFERS], _Measured(leaf_of)
-            yield _Draft(BYTES, COMMUNICATION, FIXED, ns, part, tuple(origins), (), measured)
-
-
-# -- which records of a window belong to which draft ----------------------------------------------
-
-
-class LossRows(NamedTuple):
-    """The records of a window that belong to a loss."""
-
-    rows: Ints
-    """Positions in the window."""
-    lost: Ints
-    """What is lost for each of them, where processes wait for one another; otherwise empty."""
-
-
-class _RowsOfDrafts:
-    """Finds the records of each loss in a window."""
-
-    def __init__(self, callgraph: CallGraph, account: RunAccount, drafts: list[_Draft]) -> None:
-        self._callgraph = callgraph
-        self._nprocs = account.run.nprocs
-        self._drafts = drafts
-        self._labels = {cause: self._labelled(cause) for cause in WAITS}
-        """For each cause the keys of call stack and process, ascending, and numbers of drafts."""
-
-    def _labelled(self, cause: str) -> tuple[Ints, Ints]:
-        labels: dict[int, int] = {}
-        for number, draft in enumerate(self._drafts):
-            if draft.cause == cause and draft.habit != ONE_OFF:
-                for cluster in draft.clusters:
-                    of_cluster = (cluster.origin * self._nprocs + pid for pid in cluster.members)
-                    labels.update(dict.fromkeys(of_cluster, number))
-        keys = sorted(labels)
-        return np.array(keys, np.int64), np.array([labels[key] for key in keys], np.int64)
-
-    def of(self, account: Account) -> Iterator[tuple[_Draft, LossRows]]:
-        """Yield each draft that has records in a window."""
-        records = account.run.records[account.halo :]
-        origin = self._callgraph.origin_of(records)
-        for cause, lost in lost_by_cause(account).items():
-            rows = np.flatnonzero(lost)
-            if len(rows):
-                label = self._label(cause, records, rows, origin[rows])
-                for number in np.flatnonzero(np.bincount(label + 1)[1:]).tolist():
-                    mine = rows[label == number]
-                    yield self._drafts[number], LossRows(mine + account.halo, lost[mine])
-        for draft in self._drafts:
-            if draft.cause in {*_STEPS, BYTES, CORES}:
-                mine = np.arange(len(origin))
-                if draft.cause != CORES:
-                    mine = np.flatnonzero(np.isin(origin, draft.origins))
-                if len(mine):
-                    yield draft, LossRows(mine + account.halo, np.zeros(0, np.int64))
-
-    def _label(self, cause: str, records: NDArray[np.void], rows: Ints, origin: Ints) -> Ints:
-        """Return for each record that loses something the number of its draft, or -1."""
-        keys, labels = self._labels[cause]
-        label = np.full(len(origin), -1, np.int64)
-        if len(keys):
-            wanted = origin * self._nprocs + records["pid"][rows]
-            at = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
-            label = np.where(keys[at] == wanted, labels[at], -1)
-        for number, draft in enumerate(self._drafts):
-            if draft.cause == cause and draft.habit == ONE_OFF:
-                for cluster in draft.clusters:
-                    at_step = records["superstep"][rows] == cluster.most.superstep
-                    at_step &= records["group"][rows] == cluster.most.group
-                    label[at_step & (origin == cluster.origin)] = number
-        return label
+            yield Draft(BYTES, COMMUNICATION, FIXED, ns, part, tuple(origins), (), measured)
 
 
 _STEPS = frozenset({SYNC, SMALL})

@@ -76,6 +76,8 @@ class Sentence(NamedTuple):
     """What the run would take if this alone were mended; None if that is not known."""
     who: tuple[int, ...] = ()
     """The processes that are waited for, or blocked; empty where no one stands out."""
+    nodes: tuple[str, ...] = ()
+    """Ids of all cost centres that it is about; ``node`` first."""
 
 
 class Verdict(NamedTuple):
@@ -225,6 +227,7 @@ def sentence(ledger: Ledger, clustered: ClusteredLoss, *, mended: bool = False) 
         clustered.part,
         without_s,
         clustered.pids if clustered.kind != COMMUNICATION else (),
+        clustered.nodes,
     )
 
 
@@ -345,7 +348,7 @@ _NEEDLESS = {
 
 
 def _of_supersteps(clustered: ClusteredLoss, ledger: Ledger) -> str:
-    most = ", most of them" if clustered.places > 1 else ""
+    most = ", most of them" if len(clustered.nodes) > 1 else ""
     kind = SMALL_MESSAGES if clustered.cause == SMALL else clustered.kind
     none = f", {clustered.needless} of which {_NEEDLESS[kind]}" if clustered.needless else ""
     where = _where(clustered, ledger.callgraph)
@@ -406,7 +409,14 @@ def _where(clustered: ClusteredLoss, callgraph: CallGraph) -> str:
     if len(names) == 1:
         return f"in {names[0]}"
     function, leaf = names
-    return f"in {function} ({leaf}){_called(clustered, callgraph)}"
+    return f"in {function} ({leaf}){_called(clustered, callgraph)}{_elsewhere(clustered)}"
+
+
+def _elsewhere(clustered: ClusteredLoss) -> str:
+    """Return at how many other cost centres the supersteps end."""
+    if len(clustered.nodes) < 2 or clustered.kind == STEPS:
+        return ""
+    return f" and at {fmt.counted(len(clustered.nodes) - 1, 'other place')}"
 
 
 def _called(clustered: ClusteredLoss, callgraph: CallGraph) -> str:

@@ -20,6 +20,7 @@ cdef class Engine:
     cdef readonly int pid, nprocs
     cdef readonly word thread, quick
     cdef word _quick_if_usable
+    cdef bint is_observed
     cdef readonly Meeting meeting
     cdef readonly SendBuffer send_buffer
     cdef readonly Arrivals arrivals
@@ -143,8 +144,10 @@ cdef class Engine:
     cpdef bint is_usable(self) noexcept
     cpdef void forget_known_arrays(self) except *
 
-    cpdef long long begin_call(self) except? -1
-    cpdef int end_call(self, long long began) except -1
+    cpdef int begin_call(self) except -1
+    cpdef int end_call(self) except -1
+    cpdef int begin_computing(self) except -1
+    cpdef int end_computing(self) except -1
     cpdef void leave(self) except *
     cpdef void left(self) except *
 

@@ -131,6 +131,8 @@ class Engine:
         self.quick = 0 if checks_all else self.thread
         """The thread whose calls need no check of the group; 0 where every call needs it."""
         self._quick_if_usable = self.quick
+        self.is_observed = False
+        """Whether calls and computation in calls are told to anybody."""
         self.changes: list[Any] = rare.changes
         """Registrations of this superstep, which are announced at its end."""
         self.unresolved: list[Any] = []
@@ -870,11 +872,19 @@ class Engine:
     # -- events that nobody observes; see bsplib.core.observed ------------------------------------
 
     def begin_call(self) -> int:
-        """Begin a call, or a part of one; return what :meth:`end_call` needs."""
+        """Begin a call, or a part of one."""
         return 0
 
-    def end_call(self, began: int) -> int:  # noqa: ARG002
+    def end_call(self) -> int:
         """End a call, or a part of one."""
+        return 0
+
+    def begin_computing(self) -> int:
+        """Begin to compute for the program inside a call, as a collective that adds values does."""
+        return 0
+
+    def end_computing(self) -> int:
+        """End to compute for the program inside a call."""
         return 0
 
     def leave(self) -> None:

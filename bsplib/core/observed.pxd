@@ -139,37 +139,34 @@ cdef class ObservedEngine(Engine):
     cdef Traffic _traffic
     cdef EngineObserver _recorder, _checker
     cdef public long long comm_ns
+    cdef int _inside
+    cdef long long _since_ns
 
     cpdef void observe(
         self, Clock clock, Traffic traffic, EngineObserver recorder, EngineObserver checker
     ) except *
-    cpdef long long begin_call(self) except? -1
-    cpdef int end_call(self, long long began) except -1
-    @cython.locals(began=cython.longlong)
+    cpdef int begin_call(self) except -1
+    cpdef int end_call(self) except -1
+    cpdef int begin_computing(self) except -1
+    cpdef int end_computing(self) except -1
     cdef int put(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
-    @cython.locals(began=cython.longlong)
     cdef int hpput(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
-    @cython.locals(began=cython.longlong, before=Py_ssize_t)
+    @cython.locals(before=Py_ssize_t)
     cdef object get(
         self, object bsp, object pid, object src, object dst, object offset, object at, object count
     )
-    @cython.locals(began=cython.longlong, before=Py_ssize_t)
+    @cython.locals(before=Py_ssize_t)
     cdef object hpget(
         self, object bsp, object pid, object src, object dst, object offset, object at, object count
     )
-    @cython.locals(began=cython.longlong)
     cdef int put_at(
         self, object bsp, object pids, object indices, object values, object dst, object op
     ) except -1
-    @cython.locals(began=cython.longlong, before=Py_ssize_t)
+    @cython.locals(before=Py_ssize_t)
     cdef object get_at(self, object bsp, object pids, object indices, object src, object out)
-    @cython.locals(began=cython.longlong)
     cdef int send(self, object bsp, object pid, object payload, object tag) except -1
-    @cython.locals(began=cython.longlong)
     cdef object messages(self, object bsp)
-    @cython.locals(began=cython.longlong)
     cdef object move(self, object bsp)
-    @cython.locals(began=cython.longlong)
     cdef object hpmove(self, object bsp)
     @cython.locals(number=Py_ssize_t, get=tuple)
     cdef int _count_gets(self, Py_ssize_t before) except -1
@@ -215,8 +212,11 @@ cdef class RecordingObserver(EngineObserver):
         long long end
     ) except -1
 
-cdef long long _begin(ObservedEngine engine) except? -1
-cdef int _end(ObservedEngine engine, long long began) except -1
+cdef int _begin(ObservedEngine engine) except -1
+cdef int _end(ObservedEngine engine) except -1
+@cython.locals(now=cython.longlong)
+cdef int _interrupt(ObservedEngine engine) except -1
+cdef int _continue(ObservedEngine engine) except -1
 @cython.locals(traffic=Traffic)
 cdef int _count(ObservedEngine engine, int to, word nbytes) except -1
 cdef long long _time_of(ObservedEngine engine) noexcept

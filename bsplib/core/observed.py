@@ -214,107 +214,121 @@ class ObservedEngine(Engine):
                 has ended, so that it measures what the checker does, too.
             checker: is told of the same events.
         """
+        self.is_observed = True
         self.clock: Any = clock
         self._traffic: Any = traffic
         self._recorder: Any = recorder
         self._checker: Any = checker
         self.comm_ns = 0
         """Time spent inside calls in this superstep; it stays 0 where time is virtual."""
+        self._inside = 0  # calls that are being executed, one inside the other
+        self._since_ns = 0  # when the outermost one began, or went on
 
     # -- the time of calls --------------------------------------------------------------------
 
     def begin_call(self) -> int:
-        """Begin a call, or a part of one; return what :meth:`end_call` needs."""
+        """Begin a call, or a part of one."""
         return _begin(self)
 
-    def end_call(self, began: int) -> int:
+    def end_call(self) -> int:
         """End a call, or a part of one."""
-        return _end(self, began)
+        return _end(self)
+
+    def begin_computing(self) -> int:
+        """See :meth:`Engine.begin_computing`."""
+        return _interrupt(self)
+
+    def end_computing(self) -> int:
+        """See :meth:`Engine.end_computing`."""
+        return _continue(self)
 
     def put(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
         """See :meth:`Engine.put`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.put(self, bsp, pid, src, dst, offset, at)
         finally:
-            _end(self, began)
+            _end(self)
 
     def hpput(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
         """See :meth:`Engine.hpput`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.hpput(self, bsp, pid, src, dst, offset, at)
         finally:
-            _end(self, began)
+            _end(self)
 
     def get(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any) -> Any:
         """See :meth:`Engine.get`."""
-        began, before = _begin(self), len(self.gets)
+        _begin(self)
+        before = len(self.gets)
         try:
             return Engine.get(self, bsp, pid, src, dst, offset, at, count)
         finally:
             self._count_gets(before)
-            _end(self, began)
+            _end(self)
 
     def hpget(
         self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any
     ) -> Any:
         """See :meth:`Engine.hpget`."""
-        began, before = _begin(self), len(self.gets)
+        _begin(self)
+        before = len(self.gets)
         try:
             return Engine.hpget(self, bsp, pid, src, dst, offset, at, count)
         finally:
             self._count_gets(before)
-            _end(self, began)
+            _end(self)
 
     def put_at(self, bsp: Any, pids: Any, indices: Any, values: Any, dst: Any, op: Any) -> int:
         """See :meth:`Engine.put_at`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.put_at(self, bsp, pids, indices, values, dst, op)
         finally:
-            _end(self, began)
+            _end(self)
 
     def get_at(self, bsp: Any, pids: Any, indices: Any, src: Any, out: Any) -> Any:
         """See :meth:`Engine.get_at`."""
-        began, before = _begin(self), len(self.gets)
+        _begin(self)
+        before = len(self.gets)
         try:
             return Engine.get_at(self, bsp, pids, indices, src, out)
         finally:
             self._count_gets(before)
-            _end(self, began)
+            _end(self)
 
     def send(self, bsp: Any, pid: Any, payload: Any, tag: Any) -> int:
         """See :meth:`Engine.send`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.send(self, bsp, pid, payload, tag)
         finally:
-            _end(self, began)
+            _end(self)
 
     def messages(self, bsp: Any) -> Any:
         """See :meth:`Engine.messages`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.messages(self, bsp)
         finally:
-            _end(self, began)
+            _end(self)
 
     def move(self, bsp: Any) -> Any:
         """See :meth:`Engine.move`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.move(self, bsp)
         finally:
-            _end(self, began)
+            _end(self)
 
     def hpmove(self, bsp: Any) -> Any:
         """See :meth:`Engine.hpmove`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.hpmove(self, bsp)
         finally:
-            _end(self, began)
+            _end(self)
 
     # -- what calls transfer --------------------------------------------------------------------
 
@@ -425,6 +439,7 @@ class ObservedEngine(Engine):
     def _arrive(self) -> int:
         """Tell observers that the program ends a superstep; return the time of arrival."""
         stamp = 0
+        _interrupt(self)
         if self._recorder is not None:
             stamp = self._recorder.meet(self)
         if self._checker is not None:
@@ -443,7 +458,7 @@ class ObservedEngine(Engine):
             self._checker.delivered(self, kind, superstep)
         if self._recorder is not None:
             self._recorder.delivered(self, kind, superstep)
-        return 0
+        return _continue(self)
 
     def leave(self) -> None:
         """See :meth:`Engine.leave`."""
@@ -548,19 +563,40 @@ class RecordingObserver(EngineObserver):
 
 
 def _begin(engine: ObservedEngine) -> int:
-    """Stop the virtual clock, or read the real one; return what :func:`_end` needs."""
+    """Begin a call: stop the virtual clock, or read the real one if this is the outermost call."""
     if engine.clock is not None:
         engine.clock.enter()
         return 0
-    return now_ns()
+    engine._inside += 1
+    if engine._inside == 1:
+        engine._since_ns = now_ns()
+    return 0
 
 
-def _end(engine: ObservedEngine, began: int) -> int:
-    """Let the virtual clock run again, or add the time of the call to communication."""
+def _end(engine: ObservedEngine) -> int:
+    """Let the virtual clock run again, or add the time of the outermost call to communication."""
     if engine.clock is not None:
         engine.clock.leave()
-    else:
-        engine.comm_ns += now_ns() - began
+        return 0
+    if engine._inside == 1:
+        engine.comm_ns += now_ns() - engine._since_ns
+    engine._inside -= 1
+    return 0
+
+
+def _interrupt(engine: ObservedEngine) -> int:
+    """Add the time of a call so far to communication, before a sync in it, or computation."""
+    if engine._inside:
+        now = now_ns()
+        engine.comm_ns += now - engine._since_ns
+        engine._since_ns = now  # what is not continued, because of an error, counts once
+    return 0
+
+
+def _continue(engine: ObservedEngine) -> int:
+    """Go on with a call that was interrupted."""
+    if engine._inside:
+        engine._since_ns = now_ns()
     return 0
 
 

@@ -66,7 +66,6 @@ cdef class Values:
     cdef object _as_sent(self, object array)
     @cython.locals(number=int, to=int, pid=int, nprocs=int)
     cpdef object give_parts(self, object bsp, str operation, list parts, bint copies)
-    @cython.locals(began=cython.longlong)
     cpdef object send_all(self, object bsp, object receivers, object value, object tag)
     cpdef object send_value(self, object bsp, int to, object value, object tag)
     @cython.locals(kind=int, to=int, heads=dict)
@@ -80,7 +79,7 @@ cdef class Values:
     @cython.locals(length=word)
     cdef object _head_of(self, object array, object tag)
     @cython.locals(
-        queue=Queue, messages=list, count=Py_ssize_t, number=Py_ssize_t, began=cython.longlong,
+        queue=Queue, messages=list, count=Py_ssize_t, number=Py_ssize_t,
     )
     cpdef object take(
         self, str operation, object header, object sources, Py_ssize_t place, object own,

@@ -294,7 +294,7 @@ class Values:
             out: array of the program for the combination; None for a new one.
         """
         into = out if out is not None and self._fits(recipe, operands, out) else None
-        if self._clock is None:
+        if not self._engine.is_observed:
             return recipe.fold.whole(operands, into)
         return self.combine(recipe.fold.whole, operands, into)
 
@@ -315,11 +315,15 @@ class Values:
         return True
 
     def combine(self, function: Any, *operands: Any) -> Any:
-        """Combine operands by a function; virtual time counts this as computation."""
-        if self._clock is None:
+        """Combine operands by a function, which is computation."""
+        if self._clock is not None:
+            with self._clock.computing():
+                return function(*operands)
+        self._engine.begin_computing()
+        try:
             return function(*operands)
-        with self._clock.computing():
-            return function(*operands)
+        finally:
+            self._engine.end_computing()
 
     def exchanged(self, bsp: Any, recipe: Recipe, stage: Any, value: Any) -> list[Any]:
         """Exchange values with the other processes of a stage; return those of all blocks."""
@@ -437,7 +441,7 @@ class Values:
     def send_all(self, bsp: Any, receivers: Any, value: Any, tag: Any) -> None:
         """Send one value to several processes."""
         self._sent_at = 0
-        began = self._engine.begin_call()
+        self._engine.begin_call()
         try:
             if not self._send_all_quickly(receivers, value, tag):
                 for to in receivers:
@@ -446,7 +450,7 @@ class Values:
         except BspError as error:
             self._engine.checks.fail(bsp, error)
         finally:
-            self._engine.end_call(began)
+            self._engine.end_call()
 
     def send_value(self, bsp: Any, to: int, value: Any, tag: Any) -> None:
         """Send a value to one process."""
@@ -542,7 +546,7 @@ class Values:
         Returns:
             The values; None if anything else has come, or is left from before.
         """
-        began = self._engine.begin_call()
+        self._engine.begin_call()
         try:
             queue = self._engine.queue
             messages, count = queue.messages, len(sources)
@@ -564,7 +568,7 @@ class Values:
             queue.clear()
             return values
         finally:
-            self._engine.end_call(began)
+            self._engine.end_call()
 
     # -- into arrays of the program -----------------------------------------------------------
 

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -151,6 +152,39 @@ def test_time_in_primitives_and_in_sub_groups_is_told_apart(record, backend, npr
 
 
 # -- what a record says ---------------------------------------------------------------------------
+
+
+SLEEPS_S = 0.02
+
+
+class SlowToPickle:
+    """A value whose pickling takes a while."""
+
+    def __reduce__(self):
+        time.sleep(SLEEPS_S)
+        return (int, (1,))
+
+
+def slowly_added(x, y):
+    time.sleep(SLEEPS_S)
+    return x + y
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(1, 2)
+def test_a_collective_is_a_call_from_its_beginning_to_its_end(record, nprocs):
+    run = record(lambda bsp: bsp.allgather(SlowToPickle()))
+    for pid in range(nprocs):
+        assert of(run, pid)[0]["comm_calls"] >= SLEEPS_S * 1e9
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(2)
+def test_what_a_collective_combines_is_computation(record, nprocs):
+    run = record(lambda bsp: bsp.allreduce(1, slowly_added))
+    for pid in range(nprocs):
+        computed = [rows["arrive"] - rows["start"] - rows["comm_calls"] for rows in of(run, pid)]
+        assert sum(computed) >= SLEEPS_S * 1e9
 
 
 def test_supersteps_are_counted_and_kinds_told(record, nprocs):
