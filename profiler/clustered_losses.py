@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -50,16 +50,18 @@ from bsplib.profiler.whatif import REMEDIES, MendedRows, Replay, saved
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from bsplib.backends.members import Members
     from bsplib.profiler.account import Account, Ints
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.lines import LinePlace
     from bsplib.profiler.loss_lines import CalledLine
     from bsplib.profiler.loss_sums import CauseSums, LossRecord, WorstStep
     from bsplib.profiler.run_account import RunAccount
+    from bsplib.recording.records import GroupInfo
 
 _MOST_PLACES = 200
 """Call stacks that are looked at for each cause, those that lose most."""
@@ -447,7 +449,8 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[Draft]:
     small, waits = small_messages(account.run, sums), list[Draft]()
     for cause, part in _PARTS.items():
         merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
-        for cluster in _clusters(sums.lost[cause], is_repeated, size_of):
+        inside = _by_parent(account.run.groups) if cause == SUB_GROUPS else {}
+        for cluster in _clusters(sums.lost[cause], is_repeated, size_of, inside):
             if small and cluster.origin in small.in_step:
                 continue
             chain = callgraph.origins[cluster.origin].chain
@@ -490,8 +493,17 @@ def _is_repeated(callgraph: CallGraph, passed: Ints) -> list[bool]:
     ]
 
 
-def _clusters(sums: CauseSums, is_repeated: list[bool], size_of: Ints) -> Iterator[_Cluster]:
-    """Yield the clusters of what is lost for a cause, by call stack."""
+def _clusters(
+    sums: CauseSums, is_repeated: list[bool], size_of: Ints, inside: SubGroups
+) -> Iterator[_Cluster]:
+    """Yield the clusters of what is lost for a cause, by call stack.
+
+    Args:
+        sums: of the cause.
+        is_repeated: of each call stack.
+        size_of: number of processes of each group.
+        inside: the sub-groups, if processes of the same one count as one; otherwise empty.
+    """
     by_origin = sorted(sums.by_origin().items(), key=lambda each: (-sum(each[1].values()), each[0]))
     for origin, by_pid in by_origin[:_MOST_PLACES]:
         worst = sums.worst[origin]
@@ -503,26 +515,52 @@ def _clusters(sums: CauseSums, is_repeated: list[bool], size_of: Ints) -> Iterat
             for record in worst.records:
                 left[record.pid] -= record.ns
             size = sums.size(origin, worst, size_of)
-            yield from _habits(origin, left, size, sums, worst)
+            yield from _habits(origin, left, size, sums, worst, inside)
         else:
-            yield from _habits(origin, by_pid, sums.size(origin, None, size_of), sums, None)
+            size = sums.size(origin, None, size_of)
+            yield from _habits(origin, by_pid, size, sums, None, inside)
 
 
 def _habits(
-    origin: int, by_pid: dict[int, int], size: int, sums: CauseSums, without: WorstStep | None
+    origin: int,
+    by_pid: dict[int, int],
+    size: int,
+    sums: CauseSums,
+    without: WorstStep | None,
+    inside: SubGroups,
 ) -> Iterator[_Cluster]:
     """Yield clusters for the processes that are always waited for, and for the others."""
-    lost = {pid: ns for pid, ns in by_pid.items() if ns}
-    always = (1 / size + _SHARE_ALONE * (1 - 1 / size)) * sum(lost.values())
-    alone = [pid for pid in sorted(lost) if lost[pid] >= max(always, 1)]
-    for pid in alone:
-        most = sums.most(origin, pid, without)
-        yield _Cluster(FIXED, (pid,), origin, lost[pid], most, (pid,))
-    rest = tuple(pid for pid in sorted(lost) if pid not in alone)
+    most_of = {pid: sums.most(origin, pid, without) for pid in sorted(by_pid) if by_pid[pid]}
+    teams: defaultdict[object, list[int]] = defaultdict(list)
+    for pid, record in most_of.items():
+        its = tuple(n for n, members in inside.get(record.group, ()) if pid in members)
+        teams[its or pid].append(pid)
+
+    def cluster(habit: str, named: tuple[int, ...], pids: list[int]) -> _Cluster:
+        most = max((most_of[pid] for pid in pids), key=lambda each: (each.ns, -each.position))
+        ns = sum(by_pid[pid] for pid in pids)
+        return _Cluster(habit, named, origin, ns, most, tuple(pids))
+
+    always = (1 / size + _SHARE_ALONE * (1 - 1 / size)) * sum(by_pid[pid] for pid in most_of)
+    rest = []
+    for pids in teams.values():
+        if sum(by_pid[pid] for pid in pids) >= max(always, 1):
+            yield cluster(FIXED, (pids[0],), pids)
+        else:
+            rest += pids
     if rest:
-        each = [sums.most(origin, pid, without) for pid in rest]
-        most = max(each, key=lambda record: (record.ns, -record.position))
-        yield _Cluster(ROTATING, (), origin, sum(lost[pid] for pid in rest), most, rest)
+        yield cluster(ROTATING, (), sorted(rest))
+
+
+SubGroups: TypeAlias = "dict[int, list[tuple[int, Members]]]"
+"""By the position of their parent, the position and the processes of each sub-group."""
+
+
+def _by_parent(groups: Sequence[GroupInfo]) -> SubGroups:
+    found: SubGroups = {}
+    for number, group in enumerate(groups):
+        found.setdefault(group.parent, []).append((number, group.members))
+    return found
 
 
 def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) -> Iterator[Draft]:

@@ -182,6 +182,18 @@ def test_unequal_sub_groups_are_named_by_the_processes_of_the_one_that_costs_mos
     )
 
 
+def test_a_sub_group_is_named_once_whichever_of_its_processes_leaves_it_last(script):
+    program = script(4)
+    for number in range(10):
+        with program.partition(2, 2) as (left, right):
+            program.step("main halves left", w=100, group=left)
+            program.step("main halves right", w=10, group=right)
+        program.step("main halves:30", w=[1, 9 * (number % 3 == 0), 1, 1])
+    sentences = book(program.reading().callgraph, FREE).verdict().sentences
+    (named,) = [each for each in sentences if each.kind == "unequal sub-groups"]
+    assert "waiting for the sub-group of processes 0 to 1, which" in named.text
+
+
 def test_a_fixed_straggler_inside_sub_groups_is_found(script):
     program = script(4)
     for _ in range(6):
