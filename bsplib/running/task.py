@@ -18,6 +18,7 @@ from bsplib.errors import TraceWarning
 from bsplib.group import Group
 from bsplib.primitives.ending import retire
 from bsplib.primitives.state import Terms
+from bsplib.running.allocation import keep_freed_memory
 from bsplib.running.failures import Failure, failure_of
 from bsplib.running.virtual_group import virtual_group
 
@@ -96,6 +97,7 @@ def run_task(
         made: what :func:`make_group` has made for this port; it is used for one task.
         started_ns: when this process could begin to set up; None in virtual time.
     """
+    keep_freed_memory()
     conditions = task.conditions
     machine, check, records = conditions.machine, conditions.check, conditions.records
     if records is not None:
