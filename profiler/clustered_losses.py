@@ -76,6 +76,8 @@ MANY_STEPS = 5
 """A place that is passed fewer times does not have too many supersteps."""
 BOUND_SHARE = 0.3
 """A run of whose time in supersteps transfers, even or not, take this share is bound by them."""
+LEAST_SAVED = 0.01
+"""Transfers differ by chance if to even them saves a smaller share of the time in supersteps."""
 LEAST_SHARE = 0.05
 """A loss that is a smaller share of the time in supersteps on a core has no sentence."""
 
@@ -156,7 +158,7 @@ def find(callgraph: CallGraph, account: RunAccount) -> ClusteredLosses:
     if callgraph.run.samples is not None:
         drafts = _joined_by_line(callgraph, account, drafts, least)
     drafts.sort(key=lambda draft: -draft.ns)
-    worth = [draft for draft in drafts if draft.ns >= least]
+    worth = [draft for draft in drafts if draft.ns >= least or draft.cause == BYTES]
     rows_of = RowsOfDrafts(callgraph, account.run.nprocs, drafts)
     mends = [(draft, each) for draft in worth for each in REMEDIES.get(draft.cause, (draft.cause,))]
     replay, record = Replay(account.run, len(mends)), records_of_samples(callgraph.run)
@@ -176,6 +178,9 @@ def find(callgraph: CallGraph, account: RunAccount) -> ClusteredLosses:
             replay.add(each, before, after)
     for (draft, remedy), saved_ns in zip(mends, replay.saved_ns().tolist(), strict=True):
         draft.without_ns[remedy] = account.elapsed_ns - round(saved_ns)
+    enough = LEAST_SAVED * account.in_supersteps_ns() / account.run.nprocs
+    drafts = _of_transfers(callgraph, account.elapsed_ns, drafts, enough)
+    drafts.sort(key=lambda draft: -draft.ns)
     return ClusteredLosses(tuple(draft.clustered(callgraph) for draft in drafts), replay.alone_ns())
 
 
@@ -223,6 +228,15 @@ class Draft:
         self.ns += other.ns
         self.clusters = tuple(sorted((*self.clusters, *other.clusters), key=lambda c: -c.ns))
         self.origins = tuple(cluster.origin for cluster in self.clusters)
+
+    def take_uneven(self, uneven: Draft) -> None:
+        """Take in what processes wait for these transfers, which are even."""
+        shares = [0] * len(parts.PARTS)
+        shares[parts.TRANSFERS], shares[parts.TRANSFER_IMBALANCE] = self.ns, uneven.ns
+        if self.shares:
+            shares[parts.TRANSFERS] = self.shares[parts.TRANSFERS]
+            shares[parts.TRANSFER_IMBALANCE] += self.shares[parts.TRANSFER_IMBALANCE]
+        self.ns, self.shares = sum(shares), tuple(shares)
 
     def look_anew(self) -> None:
         """Forget what was executed there."""
@@ -446,7 +460,7 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[Draft]:
     sums = account.sums
     is_repeated = _is_repeated(callgraph, sums.passed)
     size_of = group_sizes(account.run)
-    small, waits = small_messages(account.run, sums), list[Draft]()
+    small = small_messages(account.run, sums)
     for cause, part in _PARTS.items():
         merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
         inside = _by_parent(account.run.groups) if cause == SUB_GROUPS else {}
@@ -467,14 +481,13 @@ def _drafts(callgraph: CallGraph, account: RunAccount) -> Iterator[Draft]:
             )
             if cause in {COMP, WAIT}:
                 draft.inside = InsideLoss(cause, len(account.run.stacks))
-            waits.append(draft)
-    yield from waits
+            yield draft
     if small:
         shares, origins = tuple(small.shares.tolist()), small.origins
         part, measured = parts.PARTS[parts.LATENCY], _Measured(leaf_of)
         yield Draft(SMALL, STEPS, FIXED, sum(shares), part, origins, (), measured, shares)
     yield from _supersteps(account, leaf_of, small.origins if small else ())
-    yield from _bytes(callgraph, account, leaf_of, waits)
+    yield from _bytes(callgraph, account, leaf_of)
     if ns := account.whole()["core"]:  # once for the run: it is not the program's
         measured = _Measured(leaf_of)
         yield Draft(CORES, CORE, FIXED, ns, parts.PARTS[parts.CORE], (), (), measured)
@@ -583,29 +596,49 @@ def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) ->
         yield Draft(SYNC, STEPS, FIXED, ns, part, origins, (), _Measured(leaf_of))
 
 
-def _bytes(
-    callgraph: CallGraph, account: RunAccount, leaf_of: Ints, waits: list[Draft]
-) -> Iterator[Draft]:
+def _bytes(callgraph: CallGraph, account: RunAccount, leaf_of: Ints) -> Iterator[Draft]:
     """Yield the transfers of each cost centre, in a run that is bound by them."""
     of_run, chains = account.sums.by_origin, [origin.chain for origin in callgraph.origins]
     sums = of_run[parts.TRANSFERS]
     whole = sums.sum() + of_run[parts.TRANSFER_IMBALANCE].sum()
     if whole < BOUND_SHARE * account.in_supersteps_ns():
         return
-    uneven = {
-        chains[each.origins[0]][-2:]: each.ns
-        for each in waits
-        if (each.cause, each.habit) == (COMM, FIXED)
-    }
     places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for origin in np.argsort(-sums, kind="stable").tolist():
         if sums[origin]:
             places[chains[origin][-2:]].append(origin)
-    for place, origins in places.items():
-        ns = int(sums[origins].sum())
-        if uneven.get(place, 0) <= _HALF * ns:  # otherwise to even them out is the better remedy
-            part, measured = parts.PARTS[parts.TRANSFERS], _Measured(leaf_of)
-            yield Draft(BYTES, COMMUNICATION, FIXED, ns, part, tuple(origins), (), measured)
+    for origins in places.values():
+        ns, part = int(sums[origins].sum()), parts.PARTS[parts.TRANSFERS]
+        measured = _Measured(leaf_of)
+        yield Draft(BYTES, COMMUNICATION, FIXED, ns, part, tuple(origins), (), measured)
+
+
+def _of_transfers(
+    callgraph: CallGraph, elapsed_ns: int, drafts: list[Draft], least_ns: float
+) -> list[Draft]:
+    """Decide between the transfers of a cost centre and waiting for those of some process.
+
+    Where to even out the bytes saves less than ``least_ns``, all of it is the cost of the bytes.
+    Where it is most of what they cost, to even them out is the better remedy.
+    """
+    places = {
+        callgraph.origins[draft.origins[0]].chain[-2:]: draft
+        for draft in drafts
+        if draft.cause == BYTES
+    }
+    left_out = set()
+    for draft in drafts:
+        whole = (
+            places.get(callgraph.origins[draft.origins[0]].chain[-2:]) if draft.origins else None
+        )
+        if whole is None or draft.cause != COMM:
+            continue
+        if elapsed_ns - draft.without_ns.get(COMM, elapsed_ns) < least_ns:
+            whole.take_uneven(draft)
+            left_out.add(draft)
+        elif draft.habit == FIXED and draft.ns > _HALF * whole.ns:
+            left_out.add(whole)
+    return [draft for draft in drafts if draft not in left_out]
 
 
 _STEPS = frozenset({SYNC, SMALL})
