@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.clustered_losses import ClusteredLoss
+    from bsplib.profiler.loss_drafts import ClusteredLoss
     from bsplib.profiler.losses import Ledger
 
 MOST_SENTENCES = 5
