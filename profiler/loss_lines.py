@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.account import Account, Ints
-    from bsplib.profiler.clustered_losses import ClusteredLoss
+    from bsplib.profiler.loss_drafts import ClusteredLoss
     from bsplib.recording.records import Run, Stack
 
 _MOST = 0.5

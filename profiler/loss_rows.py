@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.account import Account, Ints
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.clustered_losses import Draft
+    from bsplib.profiler.loss_drafts import Draft
 
 
 class LossRows(NamedTuple):

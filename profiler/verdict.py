@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.account import PARTS, TITLES
-from bsplib.profiler.clustered_losses import LEAST_SHARE
+from bsplib.profiler.clustered_losses import LEAST_SAVED, LEAST_SHARE
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.kinds import (
     BLOCKED,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.clustered_losses import ClusteredLoss
+    from bsplib.profiler.loss_drafts import ClusteredLoss
     from bsplib.profiler.losses import Ledger
 
 MOST_SENTENCES = 5
@@ -44,8 +44,6 @@ mending it has to save."""
 _LEAST_SAVED = 0.01
 """A loss is hidden by others if to mend it alone saves a smaller share of the elapsed time, and
 less than most of what is lost.
-
-Transfers differ by chance if to even them saves a smaller share of the time in supersteps.
 """
 _LEAST_LISTED = 0.005
 """What is a smaller share of the elapsed time has no sentence, and is no part in the last one."""
@@ -102,7 +100,7 @@ def judge(ledger: Ledger) -> Verdict:
     inside = ledger.account.in_supersteps_ns()
     worth = [each for each in ledger.clustered_losses if each.ns >= LEAST_SHARE * inside]
     seen = [each for each in worth if each.ns >= _LEAST_LISTED * whole]
-    least_s = _LEAST_SAVED * inside / 1e9 / ledger.callgraph.run.nprocs
+    least_s = LEAST_SAVED * inside / 1e9 / ledger.callgraph.run.nprocs
     told = sorted(
         (pair for pair in _told(ledger, seen) if not _is_noise(pair[0], ledger, least_s)),
         key=lambda pair: (

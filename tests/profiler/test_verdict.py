@@ -399,6 +399,17 @@ def test_a_run_bound_by_communication_is_told_so_with_its_bytes_and_the_greatest
     assert sentence.without_s == pytest.approx(4600e-9)
 
 
+def test_waiting_for_transfers_that_are_even_belongs_to_the_sentence_about_them(script):
+    program = script(2)
+    for _ in range(10):  # process 1 waits for the calls of 0, which move no more bytes than it
+        program.step("main share", w=10, puts=[(0, 1, 900)], calls=[900, 0], transfer=900)
+    verdict = book(program.reading().callgraph, Rates(1e-9, 0.0)).verdict()
+    (sentence,) = verdict.sentences
+    assert sentence.kind == "communication-bound"
+    assert sentence.seconds == pytest.approx(10 * (900 + 450) * 1e-9)
+    assert "transfers" not in verdict.rest.text
+
+
 def test_one_guilty_line_is_one_sentence_whoever_calls_it(script):
     program = script(2)
     for number in range(12):
