@@ -19,7 +19,7 @@ from bsplib.profiler.kinds import (
     ROTATING,
     STEPS,
 )
-from bsplib.profiler.loss_drafts import Cluster, Draft, Measured
+from bsplib.profiler.loss_drafts import Cluster, Draft, LossMeasures
 from bsplib.profiler.loss_lines import InsideLoss
 from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
 from bsplib.profiler.small_messages import small_messages
@@ -76,19 +76,19 @@ def drafts_of(callgraph: CallGraph, account: RunAccount) -> Iterator[Draft]:
             origins = tuple(each.origin for each in clusters)
             ns = sum(each.ns for each in clusters)
             draft = Draft(
-                cause, kind, first.habit, ns, part, origins, tuple(clusters), Measured(leaf_of)
+                cause, kind, first.habit, ns, part, origins, tuple(clusters), LossMeasures(leaf_of)
             )
             if cause in {COMP, WAIT}:
                 draft.inside = InsideLoss(cause, len(account.run.stacks))
             yield draft
     if small:
         shares, origins = tuple(small.shares.tolist()), small.origins
-        part, measured = parts.PARTS[parts.LATENCY], Measured(leaf_of)
+        part, measured = parts.PARTS[parts.LATENCY], LossMeasures(leaf_of)
         yield Draft(SMALL, STEPS, FIXED, sum(shares), part, origins, (), measured, shares)
     yield from _supersteps(account, leaf_of, small.origins if small else ())
     yield from _bytes(callgraph, account, leaf_of)
     if ns := account.whole()["core"]:  # once for the run: it is not the program's
-        measured = Measured(leaf_of)
+        measured = LossMeasures(leaf_of)
         yield Draft(CORES, CORE, FIXED, ns, parts.PARTS[parts.CORE], (), (), measured)
 
 
@@ -192,7 +192,7 @@ def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) ->
         at = at[np.argsort(-sums[parts.LATENCY][at], kind="stable")]
         ns, part = int(sums[parts.LATENCY][at].sum()), parts.PARTS[parts.LATENCY]
         origins = tuple(at.tolist())
-        yield Draft(SYNC, STEPS, FIXED, ns, part, origins, (), Measured(leaf_of))
+        yield Draft(SYNC, STEPS, FIXED, ns, part, origins, (), LossMeasures(leaf_of))
 
 
 def _bytes(callgraph: CallGraph, account: RunAccount, leaf_of: Ints) -> Iterator[Draft]:
@@ -208,5 +208,5 @@ def _bytes(callgraph: CallGraph, account: RunAccount, leaf_of: Ints) -> Iterator
             places[chains[origin][-2:]].append(origin)
     for origins in places.values():
         ns, part = int(sums[origins].sum()), parts.PARTS[parts.TRANSFERS]
-        measured = Measured(leaf_of)
+        measured = LossMeasures(leaf_of)
         yield Draft(BYTES, COMMUNICATION, FIXED, ns, part, tuple(origins), (), measured)

@@ -112,7 +112,7 @@ class Draft:
     """Call stacks; the one that loses most first."""
     clusters: tuple[Cluster, ...]
     """Clusters of the time that processes wait for one another; the greatest first."""
-    measured: Measured
+    measured: LossMeasures
     shares: tuple[int, ...] = ()
     inside: InsideLoss | None = None
     without_ns: dict[str, int] = field(default_factory=dict)
@@ -183,7 +183,7 @@ class Draft:
         return self.clusters[0].pids if self.clusters else ()
 
 
-class Measured:
+class LossMeasures:
     """What the records of a loss say of it, added up over windows."""
 
     def __init__(self, leaf_of: Ints) -> None:
