@@ -35,8 +35,10 @@ def one_thread_where_loaded() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def one_thread_where_forked() -> Iterator[None]:
-    """Let processes forked in the block compute with one BLAS thread, unless the user set more.
+def one_thread() -> Iterator[None]:
+    """Let this process, and those forked in the block, compute with one BLAS thread there.
+
+    What the user has set is kept. Virtual time counts the CPU time of one thread.
 
     OpenBLAS ends its threads before a fork, and starts them again when the caller needs them. A
     call that sets their number would start them at once, and for 30 ms they would look for work

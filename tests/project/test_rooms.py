@@ -33,6 +33,7 @@ PORTS = {"backends.base", "backends.members"}
 """What a backend offers to those above it: the port, and words for its processes."""
 
 SHARED = PORTS | {
+    "backends.blas",
     "backends.sigquit",
     "backends.interrupter",
     "backends.launching",
@@ -44,7 +45,6 @@ SHARED = PORTS | {
 """What the backends have in common."""
 
 PROCESSES = {
-    "backends.blas",
     "backends.hash_seed",
     "backends.leftover_threads",
     "backends.limits",
