@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.profiler._sums import where_ended
 from bsplib.profiler.costs import by_superstep, communication_ns, h_relation
 from bsplib.profiler.survey import survey
 from bsplib.profiler.window import hand_out
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler._by_step import BySuperstep
+    from bsplib.profiler._sums import RunSums
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
@@ -52,8 +54,9 @@ class Departures:
     """Number in its group."""
     root: Ints
     """Number of the superstep of the root group in which it took place."""
-    record: Ints
-    """Position of the record with the greatest h, of equals the first."""
+    origin: Ints
+    """Position in ``CallGraph.origins`` of that of the record with the greatest h, of equals the
+    first."""
     h: Floats
     """Greatest h of a process, in bytes."""
     pattern: Ints
@@ -159,14 +162,10 @@ class DepartureSums:
 
     def add(self, window: RunWindow) -> None:
         """Take in the supersteps of a window."""
-        found = _of_window(window, *self._prices)
+        found = _of_window(window, self._sums, self._prices)
         self._parts.append(found)
-        rows = found.record.astype(np.int64) - window.position[0]
-        if not self._is_one_group or rows.max(initial=0) >= len(window.position):
-            rows = np.searchsorted(window.position, found.record)
-        origin = self._sums.origin_of(window.run.records[window.fresh][rows])
-        self._over_s += np.bincount(origin, found.over_s, len(self._over_s))
-        self._count += np.bincount(origin, minlength=len(self._count))
+        self._over_s += np.bincount(found.origin, found.over_s, len(self._over_s))
+        self._count += np.bincount(found.origin, minlength=len(self._count))
         if sum(len(part.h) for part in self._parts) > self._most:
             kept = self.rows().condensed(MOST_RANKED)
             self._parts = [kept]
@@ -195,8 +194,9 @@ class DepartureSums:
         return self._over_s, self._count
 
 
-def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures:  # noqa: E741
+def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str]) -> Departures:
     """Return the departures of the supersteps in a window."""
+    g, l, rule = prices  # noqa: E741
     run, fresh = window.run, window.fresh
     records = run.records[fresh]
     h_out, h_in = h_relation(run)
@@ -210,7 +210,7 @@ def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures: 
         group=records["group"][row],
         superstep=_short(records["superstep"][row]),
         root=window.root_supersteps()[row],
-        record=_short(window.position[row]),
+        origin=_short(sums.origin_of(where_ended(records, row))),
         h=most_h,
         pattern=pattern.astype(np.int8),
         comm_s=by.greatest(communication_ns(run.records).astype(np.float64))[steps] / 1e9,

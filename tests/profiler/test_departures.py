@@ -48,9 +48,15 @@ def test_the_farthest_come_first_in_either_direction(steps):
     assert found.over_s == pytest.approx([70e-9, -42e-9])
 
 
-def test_a_superstep_names_the_record_with_the_greatest_h(steps):
-    found = departures(steps, 0, 0)
-    assert steps.records["pid"][found.record].tolist() == [0, 2, 0]
+def test_a_superstep_names_where_the_process_with_the_greatest_h_ended_it(script):
+    program = script(3)
+    for sender in (1, 2):
+        places = ["main few", "main few", "main few"]
+        places[sender] = "main much"
+        program.step(places, puts=[(sender, 0, 4), (sender, 0, 4), (sender, 3 - sender, 4)])
+    callgraph = program.reading().callgraph
+    leaves = [callgraph.origins[at].chain[-2] for at in departures(callgraph.run, 0, 0).origin]
+    assert [callgraph.graph.nodes[leaf]["node"].name for leaf in leaves] == ["much", "much"]
 
 
 def test_supersteps_of_sub_groups_have_points_of_their_own(script):
