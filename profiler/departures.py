@@ -109,18 +109,22 @@ class Departures:
         Args:
             ranked: number of supersteps, those that depart most, which remain in any case.
         """
-        _, h = np.unique(self.h, return_inverse=True)
-        times, time = np.unique(self.comm_s, return_inverse=True)
-        keys = (h * len(times) + time) * len(ExchangeSide) + self.pattern
-        _, first, same = np.unique(keys, return_index=True, return_inverse=True)
-        kept = np.zeros(len(keys), bool)
+        _, first, same = np.unique(self._looks(), return_index=True, return_inverse=True)
+        kept = np.zeros(len(same), bool)
         kept[np.argsort(-np.abs(self.over_s), kind="stable")[:ranked]] = True
         kept[first] = False
-        count = np.ones(len(keys), np.int64)
+        count = np.ones(len(same), self.count.dtype)
         count[first] = np.bincount(same, self.count) - np.bincount(same[kept], minlength=len(first))
         kept[first] = True
         rows = np.flatnonzero(kept)
         return replace(self.of(rows), count=count[rows])
+
+    def _looks(self) -> Ints:
+        """Return a number of each superstep, the same for the same h, time and pattern."""
+        h, time = self.h.astype(np.int64), np.rint(self.comm_s * 1e9).astype(np.int64)
+        if int(h.max(initial=0)) >= _MOST_KEY // (int(time.max(initial=0)) + 1):
+            h, time = (np.unique(each, return_inverse=True)[1] for each in (h, time))
+        return (h * (int(time.max(initial=0)) + 1) + time) * len(ExchangeSide) + self.pattern
 
 
 def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  # noqa: E741  # the name in the field
@@ -146,6 +150,7 @@ MOST_RANKED = 10_000
 """Number of supersteps, those that depart most, that are told apart in a run of any length."""
 _MOST_KEPT = 2**17
 """Supersteps that are kept one by one; of more, one stands for all that look the same."""
+_MOST_KEY = 2**60
 
 
 class DepartureSums:
@@ -169,8 +174,8 @@ class DepartureSums:
         if sum(len(part.h) for part in self._parts) > self._most:
             kept = self.rows().condensed(MOST_RANKED)
             self._parts = [kept]
-            # Where most supersteps differ, this is tried again only when there are many more.
-            self._most = _MOST_KEPT + 2 * len(kept.h)
+            # Those that differ remain; this is tried again when there are as many more as at first.
+            self._most = _MOST_KEPT + len(kept.h)
 
     def rows(self) -> Departures:
         """Return the supersteps taken in so far, by group and number.
@@ -209,13 +214,13 @@ def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str
     every = Departures(
         group=records["group"][row],
         superstep=_short(records["superstep"][row]),
-        root=window.root_supersteps()[row],
+        root=_short(window.root_supersteps()[row]),
         origin=_short(sums.origin_of(where_ended(records, row))),
         h=most_h,
         pattern=pattern.astype(np.int8),
         comm_s=by.greatest(communication_ns(run.records).astype(np.float64))[steps] / 1e9,
         predicted_s=g * most_h + l,
-        count=np.ones(len(row), np.int64),
+        count=np.ones(len(row), np.int32),
     )
     return every.of(np.flatnonzero(by.greatest(run.records["kind"] != Kind.END)[steps]))
 
