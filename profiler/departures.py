@@ -151,6 +151,7 @@ MOST_RANKED = 10_000
 _MOST_KEPT = 2**17
 """Supersteps that are kept one by one; of more, one stands for all that look the same."""
 _MOST_KEY = 2**60
+"""h and time are one number where their product is less, with room for the pattern."""
 
 
 class DepartureSums:
@@ -174,7 +175,7 @@ class DepartureSums:
         if sum(len(part.h) for part in self._parts) > self._most:
             kept = self.rows().condensed(MOST_RANKED)
             self._parts = [kept]
-            # Those that differ remain; this is tried again when there are as many more as at first.
+            # Those that differ remain; it is tried again when there are as many more as at first.
             self._most = _MOST_KEPT + len(kept.h)
 
     def rows(self) -> Departures:

@@ -78,7 +78,10 @@ def test_departures_are_summed_up_by_origin(steps):
     assert sorted(s for s, _ in known) == pytest.approx([8e-9, 20e-9, 120e-9])
 
 
-def test_one_superstep_stands_for_all_that_look_the_same_where_there_are_many(script, monkeypatch):
+@pytest.mark.parametrize("most_key", [2**60, 2**10], ids=["one number", "by rank"])
+def test_one_superstep_stands_for_all_that_look_the_same_where_there_are_many(
+    script, monkeypatch, most_key
+):
     program = script(2)
     for number in range(60):
         program.step("main", puts=[(0, 1, 1 + number % 2)], transfer=100 + number % 3)
@@ -88,6 +91,7 @@ def test_one_superstep_stands_for_all_that_look_the_same_where_there_are_many(sc
     monkeypatch.setattr(window, "ROWS", 16)
     monkeypatch.setattr(departing, "MOST_RANKED", 5)
     monkeypatch.setattr(departing, "_MOST_KEPT", 10)
+    monkeypatch.setattr(departing, "_MOST_KEY", most_key)
     few = summed_up(run, 0, 0)
     assert len(few.rows().h) < 50
     assert few.rows().count.sum() == 60
