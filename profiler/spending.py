@@ -321,8 +321,9 @@ class _Spread:
         at_high = np.where(alone, 0.0, ended - self._edges[high])
         begins, ends = int(low.min(initial=self._columns)), int(high.max(initial=-1)) + 1
         widths = np.diff(self._edges[begins : ends + 1])
+        length = (end - begin).astype(np.float64)
         return _Crossing(
-            begins, low - begins, high - begins, at_low, at_high, end - begin, self._rows, widths
+            begins, low - begins, high - begins, at_low, at_high, length, self._rows, widths
         )
 
 
