@@ -327,12 +327,12 @@ class Account:
 
     @cached_property
     def _late(self) -> tuple[Ints, list[tuple[int, Ints]]]:
-        """The records that wait for one that began the superstep later, and what for.
+        """The records that waited for one that began the superstep later, and what for.
 
-        These are positions in the window, and pairs of a part of the account with nanoseconds.
-        That one left the superstep before later: for its bytes, for l, for want of a core, or
-        for no known reason; after an oblivious superstep, since it had waited longer. In the
-        first superstep of a run it was started later.
+        These are positions in the window, and pairs of a part of the account with nanoseconds. The
+        one that began later left the superstep before later: for its bytes, for l, for want of a
+        core, or for no known reason; after an oblivious superstep, since it had waited longer. In
+        the first superstep of a run it was started later.
         """
         rows = slice(self.halo, len(self.step))
         late = self.waits[LATE, rows]
