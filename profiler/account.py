@@ -101,7 +101,7 @@ _PART_OF = {
     NO_CORE: CORE,
     CALLS: TRANSFER_IMBALANCE,
 }
-"""Under which part idle time is booked, by cause; for LATE see :meth:`Account._book_late`."""
+"""Under which part idle time is booked, by cause; for LATE see ``Account._late``."""
 
 
 class BookedRows(NamedTuple):
@@ -172,9 +172,20 @@ class Account:
         waits = self.waits[:, rows]
         for cause, part in _PART_OF.items():
             parts[part] += waits[cause]
-        self._book_late(rows, waits[LATE], parts)
+        rows_late, late = self._late
+        for part, amounts in late:
+            parts[part, rows_late] += amounts
         parts[UNEXPLAINED] += self._idle[rows] - waits.sum(axis=0)
         return BookedRows(rows, parts, waits)
+
+    def uneven(self) -> Ints:
+        """Return the imbalance of transfers of the records, but for waiting for their calls."""
+        uneven = self.communication.uneven[self.halo :].copy()
+        rows_late, late = self._late
+        for part, amounts in late:
+            if part == TRANSFER_IMBALANCE:
+                uneven[rows_late] += amounts
+        return uneven
 
     def covered(self) -> Ints:
         """Return how much of the time of each process is in its records, and between them."""
@@ -314,25 +325,23 @@ class Account:
         parts[UNEXPLAINED] = rest + unknown
         return parts
 
-    def _book_late(self, rows: slice, late: Ints, parts: Ints) -> None:
-        """Book what a process waits for one that began the superstep later.
+    @cached_property
+    def _late(self) -> tuple[Ints, list[tuple[int, Ints]]]:
+        """The records that waited for one that began the superstep later, and what for.
 
-        That one left the superstep before later: for its bytes, for l, for want of a core, or
-        for no known reason; after an oblivious superstep, since it had waited longer. In the
-        first superstep of a run it was started later.
+        These are positions in the window, and pairs of a part of the account with nanoseconds. The
+        one that began later left the superstep before later: for its bytes, for l, for want of a
+        core, or for no known reason; after an oblivious superstep, since it had waited longer. In
+        the first superstep of a run it was started later.
         """
+        rows = slice(self.halo, len(self.step))
+        late = self.waits[LATE, rows]
         some = np.flatnonzero(late)
         late, behind = late[some], self.behind[rows][some]
         before = self.before[behind]
         first = before < 0  # and what follows for record -1 is not used
         kind, root = self.run.records["kind"][before], self.run.records["group"][rows][some] == 0
-
-        def book(part: int, amounts: Ints) -> None:
-            if amounts.any():  # mostly there is nothing
-                parts[part, some] += amounts
-
-        book(ENDS, late * (first & root))
-        book(IMBALANCE, late * (first & ~root))
+        booked = [(ENDS, late * (first & root)), (IMBALANCE, late * (first & ~root))]
         rest = late * ~first
         communication = self.communication
         limits = (
@@ -343,10 +352,10 @@ class Account:
         )
         for part, most in limits:
             mine, rest = taken(rest, most)
-            book(part, mine)
+            booked.append((part, mine))
         waited = (kind == Kind.OBLSYNC) | self._virtual
-        book(IMBALANCE, rest * waited)
-        book(UNEXPLAINED, rest * ~waited)
+        booked += [(IMBALANCE, rest * waited), (UNEXPLAINED, rest * ~waited)]
+        return some, [(part, amounts) for part, amounts in booked if amounts.any()]
 
     def _between(self) -> tuple[Ints, Ints]:
         """Return the time between each record and the one before it, and what of it is recording.

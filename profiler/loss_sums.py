@@ -58,9 +58,8 @@ def lost_by_cause(account: Account) -> dict[str, Ints]:
         np.add.at(lost[cause], late, waits[why][waited])
     lost[WAIT] += account.computing.blocked[halo:]
     if leaders is not None:  # otherwise no transfer is uneven
-        more = account.booked.parts[parts.TRANSFER_IMBALANCE] - waits[parts.CALLS]
         uneven = np.zeros(len(account.h_max), np.int64)
-        np.add.at(uneven, step, more)
+        np.add.at(uneven, step, account.uneven())
         steps = np.flatnonzero(uneven)
         lost[COMM][leaders[steps] - halo] += uneven[steps]
     return lost

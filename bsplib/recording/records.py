@@ -213,10 +213,10 @@ MAX_NUMBER = 2**53
 NOT_MEASURED = -1
 """Value of the fields of ``FROM_SYSTEM`` where the system has no source of them."""
 
-FROM_SYSTEM = (
-    *("comp_cpu", "comp_ready", "comm_cpu", "comm_ready"),
-    *("comp_minor", "comp_major", "comm_minor", "comm_major"),
-)
+PAGE_FAULTS = ("comp_minor", "comp_major", "comm_minor", "comm_major")
+"""The fields of a record that are numbers of page faults."""
+
+FROM_SYSTEM = ("comp_cpu", "comp_ready", "comm_cpu", "comm_ready", *PAGE_FAULTS)
 """The fields of a record that come from the operating system."""
 
 UNMEASURED = (*(NOT_MEASURED for _ in FROM_SYSTEM), 0)
