@@ -688,7 +688,10 @@ class Log:
         self._sub_ns = 0
         self._own_bytes = self._own_messages = 0
 
-    def leave(self, parent: Log, now_ns: int) -> None:
-        """Add the time since the group was made to the sums of its parent's superstep."""
-        parent._sub_ns += now_ns - self._opened_ns
-        parent._piece_ns = now_ns
+    def leave(self, parent: Log) -> None:
+        """Let the parent's superstep go on where the next superstep here would begin.
+
+        The time since the group was made is added to the sums of the parent's superstep.
+        """
+        parent._sub_ns += self._start_ns - self._opened_ns
+        parent._piece_ns = self._start_ns

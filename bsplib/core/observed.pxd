@@ -201,7 +201,7 @@ cdef class RecordingObserver(EngineObserver):
     cdef readonly Traffic traffic
     cdef StackKeys _stack_keys
     cdef object _stack_of_end, _overflow
-    cdef long long _arrive
+    cdef long long _arrive, _began
 
     cpdef long long meet(self, ObservedEngine engine) except -1
     @cython.locals(end=cython.longlong, released=cython.longlong, stack=int)
