@@ -222,8 +222,9 @@ class Account:
         own = greatest = np.zeros(len(rest), np.int64)
         if self.h_max.any():
             own, greatest = (_up(g * values) for values in (self.h, self._of_step(self.h_max)))
-        transfers, rest = taken(rest, np.maximum(own, self._calls.core))
-        uneven, rest = taken(rest, (greatest - transfers).clip(min=0))
+        transfers, rest = taken(rest, own)
+        calls, rest = taken(rest, (self.calls.core - own).clip(min=0))
+        uneven, rest = taken(rest, (greatest - own - calls).clip(min=0))
         ends = records["kind"] != Kind.END
         latency, rest = taken(rest, ends * _up(np.array(self.rates.l * 1e9)))
         if self._virtual:  # the price of the Machine is all there is
@@ -232,15 +233,16 @@ class Account:
             rest = np.zeros_like(rest)
         more, rest = taken(rest, records["comm_ready"].clip(min=0) - waited)
         blocked, rest = taken(rest, (blocked_ns(records) - self._idle).clip(min=0))
-        return Communication(transfers, uneven, latency, waited + more, blocked, rest)
+        return Communication(transfers, calls, uneven, latency, waited + more, blocked, rest)
 
     @cached_property
-    def _calls(self) -> CallTimes:
+    def calls(self) -> CallTimes:
+        """What is known for certain of the calls of the records, with those of the halo."""
         return call_times_ns(self.run.records)
 
     def _waits(self) -> Ints:
         """Share out the idle time of each record by what its last process did longer."""
-        records, computing, calls = self.run.records, self.computing, self._calls
+        records, computing, calls = self.run.records, self.computing, self.calls
         idle = np.flatnonzero(self._idle)
         behind = self.behind[idle]
         causes = (
@@ -312,12 +314,12 @@ class Account:
         """Return the parts of some records without their idle time."""
         records, computing = self.run.records[rows], self.computing
         parts = np.zeros((len(PARTS), len(records)), np.int64)
-        transfers, uneven, latency, waited, blocked, rest = (
+        transfers, calls, uneven, latency, waited, blocked, rest = (
             part[rows] for part in self.communication
         )
         parts[USEFUL], parts[BLOCKED] = computing.core[rows], computing.blocked[rows] + blocked
-        parts[TRANSFERS], parts[TRANSFER_IMBALANCE], parts[LATENCY] = transfers, uneven, latency
-        parts[CORE] = computing.waited[rows] + waited
+        parts[TRANSFERS], parts[TRANSFER_IMBALANCE] = transfers + calls, uneven
+        parts[LATENCY], parts[CORE] = latency, computing.waited[rows] + waited
         between = self._gap[rows] + records["sub"] - self._inside[rows]
         parts[RECORDING], unknown = taken(between, self._recording[rows])
         parts[UNEXPLAINED] = rest + unknown
@@ -383,9 +385,11 @@ class Communication(NamedTuple):
     """The communication of some records by the rates, in nanoseconds."""
 
     transfers: Ints
-    """g h of the process, or its time in calls on a core if that is longer."""
+    """g h of the process."""
+    calls: Ints
+    """What its time in calls on a core exceeds that; it is booked as transfers, too."""
     uneven: Ints
-    """What g times the greatest h of the superstep exceeds it."""
+    """What g times the greatest h of the superstep exceeds both."""
     latency: Ints
     """l."""
     core: Ints

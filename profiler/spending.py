@@ -424,7 +424,8 @@ def _own(account: Account, booked: BookedRows) -> _Own:
     records = account.run.records[rows]
     computing = account.computing
     blocked, waited = computing.blocked[rows], computing.waited[rows]
-    moved = dict(zip(_TRANSFERS, (part[rows] for part in account.communication), strict=True))
+    transfers, calls, *others = (part[rows] for part in account.communication)
+    moved = dict(zip(_TRANSFERS, (transfers + calls, *others), strict=True))
     unknown = moved[parts.UNEXPLAINED]
     waiting = {
         parts.IMBALANCE: spent[parts.IMBALANCE],

@@ -397,7 +397,7 @@ def _transfers(mended: MendedRows) -> Saved:
     and no price of a byte holds for both sides.
     """
     account = mended.account
-    own, uneven, latency, *_ = account.communication
+    own, _, uneven, latency, *_ = account.communication
     priced = own + uneven
     if account.run.is_interleaved:
         took = communication_ns(mended.records) - without_core_ns(mended.records)[1] - latency
@@ -406,13 +406,8 @@ def _transfers(mended: MendedRows) -> Saved:
 
 
 def _half_the_bytes(mended: MendedRows) -> Saved:
-    return mended.after(mended.only(HALF * _of_bytes(mended.account)))
-
-
-def _of_bytes(account: Account) -> Floats:
-    """Return what the bytes of each record's superstep take, without calls that take longer."""
-    own, uneven, *_ = account.communication
-    return np.minimum(own + uneven, 1e9 * account.rates.g * account.h_max[account.step])
+    own, _, uneven, *_ = mended.account.communication
+    return mended.after(mended.only(HALF * (own + uneven)))
 
 
 def _two_stages(mended: MendedRows) -> Saved:
@@ -431,9 +426,10 @@ def _two_stages(mended: MendedRows) -> Saved:
     alone = _from_one(by, size, h_out, h_in) | _from_one(by, size, h_in, h_out)
     if not alone.any():
         return mended.nothing(), mended.nothing()
+    own, _, uneven, *_ = account.communication
     stages = 2 if account.rates.rule == "max" else 3
     h = stages * account.h_max[account.step] / size
-    less = _of_bytes(account) - 1e9 * (account.rates.g * h + account.rates.l)
+    less = own + uneven - 1e9 * (account.rates.g * h + account.rates.l)
     return mended.after(np.where(mended.inside & alone, less, 0.0).clip(min=0.0))
 
 
@@ -468,7 +464,8 @@ def _fewer_messages(mended: MendedRows) -> Saved:
 
 
 def _blocked(mended: MendedRows) -> Saved:
-    return mended.only(mended.account.computing.blocked), mended.nothing()
+    account = mended.account
+    return mended.only(account.computing.blocked + account.calls.blocked), mended.nothing()
 
 
 def _cores(mended: MendedRows) -> Saved:

@@ -27,7 +27,8 @@ open stretches before it, which were too short to be read. It is **shared out by
 4. What is more than there is elapsed time was used after the stretch had ended, before the system
    was read, such as by a thread that lost its core there: it belongs to the next stretch. Time
    ready while the recorder worked between two supersteps belongs to the second of them, which
-   begins earlier by as much: it is not the recorder's.
+   begins earlier by as much: it is not the recorder's. After the end of a sub-group it belongs to
+   the superstep of the parent.
 
 So all but the last stretch together are shorter than ``DUE_NS`` and the calls of a superstep.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import count, islice
 
 import numpy as np
@@ -277,31 +276,6 @@ def test_shares_are_whole_and_add_up(drawn):
     shares = shared_out(amount, weights)
     assert (shares >= 0).all()
     assert (shares.sum(axis=0) == np.where(weights.sum(axis=0) > 0, amount, 0)).all()
-
-
-class _Sleeps:
-    """Values that a call of put has to wait for."""
-
-    def __array__(self, dtype=None, copy=None):
-        time.sleep(0.01)
-        return np.ones(1)
-
-
-@pytest.mark.lengthy
-def test_a_sleep_planted_in_a_call_is_told_as_one(tmp_path):
-    def main(bsp):
-        x = bsp.zeros(1)
-        for _ in range(10):
-            if bsp.pid == 0:
-                bsp.put(1, _Sleeps(), x)
-            bsp.sync()
-
-    path = tmp_path / "run.bsp"
-    bsplib.run(main, nprocs=2, backend="shm", profile=path)
-    (run,) = read_trace(path).runs
-    whole = check_sums(run, rates_of_run(run)).whole()
-    assert whole["blocked"] > 0.9 * 2 * 10 * 10_000_000  # by process 0, and by 1 that waits for it
-    assert whole["transfers"] + whole["latency"] + whole["unexplained"] < 0.1 * whole["blocked"]
 
 
 @pytest.mark.lengthy
