@@ -232,13 +232,17 @@ class Account:
             transfers, latency = transfers + rest * moves, latency + rest * ~moves
             rest = np.zeros_like(rest)
         more, rest = taken(rest, records["comm_ready"].clip(min=0) - waited)
-        blocked, rest = taken(rest, (blocked_ns(records) - self._idle).clip(min=0))
+        blocked, rest = taken(rest, (self._blocked - self._idle).clip(min=0))
         return Communication(transfers, calls, uneven, latency, waited + more, blocked, rest)
 
     @cached_property
     def calls(self) -> CallTimes:
         """What is known for certain of the calls of the records, with those of the halo."""
-        return call_times_ns(self.run.records)
+        return call_times_ns(self.run.records, self._blocked)
+
+    @cached_property
+    def _blocked(self) -> Ints:
+        return blocked_ns(self.run.records)
 
     def _waits(self) -> Ints:
         """Share out the idle time of each record by what its last process did longer."""

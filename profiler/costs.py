@@ -194,10 +194,13 @@ def blocked_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
     That is neither on a core nor ready. It is 0 where one of the two was not measured.
     """
     cpu, ready = records["comm_cpu"], records["comm_ready"]
-    blocked: NDArray[np.int64] = records["end"] - records["arrive"] + records["comm_calls"]
-    blocked -= cpu + ready
-    blocked[(cpu == NOT_MEASURED) | (ready == NOT_MEASURED)] = 0
-    return blocked.clip(min=0)
+    blocked: NDArray[np.int64] = records["end"] - records["arrive"]
+    blocked += records["comm_calls"]
+    blocked -= cpu
+    blocked -= ready
+    if cpu.min(initial=0) == NOT_MEASURED or ready.min(initial=0) == NOT_MEASURED:
+        blocked[(cpu == NOT_MEASURED) | (ready == NOT_MEASURED)] = 0
+    return np.maximum(blocked, 0, out=blocked)
 
 
 class CallTimes(NamedTuple):
@@ -214,21 +217,23 @@ class CallTimes(NamedTuple):
     """The same of the time blocked."""
 
 
-def call_times_ns(records: NDArray[np.void]) -> CallTimes:
-    """Return how long the calls of primitives of each record were on a core, ready and blocked."""
-    calls = records["comm_calls"]
-    if not calls.any():
-        nothing = np.zeros(len(records), np.int64)
-        return CallTimes(nothing, nothing, nothing)
-    sync = records["end"] - records["arrive"]
-    ready, blocked = records["comm_ready"].clip(min=0), blocked_ns(records)
-    cpu = records["comm_cpu"]
+def call_times_ns(records: NDArray[np.void], blocked: NDArray[np.int64]) -> CallTimes:
+    """Return how long the calls of primitives of each record were on a core, ready and blocked.
+
+    Args:
+        records: of a run.
+        blocked: what :func:`blocked_ns` says of them.
+    """
+    found = CallTimes(*np.zeros((len(CallTimes._fields), len(records)), np.int64))
+    rows = np.flatnonzero(records["comm_calls"])
+    calls, cpu = records["comm_calls"][rows], records["comm_cpu"][rows]
+    sync = records["end"][rows] - records["arrive"][rows]
+    ready = records["comm_ready"][rows].clip(min=0)
     off = np.where(cpu == NOT_MEASURED, ready, calls + sync - cpu)
-    return CallTimes(
-        (calls - off).clip(min=0),
-        np.minimum(calls, (ready - sync).clip(min=0)),
-        np.minimum(calls, (blocked - sync).clip(min=0)),
-    )
+    found.core[rows] = (calls - off).clip(min=0)
+    found.ready[rows] = np.minimum(calls, (ready - sync).clip(min=0))
+    found.blocked[rows] = np.minimum(calls, (blocked[rows] - sync).clip(min=0))
+    return found
 
 
 def h_relation(
