@@ -181,7 +181,7 @@ class Awaited:
 
     def __array__(self, dtype: object = None, copy: object = None) -> NDArray[np.float64]:
         began = Spent.now()
-        time.sleep(LONG_S)
+        time.sleep(LONG_S)  # in the call of put
         self.blocked_s += Spent.now().since(began).blocked
         return np.zeros(1)
 
