@@ -188,13 +188,52 @@ def without_core_ns(records: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArr
     return np.minimum(comm, (ready - idle).clip(min=0)), np.minimum(comm, ready)
 
 
-def calls_without_core_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
-    """Return how long the calls of primitives of each record were without a core, at least."""
-    if not records["comm_calls"].any():
-        return np.zeros(len(records), np.int64)
-    ready = records["comm_ready"].clip(min=0) - (records["end"] - records["arrive"])
-    calls: NDArray[np.int64] = np.minimum(records["comm_calls"], ready.clip(min=0))
-    return calls
+def blocked_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return how long each record was blocked in its communication and its idle time together.
+
+    That is neither on a core nor ready. It is 0 where one of the two was not measured.
+    """
+    cpu, ready = records["comm_cpu"], records["comm_ready"]
+    blocked: NDArray[np.int64] = records["end"] - records["arrive"]
+    blocked += records["comm_calls"]
+    blocked -= cpu
+    blocked -= ready
+    if cpu.min(initial=0) == NOT_MEASURED or ready.min(initial=0) == NOT_MEASURED:
+        blocked[(cpu == NOT_MEASURED) | (ready == NOT_MEASURED)] = 0
+    return np.maximum(blocked, 0, out=blocked)
+
+
+class CallTimes(NamedTuple):
+    """How long the calls of primitives of each record were in which state, at least, in ns.
+
+    The system tells it for the calls and the sync together.
+    """
+
+    core: NDArray[np.int64]
+    """On a core: the calls but for all time that was spent without one, wherever that was."""
+    ready: NDArray[np.int64]
+    """Ready without a core: what the time from arrival to end does not hold."""
+    blocked: NDArray[np.int64]
+    """The same of the time blocked."""
+
+
+def call_times_ns(records: NDArray[np.void], blocked: NDArray[np.int64]) -> CallTimes:
+    """Return how long the calls of primitives of each record were on a core, ready and blocked.
+
+    Args:
+        records: of a run.
+        blocked: what :func:`blocked_ns` says of them.
+    """
+    found = CallTimes(*np.zeros((len(CallTimes._fields), len(records)), np.int64))
+    rows = np.flatnonzero(records["comm_calls"])
+    calls, cpu = records["comm_calls"][rows], records["comm_cpu"][rows]
+    sync = records["end"][rows] - records["arrive"][rows]
+    ready = records["comm_ready"][rows].clip(min=0)
+    off = np.where(cpu == NOT_MEASURED, ready, calls + sync - cpu)
+    found.core[rows] = (calls - off).clip(min=0)
+    found.ready[rows] = np.minimum(calls, (ready - sync).clip(min=0))
+    found.blocked[rows] = np.minimum(calls, (blocked[rows] - sync).clip(min=0))
+    return found
 
 
 def h_relation(

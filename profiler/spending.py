@@ -50,6 +50,7 @@ _TRANSFERS = (
     parts.TRANSFER_IMBALANCE,
     parts.LATENCY,
     parts.CORE,
+    parts.BLOCKED,
     parts.UNEXPLAINED,
 )
 """The parts of communication, in the order of ``_Own.communication``."""
@@ -430,16 +431,16 @@ def _own(account: Account, booked: BookedRows) -> _Own:
     records = account.run.records[rows]
     computing = account.computing
     blocked, waited = computing.blocked[rows], computing.waited[rows]
-    transfers, uneven, latency, rest = (part[rows] for part in account.communication)
-    no_core = np.minimum(rest, records["comm_ready"].clip(min=0))
-    unknown = rest - no_core
+    transfers, calls, *others = (part[rows] for part in account.communication)
+    moved = dict(zip(_TRANSFERS, (transfers + calls, *others), strict=True))
+    unknown = moved[parts.UNEXPLAINED]
     waiting = {
         parts.IMBALANCE: spent[parts.IMBALANCE],
         parts.ENDS: spent[parts.ENDS],
-        parts.TRANSFER_IMBALANCE: spent[parts.TRANSFER_IMBALANCE] - uneven,
-        parts.BLOCKED: spent[parts.BLOCKED] - blocked,
-        parts.CORE: spent[parts.CORE] - waited - no_core,
-        parts.LATENCY: spent[parts.LATENCY] - latency,
+        parts.TRANSFER_IMBALANCE: spent[parts.TRANSFER_IMBALANCE] - moved[parts.TRANSFER_IMBALANCE],
+        parts.BLOCKED: spent[parts.BLOCKED] - blocked - moved[parts.BLOCKED],
+        parts.CORE: spent[parts.CORE] - waited - moved[parts.CORE],
+        parts.LATENCY: spent[parts.LATENCY] - moved[parts.LATENCY],
     }
     left = records["released"] - records["arrive"] - sum(waiting.values())
     between = spent[parts.RECORDING] + spent[parts.UNEXPLAINED] - unknown - left
@@ -451,14 +452,14 @@ def _own(account: Account, booked: BookedRows) -> _Own:
     pauses = {parts.RECORDING: recording, parts.UNEXPLAINED: between - recording}
     calls, exchange = records["comm_calls"], records["end"] - records["released"]
     in_calls = calls / np.maximum(calls + exchange, 1)
-    moved = dict(zip(_TRANSFERS, (transfers, uneven, latency, no_core, unknown), strict=True))
     before = {part: in_calls * amount for part, amount in moved.items()}
     after = {part: amount - before[part] for part, amount in moved.items()}
     before[parts.CORE] = before[parts.CORE] + waited
+    before[parts.BLOCKED] = before[parts.BLOCKED] + blocked
     # The rest of it lies between the records of sub-groups, which are inside of this one.
     inside = {part: (1 - in_gap) * amount for part, amount in pauses.items()}
     before[parts.UNEXPLAINED] = before[parts.UNEXPLAINED] + inside[parts.UNEXPLAINED]
-    before |= {parts.USEFUL: computing.core[rows], parts.BLOCKED: blocked}
+    before[parts.USEFUL] = computing.core[rows]
     before[parts.RECORDING] = inside[parts.RECORDING]
     return _Own({part: in_gap * each for part, each in pauses.items()}, before, waiting, after)
 

@@ -40,7 +40,8 @@ ROWS = 2**15
 
 FIELDS = (
     *("pid", "group", "superstep", "kind", "stack", "start", "arrive", "released", "end"),
-    *("comm_calls", "sub", "self_bytes", "comp_cpu", "comp_ready", "comm_ready", "recording"),
+    *("comm_calls", "sub", "self_bytes", "comp_cpu", "comp_ready", "comm_cpu", "comm_ready"),
+    "recording",
 )
 """The fields of records that windows have."""
 

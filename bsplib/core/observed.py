@@ -522,15 +522,17 @@ class RecordingObserver(EngineObserver):
         return self._write_record(engine, superstep, kind, stack, released, end)
 
     def leave(self, engine: ObservedEngine) -> None:
-        """See :meth:`EngineObserver.leave`."""
-        self.meet(engine)
+        """See :meth:`EngineObserver.leave`. To leave is a call of the last superstep."""
+        _begin(engine)
 
     def left(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.left`."""
+        _end(engine)
+        self.meet(engine)
         stack = self._stack_keys.number(0)
         self._write_record(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
         if self._above is not None:
-            self.log.leave(self._above, _time_of(engine))
+            self.log.leave(self._above)
 
     def _write_record(
         self,

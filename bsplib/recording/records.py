@@ -177,7 +177,8 @@ RECORD = np.dtype(
         ("arrive", np.int64),  # ns: sync was called
         ("released", np.int64),  # ns: latest arrival among the processes it waited for
         ("end", np.int64),  # ns: sync returned
-        ("comm_calls", np.int64),  # ns inside put, get, send and similar primitives
+        # ns inside put, get, send and similar primitives; at the end of a sub-group: to leave it
+        ("comm_calls", np.int64),
         ("sub", np.int64),  # ns spent in sub-groups
         ("self_bytes", np.int64),  # payload to itself, not counted in h
         ("self_messages", np.int64),

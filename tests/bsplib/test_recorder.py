@@ -151,6 +151,19 @@ def test_time_in_primitives_and_in_sub_groups_is_told_apart(record, backend, npr
         assert counted.all() if backend != "sim" else not counted.any()  # no virtual time passes
 
 
+def test_to_leave_a_sub_group_is_a_call_of_its_last_superstep(record, backend, nprocs):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.sync()
+
+    run = record(main)
+    for pid in range(nprocs):
+        first, last = of(run, pid, 1)
+        assert first["comm_calls"] == 0
+        assert (last["comm_calls"] > 0) == (backend != "sim")  # no virtual time passes
+        assert last["arrive"] - last["start"] >= last["comm_calls"]
+
+
 # -- what a record says ---------------------------------------------------------------------------
 
 
