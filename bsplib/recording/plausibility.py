@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
+from bsplib.directions import Direction
 from bsplib.errors import TraceError
 from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
-from bsplib.recording.records import FROM_SYSTEM, MAX_NUMBER, NOT_MEASURED, Direction, Doing, Run
+from bsplib.recording.records import FROM_SYSTEM, MAX_NUMBER, NOT_MEASURED, Doing, Run
 from bsplib.recording.tables import ArrayTable, Columns, RunTable, constant, joined
 from bsplib.sync_kinds import Kind
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.directions import Direction
 from bsplib.machine import Machine, load_machine
 from bsplib.machine.measured import Begun, Curve, HRelation, Measured
 from bsplib.machine.probing.state import (
@@ -21,7 +22,6 @@ from bsplib.machine.probing.state import (
 )
 from bsplib.profiler.models.prediction import predict
 from bsplib.profiler.prices import choose_prices
-from bsplib.recording.records import Direction
 from bsplib.recording.trace import read_trace
 
 STATE = {
