@@ -257,6 +257,8 @@ class Measured:
     and not copied into arrays."""
     gets: Curve | None = None
     """The same by gets, which copy once."""
+    collectives: Curve | None = None
+    """Seconds of a superstep of a collective, in which each process sends to all others."""
     cold: Curve | None = None
     """Additional seconds by the bytes that a process sends through new memory."""
     late: Curve | None = None
@@ -296,19 +298,17 @@ class Measured:
 
     def _by_calls(self, relation: HRelation) -> Any:
         """Return the time of an exchange by its calls, divided by that of one by messages."""
-        messages = self.patterns.get("exchange")
-        if messages is None:
-            return 1.0
-
-        def more(curve: Curve | None, nbytes: Any) -> Any:
-            if curve is None:
-                return 0.0
-            return np.where(np.asarray(nbytes) > 0, curve.at(nbytes) - messages.at(nbytes), 0.0)
-
-        # Small values of a collective are read as any other message.
-        copied = np.maximum(more(self.puts, relation.copied), 0.0)
-        added = more(self.puts, relation.put) + more(self.gets, relation.got) + copied
-        return np.maximum(1 + added / messages.at(relation.h), 0.0)
+        found: Any = 1.0
+        for curve, nbytes, pattern in (
+            (self.puts, relation.put, "exchange"),
+            (self.gets, relation.got, "exchange"),
+            (self.collectives, relation.copied, "all-to-all"),
+        ):
+            messages = self.patterns.get(pattern)
+            if curve is not None and messages is not None:
+                more = (curve.at(nbytes) - messages.at(nbytes)) / messages.at(relation.h)
+                found = found + np.where(np.asarray(nbytes) > 0, more, 0.0)
+        return np.maximum(found, 0.0)
 
     def _calls_s(self, relation: HRelation, pattern: str) -> Any:
         """Return the seconds of calls beyond those of a pattern, and of pickles."""

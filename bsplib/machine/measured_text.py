@@ -16,6 +16,7 @@ RATIOS = ("slowdown", "misfit", "spread")
 CURVES = {
     "puts": "bytes",
     "gets": "bytes",
+    "collectives": "bytes",
     "cold": "bytes",
     "late": "ns",
     "apart": "ns",
