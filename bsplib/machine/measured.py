@@ -265,6 +265,9 @@ class Measured:
     """Additional seconds of a sync, by the ns that one process comes later than the others."""
     evicted: Curve | None = None
     """Additional seconds by the bytes of an exchange where the caches hold other data."""
+    evicted_puts: Curve | None = None
+    """The same of an exchange by puts, whose values are copied on both sides; where it was not
+    measured, they take no more than messages."""
     evicting: float = 0.0
     """Seconds of a computation after which the caches hold other data."""
     apart: Curve | None = None
@@ -275,6 +278,8 @@ class Measured:
     """The same of gets of elements."""
     first: Curve | None = None
     """Additional seconds by the first supersteps that are left to a process, with this one."""
+    first_messages: Curve | None = None
+    """The same where a process makes no puts and gets; where it was not measured, ``first``."""
     passes: Curve | None = None
     """Seconds of a pass over arrays by their bytes, while all processes make one."""
     misfit: float | None = None
@@ -290,10 +295,10 @@ class Measured:
         found = np.maximum(moved, self.empty) + self._calls_s(relation, pattern)
         found = found + _on(self.cold, cold)
         found = found + _on(self.placed, relation.placed) + _on(self.fetched, relation.fetched)
-        found = found + _on(self.first, relation.fresh)
+        found = found + self._first_s(relation)
         if self.evicted is not None:
             part = np.minimum(np.asarray(relation.apart) / self.evicting, 1) if self.evicting else 1
-            found = found + self.evicted.at(h) * part
+            found = found + self._evicted_s(relation) * part
         return np.where((np.asarray(calls) > 0) | (np.asarray(h) > 0), found, self.empty)
 
     def _by_calls(self, relation: HRelation) -> Any:
@@ -309,6 +314,22 @@ class Measured:
                 more = (curve.at(nbytes) - messages.at(nbytes)) / messages.at(relation.h)
                 found = found + np.where(np.asarray(nbytes) > 0, more, 0.0)
         return np.maximum(found, 0.0)
+
+    def _first_s(self, relation: HRelation) -> Any:
+        """Return the seconds of code that runs for the first time."""
+        first = _on(self.first, relation.fresh)
+        if self.first_messages is None:
+            return first
+        of_arrays = relation.put + relation.got + relation.placed + relation.fetched
+        return np.where(np.asarray(of_arrays) > 0, first, self.first_messages.at(relation.fresh))
+
+    def _evicted_s(self, relation: HRelation) -> Any:
+        """Return the seconds of an exchange after which nothing of it was in the caches."""
+        if self.evicted_puts is None:
+            return _on(self.evicted, relation.h)
+        copied = np.asarray(relation.put + relation.copied)
+        others = np.maximum(relation.h - copied, 0)
+        return _on(self.evicted, others) + self.evicted_puts.at(copied)
 
     def _calls_s(self, relation: HRelation, pattern: str) -> Any:
         """Return the seconds of calls beyond those of a pattern, and of pickles."""

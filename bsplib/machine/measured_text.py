@@ -21,10 +21,12 @@ CURVES = {
     "late": "ns",
     "apart": "ns",
     "evicted": "bytes",
+    "evicted_puts": "bytes",
     "passes": "bytes",
     "placed": "bytes",
     "fetched": "bytes",
     "first": "left",
+    "first_messages": "left",
 }
 """Curves that are no pattern, and what they go by."""
 _ENTRIES = ("p", *(f"{name}_s" for name in TIMES), *RATIOS, "patterns", *CURVES)

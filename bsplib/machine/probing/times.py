@@ -71,6 +71,7 @@ _STARTS = 4
 _SYNCS = 2000
 _BATCH_S = 5e-4
 _MESSAGES, _MESSAGE_REPEATS = 16, 8
+_LOOPS = 256
 _NUMBERS = 2000
 """Elements of the object whose pickle is large."""
 _CALLS = 65
@@ -244,8 +245,12 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         late=None if state is None else state.late,
         apart=None if state is None else state.apart,
         evicted=None if state is None else state.evicted,
+        evicted_puts=None if state is None else state.evicted_puts,
         evicting=0.0 if state is None else state.evicting_s,
         first=first_curve(times.nprocs, backend) if curves and anew else None,
+        first_messages=(
+            first_curve(times.nprocs, backend, by_put=False) if curves and anew else None
+        ),
         placed=None if elements is None else elements.placed,
         fetched=None if elements is None else elements.fetched,
         passes=measure_passes(times.nprocs, backend) if anew else None,
@@ -319,14 +324,16 @@ def recording_s(nprocs: int, backend: BackendName) -> float:
     return max(recorded - plain, 0.0)
 
 
-def first_curve(nprocs: int, backend: BackendName) -> Curve:
-    """Return what the first supersteps of processes take more, in which they put something.
+def first_curve(nprocs: int, backend: BackendName, *, by_put: bool = True) -> Curve:
+    """Return what the first supersteps of processes take more, in which they communicate.
 
     Args:
         nprocs: number of processes.
         backend: starts processes.
+        by_put: they put something into a new array, which is registered in the first of them;
+            otherwise they send messages.
     """
-    runs = [run(_begin, nprocs=nprocs, backend=backend) for _ in range(_COLD_RUNS)]
+    runs = [run(_begin, by_put, nprocs=nprocs, backend=backend) for _ in range(_COLD_RUNS)]
     came, went = np.max(runs, axis=1).transpose(1, 2, 0)  # by superstep and run
     taken = typical((went - came).T)
     left = tuple(range(FRESH + 1))
@@ -377,14 +384,20 @@ def _syncs(bsp: Group) -> float:
     return min(best)
 
 
-def _begin(bsp: Group) -> tuple[Seconds, Seconds]:
-    """Put a row of an array in the first supersteps of a run; return when each began and ended."""
+def _begin(bsp: Group, by_put: bool) -> tuple[Seconds, Seconds]:
+    """Communicate in the first supersteps of a run; return when each began and ended."""
     came, went = np.zeros((2, FRESH + 3))
-    there, row = bsp.zeros((_ROWS, _ROWS)), np.ones(_ROWS)
+    right, row = (bsp.pid + 1) % bsp.nprocs, np.ones(_ROWS)
+    there = bsp.zeros((_ROWS, _ROWS)) if by_put else None
     for number in range(len(came)):
         came[number] = bsp.time()
-        bsp.put((bsp.pid + 1) % bsp.nprocs, row, there, at=np.s_[-1])
+        if there is None:
+            bsp.send(right, row)
+        else:
+            bsp.put(right, row, there, at=np.s_[-1])
         bsp.sync()
+        for _ in bsp.messages():
+            pass
         went[number] = bsp.time()
     return came, went
 
@@ -459,7 +472,10 @@ _COPIES = ("puts", "gets", "collectives")
 
 
 def _calls_s(bsp: Group, kind: str, count: int) -> float:
-    """Return the seconds of a superstep with a number of calls for arrays of one element."""
+    """Return the seconds of a superstep with a number of calls for arrays of one element.
+
+    The time of the loop that makes the calls is no part of it: in a program it is computation.
+    """
     there, here = bsp.zeros(count), list(np.ones((count, 1)))
     right = (bsp.pid + 1) % bsp.nprocs
     bsp.sync()
@@ -479,10 +495,21 @@ def _calls_s(bsp: Group, kind: str, count: int) -> float:
             bsp.send(right, here[place])
 
     kinds = {"put": put, "get": get, "message": message}
-    seconds = superstep_s(bsp, kinds[kind], _BATCH_S, batches=2)
+    seconds = superstep_s(bsp, kinds[kind], _BATCH_S, batches=2) - count * _loop_s(bsp)
     bsp.pop_reg(there)
     bsp.sync()
     return seconds
+
+
+def _loop_s(bsp: Group) -> float:
+    """Return the seconds of a turn of the loops above that calls a function that does nothing."""
+    rows, found = list(np.ones((_LOOPS, 1))), []
+    for _ in range(_MESSAGE_REPEATS):
+        began = bsp.time()
+        for place in range(_LOOPS):
+            id(rows[place])
+        found.append(bsp.time() - began)
+    return min(found) / _LOOPS
 
 
 def _copies_s(bsp: Group, h: int) -> tuple[float, float, float]:
