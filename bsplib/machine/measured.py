@@ -2,11 +2,13 @@
 
 A superstep costs::
 
-    T(h) + (calls - calls of the pattern) c + C(cold) + P(placed) + F(fetched) + B(fresh)
-        + W(wait) + A(apart) + E(h) min(apart / a, 1)
+    T(h) r + (calls - calls of the pattern) c + O(objects) + C(cold) + P(placed) + F(fetched)
+        + B(fresh) + W(wait) + A(apart) + E(h) min(apart / a, 1)
 
-with T the measured time of its pattern by the bytes of the h-relation, c the time of one more
-call, C the additional time of memory that is touched for the first time, and P and F that of
+with T the measured time of its pattern by the bytes of the h-relation, made of messages that are
+read in place; r the time of an exchange by the calls that make it (puts, gets, collectives),
+divided by that of one by messages; c the time of one more call, by its kind; O what it takes to
+pickle and unpickle objects; C the additional time of memory that is touched for the first time, and P and F that of
 single elements that are put or got by their indices: they are sorted by process, and read and
 written one by one. B is what the first two supersteps take more in which a process makes calls:
 code runs for the first time, of which parts are loaded then. A superstep without communication
@@ -17,7 +19,8 @@ row. In a program a process may come later than the others by a time ``wait``, s
 W is what the sync takes more from its arrival on. And a time ``apart`` after the last sync of
 the group the caches hold other data: A is what any sync takes more then, since also its own code
 and words have left the caches, and E what an exchange takes more still when all of it does, after
-a computation of a or longer. Machines that were probed before have none of them.
+a computation of a or longer. Machines that were probed before have none of them, and price all
+calls as messages that are read in place.
 """
 
 from __future__ import annotations
@@ -232,7 +235,7 @@ class Measured:
     empty: float
     """A superstep in which nothing is communicated."""
     call: float = 0.0
-    """Each put that a process makes beyond those of the pattern, of 8 bytes."""
+    """Each put that a process makes beyond those of the pattern, of an array of 8 bytes."""
     get: float = 0.0
     """What a get takes more, beyond those of the pattern."""
     message: float = 0.0
@@ -328,7 +331,8 @@ class Measured:
         if self.evicted_puts is None:
             return _on(self.evicted, relation.h)
         copied = np.asarray(relation.put + relation.copied)
-        others = np.maximum(relation.h - copied, 0)
+        # What is copied a single time passes through no memory that has left the caches.
+        others = np.maximum(relation.h - copied - relation.got, 0)
         return _on(self.evicted, others) + self.evicted_puts.at(copied)
 
     def _calls_s(self, relation: HRelation, pattern: str) -> Any:
@@ -357,6 +361,11 @@ class Measured:
     def has_state(self) -> bool:
         """Whether its prices depend on what came before a superstep."""
         return any(curve is not None for curve in (self.late, self.evicted, self.apart))
+
+    @property
+    def lacks_calls(self) -> bool:
+        """Whether it was probed before puts, gets and objects had prices of their own."""
+        return bool(self.patterns) and self.puts is None
 
     def _own_calls(self, pattern: str) -> int:
         return 1 if pattern in ("exchange", "ping-pong", "all-to-one") else max(self.p - 1, 1)
