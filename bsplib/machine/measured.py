@@ -8,11 +8,11 @@ A superstep costs::
 with T the measured time of its pattern by the bytes of the h-relation, made of messages that are
 read in place; r the time of an exchange by the calls that make it (puts, gets, collectives),
 divided by that of one by messages; c the time of one more call, by its kind; O what it takes to
-pickle and unpickle objects; C the additional time of memory that is touched for the first time, and P and F that of
-single elements that are put or got by their indices: they are sorted by process, and read and
-written one by one. B is what the first two supersteps take more in which a process makes calls:
-code runs for the first time, of which parts are loaded then. A superstep without communication
-costs what an empty sync takes, W and A.
+pickle and unpickle objects; C the additional time of memory that is touched for the first time,
+and P and F that of single elements that are put or got by their indices: they are sorted by
+process, and read and written one by one. B is what the first two supersteps take more in which a
+process makes calls: code runs for the first time, of which parts are loaded then. A superstep
+without communication costs what an empty sync takes, W and A.
 
 W, A and E are the state in which the superstep finds the computer. T is measured in supersteps in a
 row. In a program a process may come later than the others by a time ``wait``, so that these sleep:

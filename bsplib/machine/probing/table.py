@@ -132,8 +132,8 @@ def _calls(machine: Machine) -> list[str]:
     known = [entry for entry in machine.measured if entry.puts is not None]
     if any(entry.lacks_calls for entry in machine.measured):
         return [
-            "puts, gets and Python objects were not measured, and are priced as messages of arrays; "
-            "probe again"
+            "puts, gets and Python objects were not measured, and are priced as messages of "
+            "arrays; probe again"
         ]
     found = {
         "1 MiB that is put": [_at(entry.puts) for entry in known],
@@ -142,8 +142,9 @@ def _calls(machine: Machine) -> list[str]:
             _time(entry.pickle + entry.unpickle, "+") for entry in known
         ],
     }
+    counts = [entry.p for entry in known]
     return [
-        f"{what}: {', '.join(f'{one} (p = {entry.p})' for one, entry in zip(times, known, strict=True))}"
+        f"{what}: " + ", ".join(f"{one} (p = {p})" for one, p in zip(times, counts, strict=True))
         for what, times in found.items()
         if known
     ]
