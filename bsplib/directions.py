@@ -26,7 +26,9 @@ class Direction(IntEnum):
     """As OUT, in a message of a collective, which the partner copies."""
     OUT_PICKLED = 7
     """As OUT, in a message of a Python object, or of a number of numpy: the bytes of its pickle.
-    Those of arrays inside it are in a row of OUT, which may have no further message."""
+    Those of arrays inside it are in a row of OUT, which may have no further message. A collective
+    that pickles values sends them as bytes: its messages are in a row of OUT_COPIED, without bytes.
+    """
 
 
 def is_out(directions: Any) -> Any:

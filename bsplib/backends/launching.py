@@ -124,7 +124,8 @@ class Transfer(NamedTuple):
     direction: int
     """A ``Direction``."""
     nbytes: int
-    count: int
+    calls: int
+    """How many transfers."""
 
 
 class New(NamedTuple):

@@ -14,7 +14,7 @@ from bsplib.core.queue cimport Queue
 
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
 cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES
-cdef word COPIED, MADE_OF_OBJECTS
+cdef word COPIED, PICKLED_BEFORE
 cdef Py_ssize_t _MOST_OFFSET
 
 cdef class Engine:

@@ -33,7 +33,7 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.entries import Arrivals, Entry, SendBuffer, entries_at
-from bsplib.core.kinds import COPIED, MADE_OF_OBJECTS
+from bsplib.core.kinds import COPIED, PICKLED_BEFORE
 from bsplib.core.known_arrays import KnownArray, StridedView
 from bsplib.core.meeting import Meeting
 from bsplib.core.protocols import Checks, Rare
@@ -891,7 +891,7 @@ def made_as(tag: Any, pickled_bytes: int) -> int:
     """Return how a message of bytes, or of an array (which has no pickle), is made."""
     if type(tag) is not CollectiveTag:
         return 0
-    return MADE_OF_OBJECTS + pickled_bytes if pickled_bytes and tag.header is True else COPIED
+    return PICKLED_BEFORE if pickled_bytes and tag.header is True else COPIED
 
 
 def _read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:

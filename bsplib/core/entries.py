@@ -54,6 +54,7 @@ from bsplib.core.kinds import (
     KIND_SHIFT,
     MADE_OF_OBJECTS,
     MESSAGE,
+    PICKLED_BEFORE,
     PUT,
     STAGED_MESSAGE,
     STAGED_PLACED,
@@ -732,7 +733,10 @@ def add_amounts(at: int, stop: int, amounts: Any) -> int:
             more = peek(at + 8) >> INDICES_SHIFT
             if kind <= STAGED_MESSAGE:
                 direction = _OUT if more == 0 else _OUT_COPIED
-                if more >= MADE_OF_OBJECTS:
+                if more >= PICKLED_BEFORE:
+                    amounts[_OUT_PICKLED] += nbytes
+                    nbytes = 0
+                elif more >= MADE_OF_OBJECTS:
                     direction = _OUT_PICKLED
                     amounts[_OUT] += nbytes - (more - MADE_OF_OBJECTS)
                     nbytes = more - MADE_OF_OBJECTS

@@ -68,7 +68,7 @@ cdef enum:
 cdef word _SYNC, _OBLSYNC
 cdef int _END, _DIRECTIONS, _OUT, _IN, _OUT_BY_INDEX, _IN_BY_INDEX
 cdef int _OUT_PUT, _OUT_AT_ONCE, _OUT_COPIED, _OUT_PICKLED
-cdef word COPIED, MADE_OF_OBJECTS
+cdef word COPIED, MADE_OF_OBJECTS, PICKLED_BEFORE
 cdef Py_ssize_t _OWN
 
 @cython.final

@@ -25,7 +25,7 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
 from bsplib.core.engine import Engine
-from bsplib.core.kinds import COPIED, MADE_OF_OBJECTS
+from bsplib.core.kinds import COPIED, MADE_OF_OBJECTS, PICKLED_BEFORE
 from bsplib.core.log import Log
 from bsplib.directions import Direction
 from bsplib.sync_kinds import Kind
@@ -557,6 +557,10 @@ def _count(engine: ObservedEngine, direction: int, partner: int, nbytes: int) ->
 
 def _count_message(engine: ObservedEngine, to: int, nbytes: int, made: int) -> int:
     """Count a message; arrays inside an object are no part of its pickle."""
+    if made == PICKLED_BEFORE:
+        if engine._traffic is not None:
+            engine._traffic.add(_OUT_PICKLED, to, nbytes, 0)
+        return _count(engine, _OUT_COPIED, to, 0)
     if made < MADE_OF_OBJECTS:
         return _count(engine, _OUT_COPIED if made == COPIED else _OUT, to, nbytes)
     pickled = made - MADE_OF_OBJECTS

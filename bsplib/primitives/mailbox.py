@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bsplib.core.engine import made_as
-from bsplib.core.kinds import MADE_OF_OBJECTS
+from bsplib.core.kinds import MADE_OF_OBJECTS, PICKLED_BEFORE
 from bsplib.core.queue import CollectiveTag, Message
 from bsplib.errors import MessageError
 from bsplib.primitives.state import GroupState
@@ -17,7 +17,7 @@ from bsplib.transfers import messages
 
 _QUICK_TAGS = (int, str, CollectiveTag)
 """Types of tags, besides None, that the engine takes."""
-_MOST_PICKLED = 2**32 - 1 - MADE_OF_OBJECTS
+_MOST_PICKLED = PICKLED_BEFORE - 1 - MADE_OF_OBJECTS
 _MOST_HEADS = 4096
 """Heads of messages that are remembered for the engine."""
 
