@@ -614,7 +614,7 @@ def speed_of(bsp: Group) -> float:
 
 def superstep_s(
     bsp: Group,
-    communicate: Callable[[], None],
+    communicate: Callable[[], object],
     batch_s: float = _SUPERSTEPS_BATCH_S,
     batches: int = 1,
     syncs: int = 1,
