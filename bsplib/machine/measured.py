@@ -313,7 +313,7 @@ class Measured:
             (self.collectives, relation.copied, "all-to-all"),
         ):
             messages = self.patterns.get(pattern)
-            if curve is not None and messages is not None:
+            if curve is not None and messages is not None and np.any(nbytes):
                 more = (curve.at(nbytes) - messages.at(nbytes)) / messages.at(relation.h)
                 found = found + np.where(np.asarray(nbytes) > 0, more, 0.0)
         return np.maximum(found, 0.0)
@@ -341,7 +341,8 @@ class Measured:
         kinds = ((relation.calls, self.call), (relation.gets, self.get))
         found: Any = 0.0
         for count, seconds in (*kinds, (relation.messages, self.message)):
-            found = found + np.maximum(np.asarray(count) - own, 0) * seconds
+            if seconds:
+                found = found + np.maximum(np.asarray(count) - own, 0) * seconds
         found = found + relation.objects * self.pickle + relation.unpickled * self.unpickle
         return found + relation.pickled * self.pickle_byte
 

@@ -43,15 +43,19 @@ class MachinePrices:
     ) -> float:
         """See :meth:`Prices.superstep`."""
         machine, nprocs = self._machine, len(members)
-        found = _by_direction(transfers, nprocs)
         priced_by_pattern = machine.patterns or machine.measured
         links = (_link(each) for each in transfers)
         pattern = machine.pattern_priced(pattern_of(links)) if priced_by_pattern else None
+        if not machine.measured:
+            return self._price_by_bytes(transfers, range(nprocs), pattern, nprocs)
+        found = _by_direction(transfers, nprocs)
         new = [self._new(found, pid, member) for pid, member in enumerate(members)]
         return self._price(found, slice(None), new, pattern, nprocs, before)
 
     def new(self, transfers: Sequence[Transfer], pid: int, member: int) -> New:
         """See :meth:`Prices.new`."""
+        if not self._machine.measured:
+            return New()
         nprocs = 1 + max((each.partner for each in transfers), default=pid)
         return self._new(_by_direction(transfers, max(nprocs, pid + 1)), pid, member)
 
@@ -59,16 +63,28 @@ class MachinePrices:
         self, transfers: Sequence[Transfer], new: Mapping[int, New], nprocs: int
     ) -> float:
         """See :meth:`Prices.oblivious`."""
+        if not self._machine.measured:
+            return self._price_by_bytes(transfers, new, None, nprocs)
         found = _by_direction(transfers, nprocs)
         return self._price(found, list(new), list(new.values()), None, nprocs, Before())
 
     def _new(self, found: Mapping[int, ByDirection], pid: int, member: int) -> New:
-        if not self._machine.measured:
-            return New()
         calls = sum(int(each.made[pid]) for each in found.values())
         sent = staged_out(found)
         cold = self._touched[member].cold(0 if sent is None else int(sent[pid]))
         return New(cold, self._begun[member].fresh(calls))
+
+    def _price_by_bytes(
+        self, transfers: Iterable[Transfer], pids: Iterable[int], pattern: str | None, nprocs: int
+    ) -> float:
+        """Return the price for the greatest h of some processes, on a Machine without probe."""
+        h_in, h_out = [0] * nprocs, [0] * nprocs
+        for transfer in transfers:
+            source, to = _link(transfer)
+            h_in[to] += transfer.nbytes
+            h_out[source] += transfer.nbytes
+        h = max(self._machine.relation(h_in[pid], h_out[pid]) for pid in pids)
+        return float(sum(self._machine.parts_of(HRelation(int(h)), pattern, nprocs)))
 
     def _price(
         self,
@@ -98,6 +114,7 @@ class MachinePrices:
             **{
                 name: int(amount.max())
                 for name, amount in amounts_of(chosen, machine.relation, nothing).items()
+                if amount is not nothing
             },
         )
         return float(sum(machine.parts_of(relation, pattern, nprocs)))
