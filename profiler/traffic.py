@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.directions import is_out
 from bsplib.profiler.costs import once
 from bsplib.profiler.window import hand_out
-from bsplib.recording.records import is_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

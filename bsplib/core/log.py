@@ -598,7 +598,7 @@ class Log:
             partner: pid in the group; may be this process.
             direction: to the partner or from it; see ``records.Direction``.
             nbytes: bytes of payload.
-            messages: number of messages; nothing is written if it is 0.
+            messages: number of messages; nothing is written if both are 0.
 
         Raises:
             OverflowError: a number has more than 63 bits.
@@ -606,7 +606,7 @@ class Log:
         if partner == self._pid:
             self._own_bytes += nbytes
             self._own_messages += messages
-        elif messages:
+        elif messages or nbytes:
             if self._members is not None:
                 partner = self._members[partner]
             self._traffic.append_traffic(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
+from bsplib.directions import Direction
 from bsplib.errors import TraceError
 from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
 from bsplib.recording.records import (
@@ -22,7 +23,6 @@ from bsplib.recording.records import (
     MAX_NUMBER,
     NOT_MEASURED,
     PAGE_FAULTS,
-    Direction,
     Doing,
     Run,
 )

@@ -19,29 +19,6 @@ from bsplib.backends.members import Members, as_members
 from bsplib.recording.tables import RunTable, TableField
 
 
-class Direction(IntEnum):
-    """The direction in which the payload of a traffic row was transferred."""
-
-    OUT = 0
-    """From the process that called the primitive to its partner (put, send)."""
-    IN = 1
-    """From the partner to the process that called the primitive (get)."""
-    OUT_BY_INDEX = 2
-    """As OUT, of single elements by their indices (put_at). Earlier traces have OUT for them."""
-    IN_BY_INDEX = 3
-    """As IN, of single elements by their indices (get_at)."""
-
-
-def is_out(directions: Any) -> Any:
-    """Tell for an array of directions whether the process that called sent the payload."""
-    return directions & 1 == Direction.OUT
-
-
-def is_by_index(directions: Any) -> Any:
-    """Tell for an array of directions whether single elements went by their indices."""
-    return directions >= Direction.OUT_BY_INDEX
-
-
 class Frame(NamedTuple):
     """One call on the stack of a sync."""
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bsplib.core.log import HEADER_BYTES, Rows
-from bsplib.recording.records import RECORD, TRAFFIC, UNMEASURED, Direction
+from bsplib.directions import Direction
+from bsplib.recording.records import RECORD, TRAFFIC, UNMEASURED
 from bsplib.sync_kinds import Kind
 
 SECOND = 10**9
