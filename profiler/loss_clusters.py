@@ -178,13 +178,13 @@ def _by_parent(groups: Sequence[GroupInfo]) -> SubGroups:
 def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) -> Iterator[Draft]:
     """Yield the l of places whose supersteps take longer than all else there, as one loss.
 
-    l is a usual time. What supersteps take beyond it is not explained, or it is taken to record
+    l is a usual time. What supersteps take beyond it is not explained, in calls, or taken to record
     them, but they take it: up to a few times l, since more has other reasons.
     """
-    sums = account.sums.by_origin
-    beyond = sums[parts.UNEXPLAINED] + sums[parts.RECORDING]
+    sums, calls = account.sums.by_origin, account.sums.calls[0]
+    beyond = sums[parts.UNEXPLAINED] + sums[parts.RECORDING] + calls
     beyond = np.minimum(beyond, _BEYOND_LATENCY * sums[parts.LATENCY])
-    others = sums[parts.USEFUL] + sums[parts.TRANSFERS] - beyond
+    others = sums[parts.USEFUL] + sums[parts.TRANSFERS] - calls - beyond
     often = account.sums.passed.max(axis=1, initial=0) >= MANY_STEPS
     often[list(without)] = False
     at = np.flatnonzero((sums[parts.LATENCY] > others) & often)
@@ -198,7 +198,7 @@ def _supersteps(account: RunAccount, leaf_of: Ints, without: tuple[int, ...]) ->
 def _bytes(callgraph: CallGraph, account: RunAccount, leaf_of: Ints) -> Iterator[Draft]:
     """Yield the transfers of each cost centre, in a run that is bound by them."""
     of_run, chains = account.sums.by_origin, [origin.chain for origin in callgraph.origins]
-    sums = of_run[parts.TRANSFERS]
+    sums = of_run[parts.TRANSFERS] - account.sums.calls[0]
     whole = sums.sum() + of_run[parts.TRANSFER_IMBALANCE].sum()
     if whole < BOUND_SHARE * account.in_supersteps_ns():
         return

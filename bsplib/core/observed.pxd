@@ -66,7 +66,9 @@ cdef enum:
     RECENT = 64
 
 cdef word _SYNC, _OBLSYNC
-cdef int _END, _OUT, _IN, _OUT_BY_INDEX, _IN_BY_INDEX
+cdef int _END, _DIRECTIONS, _OUT, _IN, _OUT_BY_INDEX, _IN_BY_INDEX
+cdef int _OUT_PUT, _OUT_AT_ONCE, _OUT_COPIED, _OUT_PICKLED
+cdef word COPIED, MADE_OF_OBJECTS, PICKLED_BEFORE
 cdef Py_ssize_t _OWN
 
 @cython.final
@@ -118,13 +120,10 @@ cdef inline int known_number(StackKeys keys, Py_ssize_t depth) except -2:
 cdef class Traffic:
     cdef int _nprocs
     cdef bint _is_empty
-    cdef word[::1] _sent_bytes, _sent, _got_bytes, _got
-    cdef word[::1] _put_bytes, _put_at, _get_bytes, _get_at
-    cpdef int sent(self, int to, word nbytes) except -1
-    cpdef int got(self, int sender, word nbytes) except -1
-    cpdef int sent_by_index(self, int to, word nbytes) except -1
-    cpdef int got_by_index(self, int sender, word nbytes) except -1
-    @cython.locals(pid=int)
+    cdef word[::1] _directions, _bytes, _count
+    @cython.locals(place=Py_ssize_t)
+    cpdef int add(self, int direction, int partner, word nbytes, word count) except -1
+    @cython.locals(pid=int, directions=word, first=int, place=int)
     cpdef int write(self, Log log) except -1
 
 cdef class EngineObserver:
@@ -176,8 +175,10 @@ cdef class ObservedEngine(Engine):
     cdef word _reserve_strided(self, int to, word slot, word size, word nbytes) except 0
     cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(at=word)
-    cdef word message_room(self, int to, bytes head, word nbytes) except 0
-    cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
+    cdef word message_room(self, int to, bytes head, word nbytes, word made) except 0
+    cpdef void add_message(
+        self, int to, bytes head, object content, word nbytes, word made
+    ) except *
     cdef int count_early(self, int to, word nbytes) except -1
     @cython.locals(clock=Clock)
     cdef int sync(self, object bsp) except -1
@@ -218,5 +219,7 @@ cdef int _end(ObservedEngine engine) except -1
 cdef int _interrupt(ObservedEngine engine) except -1
 cdef int _continue(ObservedEngine engine) except -1
 @cython.locals(traffic=Traffic)
-cdef int _count(ObservedEngine engine, int to, word nbytes) except -1
+cdef int _count(ObservedEngine engine, int direction, int partner, word nbytes) except -1
+@cython.locals(pickled=word)
+cdef int _count_message(ObservedEngine engine, int to, word nbytes, word made) except -1
 cdef long long _time_of(ObservedEngine engine) noexcept

@@ -25,7 +25,9 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
 from bsplib.core.engine import Engine
+from bsplib.core.kinds import COPIED, MADE_OF_OBJECTS, PICKLED_BEFORE
 from bsplib.core.log import Log
+from bsplib.directions import Direction
 from bsplib.sync_kinds import Kind
 
 if not cython.compiled:
@@ -51,8 +53,11 @@ if not cython.compiled:
 prepare()
 
 _SYNC, _OBLSYNC, _END = Kind.SYNC, Kind.OBLSYNC, Kind.END
-_OUT, _IN, _OUT_BY_INDEX, _IN_BY_INDEX = 0, 1, 2, 3
-"""Directions of traffic: to the partner, and from it. See ``records.Direction``."""
+_DIRECTIONS = len(Direction)
+_OUT, _IN = Direction.OUT, Direction.IN
+_OUT_BY_INDEX, _IN_BY_INDEX = Direction.OUT_BY_INDEX, Direction.IN_BY_INDEX
+_OUT_PUT, _OUT_AT_ONCE = Direction.OUT_PUT, Direction.OUT_AT_ONCE
+_OUT_COPIED, _OUT_PICKLED = Direction.OUT_COPIED, Direction.OUT_PICKLED
 _OWN = 0 if cython.compiled else 1
 """Frames of each function that looks for a stack."""
 
@@ -101,43 +106,28 @@ class Traffic:
     """
 
     def __init__(self, nprocs: int) -> None:
-        none = bytes(8 * nprocs)
         self._nprocs = nprocs
         self._is_empty = True
-        self._sent_bytes, self._sent = numbers("Q", none), numbers("Q", none)
-        """Bytes and number of puts and messages."""
-        self._got_bytes, self._got = numbers("Q", none), numbers("Q", none)
-        """Bytes and number of gets."""
-        self._put_bytes, self._put_at = numbers("Q", none), numbers("Q", none)
-        """The same of puts by index, and below of gets by index."""
-        self._get_bytes, self._get_at = numbers("Q", none), numbers("Q", none)
+        self._directions = numbers("Q", bytes(8 * nprocs))
+        """By partner: a bit for each direction in which something was transferred."""
+        self._bytes = numbers("Q", bytes(8 * nprocs * _DIRECTIONS))
+        """By partner and direction, as the same below."""
+        self._count = numbers("Q", bytes(8 * nprocs * _DIRECTIONS))
 
-    def sent(self, to: int, nbytes: int) -> int:
-        """Count a put or a message."""
-        self._is_empty = False
-        self._sent_bytes[to] += nbytes
-        self._sent[to] += 1
-        return 0
+    def add(self, direction: int, partner: int, nbytes: int, count: int) -> int:
+        """Count transfers.
 
-    def got(self, sender: int, nbytes: int) -> int:
-        """Count a get."""
+        Args:
+            direction: a ``Direction``.
+            partner: the other process.
+            nbytes: of the payload.
+            count: how many transfers.
+        """
+        place = _DIRECTIONS * partner + direction
         self._is_empty = False
-        self._got_bytes[sender] += nbytes
-        self._got[sender] += 1
-        return 0
-
-    def sent_by_index(self, to: int, nbytes: int) -> int:
-        """Count a put of single elements by their indices."""
-        self._is_empty = False
-        self._put_bytes[to] += nbytes
-        self._put_at[to] += 1
-        return 0
-
-    def got_by_index(self, sender: int, nbytes: int) -> int:
-        """Count a get of single elements by their indices."""
-        self._is_empty = False
-        self._get_bytes[sender] += nbytes
-        self._get_at[sender] += 1
+        self._directions[partner] |= 1 << direction
+        self._bytes[place] += nbytes
+        self._count[place] += count
         return 0
 
     def write(self, log: Log) -> int:
@@ -146,18 +136,15 @@ class Traffic:
             return 0
         self._is_empty = True
         for pid in range(self._nprocs):
-            if self._sent[pid]:
-                log.add_traffic(pid, _OUT, self._sent_bytes[pid], self._sent[pid])
-                self._sent_bytes[pid] = self._sent[pid] = 0
-            if self._got[pid]:
-                log.add_traffic(pid, _IN, self._got_bytes[pid], self._got[pid])
-                self._got_bytes[pid] = self._got[pid] = 0
-            if self._put_at[pid]:
-                log.add_traffic(pid, _OUT_BY_INDEX, self._put_bytes[pid], self._put_at[pid])
-                self._put_bytes[pid] = self._put_at[pid] = 0
-            if self._get_at[pid]:
-                log.add_traffic(pid, _IN_BY_INDEX, self._get_bytes[pid], self._get_at[pid])
-                self._get_bytes[pid] = self._get_at[pid] = 0
+            directions = self._directions[pid]
+            first = place = _DIRECTIONS * pid
+            while directions:
+                if directions & 1:
+                    log.add_traffic(pid, place - first, self._bytes[place], self._count[place])
+                    self._bytes[place] = self._count[place] = 0
+                directions >>= 1
+                place += 1
+            self._directions[pid] = 0
         return 0
 
 
@@ -342,58 +329,56 @@ class ObservedEngine(Engine):
             for number in range(before, len(self.gets)):
                 get = self.gets[number]  # of it the bytes, and the other process
                 if get[1] == 0 and get[0].by_index:  # asked for, see Engine.add_ask
-                    self._traffic.got_by_index(get[3], get[2])
+                    self._traffic.add(_IN_BY_INDEX, get[3], get[2], 1)
                 else:
-                    self._traffic.got(get[3], get[2])
+                    self._traffic.add(_IN, get[3], get[2], 1)
 
     def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """See :meth:`Engine._reserve`."""
         at = Engine._reserve(self, to, slot, first, nbytes)
-        _count(self, to, nbytes)
+        _count(self, _OUT_PUT, to, nbytes)
         return at
 
     def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
         """See :meth:`Engine._reserve_strided`."""
         at = Engine._reserve_strided(self, to, slot, size, nbytes)
-        _count(self, to, nbytes)
+        _count(self, _OUT_PUT, to, nbytes)
         return at
 
     def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
         """See :meth:`Engine.add_staged`."""
         Engine.add_staged(self, to, slot, first, staged, nbytes)
-        _count(self, to, nbytes)
+        _count(self, _OUT_PUT, to, nbytes)
 
-    def message_room(self, to: int, head: bytes, nbytes: int) -> int:
+    def message_room(self, to: int, head: bytes, nbytes: int, made: int) -> int:
         """See :meth:`Engine.message_room`."""
-        at = Engine.message_room(self, to, head, nbytes)
-        _count(self, to, nbytes)
+        at = Engine.message_room(self, to, head, nbytes, made)
+        _count_message(self, to, nbytes, made)
         return at
 
-    def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
+    def add_message(self, to: int, head: bytes, content: Any, nbytes: int, made: int) -> None:
         """See :meth:`Engine.add_message`."""
-        Engine.add_message(self, to, head, content, nbytes)
+        Engine.add_message(self, to, head, content, nbytes, made)
         if type(content) is not bytes:  # or message_room has counted it
-            _count(self, to, nbytes)
+            _count_message(self, to, nbytes, made)
 
     def count_early(self, to: int, nbytes: int) -> int:
         """See :meth:`Engine.count_early`."""
-        _count(self, to, nbytes)
+        _count(self, _OUT_AT_ONCE, to, nbytes)
         return Engine.count_early(self, to, nbytes)
 
     def note_put(self, to: int, nbytes: int) -> None:
         """See :meth:`Engine.note_put`."""
-        _count(self, to, nbytes)
+        _count(self, _OUT_PUT, to, nbytes)
 
     def note_put_by_index(self, to: int, nbytes: int) -> None:
         """See :meth:`Engine.note_put_by_index`."""
-        if self._traffic is not None:
-            self._traffic.sent_by_index(to, nbytes)
+        _count(self, _OUT_BY_INDEX, to, nbytes)
 
     def note_early_get(self, sender: int, nbytes: int) -> None:
         """See :meth:`Engine.note_early_get`."""
         Engine.note_early_get(self, sender, nbytes)
-        if self._traffic is not None:
-            self._traffic.got(sender, nbytes)
+        _count(self, _IN, sender, nbytes)
 
     # -- the end of a superstep ---------------------------------------------------------------
 
@@ -522,15 +507,17 @@ class RecordingObserver(EngineObserver):
         return self._write_record(engine, superstep, kind, stack, released, end)
 
     def leave(self, engine: ObservedEngine) -> None:
-        """See :meth:`EngineObserver.leave`."""
-        self.meet(engine)
+        """See :meth:`EngineObserver.leave`. To leave is a call of the last superstep."""
+        _begin(engine)
 
     def left(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.left`."""
+        _end(engine)
+        self.meet(engine)
         stack = self._stack_keys.number(0)
         self._write_record(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
         if self._above is not None:
-            self.log.leave(self._above, _time_of(engine))
+            self.log.leave(self._above)
 
     def _write_record(
         self,
@@ -600,10 +587,24 @@ def _continue(engine: ObservedEngine) -> int:
     return 0
 
 
-def _count(engine: ObservedEngine, to: int, nbytes: int) -> int:
-    """Count a put or a message."""
+def _count(engine: ObservedEngine, direction: int, partner: int, nbytes: int) -> int:
+    """Count a transfer."""
     traffic = engine._traffic
-    return 0 if traffic is None else traffic.sent(to, nbytes)
+    return 0 if traffic is None else traffic.add(direction, partner, nbytes, 1)
+
+
+def _count_message(engine: ObservedEngine, to: int, nbytes: int, made: int) -> int:
+    """Count a message; arrays inside an object are no part of its pickle."""
+    if made == PICKLED_BEFORE:
+        if engine._traffic is not None:
+            engine._traffic.add(_OUT_PICKLED, to, nbytes, 0)
+        return _count(engine, _OUT_COPIED, to, 0)
+    if made < MADE_OF_OBJECTS:
+        return _count(engine, _OUT_COPIED if made == COPIED else _OUT, to, nbytes)
+    pickled = made - MADE_OF_OBJECTS
+    if nbytes > pickled and engine._traffic is not None:
+        engine._traffic.add(_OUT, to, nbytes - pickled, 0)
+    return _count(engine, _OUT_PICKLED, to, pickled)
 
 
 def _time_of(engine: ObservedEngine) -> int:

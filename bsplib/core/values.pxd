@@ -9,6 +9,7 @@ from bsplib.core.engine cimport Engine
 from bsplib.core.entries cimport MOST_LARGE
 from bsplib.core.queue cimport Queue
 
+cdef word COPIED
 cdef int _NUMPYS, _SUM, _PRODUCT, _LEAST, _GREATEST
 
 cdef class Fold:
@@ -71,7 +72,7 @@ cdef class Values:
     @cython.locals(kind=int, to=int, heads=dict)
     cdef bint _send_all_quickly(self, object receivers, object value, object tag) except -1
     @cython.locals(
-        nbytes=word, staged=Py_ssize_t, to=int, address=word, for_one=bint,
+        nbytes=word, staged=Py_ssize_t, to=int, address=word, at=word, for_one=bint,
         may_be_kept=bint,
     )
     cdef bint _send_array(self, object receivers, object value, object tag) except -1

@@ -18,6 +18,7 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
 from bsplib.core.engine import Engine
+from bsplib.core.kinds import COPIED
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import BspError
 
@@ -469,7 +470,7 @@ class Values:
         if head is None or not fits(kind, value):
             return False
         for to in receivers:
-            write_number(self._engine.message_room(to, head, 8), kind, value)
+            write_number(self._engine.message_room(to, head, 8, COPIED), kind, value)
         return True
 
     def _send_array(self, receivers: Any, value: Any, tag: Any) -> bool:
@@ -480,10 +481,11 @@ class Values:
         nbytes = nbytes_of(value)
         if nbytes <= self._engine.most_in_buffer:
             for to in receivers:
-                copy_out(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
+                at = self._engine.message_room(to, head, nbytes, COPIED)
+                copy_out(at, address_of(value), nbytes)
             return True
         if self._is_copied_there(receivers, nbytes):
-            address = self._engine.message_room(receivers[0], head, nbytes)
+            address = self._engine.message_room(receivers[0], head, nbytes, COPIED)
             copy_out(address, address_of(value), nbytes)
             self._sent_at = address
             return True
@@ -500,7 +502,7 @@ class Values:
         address = self._engine.meeting.address_of(staged)
         copy_out(address, address_of(value), nbytes)
         for to in receivers:
-            self._engine.add_message(to, head, staged, nbytes)
+            self._engine.add_message(to, head, staged, nbytes, COPIED)
         if not may_be_kept:  # or else its receiver may write there after the sync
             self._sent_at = address
         return True

@@ -316,12 +316,10 @@ class Machine:
 def _measured(entry: Mapping[str, Any]) -> Measured:
     """Return what was measured, from checked values."""
     from bsplib.machine.measured import Curve, Measured  # noqa: PLC0415  # few were measured
+    from bsplib.machine.measured_text import CURVES  # noqa: PLC0415
 
     curves = {name: Curve(**curve) for name, curve in entry["patterns"].items()}
-    others = {
-        name: None if entry[name] is None else Curve(**entry[name])
-        for name in ("cold", "late", "apart", "evicted", "passes", "placed", "fetched", "first")
-    }
+    others = {name: None if entry[name] is None else Curve(**entry[name]) for name in CURVES}
     return Measured(**{**entry, "patterns": curves, **others})
 
 

@@ -17,8 +17,9 @@ import pytest
 
 import bsplib
 from bsplib import core
+from bsplib.directions import Direction
 from bsplib.recording import sources
-from bsplib.recording.records import Direction, Frame, Run, root_group
+from bsplib.recording.records import Frame, Run, root_group
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
@@ -149,6 +150,19 @@ def test_time_in_primitives_and_in_sub_groups_is_told_apart(record, backend, npr
         assert (inside["sub"] == 0).all()
         counted = inside["comm_calls"][:-1] > 0
         assert counted.all() if backend != "sim" else not counted.any()  # no virtual time passes
+
+
+def test_to_leave_a_sub_group_is_a_call_of_its_last_superstep(record, backend, nprocs):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.sync()
+
+    run = record(main)
+    for pid in range(nprocs):
+        first, last = of(run, pid, 1)
+        assert first["comm_calls"] == 0
+        assert (last["comm_calls"] > 0) == (backend != "sim")  # no virtual time passes
+        assert last["arrive"] - last["start"] >= last["comm_calls"]
 
 
 # -- what a record says ---------------------------------------------------------------------------
@@ -316,7 +330,8 @@ def test_traffic_is_counted_by_partner_in_payload_bytes(record, nprocs):
     run = record(main)
     assert traffic(run, 0, 0) == {}
     assert traffic(run, 0, 1) == {
-        ("OUT", 1): (24 + 3200 + 5, 3),
+        ("OUT", 1): (5, 1),
+        ("OUT_PUT", 1): (24 + 3200, 2),
         ("OUT", 2): (40, 1),
         ("IN", 2): (56 + 2400, 2),  # as it travels, before it is cast
         ("IN", 1): (8, 1),

@@ -26,7 +26,10 @@ PACKAGE = ROOT / "bsplib"
 LINKED = ("profiler", "webui", "apps")
 """Rooms whose folders stand at the top."""
 
-BELOW_ALL = {"errors", "call_site", "sync_kinds", "visible", "version", "extras", "output_file"}
+BELOW_ALL = {
+    *("errors", "call_site", "sync_kinds", "directions", "visible", "version", "extras"),
+    "output_file",
+}
 """Modules that any other one may import, as far as they are there."""
 
 PORTS = {"backends.base", "backends.members"}
