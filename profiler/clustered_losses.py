@@ -34,7 +34,7 @@ LEAST_SAVED = 0.01
 """Transfers differ by chance if to even them saves a smaller share of the time in supersteps."""
 LEAST_SHARE = 0.05
 """A loss that is a smaller share of the time in supersteps on a core has no sentence."""
-_HALF = 0.5
+_HALF, _LITTLE = 0.5, 0.1
 
 
 class ClusteredLosses(NamedTuple):
@@ -132,8 +132,9 @@ def _of_transfers(
 ) -> list[Draft]:
     """Decide between the transfers of a cost centre and waiting for those of some process.
 
-    Where to even out the bytes saves less than ``least_ns``, all of it is the cost of the bytes.
-    Where it is most of what they cost, to even them out is the better remedy.
+    Where to even out the bytes saves less than ``least_ns``, all of it is the cost of the bytes,
+    unless these cost next to nothing: then a process is waited for since it left the superstep
+    before late. Where it is most of what they cost, to even them out is the better remedy.
     """
 
     def place(draft: Draft) -> tuple[str, ...]:
@@ -146,8 +147,9 @@ def _of_transfers(
         if whole is None:
             continue
         if elapsed_ns - draft.without_ns.get(COMM, elapsed_ns) < least_ns:
-            whole.take_uneven(draft)
-            left_out.add(draft)
+            if whole.ns >= _LITTLE * draft.ns:
+                whole.take_uneven(draft)
+                left_out.add(draft)
         elif draft.habit == FIXED and draft.ns > _HALF * whole.ns:
             left_out.add(whole)
     return [draft for draft in drafts if draft not in left_out]

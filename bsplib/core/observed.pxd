@@ -130,6 +130,7 @@ cdef class EngineObserver:
     cpdef long long meet(self, ObservedEngine engine) except -1
     cpdef void arrived(self, ObservedEngine engine) except *
     cpdef int delivered(self, ObservedEngine engine, int kind, Py_ssize_t superstep) except -1
+    cpdef int close(self, ObservedEngine engine) except -1
     cpdef void leave(self, ObservedEngine engine) except *
     cpdef void left(self, ObservedEngine engine) except *
 
@@ -140,6 +141,7 @@ cdef class ObservedEngine(Engine):
     cdef public long long comm_ns
     cdef int _inside
     cdef long long _since_ns
+    cdef bint _is_open
 
     cpdef void observe(
         self, Clock clock, Traffic traffic, EngineObserver recorder, EngineObserver checker
@@ -200,10 +202,15 @@ cdef class RecordingObserver(EngineObserver):
     cdef StackKeys _stack_keys
     cdef object _stack_of_end, _overflow
     cdef long long _arrive
+    cdef tuple _open
 
     cpdef long long meet(self, ObservedEngine engine) except -1
     @cython.locals(end=cython.longlong, released=cython.longlong, stack=int)
     cpdef int delivered(self, ObservedEngine engine, int kind, Py_ssize_t superstep) except -1
+    @cython.locals(
+        superstep=Py_ssize_t, kind=int, stack=int, released=cython.longlong,
+    )
+    cpdef int close(self, ObservedEngine engine) except -1
     cpdef void leave(self, ObservedEngine engine) except *
     @cython.locals(stack=int)
     cpdef void left(self, ObservedEngine engine) except *

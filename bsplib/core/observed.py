@@ -175,6 +175,10 @@ class EngineObserver:
         """
         return 0
 
+    def close(self, engine: ObservedEngine) -> int:  # noqa: ARG002
+        """Take notice that a collective has nothing more to do for the superstep that it ended."""
+        return 0
+
     def leave(self, engine: ObservedEngine) -> None:
         """Take notice that the program leaves the group, a sub-group."""
 
@@ -210,6 +214,7 @@ class ObservedEngine(Engine):
         """Time spent inside calls in this superstep; it stays 0 where time is virtual."""
         self._inside = 0  # calls that are being executed, one inside the other
         self._since_ns = 0  # when the outermost one began, or went on
+        self._is_open = False  # a superstep has ended, and its record is not written yet
 
     # -- the time of calls --------------------------------------------------------------------
 
@@ -487,6 +492,8 @@ class RecordingObserver(EngineObserver):
         self._stack_of_end = stack_of_end
         self._overflow = overflow
         self._arrive = 0
+        self._open = (0, 0, 0, 0)
+        """Number, kind, stack and release of a superstep whose record is not written yet."""
 
     def meet(self, engine: ObservedEngine) -> int:
         """See :meth:`EngineObserver.meet`."""
@@ -495,7 +502,10 @@ class RecordingObserver(EngineObserver):
         return self._arrive
 
     def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:
-        """See :meth:`EngineObserver.delivered`."""
+        """See :meth:`EngineObserver.delivered`.
+
+        A superstep that ends in a collective ends with it: the values that came are taken out then.
+        """
         end = released = self._arrive
         if kind == _END:
             stack = self._stack_of_end()
@@ -504,7 +514,18 @@ class RecordingObserver(EngineObserver):
             released = engine.meeting.released
             stack = self._stack_keys.number(0)
         released = min(released, end)
+        if engine._inside and kind != _END:
+            self._open = (superstep, kind, stack, released)
+            engine._is_open = True
+            return self.traffic.write(self.log)
+        self.traffic.write(self.log)
         return self._write_record(engine, superstep, kind, stack, released, end)
+
+    def close(self, engine: ObservedEngine) -> int:
+        """See :meth:`EngineObserver.close`."""
+        superstep, kind, stack, released = self._open
+        engine._is_open = False
+        return self._write_record(engine, superstep, kind, stack, released, _time_of(engine))
 
     def leave(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.leave`. To leave is a call of the last superstep."""
@@ -515,6 +536,7 @@ class RecordingObserver(EngineObserver):
         _end(engine)
         self.meet(engine)
         stack = self._stack_keys.number(0)
+        self.traffic.write(self.log)
         self._write_record(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
         if self._above is not None:
             self.log.leave(self._above)
@@ -534,7 +556,6 @@ class RecordingObserver(EngineObserver):
         """
         log: Any = self.log
         try:
-            self.traffic.write(log)
             log.add_superstep(superstep, kind, stack, self._arrive, released, end, engine.comm_ns)
             engine.comm_ns = 0
             log.rest(_time_of(engine))
@@ -566,14 +587,17 @@ def _end(engine: ObservedEngine) -> int:
         engine.clock.leave()
         return 0
     if engine._inside == 1:
-        engine.comm_ns += now_ns() - engine._since_ns
+        _interrupt(engine)
     engine._inside -= 1
     return 0
 
 
 def _interrupt(engine: ObservedEngine) -> int:
     """Add the time of a call so far to communication, before a sync in it, or computation."""
-    if engine._inside:
+    if engine._is_open:
+        engine._recorder.close(engine)
+        engine._since_ns = now_ns()
+    elif engine._inside:
         now = now_ns()
         engine.comm_ns += now - engine._since_ns
         engine._since_ns = now  # what is not continued, because of an error, counts once
@@ -582,7 +606,7 @@ def _interrupt(engine: ObservedEngine) -> int:
 
 def _continue(engine: ObservedEngine) -> int:
     """Go on with a call that was interrupted."""
-    if engine._inside:
+    if engine._inside and not engine._is_open:
         engine._since_ns = now_ns()
     return 0
 

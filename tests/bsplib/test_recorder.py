@@ -179,6 +179,18 @@ class SlowToPickle:
         return (int, (1,))
 
 
+def one_slowly():
+    time.sleep(SLEEPS_S)
+    return 1
+
+
+class SlowToUnpickle:
+    """A value whose unpickling takes a while."""
+
+    def __reduce__(self):
+        return (one_slowly, ())
+
+
 def slowly_added(x, y):
     time.sleep(SLEEPS_S)
     return x + y
@@ -190,6 +202,20 @@ def test_a_collective_is_a_call_from_its_beginning_to_its_end(record, nprocs):
     run = record(lambda bsp: bsp.allgather(SlowToPickle()))
     for pid in range(nprocs):
         assert of(run, pid)[0]["comm_calls"] >= SLEEPS_S * 1e9
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(2)
+def test_a_superstep_that_a_collective_ends_ends_with_it(record, nprocs):
+    def main(bsp):
+        bsp.allgather(SlowToUnpickle())
+        bsp.sync()
+
+    run = record(main)
+    for pid in range(nprocs):
+        first, second, _ = of(run, pid)
+        assert first["end"] - first["released"] >= SLEEPS_S * 1e9
+        assert second["start"] >= first["end"]
 
 
 @pytest.mark.real_processes

@@ -402,11 +402,13 @@ def test_a_run_bound_by_communication_is_told_so_with_its_bytes_and_the_greatest
 def test_waiting_for_transfers_that_are_even_belongs_to_the_sentence_about_them(script):
     program = script(2)
     for _ in range(10):  # process 1 waits for the calls of 0, which move no more bytes than it
-        program.step("main share", w=10, puts=[(0, 1, 900)], calls=[900, 0], transfer=900)
-    verdict = book(program.reading().callgraph, Rates(1e-9, 0.0)).verdict()
-    (sentence,) = verdict.sentences
-    assert sentence.kind == "communication-bound"
-    assert sentence.seconds == pytest.approx(10 * (900 + 450) * 1e-9)
+        program.step("main share", w=10, puts=[(0, 1, 9000)], calls=[900, 0], transfer=900)
+    for _ in range(21):  # what 9000 bytes usually take
+        program.step("main swap", w=10, puts=[(0, 1, 9000), (1, 0, 9000)], transfer=900)
+    verdict = book(program.reading().callgraph).verdict()
+    assert [each.kind for each in verdict.sentences] == ["communication-bound"] * 2
+    (share,) = [each for each in verdict.sentences if " in share " in each.text]
+    assert share.seconds == pytest.approx(10 * (900 + 450) * 1e-9)
     assert "transfers" not in verdict.rest.text
 
 
