@@ -18,6 +18,7 @@ from benchmarks.goals import Goal
 from benchmarks.harness import Case, Section
 from benchmarks.large_runs import LINES, in_new_process, stacks
 from benchmarks.timing import seconds_of
+from bsplib.directions import Direction
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.heatmap import Heatmap
 from bsplib.recording.records import (
@@ -25,7 +26,6 @@ from bsplib.recording.records import (
     NOT_MEASURED,
     RECORD,
     TRAFFIC,
-    Direction,
     GroupInfo,
     Run,
     root_group,

@@ -101,7 +101,7 @@ PROGRAMS: tuple[Callable[..., None], ...] = (jacobi, k_means, sparse, quicksort)
 
 def stateless(machine: Machine) -> Machine:
     """Return a Machine whose supersteps cost the same whatever came before."""
-    nothing = dict.fromkeys(("late", "apart", "evicted", "first"))
+    nothing = dict.fromkeys(("late", "apart", "evicted", "evicted_puts", "first", "first_messages"))
     entries = [replace(entry, **nothing) for entry in machine.measured]
     return replace(machine, measured=tuple(entries))
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.directions import Direction
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.losses import book
 from bsplib.recording.records import (
@@ -28,7 +29,6 @@ from bsplib.recording.records import (
     NOT_MEASURED,
     RECORD,
     TRAFFIC,
-    Direction,
     Frame,
     Run,
     Trace,

@@ -22,7 +22,7 @@ _OUTERMOST = (_CALLS_MAIN, "be_process")
 _ENDS_MAIN = "_finish"
 _DOES_ITEMS = "do_items"
 """The program of ``bsplib.map``, below which there may be no line of the user."""
-_WRAPPERS = ("paused", "settled", "__next__", "pid", "nprocs", "machine")
+_WRAPPERS = ("paused", "settled", "timed", "__next__", "pid", "nprocs", "machine")
 """Names of functions that wrap primitives, and of properties: they are no primitives."""
 _BELOW_CORE = {
     **dict.fromkeys(

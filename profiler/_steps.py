@@ -1,4 +1,8 @@
-"""The supersteps of the root group in order, with the time that each took."""
+"""The supersteps of the root group in order, with the time that each took.
+
+A long run has more of them than memory should hold. What is kept says in which window a superstep
+is; what a picture shows of its columns is summed up as the windows are read.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler._by_step import is_table
-from bsplib.profiler._numbering import blocks, ranked
+from bsplib.profiler._numbering import ranked
+from bsplib.profiler._sums import where_ended
 from bsplib.profiler.costs import by_superstep, computation_ns, group_sizes, once
 from bsplib.profiler.window import hand_out, windows
+from bsplib.recording.tables import Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -25,53 +31,79 @@ if TYPE_CHECKING:
 
 
 _STEPS = "root supersteps"
+_KEPT_STEPS = 2**21
+"""Greatest number of supersteps that are kept one by one. Those of a longer run are read again."""
 
 
-class _StepColumns(NamedTuple):
-    """Supersteps of the root group, in types as narrow as the values of the run allow."""
+class StepRows(NamedTuple):
+    """Successive supersteps of the root group, in types as narrow as their values allow."""
 
-    number: NDArray[np.integer]
-    """Only that of the first superstep, if none is missing between it and the last."""
+    first: int
+    """Position of the first one."""
     start: Ints
     length: NDArray[np.integer]
     """Time from the start to the end."""
-    record: NDArray[np.integer]
-    """Position of the record with the most computation."""
+    ended_at: Columns
+    """Stack and kind of the record with the most computation."""
+
+    @property
+    def stop(self) -> int:
+        """Position after the last one."""
+        return self.first + len(self.start)
 
 
-class StepRows:
-    """Takes in the windows of a run, and keeps its root supersteps for :class:`RootSteps`."""
+class _StepIndex(NamedTuple):
+    """What is known of all supersteps of the root group without reading a run again."""
+
+    number: Ints
+    """Numbers of the supersteps before which one is missing, and of the first one."""
+    at: Ints
+    """Positions of these."""
+    first: Ints
+    """Position of the first superstep of each window, and after the last one of all."""
+    begun: Ints
+    """When the last superstep that is not after a window began."""
+    ended: Ints
+    """When the last superstep that is not after a window ended."""
+    kept: tuple[StepRows, ...] | None
+    """All supersteps of a short run."""
+
+
+class StepIndexer:
+    """Takes in the windows of a run, and finds what :class:`RootSteps` has to know of it."""
 
     def __init__(self) -> None:
-        self._columns: list[list[NDArray[np.integer]]] = [[] for _ in _StepColumns._fields]
-        self._following: int | None = None
-        """The number of the next superstep, if none is missing."""
-        self._is_gapless = True
+        self._gaps: list[tuple[Ints, Ints]] = []
+        self._following = -1
+        self._windows = [(0, -1, -1)]
+        self._kept: list[StepRows] | None = []
 
     def add(self, window: RunWindow) -> None:
         """Take in the supersteps of a window."""
-        number, start, length, record = _of_window(window)
+        first, begun, ended = self._windows[-1]
+        number, rows = _of_window(window, first)
         if len(number) == 0:
             return
-        follows = self._following in {None, int(number[0])}
-        self._is_gapless &= follows and int(number[-1]) - int(number[0]) == len(number) - 1
+        gaps = np.flatnonzero(np.diff(number, prepend=self._following - 1) != 1)
+        self._gaps.append((number[gaps], first + gaps))
         self._following = int(number[-1]) + 1
-        parts = _narrow(number), start, _narrow(length), _narrow(record)
-        for column, part in zip(self._columns, parts, strict=True):
-            column.append(part)
+        begun = max(begun, int(rows.start.max()))
+        self._windows.append((rows.stop, begun, max(ended, int((rows.start + rows.length).max()))))
+        if rows.stop > _KEPT_STEPS:
+            self._kept = None
+        if self._kept is not None:
+            self._kept.append(rows)
 
-    def close(self) -> _StepColumns:
-        """Return all supersteps, when all windows have been taken in."""
-        if self._is_gapless:
-            self._columns[0] = [part[:1] for part in self._columns[0][:1]]
-        joined = []
-        for column in self._columns:  # one after the other, since a long run has many supersteps
-            joined.append(np.concatenate(column or [np.zeros(0, np.int64)]))
-            column.clear()
-        return _StepColumns(*joined)
+    def close(self) -> _StepIndex:
+        """Return what was found, when all windows have been taken in."""
+        nothing = np.zeros(0, np.int64)
+        number, at = map(np.concatenate, zip((nothing, nothing), *self._gaps, strict=True))
+        first, begun, ended = np.array(self._windows, np.int64).T
+        kept = None if self._kept is None else tuple(self._kept)
+        return _StepIndex(number, at, first, begun[1:], ended[1:], kept)
 
     def keep(self, run: Run) -> None:
-        """Keep the supersteps with the run of which all windows were taken in."""
+        """Keep this with the run of which all windows were taken in."""
         once(run, _STEPS, self.close)
 
 
@@ -80,8 +112,8 @@ def _narrow(values: Ints) -> NDArray[np.integer]:
     return values.astype(np.int32 if int(values.max(initial=0)) < 2**31 else np.int64)
 
 
-def _steps_of(run: Run) -> _StepColumns:
-    taker = StepRows()
+def _index_of(run: Run) -> _StepIndex:
+    taker = StepIndexer()
     hand_out(run, [taker])
     return taker.close()
 
@@ -94,92 +126,54 @@ class RootSteps:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        columns = once(run, _STEPS, lambda: _steps_of(run))
-        self._number, self._start, self._length, self._record = columns
-        self.count = len(self._start)
-        self._is_gapless = len(self._number) != self.count or self.count == 1
-        self.ended_ns = max((int(end.max()) for end in self._ends()), default=0)
+        self._index = once(run, _STEPS, lambda: _index_of(run))
+        self.count = int(self._index.first[-1])
+        self.ended_ns = int(self._index.ended.max(initial=0))
         """When the last process ended its last superstep."""
 
     def numbers(self, positions: Ints) -> Ints:
         """Return the numbers of supersteps."""
-        if self._is_gapless:
-            return positions + int(self._number[0])
-        return self._number[positions].astype(np.int64)
-
-    def records(self, positions: Ints) -> Ints:
-        """Return for supersteps the position of the record with the most computation."""
-        return self._record[positions].astype(np.int64)
-
-    def begins(self, positions: Ints) -> Ints:
-        """Return when supersteps begin, in nanoseconds."""
-        return self._start[positions]
-
-    def ends(self, positions: Ints | slice) -> Ints:
-        """Return when supersteps end, in nanoseconds."""
-        ends: Ints = self._start[positions] + self._length[positions]
-        return ends
-
-    def _ends(self) -> Iterator[Ints]:
-        """Yield when supersteps end, block by block."""
-        return (self.ends(part) for part in blocks(self.count))
+        index = self._index
+        stretch = np.searchsorted(index.at, positions, side="right") - 1
+        return index.number[stretch] + positions - index.at[stretch]
 
     def positions(self, window: RunWindow) -> Ints:
         """Return the position of the superstep of each record of a window."""
-        numbers = window.root_supersteps()
-        if self._is_gapless:
-            return numbers - int(self._number[0])
-        return np.searchsorted(self._number, numbers).astype(np.int64)
+        numbers, index = window.root_supersteps(), self._index
+        if len(index.number) == 1:
+            return numbers - int(index.number[0])
+        stretch = np.searchsorted(index.number, numbers, side="right") - 1
+        return index.at[stretch] + numbers - index.number[stretch]
 
-    def windows(self, low: int, high: int) -> Iterator[RunWindow]:
-        """Yield the windows of a range of positions."""
+    def windows(self, low: int, high: int) -> Iterable[RunWindow]:
+        """Return the windows of a range of positions."""
         if low >= high:
-            return iter(())
+            return ()
         first, last = self.numbers(np.array([low, high - 1])).tolist()
         return windows(self._run, first, last)
 
-    def longest(self, first: Ints, last: Ints) -> Ints:
-        """Return, for ranges of positions, which superstep took longest; of equals the last."""
-        ranges = zip(first.tolist(), last.tolist(), strict=True)
-        found = [end - int(self._length[begin : end + 1][::-1].argmax()) for begin, end in ranges]
-        return np.array(found, np.int64)
+    @property
+    def are_kept(self) -> bool:
+        """Whether they are not read again."""
+        return self._index.kept is not None
 
-    def during(self, edges: Floats) -> tuple[Floats, Ints, Ints]:
-        """Return where moments lie in the sequence of supersteps.
+    def rows(self, low: int, high: int) -> Iterable[StepRows]:
+        """Return the supersteps of a range of positions, and maybe others near them."""
+        kept = self._index.kept
+        if kept is None:
+            return map(self.rows_of, self.windows(low, high))
+        return (rows for rows in kept if rows.first < high and low < rows.stop)
 
-        Args:
-            edges: moments in nanoseconds, rising.
+    def rows_of(self, window: RunWindow) -> StepRows:
+        """Return the supersteps of a window."""
+        return _of_window(window, int(self.positions(window).min()))[1]
 
-        Returns:
-            The position of each moment, with the part of the superstep that was over; and
-            the first and the last superstep that ran between neighbouring edges.
-        """
-        begun = _falling(self._start)
-        places = self._places(edges, begun)
-        first = self._ended_until(edges[:-1])
-        last = np.searchsorted(begun, edges[1:], side="left") - 1
-        first = np.minimum(first, max(self.count - 1, 0))
-        return places, first, np.maximum(first, last)
-
-    def _ended_until(self, moments: Floats) -> Ints:
-        """Return how many of the first supersteps had ended at some moments."""
-        ended, latest = np.zeros(len(moments), np.int64), 0
-        for end in self._ends():
-            end[0] = max(int(end[0]), latest)  # a later superstep may end earlier
-            until = np.maximum.accumulate(end)
-            latest = int(until[-1])
-            ended += np.searchsorted(until, moments, side="right")
-        return ended
-
-    def _places(self, edges: Floats, begun: Ints) -> Floats:
-        """Return where moments lie between the begins of supersteps, and the end of the last."""
-        # Only these are looked at, since all of them as floats would need much memory.
-        near = np.searchsorted(begun, edges, side="right") + np.array([[-1], [0]])
-        near = np.unique(near.clip(0, self.count))
-        bounds = begun[near.clip(max=max(self.count - 1, 0))] if self.count else near.copy()
-        bounds[near == self.count] = self.ended_ns
-        places: Floats = np.interp(edges, bounds, near)
-        return places
+    def during(self, low_ns: float, high_ns: float) -> tuple[int, int]:
+        """Return a range of positions with all supersteps that ran between two moments."""
+        first, begun, ended = self._index.first, self._index.begun, self._index.ended
+        low = min(int(np.searchsorted(ended, low_ns, side="right")), max(len(ended) - 1, 0))
+        high = min(int(np.searchsorted(begun, high_ns, side="right")) + 1, len(begun))
+        return max(int(first[low]) - 1, 0), int(first[high])  # from the one before them
 
     def ranges(self, chosen: NDArray[np.bool_], most: int) -> list[tuple[int, int]]:
         """Return the ranges of supersteps that have one of the chosen records.
@@ -201,25 +195,24 @@ class RootSteps:
         return list(zip(self.numbers(first).tolist(), self.numbers(last).tolist(), strict=True))
 
 
-def _falling(start: Ints) -> Ints:
-    """Return for each superstep when it, or an earlier one of those after it, began."""
-    if (start[1:] >= start[:-1]).all():
-        return start
-    return np.minimum.accumulate(start[::-1])[::-1]
-
-
-def _of_window(window: RunWindow) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the supersteps in a window: number, start, length, and record of each."""
+def _of_window(window: RunWindow, first: int) -> tuple[Ints, StepRows]:
+    """Return the numbers of the supersteps in a window, and these; the position of the first."""
     by = by_superstep(window.run)
-    if is_table(by, window.halo):
-        return _of_table(window, by)
+    found = _of_table(window, by) if is_table(by, window.halo) else _of_records(window)
+    numbers, start, end, record = found
+    ended_at = where_ended(window.run.records, record)
+    return numbers, StepRows(first, start, _narrow(end - start), ended_at)
+
+
+def _of_records(window: RunWindow) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return of the supersteps in a window number, start and end, and a record of its run."""
     records = window.run.records[window.fresh]
     numbers, position = ranked(window.root_supersteps())
     start, end = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
     np.minimum.at(start, position, records["start"])
     np.maximum.at(end, position, records["end"])
-    record = _greatest(position, computation_ns(window.run)[window.fresh], len(numbers))
-    return numbers, start, end - start, window.position[record]
+    cost = computation_ns(window.run)[window.fresh]
+    return numbers, start, end, window.halo + _greatest(position, cost, len(numbers))
 
 
 def _of_table(window: RunWindow, by: TableBySuperstep) -> tuple[Ints, Ints, Ints, Ints]:
@@ -227,8 +220,94 @@ def _of_table(window: RunWindow, by: TableBySuperstep) -> tuple[Ints, Ints, Ints
     records, steps = window.run.records, slice(by.before, None)
     numbers = by.fresh().of_first(records["superstep"][window.fresh])
     start, end = by.least(records["start"])[steps], by.greatest(records["end"])[steps]
-    record = by.leader(computation_ns(window.run))[steps] - window.halo
-    return numbers.astype(np.int64), start, end - start, window.position[record]
+    record = by.leader(computation_ns(window.run))[steps]
+    return numbers.astype(np.int64), start, end, record
+
+
+# -- what a picture shows of the supersteps in its columns ----------------------------------------
+
+
+class ColumnSteps:
+    """Takes in the supersteps of a run, or of a part of it, for the columns of a picture."""
+
+    def __init__(self, edges: Floats) -> None:
+        """Begin with columns between positions of supersteps, whole numbers that rise."""
+        self.edges = edges
+        self.first, self.last = edges[:-1].astype(np.int64), edges[1:].astype(np.int64) - 1
+        """Positions of the first and the last superstep of each column."""
+        count = len(self.first)
+        self.began_ns, self.ended_ns = np.zeros((2, count), np.int64)
+        """When the first superstep began, and when the last one ended."""
+        self.longest = np.zeros(count, np.int64)
+        """Position of the superstep that took longest, of equals the last one."""
+        self.ended_at = Columns(
+            {"stack": np.zeros(count, int), "kind": np.zeros(count, int)}, count
+        )
+        """Stack and kind of the record with the most computation in that superstep."""
+        self._lasted = np.full(count, -1)
+
+    def is_like(self, other: ColumnSteps) -> bool:
+        """Tell whether others are the same columns."""
+        return type(self) is type(other) and np.array_equal(self.edges, other.edges)
+
+    def add(self, rows: StepRows) -> None:
+        """Take in supersteps, which follow those before."""
+        for column in np.flatnonzero((self.first < rows.stop) & (rows.first <= self.last)).tolist():
+            first, last = int(self.first[column]) - rows.first, int(self.last[column]) - rows.first
+            begin, end = max(first, 0), min(last + 1, len(rows.start))
+            if first >= 0:
+                self.began_ns[column] = rows.start[first]
+            self.ended_ns[column] = rows.start[end - 1] + rows.length[end - 1]
+            at = end - 1 - int(rows.length[begin:end][::-1].argmax())
+            if rows.length[at] >= self._lasted[column]:
+                self._lasted[column], self.longest[column] = rows.length[at], rows.first + at
+                for name, values in self.ended_at.fields.items():
+                    values[column] = rows.ended_at[name][at]
+
+
+class TimeColumns(ColumnSteps):
+    """The same for columns of time, which have the supersteps that ran in them.
+
+    Supersteps begin in their order, and end in it. Where a run broke off one may be earlier than
+    one before it, and then counts as begun, or ended, together with that.
+    """
+
+    def __init__(self, edges: Floats, steps: RootSteps) -> None:
+        """Begin with columns between moments in nanoseconds, which rise."""
+        super().__init__(edges)
+        self.first[:] = self.last[:] = -1
+        self._steps = steps
+        self._begun = self._ended = np.iinfo(np.int64).min
+        self._near = np.full((2, len(edges)), steps.count)
+        """Positions of the superstep that began last before each edge, and of the next one."""
+        self._bounds = np.full((2, len(edges)), steps.ended_ns)
+        """When these began."""
+
+    def add(self, rows: StepRows) -> None:
+        """Take in supersteps, which follow those before."""
+        begun = np.maximum.accumulate(np.append(self._begun, rows.start))
+        ended = np.maximum.accumulate(np.append(self._ended, rows.start + rows.length))
+        self._begun, self._ended = int(begun[-1]), int(ended[-1])
+        before, count = rows.first - 1, self._steps.count
+        first = before + np.searchsorted(ended, self.edges[:-1], side="right")
+        first = np.where(self.first < 0, np.minimum(first, count - 1), self.first)
+        here = first < rows.stop
+        last = np.searchsorted(begun, self.edges[1:], side="left")
+        last = np.where(last > 0, before - 1 + last, self.last)  # at 0 it was found before
+        self.first[here], self.last[here] = first[here], np.maximum(first, last)[here]
+        super().add(rows)
+        if rows.stop == count:
+            begun = np.append(begun, self._steps.ended_ns)
+        following = np.searchsorted(begun, self.edges, side="right")
+        here = (following > 0) & (following < len(begun))
+        near = np.stack([np.maximum(following - 1, rows.first == 0), following])[:, here]
+        self._near[:, here], self._bounds[:, here] = before + near, begun[near]
+
+    def places(self) -> Floats:
+        """Return the position of each edge, with the part of the superstep that was over."""
+        near, at = np.unique(self._near, return_index=True)
+        places: Floats = np.interp(self.edges, self._bounds.ravel()[at], near)
+        return places
 
 
 def excess(run: Run, cost: Floats) -> Floats:

@@ -274,6 +274,11 @@ def _united(origin: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     return origin[heads], start[heads], end[tails]
 
 
+def where_ended(records: Columns | NDArray[np.void], rows: Ints) -> Columns:
+    """Return stack and kind of some records, which are what their origins need."""
+    return Columns({name: records[name][rows] for name in ("stack", "kind")}, len(rows))
+
+
 class RunSums:
     """Costs of the parts of one run, summed up window by window."""
 

@@ -7,11 +7,12 @@ processes, over nodes of the call graph and over supersteps, too.
 A record is divided where its times divide it. Its computing part (start to arrival, without
 calls of primitives and sub-groups) is time on a core, time without a core, and the rest:
 time blocked. Its communication (calls, and release to end) is, in this order and each at most
-what is left: time that was certainly without a core, g h of the process, g times what the
-greatest h exceeds it, l, time that may have been without a core, and the rest, which is not
-explained. Its idle time (arrival to release) is shared out
-by what the process that arrived last did longer: it computed (imbalance of computation), was
-blocked, had no core, called primitives (imbalance of transfers), or began the superstep later.
+what is left: time that was certainly without a core, g h of the process or its time in calls on a
+core, whichever is longer, g times what the greatest h exceeds it, l, time that may have been
+without a core, time that was certainly blocked, and the rest, which is not explained. Its idle
+time (arrival to release) is shared out by what the process that arrived last did longer: it
+computed (imbalance of computation), was blocked, had no core, called primitives (imbalance of
+transfers), or began the superstep later.
 Between two records is the time of the recorder, and outside all records start and end.
 
 Source: cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
@@ -29,8 +30,9 @@ from bsplib.errors import TraceError
 from bsplib.profiler._by_step import TableBySuperstep
 from bsplib.profiler._numbering import finder, greatest_rows, stable_order
 from bsplib.profiler.costs import (
+    blocked_ns,
     by_superstep,
-    calls_without_core_ns,
+    call_times_ns,
     communication_ns,
     group_columns,
     h_relation,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler._by_step import BySuperstep
+    from bsplib.profiler.costs import CallTimes
     from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
     from bsplib.recording.tables import Columns
@@ -101,7 +104,7 @@ _PART_OF = {
     NO_CORE: CORE,
     CALLS: TRANSFER_IMBALANCE,
 }
-"""Under which part idle time is booked, by cause; for LATE see :meth:`Account._book_late`."""
+"""Under which part idle time is booked, by cause; for LATE see ``Account._late``."""
 
 
 class BookedRows(NamedTuple):
@@ -172,9 +175,20 @@ class Account:
         waits = self.waits[:, rows]
         for cause, part in _PART_OF.items():
             parts[part] += waits[cause]
-        self._book_late(rows, waits[LATE], parts)
+        rows_late, late = self._late
+        for part, amounts in late:
+            parts[part, rows_late] += amounts
         parts[UNEXPLAINED] += self._idle[rows] - waits.sum(axis=0)
         return BookedRows(rows, parts, waits)
+
+    def uneven(self) -> Ints:
+        """Return the imbalance of transfers of the records, but for waiting for their calls."""
+        uneven = self.communication.uneven[self.halo :].copy()
+        rows_late, late = self._late
+        for part, amounts in late:
+            if part == TRANSFER_IMBALANCE:
+                uneven[rows_late] += amounts
+        return uneven
 
     def covered(self) -> Ints:
         """Return how much of the time of each process is in its records, and between them."""
@@ -216,31 +230,42 @@ class Account:
         records, g = self.run.records, self.rates.g * 1e9
         waited = without_core_ns(records)[0]
         rest = communication_ns(records) - waited
-        own = greatest = transfers = uneven = np.zeros(len(rest), np.int64)
+        own = greatest = np.zeros(len(rest), np.int64)
         if self.h_max.any():
             own, greatest = (_up(g * values) for values in (self.h, self._of_step(self.h_max)))
-            transfers, rest = taken(rest, own)
-            uneven, rest = taken(rest, greatest - own)
+        transfers, rest = taken(rest, own)
+        calls, rest = taken(rest, (self.calls.core - own).clip(min=0))
+        uneven, rest = taken(rest, (greatest - own - calls).clip(min=0))
         ends = records["kind"] != Kind.END
         latency, rest = taken(rest, ends * _up(np.array(self.rates.l * 1e9)))
         if self._virtual:  # the price of the Machine is all there is
             moves = greatest > 0
             transfers, latency = transfers + rest * moves, latency + rest * ~moves
             rest = np.zeros_like(rest)
-        return Communication(transfers, uneven, latency, rest + waited)
+        more, rest = taken(rest, records["comm_ready"].clip(min=0) - waited)
+        blocked, rest = taken(rest, (self._blocked - self._idle).clip(min=0))
+        return Communication(transfers, calls, uneven, latency, waited + more, blocked, rest)
+
+    @cached_property
+    def calls(self) -> CallTimes:
+        """What is known for certain of the calls of the records, with those of the halo."""
+        return call_times_ns(self.run.records, self._blocked)
+
+    @cached_property
+    def _blocked(self) -> Ints:
+        return blocked_ns(self.run.records)
 
     def _waits(self) -> Ints:
         """Share out the idle time of each record by what its last process did longer."""
-        records, computing = self.run.records, self.computing
+        records, computing, calls = self.run.records, self.computing, self.calls
         idle = np.flatnonzero(self._idle)
         behind = self.behind[idle]
-        waited = calls_without_core_ns(records)
         causes = (
             computing.core,
             records["sub"],
-            computing.blocked,
-            computing.waited + waited,
-            records["comm_calls"] - waited,
+            computing.blocked + calls.blocked,
+            computing.waited + calls.ready,
+            records["comm_calls"] - calls.ready - calls.blocked,
             records["start"],
         )
         longer = np.zeros((len(causes), len(idle)), np.int64)
@@ -304,35 +329,34 @@ class Account:
         """Return the parts of some records without their idle time."""
         records, computing = self.run.records[rows], self.computing
         parts = np.zeros((len(PARTS), len(records)), np.int64)
-        transfers, uneven, latency, rest = (part[rows] for part in self.communication)
-        waited, rest = taken(rest, records["comm_ready"].clip(min=0))
-        parts[USEFUL], parts[BLOCKED] = computing.core[rows], computing.blocked[rows]
-        parts[TRANSFERS], parts[TRANSFER_IMBALANCE], parts[LATENCY] = transfers, uneven, latency
-        parts[CORE] = computing.waited[rows] + waited
+        transfers, calls, uneven, latency, waited, blocked, rest = (
+            part[rows] for part in self.communication
+        )
+        parts[USEFUL], parts[BLOCKED] = computing.core[rows], computing.blocked[rows] + blocked
+        parts[TRANSFERS], parts[TRANSFER_IMBALANCE] = transfers + calls, uneven
+        parts[LATENCY], parts[CORE] = latency, computing.waited[rows] + waited
         between = self._gap[rows] + records["sub"] - self._inside[rows]
         parts[RECORDING], unknown = taken(between, self._recording[rows])
         parts[UNEXPLAINED] = rest + unknown
         return parts
 
-    def _book_late(self, rows: slice, late: Ints, parts: Ints) -> None:
-        """Book what a process waits for one that began the superstep later.
+    @cached_property
+    def _late(self) -> tuple[Ints, list[tuple[int, Ints]]]:
+        """The records that waited for one that began the superstep later, and what for.
 
-        That one left the superstep before later: for its bytes, for l, for want of a core, or
-        for no known reason; after an oblivious superstep, since it had waited longer. In the
-        first superstep of a run it was started later.
+        These are positions in the window, and pairs of a part of the account with nanoseconds. The
+        one that began later left the superstep before later: for its bytes, for l, for want of a
+        core, being blocked, or for no known reason; after an oblivious superstep, since it had
+        waited longer. In the first superstep of a run it was started later.
         """
+        rows = slice(self.halo, len(self.step))
+        late = self.waits[LATE, rows]
         some = np.flatnonzero(late)
         late, behind = late[some], self.behind[rows][some]
         before = self.before[behind]
         first = before < 0  # and what follows for record -1 is not used
         kind, root = self.run.records["kind"][before], self.run.records["group"][rows][some] == 0
-
-        def book(part: int, amounts: Ints) -> None:
-            if amounts.any():  # mostly there is nothing
-                parts[part, some] += amounts
-
-        book(ENDS, late * (first & root))
-        book(IMBALANCE, late * (first & ~root))
+        booked = [(ENDS, late * (first & root)), (IMBALANCE, late * (first & ~root))]
         rest = late * ~first
         communication = self.communication
         limits = (
@@ -340,13 +364,14 @@ class Account:
             (TRANSFER_IMBALANCE, communication.transfers[before] + communication.uneven[before]),
             (LATENCY, communication.latency[before]),
             (CORE, self.run.records["comm_ready"][before].clip(min=0)),
+            (BLOCKED, communication.blocked[before]),
         )
         for part, most in limits:
             mine, rest = taken(rest, most)
-            book(part, mine)
+            booked.append((part, mine))
         waited = (kind == Kind.OBLSYNC) | self._virtual
-        book(IMBALANCE, rest * waited)
-        book(UNEXPLAINED, rest * ~waited)
+        booked += [(IMBALANCE, rest * waited), (UNEXPLAINED, rest * ~waited)]
+        return some, [(part, amounts) for part, amounts in booked if amounts.any()]
 
     def _between(self) -> tuple[Ints, Ints]:
         """Return the time between each record and the one before it, and what of it is recording.
@@ -374,12 +399,18 @@ class Communication(NamedTuple):
 
     transfers: Ints
     """g h of the process."""
+    calls: Ints
+    """What its time in calls on a core exceeds that; it is booked as transfers, too."""
     uneven: Ints
-    """g times what the greatest h of the superstep exceeds it."""
+    """What g times the greatest h of the superstep exceeds both."""
     latency: Ints
     """l."""
+    core: Ints
+    """Ready without a core."""
+    blocked: Ints
+    """Blocked longer than the process was idle."""
     rest: Ints
-    """What is left, with all time that was certainly without a core."""
+    """What is left."""
 
 
 def _named(records: NDArray[np.void] | Columns, row: int) -> str:

@@ -103,10 +103,6 @@ class CallGraph:
         parts = [self.origin_of(rows) for _, rows in chunks]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
-    def origin_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the positions in ``origins`` of the origins of a few records, by position."""
-        return self.origin_of(self.run.table("records").pick(positions, ("stack", "kind")))
-
     def kind_of(self, origin: int) -> Kind:
         """Return the kind of sync at the end of an origin."""
         return self._sums.origins[origin][1]

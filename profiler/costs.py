@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from bsplib.directions import Direction, is_out
+from bsplib.machine.measured import ByDirection
 from bsplib.profiler._by_step import BySuperstep, TableBySuperstep, table_of
 from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
-from bsplib.recording.records import NOT_MEASURED, Direction, Run, is_out
+from bsplib.recording.records import NOT_MEASURED, Run
 from bsplib.recording.tables import constant
 
 if TYPE_CHECKING:
@@ -188,13 +190,52 @@ def without_core_ns(records: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArr
     return np.minimum(comm, (ready - idle).clip(min=0)), np.minimum(comm, ready)
 
 
-def calls_without_core_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
-    """Return how long the calls of primitives of each record were without a core, at least."""
-    if not records["comm_calls"].any():
-        return np.zeros(len(records), np.int64)
-    ready = records["comm_ready"].clip(min=0) - (records["end"] - records["arrive"])
-    calls: NDArray[np.int64] = np.minimum(records["comm_calls"], ready.clip(min=0))
-    return calls
+def blocked_ns(records: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return how long each record was blocked in its communication and its idle time together.
+
+    That is neither on a core nor ready. It is 0 where one of the two was not measured.
+    """
+    cpu, ready = records["comm_cpu"], records["comm_ready"]
+    blocked: NDArray[np.int64] = records["end"] - records["arrive"]
+    blocked += records["comm_calls"]
+    blocked -= cpu
+    blocked -= ready
+    if cpu.min(initial=0) == NOT_MEASURED or ready.min(initial=0) == NOT_MEASURED:
+        blocked[(cpu == NOT_MEASURED) | (ready == NOT_MEASURED)] = 0
+    return np.maximum(blocked, 0, out=blocked)
+
+
+class CallTimes(NamedTuple):
+    """How long the calls of primitives of each record were in which state, at least, in ns.
+
+    The system tells it for the calls and the sync together.
+    """
+
+    core: NDArray[np.int64]
+    """On a core: the calls but for all time that was spent without one, wherever that was."""
+    ready: NDArray[np.int64]
+    """Ready without a core: what the time from arrival to end does not hold."""
+    blocked: NDArray[np.int64]
+    """The same of the time blocked."""
+
+
+def call_times_ns(records: NDArray[np.void], blocked: NDArray[np.int64]) -> CallTimes:
+    """Return how long the calls of primitives of each record were on a core, ready and blocked.
+
+    Args:
+        records: of a run.
+        blocked: what :func:`blocked_ns` says of them.
+    """
+    found = CallTimes(*np.zeros((len(CallTimes._fields), len(records)), np.int64))
+    rows = np.flatnonzero(records["comm_calls"])
+    calls, cpu = records["comm_calls"][rows], records["comm_cpu"][rows]
+    sync = records["end"][rows] - records["arrive"][rows]
+    ready = records["comm_ready"][rows].clip(min=0)
+    off = np.where(cpu == NOT_MEASURED, ready, calls + sync - cpu)
+    found.core[rows] = (calls - off).clip(min=0)
+    found.ready[rows] = np.minimum(calls, (ready - sync).clip(min=0))
+    found.blocked[rows] = np.minimum(calls, (blocked[rows] - sync).clip(min=0))
+    return found
 
 
 def h_relation(
@@ -231,21 +272,24 @@ def h_inside(
     return _h_relation(run, numbers, hosts[caller] == hosts[run.traffic["partner"]])
 
 
-def h_by_index(
-    run: Run, direction: Direction, numbers: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return the part of :func:`h_relation` that are single elements by their indices.
+def by_direction(run: Run, numbers: NDArray[np.int64] | None = None) -> dict[int, ByDirection]:
+    """Return what each record transfers by ``Direction``, for those that occur.
 
     Args:
         run: the run.
-        direction: ``OUT_BY_INDEX`` for those of puts, ``IN_BY_INDEX`` for those of gets.
         numbers: the result of :func:`superstep_numbers`, if it is known.
-
-    Returns:
-        None where the run has none.
     """
-    counted = run.traffic["direction"] == direction
-    return _h_relation(run, numbers, counted) if counted.any() else None
+    traffic, found = run.traffic, {}
+    for direction in np.unique(traffic["direction"]).tolist():
+        counted = traffic["direction"] == direction
+        h_out, h_in = _h_relation(run, numbers, counted)
+        rows, met = traffic[counted], np.zeros(len(run.records), np.int64)
+        made = np.bincount(rows["record"], rows["messages"], len(met)).astype(np.int64)
+        if direction == Direction.OUT_PICKLED:  # of no other is it asked
+            partner = partner_records(run, numbers)[counted]
+            np.add.at(met, partner[partner >= 0], rows["messages"][partner >= 0])
+        found[direction] = ByDirection(h_in, h_out, made, met)
+    return found
 
 
 def _h_relation(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.profiler._sums import where_ended
 from bsplib.profiler.costs import by_superstep, communication_ns, h_relation
 from bsplib.profiler.survey import survey
 from bsplib.profiler.window import hand_out
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler._by_step import BySuperstep
+    from bsplib.profiler._sums import RunSums
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
@@ -52,8 +54,9 @@ class Departures:
     """Number in its group."""
     root: Ints
     """Number of the superstep of the root group in which it took place."""
-    record: Ints
-    """Position of the record with the greatest h, of equals the first."""
+    origin: Ints
+    """Position in ``CallGraph.origins`` of that of the record with the greatest h, of equals the
+    first."""
     h: Floats
     """Greatest h of a process, in bytes."""
     pattern: Ints
@@ -106,18 +109,22 @@ class Departures:
         Args:
             ranked: number of supersteps, those that depart most, which remain in any case.
         """
-        _, h = np.unique(self.h, return_inverse=True)
-        times, time = np.unique(self.comm_s, return_inverse=True)
-        keys = (h * len(times) + time) * len(ExchangeSide) + self.pattern
-        _, first, same = np.unique(keys, return_index=True, return_inverse=True)
-        kept = np.zeros(len(keys), bool)
+        _, first, same = np.unique(self._looks(), return_index=True, return_inverse=True)
+        kept = np.zeros(len(same), bool)
         kept[np.argsort(-np.abs(self.over_s), kind="stable")[:ranked]] = True
         kept[first] = False
-        count = np.ones(len(keys), np.int64)
+        count = np.ones(len(same), self.count.dtype)
         count[first] = np.bincount(same, self.count) - np.bincount(same[kept], minlength=len(first))
         kept[first] = True
         rows = np.flatnonzero(kept)
         return replace(self.of(rows), count=count[rows])
+
+    def _looks(self) -> Ints:
+        """Return a number of each superstep, the same for the same h, time and pattern."""
+        h, time = self.h.astype(np.int64), np.rint(self.comm_s * 1e9).astype(np.int64)
+        if int(h.max(initial=0)) >= _MOST_KEY // (int(time.max(initial=0)) + 1):
+            h, time = (np.unique(each, return_inverse=True)[1] for each in (h, time))
+        return (h * (int(time.max(initial=0)) + 1) + time) * len(ExchangeSide) + self.pattern
 
 
 def departures(run: Run, g: float, l: float, rule: str = "max") -> Departures:  # noqa: E741  # the name in the field
@@ -143,6 +150,8 @@ MOST_RANKED = 10_000
 """Number of supersteps, those that depart most, that are told apart in a run of any length."""
 _MOST_KEPT = 2**17
 """Supersteps that are kept one by one; of more, one stands for all that look the same."""
+_MOST_KEY = 2**60
+"""h and time are one number where their product is less, with room for the pattern."""
 
 
 class DepartureSums:
@@ -159,19 +168,15 @@ class DepartureSums:
 
     def add(self, window: RunWindow) -> None:
         """Take in the supersteps of a window."""
-        found = _of_window(window, *self._prices)
+        found = _of_window(window, self._sums, self._prices)
         self._parts.append(found)
-        rows = found.record.astype(np.int64) - window.position[0]
-        if not self._is_one_group or rows.max(initial=0) >= len(window.position):
-            rows = np.searchsorted(window.position, found.record)
-        origin = self._sums.origin_of(window.run.records[window.fresh][rows])
-        self._over_s += np.bincount(origin, found.over_s, len(self._over_s))
-        self._count += np.bincount(origin, minlength=len(self._count))
+        self._over_s += np.bincount(found.origin, found.over_s, len(self._over_s))
+        self._count += np.bincount(found.origin, minlength=len(self._count))
         if sum(len(part.h) for part in self._parts) > self._most:
             kept = self.rows().condensed(MOST_RANKED)
             self._parts = [kept]
-            # Where most supersteps differ, this is tried again only when there are many more.
-            self._most = _MOST_KEPT + 2 * len(kept.h)
+            # Those that differ remain; it is tried again when there are as many more as at first.
+            self._most = _MOST_KEPT + len(kept.h)
 
     def rows(self) -> Departures:
         """Return the supersteps taken in so far, by group and number.
@@ -195,8 +200,9 @@ class DepartureSums:
         return self._over_s, self._count
 
 
-def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures:  # noqa: E741
+def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str]) -> Departures:
     """Return the departures of the supersteps in a window."""
+    g, l, rule = prices  # noqa: E741
     run, fresh = window.run, window.fresh
     records = run.records[fresh]
     h_out, h_in = h_relation(run)
@@ -209,13 +215,13 @@ def _of_window(window: RunWindow, g: float, l: float, rule: str) -> Departures: 
     every = Departures(
         group=records["group"][row],
         superstep=_short(records["superstep"][row]),
-        root=window.root_supersteps()[row],
-        record=_short(window.position[row]),
+        root=_short(window.root_supersteps()[row]),
+        origin=_short(sums.origin_of(where_ended(records, row))),
         h=most_h,
         pattern=pattern.astype(np.int8),
         comm_s=by.greatest(communication_ns(run.records).astype(np.float64))[steps] / 1e9,
         predicted_s=g * most_h + l,
-        count=np.ones(len(row), np.int64),
+        count=np.ones(len(row), np.int32),
     )
     return every.of(np.flatnonzero(by.greatest(run.records["kind"] != Kind.END)[steps]))
 

@@ -96,7 +96,8 @@ def _by_centre(callgraph: CallGraph) -> dict[str, list[tuple[int, Floats]]]:
     leaf_of = np.array([number[leaf] for leaf in leaves], np.int64)
     inside = np.flatnonzero(booked.record >= 0)
     samples = run.samples[inside]
-    leaf = leaf_of[callgraph.origin_at(booked.record[inside].astype(np.int64))]
+    records = run.table("records").pick(booked.record[inside].astype(np.int64), ("stack", "kind"))
+    leaf = leaf_of[callgraph.origin_of(records)]
     keys, place = np.unique(leaf * len(run.stacks) + samples["stack"], return_inverse=True)
     sums = np.zeros((len(keys), run.nprocs, len(PARTS)))
     np.add.at(sums, (place, samples["pid"]), booked.seconds[inside])

@@ -12,22 +12,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.profiler._phases import Course
-from bsplib.profiler._steps import RootSteps, excess
+from bsplib.profiler._steps import ColumnSteps, RootSteps, TimeColumns, excess
 from bsplib.profiler.costs import record_costs, spent_ns, superstep_numbers
 from bsplib.profiler.survey import span_of
 from bsplib.profiler.window import hand_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
+    from bsplib.recording.tables import Columns
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -76,8 +77,8 @@ class Window:
     """Numbers of the first and the last superstep of the column."""
     longest: NDArray[np.int64]
     """Number of the superstep of the column that took longest."""
-    record: NDArray[np.int64]
-    """Position of the record with the most computation in that superstep."""
+    ended_at: Columns
+    """Stack and kind of the record with the most computation in that superstep."""
     began_ns: NDArray[np.int64]
     ended_ns: NDArray[np.int64]
     """When the first process began with the first superstep of the column, and when the
@@ -102,6 +103,8 @@ class Heatmap:
         self.steps = RootSteps(run)
         self.begin_ns, self.end_ns = span_of(run)
         """When the run began and ended, with its start and its end."""
+        self._columns: Sequence[ColumnSteps] = ()
+        """Columns of pictures of all of it, with their supersteps."""
         self._drawn: tuple[Floats, Floats] | None = None
         """The edges of a picture by time, and what was spent between them."""
 
@@ -114,10 +117,8 @@ class Heatmap:
             columns: greatest number of columns; a column is at least one superstep.
         """
         low, high = _clipped(low, high, 0, self.steps.count)
-        columns = min(max(columns, 1), MAX_COLUMNS, high - low)
-        edges = np.round(np.linspace(low, high, columns + 1))
-        first, last = edges[:-1].astype(np.int64), edges[1:].astype(np.int64) - 1
-        return self._window(edges, self._amounts(edges), np.diff(edges), first, last)
+        edges = _positions(low, high, columns)
+        return self._window(self._with_steps(ColumnSteps(edges), low, high), edges)
 
     def by_time(self, low: float, high: float, columns: int) -> Window:
         """Return a range of time.
@@ -128,11 +129,11 @@ class Heatmap:
             columns: number of columns.
         """
         edges = self._edges(low, high, columns)
-        places, first, last = self.steps.during(edges)
-        layers = np.concatenate(
-            [self._course(edges, first, last), self._amounts(places)[:, len(TIMES) :]], axis=1
-        )
-        return self._window(edges, layers, np.diff(places), first, last)
+        during = self.steps.during(edges[0], edges[-1])
+        steps = self._with_steps(TimeColumns(edges, self.steps), *during)
+        window = self._window(steps, steps.places())
+        window.layers[:, : len(TIMES)] = self._course(steps)
+        return window
 
     def _edges(self, low: float, high: float, columns: int) -> Floats:
         """Return the edges of the columns of a range of time, clipped to the run."""
@@ -140,26 +141,28 @@ class Heatmap:
         columns = min(max(columns, 1), MAX_COLUMNS) if high > low and self.steps.count else 0
         return np.linspace(low, high, columns + 1)
 
-    def _window(
-        self,
-        edges: Floats,
-        layers: Floats,
-        supersteps: Floats,
-        first: NDArray[np.int64],
-        last: NDArray[np.int64],
-    ) -> Window:
-        steps = self.steps
-        longest = steps.longest(first, last)
+    def _with_steps(self, columns: _Columns, low: int, high: int) -> _Columns:
+        """Return columns with their supersteps, which are in a range of positions."""
+        for known in self._columns:
+            if columns.is_like(known):
+                return cast("_Columns", known)
+        for rows in self.steps.rows(low, high):
+            columns.add(rows)
+        return columns
+
+    def _window(self, columns: ColumnSteps, places: Floats) -> Window:
+        """Return columns between positions, with what the processes did in the supersteps."""
+        numbers = self.steps.numbers
         return Window(
-            edges,
-            layers,
-            supersteps,
-            steps.numbers(first),
-            steps.numbers(last),
-            steps.numbers(longest),
-            steps.records(longest),
-            steps.begins(first),
-            steps.ends(last),
+            columns.edges,
+            self._amounts(places),
+            np.diff(places),
+            numbers(columns.first),
+            numbers(columns.last),
+            numbers(columns.longest),
+            columns.ended_at,
+            columns.began_ns,
+            columns.ended_ns,
         )
 
     def _amounts(self, edges: Floats) -> Floats:
@@ -181,15 +184,18 @@ class Heatmap:
         Args:
             columns: number of columns of its picture by time.
         """
-        return WholeHeatmap(self, self._edges(self.begin_ns, self.end_ns, columns))
+        by_time = self._edges(self.begin_ns, self.end_ns, columns)
+        by_superstep = _positions(0, self.steps.count, columns)
+        return WholeHeatmap(self, by_superstep, by_time)
 
-    def _course(self, edges: Floats, first: Ints, last: Ints) -> Floats:
-        """Return what the processes did between moments, which lie in these supersteps."""
+    def _course(self, columns: ColumnSteps) -> Floats:
+        """Return what the processes did in columns of time."""
+        edges = columns.edges
         if self._drawn is not None and np.array_equal(self._drawn[0], edges):
             return self._drawn[1]
         spent = np.zeros((max(len(edges) - 1, 0), len(TIMES), self.rows))
-        if len(first):
-            low, high = int(first[0]), int(last[-1])
+        if len(spent):
+            low, high = int(columns.first[0]), int(columns.last[-1])
             for course in self._courses(low, high):
                 spent += course.between(edges)
         return spent
@@ -207,9 +213,11 @@ class Heatmap:
         hand_out(self.run, [courses])
         return courses.kept
 
-    def take_over(self, grid: Grid, courses: _Courses | _CourseSums) -> None:
+    def take_over(
+        self, grid: Grid, courses: _Courses | _CourseSums, columns: Sequence[ColumnSteps]
+    ) -> None:
         """Draw from these sums of the whole run from now on."""
-        self._grid = grid
+        self._grid, self._columns = grid, columns
         if isinstance(courses, _Courses):
             self._kept = courses.kept
         else:
@@ -300,19 +308,26 @@ class _CourseSums:
 class WholeHeatmap:
     """Takes in the windows of a run, after which a heat map draws all of it without reading."""
 
-    def __init__(self, heatmap: Heatmap, edges: Floats) -> None:
-        self._heatmap = heatmap
-        self._grid = _GridSums(heatmap, 0, heatmap.steps.count)
-        self._courses = _CourseSums(heatmap, edges) if heatmap.is_long else _Courses(heatmap)
+    def __init__(self, heatmap: Heatmap, by_superstep: Floats, by_time: Floats) -> None:
+        self._heatmap, steps = heatmap, heatmap.steps
+        self._grid = _GridSums(heatmap, 0, steps.count)
+        self._courses = _CourseSums(heatmap, by_time) if heatmap.is_long else _Courses(heatmap)
+        self._columns: list[ColumnSteps] = []
+        if not steps.are_kept:
+            self._columns = [ColumnSteps(by_superstep), TimeColumns(by_time, steps)]
 
     def add(self, window: RunWindow) -> None:
         """Take in a window."""
         self._grid.add(window)
         self._courses.add(window)
+        if self._columns:
+            rows = self._heatmap.steps.rows_of(window)
+            for columns in self._columns:
+                columns.add(rows)
 
     def keep(self) -> None:
         """Give the sums to the heat map, when all windows have been taken in."""
-        self._heatmap.take_over(self._grid.grid(), self._courses)
+        self._heatmap.take_over(self._grid.grid(), self._courses, self._columns)
 
 
 def _costs(window: RunWindow) -> list[Floats]:
@@ -327,6 +342,13 @@ def _costs(window: RunWindow) -> list[Floats]:
 
 
 _Number = TypeVar("_Number", int, float)
+_Columns = TypeVar("_Columns", bound=ColumnSteps)
+
+
+def _positions(low: int, high: int, columns: int) -> Floats:
+    """Return the edges of columns of supersteps."""
+    columns = min(max(columns, 1), MAX_COLUMNS, high - low)
+    return np.round(np.linspace(low, high, columns + 1))
 
 
 def _clipped(low: _Number, high: _Number, begin: _Number, end: _Number) -> tuple[_Number, _Number]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.account import Account, Ints
-    from bsplib.profiler.clustered_losses import ClusteredLoss
+    from bsplib.profiler.loss_drafts import ClusteredLoss
     from bsplib.recording.records import Run, Stack
 
 _MOST = 0.5
@@ -68,12 +68,13 @@ class LossLines:
         """
         if clustered.inside is None or not clustered.inside.stretches:
             return ""
-        line = None if self._run.samples is None else self._line(clustered.inside.excess())
+        line = None if self._run.samples is None else self.line(clustered.inside)
         found = line or self._stretch(clustered.inside.stretches)
         return "" if found is None else found.text
 
-    def _line(self, excess: NDArray[np.float64]) -> CalledLine | None:
-        """Return the innermost line with most of the samples of a loss, given by stack."""
+    def line(self, inside: InsideLoss) -> CalledLine | None:
+        """Return the innermost line with most of the samples of a loss; None if there is none."""
+        excess = inside.excess()
         total = float(excess.clip(min=0).sum())
         if total < _LEAST_SAMPLES:
             return None
@@ -117,6 +118,10 @@ class InsideLoss:
         self._mine, self._every = np.zeros((2, stacks))
         """Samples by stack: of the loss, and of all processes in the same supersteps."""
         self._rows = self._here = 0
+
+    def empty(self) -> InsideLoss:
+        """Return an object for the same loss to which nothing was added."""
+        return InsideLoss(self._cause, len(self._mine))
 
     def add(self, looked_at: LookedAt, rows: Ints) -> None:
         """Take in some records of a window."""

@@ -56,11 +56,10 @@ def lost_by_cause(account: Account) -> dict[str, Ints]:
         if cause == COMM and leaders is not None:
             late = _moving_most(account, late + halo, leaders) - halo
         np.add.at(lost[cause], late, waits[why][waited])
-    lost[WAIT] += account.computing.blocked[halo:]
+    lost[WAIT] += account.computing.blocked[halo:] + account.calls.blocked[halo:]
     if leaders is not None:  # otherwise no transfer is uneven
-        more = account.booked.parts[parts.TRANSFER_IMBALANCE] - waits[parts.CALLS]
         uneven = np.zeros(len(account.h_max), np.int64)
-        np.add.at(uneven, step, more)
+        np.add.at(uneven, step, account.uneven())
         steps = np.flatnonzero(uneven)
         lost[COMM][leaders[steps] - halo] += uneven[steps]
     return lost
@@ -242,6 +241,8 @@ class LossSums:
         """How much of the time of each process is in its records, and between them."""
         self.passed: Ints = np.zeros((origins, run.nprocs), np.int64)
         """Number of records of each process at each call stack."""
+        self.calls: Ints = np.zeros((1, origins), np.int64)
+        """What of the transfers at each call stack is in calls, beyond g h."""
         self.sent_bytes: Ints = np.zeros(origins, np.int64)
         """How many bytes leave the processes there, in a program of mpi4py."""
         self.lost = {cause: CauseSums(run.nprocs) for cause in WAITS}
@@ -258,6 +259,7 @@ class LossSums:
         origin, pid = self._run_sums.origin_of(records), records["pid"].astype(np.int64)
         _add_by(self.by_process, pid, account.booked.parts)
         _add_by(self.by_origin, origin, account.booked.parts)
+        _add_by(self.calls, origin, account.communication.calls[np.newaxis, account.halo :])
         self.covered += account.covered()
         if account.run.is_interleaved:
             sent = account.h_out_and_in[0][account.halo :]

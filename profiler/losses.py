@@ -18,9 +18,10 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.booking import Books, Priced, price
-from bsplib.profiler.clustered_losses import ClusteredLoss, ClusteredLosses, find
+from bsplib.profiler.clustered_losses import ClusteredLosses, find
 from bsplib.profiler.efficiency import Efficiencies, efficiencies
 from bsplib.profiler.hosts import ProcessNames
+from bsplib.profiler.loss_drafts import ClusteredLoss
 from bsplib.profiler.loss_lines import LossLines
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
 from bsplib.profiler.run_account import account_of

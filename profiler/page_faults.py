@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.recording.records import NOT_MEASURED
+from bsplib.recording.chunk_ranges import ChunkRanges
+from bsplib.recording.records import NOT_MEASURED, PAGE_FAULTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,8 +56,12 @@ def _by_origin(callgraph: CallGraph) -> NDArray[np.int64] | None:
     run = callgraph.run
     sums = np.zeros((len(KINDS), len(callgraph.origins), run.nprocs), np.int64)
     is_measured = False
-    names = ("pid", "stack", "kind", *(name for fields in _FIELDS.values() for name in fields))
-    for _, rows in run.table("records").chunks(names):
+    records, known = run.table("records"), ChunkRanges(run, "records", "faults").known()
+    for chunk in range(len(records.bounds) - 1):
+        if known is not None and known[1][chunk] <= 0:
+            is_measured |= bool(known[1][chunk] > NOT_MEASURED)
+            continue
+        rows = records.read(chunk, ("pid", "stack", "kind", *PAGE_FAULTS))
         at = callgraph.origin_of(rows), rows["pid"]
         for number, fields in enumerate(_FIELDS.values()):
             for name in fields:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.machine import PATTERNS, Machine
-from bsplib.machine.measured import HRelation
+from bsplib.machine.measured import HRelation, amounts_of
 from bsplib.machine.pattern import pattern_of
 from bsplib.sync_kinds import Kind
 
@@ -93,17 +93,12 @@ class ReplayPrices:
     def moved(self, timeline: Timeline) -> HRelation:
         """Return what each record moves, as the Machine prices it."""
         nothing = np.zeros(len(timeline.position))
-        placed, fetched = (
-            nothing if each is None else self.machine.relation(each.h_in, each.h_out)
-            for each in (timeline.placed, timeline.fetched)
-        )
         found = HRelation(
             self.relation(timeline),
             timeline.calls,
             timeline.cold,
-            placed=placed,
-            fetched=fetched,
             fresh=timeline.fresh,
+            **amounts_of(timeline.directions, self.machine.relation, nothing),
         )
         if not self.machine.has_state:
             return found._replace(wait=nothing, apart=nothing)

@@ -95,18 +95,24 @@ def fitted_to(run: Run) -> Rates:
     share cores; there the times are lower quartiles over processes of equal h.
 
     Returns:
-        Rates of 0 with a note where the run does not determine them.
+        Rates with a note where the run does not determine them. Where each superstep moves the
+        same bytes, all is the cost of bytes if they are many, otherwise that of supersteps.
     """
     times = survey(run).times
     shared = _shared_cores(run)
     h, comm_s, count = times.points(0.25 if shared else 0.5)
     if len(h) == 0:
         return Rates(0.0, 0.0, source=NO_SOURCE, note=f"g and l are 0: the run has {_NO_SYNC}.")
-    if len(h) == 1 and h[0] > 0:
-        note = f"g and l are 0: every superstep moves {h[0]:.0f} bytes, {_INSEPARABLE}."
-        return Rates(0.0, 0.0, source=NO_SOURCE, note=note)
     g, latency = fit_line(h, comm_s, count)
-    return Rates(g, latency, source=FITTED, note=shared)
+    return Rates(g, latency, source=FITTED, note=shared or _inseparable(h, g))
+
+
+def _inseparable(h: Values, g: float) -> str:
+    """Return a sentence for a run in which all h are equal; empty for others, and for h = 0."""
+    if len(h) > 1 or h[0] == 0:
+        return ""
+    which = "bytes" if g else "supersteps"
+    return f"All is said to be the cost of {which}, since each superstep moves {h[0]:.0f} bytes."
 
 
 def _shared_cores(run: Run) -> str:
@@ -119,7 +125,6 @@ def _shared_cores(run: Run) -> str:
 
 
 _NO_SYNC = "no superstep that ended with a sync"
-_INSEPARABLE = "so that the cost of bytes cannot be told from that of a superstep"
 
 
 def fit_line(h: Values, comm_s: Values, count: Values) -> tuple[float, float]:

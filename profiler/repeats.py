@@ -115,8 +115,17 @@ class Repeats(NamedTuple):
 
 def _alike(sentence: Sentence, told: Sequence[Sentence]) -> Sentence | None:
     """Return the sentence of a verdict about the same loss; None if it has none."""
-    about = sentence.kind, sentence.node, sentence.who
-    return next((each for each in told if (each.kind, each.node, each.who) == about), None)
+    return next((each for each in told if _is_about_it(sentence, each)), None)
+
+
+def _is_about_it(sentence: Sentence, other: Sentence) -> bool:
+    """Tell whether two sentences are about the same kind of loss, process and cost centre.
+
+    Of several cost centres each may lose most in another run.
+    """
+    if (sentence.kind, sentence.who) != (other.kind, other.who):
+        return False
+    return sentence.node == other.node or not {*sentence.nodes}.isdisjoint(other.nodes)
 
 
 def gathered(runs: Iterable[RunProfile]) -> list[Repeats]:

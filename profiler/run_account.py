@@ -11,7 +11,8 @@ from bsplib.errors import TraceError
 from bsplib.profiler.account import ENDS, PARTS, RECORDING, Account, taken
 from bsplib.profiler.loss_sums import LossSums
 from bsplib.profiler.survey import span_of, survey
-from bsplib.profiler.window import ahead, windows
+from bsplib.profiler.window import windows
+from bsplib.recording.tables import ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

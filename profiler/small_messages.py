@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.directions import is_out
 from bsplib.profiler import account as parts
 from bsplib.profiler._numbering import changes
 from bsplib.profiler.mpi_words import end_with_messages, end_with_sends, ends_with_message
-from bsplib.recording.records import is_out
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:

@@ -50,6 +50,7 @@ _TRANSFERS = (
     parts.TRANSFER_IMBALANCE,
     parts.LATENCY,
     parts.CORE,
+    parts.BLOCKED,
     parts.UNEXPLAINED,
 )
 """The parts of communication, in the order of ``_Own.communication``."""
@@ -119,8 +120,7 @@ class Spending:
         spread = _Spread(edges, self.rows, self._block)
         for stretches in self._around:
             spread.add(stretches)
-        _, first, last = self._steps.during(edges)
-        for booked in self._booked(int(first[0]), int(last[-1]) + 1):
+        for booked in self._booked(*self._steps.during(edges[0], edges[-1])):
             for stretches in booked.stretches():
                 spread.add(stretches)
         return spread.amounts
@@ -273,6 +273,8 @@ class _Spread:
         self._edges, self._rows, self._block = edges, rows, block
         self._columns = len(edges) - 1
         self._sums = np.zeros((len(parts.PARTS), self._columns * rows))
+        self._found: tuple[Ints, Ints] = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        """Moments, and their columns."""
 
     @property
     def amounts(self) -> Floats:
@@ -282,30 +284,35 @@ class _Spread:
 
     def add(self, stretches: Stretches) -> None:
         """Add the parts of stretches that lie inside the edges."""
-        edges = self._edges
         begin, end = stretches.begin, stretches.end
-        seen = np.flatnonzero((end > edges[0]) & (begin < edges[-1]) & (end > begin))
-        if len(seen) == 0:
-            return
-        begun, ended = begin[seen].astype(np.float64), end[seen].astype(np.float64)
-        row = stretches.pid[seen] // self._block
-        first = np.searchsorted(edges, begun, side="right") - 1
-        last = np.searchsorted(edges, ended, side="left") - 1
-        whole = (first == last) & (first >= 0) & (last < self._columns)
-        inside, across = np.flatnonzero(whole), np.flatnonzero(~whole)
+        first, last = self._column_of(begin), self._column_of(end)
+        last = last - (self._edges[last] == end)  # what ends at an edge lies before it
+        seen = (end > begin) & (last >= 0) & (first < self._columns)
+        whole = seen & (first == last) & (first >= 0)
+        inside, across = np.flatnonzero(whole), np.flatnonzero(seen & ~whole)
+        row = stretches.pid // self._block
         here, cells = slice(0, 0), first[:0]
         if len(inside):
             here, cells = _cells(first[inside], row[inside], self._rows)
-        crossing = self._crossing(first[across], last[across], begun[across], ended[across])
+        crossing = self._crossing(first[across], last[across], begin[across], end[across])
         for part, values in stretches.amounts.items():
-            mine = values[seen]
-            if not mine.any():
+            if not values.any():
                 continue
-            self._sums[part, here] += np.bincount(cells, mine[inside], here.stop - here.start)
+            self._sums[part, here] += np.bincount(cells, values[inside], here.stop - here.start)
             if len(across):
-                self._sums[part, crossing.cells] += crossing(mine[across], row[across])
+                self._sums[part, crossing.cells] += crossing(values[across], row[across])
 
-    def _crossing(self, first: Ints, last: Ints, begin: Floats, end: Floats) -> _Crossing:
+    def _column_of(self, moments: Ints) -> Ints:
+        """Return the column in which, or at the begin of which, each moment lies.
+
+        Most stretches begin where the ones before them ended: these are not looked up again.
+        """
+        if moments is not self._found[0]:
+            column = np.searchsorted(self._edges, moments, side="right").astype(np.int64) - 1
+            self._found = moments, column
+        return self._found[1]
+
+    def _crossing(self, first: Ints, last: Ints, begin: Ints, end: Ints) -> _Crossing:
         """Return how stretches are divided that lie in several columns, or beyond the edges."""
         low = np.clip(first, 0, self._columns - 1)
         high = np.clip(last, 0, self._columns - 1)
@@ -315,8 +322,9 @@ class _Spread:
         at_high = np.where(alone, 0.0, ended - self._edges[high])
         begins, ends = int(low.min(initial=self._columns)), int(high.max(initial=-1)) + 1
         widths = np.diff(self._edges[begins : ends + 1])
+        length = (end - begin).astype(np.float64)
         return _Crossing(
-            begins, low - begins, high - begins, at_low, at_high, end - begin, self._rows, widths
+            begins, low - begins, high - begins, at_low, at_high, length, self._rows, widths
         )
 
 
@@ -423,16 +431,16 @@ def _own(account: Account, booked: BookedRows) -> _Own:
     records = account.run.records[rows]
     computing = account.computing
     blocked, waited = computing.blocked[rows], computing.waited[rows]
-    transfers, uneven, latency, rest = (part[rows] for part in account.communication)
-    no_core = np.minimum(rest, records["comm_ready"].clip(min=0))
-    unknown = rest - no_core
+    transfers, calls, *others = (part[rows] for part in account.communication)
+    moved = dict(zip(_TRANSFERS, (transfers + calls, *others), strict=True))
+    unknown = moved[parts.UNEXPLAINED]
     waiting = {
         parts.IMBALANCE: spent[parts.IMBALANCE],
         parts.ENDS: spent[parts.ENDS],
-        parts.TRANSFER_IMBALANCE: spent[parts.TRANSFER_IMBALANCE] - uneven,
-        parts.BLOCKED: spent[parts.BLOCKED] - blocked,
-        parts.CORE: spent[parts.CORE] - waited - no_core,
-        parts.LATENCY: spent[parts.LATENCY] - latency,
+        parts.TRANSFER_IMBALANCE: spent[parts.TRANSFER_IMBALANCE] - moved[parts.TRANSFER_IMBALANCE],
+        parts.BLOCKED: spent[parts.BLOCKED] - blocked - moved[parts.BLOCKED],
+        parts.CORE: spent[parts.CORE] - waited - moved[parts.CORE],
+        parts.LATENCY: spent[parts.LATENCY] - moved[parts.LATENCY],
     }
     left = records["released"] - records["arrive"] - sum(waiting.values())
     between = spent[parts.RECORDING] + spent[parts.UNEXPLAINED] - unknown - left
@@ -444,14 +452,14 @@ def _own(account: Account, booked: BookedRows) -> _Own:
     pauses = {parts.RECORDING: recording, parts.UNEXPLAINED: between - recording}
     calls, exchange = records["comm_calls"], records["end"] - records["released"]
     in_calls = calls / np.maximum(calls + exchange, 1)
-    moved = dict(zip(_TRANSFERS, (transfers, uneven, latency, no_core, unknown), strict=True))
     before = {part: in_calls * amount for part, amount in moved.items()}
     after = {part: amount - before[part] for part, amount in moved.items()}
     before[parts.CORE] = before[parts.CORE] + waited
+    before[parts.BLOCKED] = before[parts.BLOCKED] + blocked
     # The rest of it lies between the records of sub-groups, which are inside of this one.
     inside = {part: (1 - in_gap) * amount for part, amount in pauses.items()}
     before[parts.UNEXPLAINED] = before[parts.UNEXPLAINED] + inside[parts.UNEXPLAINED]
-    before |= {parts.USEFUL: computing.core[rows], parts.BLOCKED: blocked}
+    before[parts.USEFUL] = computing.core[rows]
     before[parts.RECORDING] = inside[parts.RECORDING]
     return _Own({part: in_gap * each for part, each in pauses.items()}, before, waiting, after)
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.machine.measured import FRESH, Begun, Touched
+from bsplib.directions import is_out
+from bsplib.machine.measured import FRESH, Begun, ByDirection, Touched, staged_out
 from bsplib.profiler.costs import (
     METRICS,
-    h_by_index,
+    by_direction,
     h_inside,
     h_relation,
     partner_records,
@@ -26,11 +27,11 @@ from bsplib.profiler.costs import (
     superstep_numbers,
 )
 from bsplib.profiler.hosts import host_numbers
-from bsplib.recording.records import Direction, Run, is_out
+from bsplib.recording.records import Run
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -83,10 +84,8 @@ class Timeline:
     """How many of the bytes of ``h_out`` went through memory that was new to the process."""
     fresh: NDArray[np.int64]
     """How many of the first supersteps with calls are left to the process, with this one."""
-    placed: HIndexed | None
-    """What of ``h_in`` and ``h_out`` are elements of puts by index; None where there are none."""
-    fetched: HIndexed | None
-    """The same of gets by index."""
+    directions: Mapping[int, ByDirection]
+    """Bytes and transfers of each record by ``Direction``, for those that occur."""
     inside: InsideHosts | None
     """What was communicated inside hosts; None where the trace names no hosts."""
     link_from: NDArray[np.int64]
@@ -95,13 +94,6 @@ class Timeline:
     link_to: NDArray[np.int64]
     """For each link: the record of the receiver."""
     pieces: Pieces
-
-
-class HIndexed(NamedTuple):
-    """Bytes of single elements that go by their indices, for each record."""
-
-    h_in: NDArray[np.float64]
-    h_out: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -159,6 +151,7 @@ def lay_out(run: Run) -> Timeline:
     pieces = _on_a_core(pieces, w_s, spent_s)
     h_out, h_in = h_relation(run, numbers)
     calls = calls_of_records(run)
+    found = by_direction(run, numbers)
     return Timeline(
         run=run,
         steps=tuple(steps),
@@ -171,10 +164,12 @@ def lay_out(run: Run) -> Timeline:
         h_in=h_in[position],
         h_out=h_out[position],
         calls=calls[position],
-        cold=_cold(run, h_out)[position],
+        cold=_cold(run, found)[position],
         fresh=_fresh(run, calls)[position],
-        placed=_indexed(run, Direction.OUT_BY_INDEX, numbers, position),
-        fetched=_indexed(run, Direction.IN_BY_INDEX, numbers, position),
+        directions={
+            direction: ByDirection(*(each[position] for each in amounts))
+            for direction, amounts in found.items()
+        },
         inside=_inside(run, numbers, position),
         link_from=link_from,
         link_to=link_to,
@@ -189,12 +184,15 @@ def calls_of_records(run: Run) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
-def _cold(run: Run, h_out: NDArray[np.float64]) -> NDArray[np.int64]:
+def _cold(run: Run, found: Mapping[int, ByDirection]) -> NDArray[np.int64]:
     """Return for each record how many of its bytes were sent through memory new to the process.
 
     The records of a process are in the order in which they ended.
     """
     cold = np.zeros(len(run.records), np.int64)
+    h_out = staged_out(found)
+    if h_out is None:
+        return cold
     touched = defaultdict[int, Touched](Touched)
     sent = np.flatnonzero(h_out)
     pids = run.records["pid"][sent].tolist()
@@ -215,13 +213,6 @@ def _fresh(run: Run, calls: NDArray[np.int64]) -> NDArray[np.int64]:
         for record in called[by_pid[start : start + min(count, FRESH)]].tolist():
             fresh[record] = begun.fresh(int(calls[record]))
     return fresh
-
-
-def _indexed(
-    run: Run, direction: Direction, numbers: NDArray[np.int64], position: NDArray[np.intp]
-) -> HIndexed | None:
-    found = h_by_index(run, direction, numbers)
-    return None if found is None else HIndexed(found[1][position], found[0][position])
 
 
 def _inside(run: Run, numbers: NDArray[np.int64], position: NDArray[np.intp]) -> InsideHosts | None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.directions import is_out
 from bsplib.profiler.costs import once
 from bsplib.profiler.window import hand_out
-from bsplib.recording.records import is_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,8 +107,7 @@ class RunTraffic:
         return self._summed(MatrixSums(self._run, chosen, senders, receivers, most))
 
     def _summed(self, sums: MatrixSums) -> Matrix:
-        if len(self._run.table("traffic")):
-            hand_out(self._run, [sums])
+        hand_out(self._run, [sums])
         return sums.matrix()
 
 
@@ -147,19 +146,13 @@ class MatrixSums:
         self._out += np.bincount(sender, sizes, nprocs)
         self._into += np.bincount(receiver, sizes, nprocs)
         self._total += float(sizes.sum()), float(messages.sum())
-
-    def _add_to_self(self) -> None:
-        """Sum up what processes transferred to themselves, which windows do not have."""
-        nprocs = self._run.nprocs
-        for first, records in self._run.table("records").chunks(("pid", "self_bytes")):
-            if not records["self_bytes"].any():
-                continue
-            counted = 1 if self._chosen is None else self._chosen[first : first + len(records)]
-            self._to_self += np.bincount(records["pid"], records["self_bytes"] * counted, nprocs)
+        records = window.run.records[window.fresh]
+        if records["self_bytes"].any():
+            to_self = records["self_bytes"] if kept is None else records["self_bytes"] * kept
+            self._to_self += np.bincount(records["pid"], to_self, nprocs)
 
     def matrix(self) -> Matrix:
         """Return the matrix, when all windows have been taken in."""
-        self._add_to_self()
         rows, columns = self._rows, self._columns
         return Matrix(
             rows,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.account import PARTS, TITLES
-from bsplib.profiler.clustered_losses import LEAST_SHARE
+from bsplib.profiler.clustered_losses import LEAST_SAVED, LEAST_SHARE
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.kinds import (
     BLOCKED,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.clustered_losses import ClusteredLoss
+    from bsplib.profiler.loss_drafts import ClusteredLoss
     from bsplib.profiler.losses import Ledger
 
 MOST_SENTENCES = 5
@@ -44,8 +44,6 @@ mending it has to save."""
 _LEAST_SAVED = 0.01
 """A loss is hidden by others if to mend it alone saves a smaller share of the elapsed time, and
 less than most of what is lost.
-
-Transfers differ by chance if to even them saves a smaller share of the time in supersteps.
 """
 _LEAST_LISTED = 0.005
 """What is a smaller share of the elapsed time has no sentence, and is no part in the last one."""
@@ -76,6 +74,8 @@ class Sentence(NamedTuple):
     """What the run would take if this alone were mended; None if that is not known."""
     who: tuple[int, ...] = ()
     """The processes that are waited for, or blocked; empty where no one stands out."""
+    nodes: tuple[str, ...] = ()
+    """Ids of all cost centres that it is about; ``node`` first."""
 
 
 class Verdict(NamedTuple):
@@ -100,7 +100,7 @@ def judge(ledger: Ledger) -> Verdict:
     inside = ledger.account.in_supersteps_ns()
     worth = [each for each in ledger.clustered_losses if each.ns >= LEAST_SHARE * inside]
     seen = [each for each in worth if each.ns >= _LEAST_LISTED * whole]
-    least_s = _LEAST_SAVED * inside / 1e9 / ledger.callgraph.run.nprocs
+    least_s = LEAST_SAVED * inside / 1e9 / ledger.callgraph.run.nprocs
     told = sorted(
         (pair for pair in _told(ledger, seen) if not _is_noise(pair[0], ledger, least_s)),
         key=lambda pair: (
@@ -225,6 +225,7 @@ def sentence(ledger: Ledger, clustered: ClusteredLoss, *, mended: bool = False) 
         clustered.part,
         without_s,
         clustered.pids if clustered.kind != COMMUNICATION else (),
+        clustered.nodes,
     )
 
 
@@ -345,7 +346,7 @@ _NEEDLESS = {
 
 
 def _of_supersteps(clustered: ClusteredLoss, ledger: Ledger) -> str:
-    most = ", most of them" if clustered.places > 1 else ""
+    most = ", most of them" if len(clustered.nodes) > 1 else ""
     kind = SMALL_MESSAGES if clustered.cause == SMALL else clustered.kind
     none = f", {clustered.needless} of which {_NEEDLESS[kind]}" if clustered.needless else ""
     where = _where(clustered, ledger.callgraph)
@@ -406,7 +407,14 @@ def _where(clustered: ClusteredLoss, callgraph: CallGraph) -> str:
     if len(names) == 1:
         return f"in {names[0]}"
     function, leaf = names
-    return f"in {function} ({leaf}){_called(clustered, callgraph)}"
+    return f"in {function} ({leaf}){_called(clustered, callgraph)}{_elsewhere(clustered)}"
+
+
+def _elsewhere(clustered: ClusteredLoss) -> str:
+    """Return at how many other cost centres the supersteps end."""
+    if len(clustered.nodes) < 2 or clustered.kind == STEPS:
+        return ""
+    return f" and at {fmt.counted(len(clustered.nodes) - 1, 'other place')}"
 
 
 def _called(clustered: ClusteredLoss, callgraph: CallGraph) -> str:

@@ -397,7 +397,7 @@ def _transfers(mended: MendedRows) -> Saved:
     and no price of a byte holds for both sides.
     """
     account = mended.account
-    own, uneven, latency, _ = account.communication
+    own, _, uneven, latency, *_ = account.communication
     priced = own + uneven
     if account.run.is_interleaved:
         took = communication_ns(mended.records) - without_core_ns(mended.records)[1] - latency
@@ -406,7 +406,7 @@ def _transfers(mended: MendedRows) -> Saved:
 
 
 def _half_the_bytes(mended: MendedRows) -> Saved:
-    own, uneven, *_ = mended.account.communication
+    own, _, uneven, *_ = mended.account.communication
     return mended.after(mended.only(HALF * (own + uneven)))
 
 
@@ -426,7 +426,7 @@ def _two_stages(mended: MendedRows) -> Saved:
     alone = _from_one(by, size, h_out, h_in) | _from_one(by, size, h_in, h_out)
     if not alone.any():
         return mended.nothing(), mended.nothing()
-    own, uneven, *_ = account.communication
+    own, _, uneven, *_ = account.communication
     stages = 2 if account.rates.rule == "max" else 3
     h = stages * account.h_max[account.step] / size
     less = own + uneven - 1e9 * (account.rates.g * h + account.rates.l)
@@ -464,13 +464,13 @@ def _fewer_messages(mended: MendedRows) -> Saved:
 
 
 def _blocked(mended: MendedRows) -> Saved:
-    return mended.only(mended.account.computing.blocked), mended.nothing()
+    account = mended.account
+    return mended.only(account.computing.blocked + account.calls.blocked), mended.nothing()
 
 
 def _cores(mended: MendedRows) -> Saved:
     waited = mended.account.computing.waited.astype(np.float64)
-    rest = mended.account.communication.rest
-    return waited, np.minimum(rest, mended.records["comm_ready"].clip(min=0)).astype(np.float64)
+    return waited, mended.account.communication.core.astype(np.float64)
 
 
 _MENDED: dict[str, Callable[[MendedRows], Saved]] = {

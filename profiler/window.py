@@ -8,19 +8,25 @@ record needs to know of the superstep before it, at the border of two windows, i
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.profiler._by_step import TableBySuperstep
-from bsplib.profiler.costs import GROUPS, by_superstep, group_columns, once
+from bsplib.profiler.costs import (
+    GROUPS,
+    by_superstep,
+    computation_ns,
+    group_columns,
+    h_relation,
+    once,
+)
 from bsplib.profiler.lines import book_samples
 from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
 from bsplib.recording.records import RECORD, TRAFFIC, Run, waits_among
-from bsplib.recording.tables import Columns, joined
+from bsplib.recording.tables import Columns, ahead, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,14 +35,13 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-Made = TypeVar("Made")
-
 ROWS = 2**15
 """Records of a window, about: few enough for the caches of a core."""
 
 FIELDS = (
     *("pid", "group", "superstep", "kind", "stack", "start", "arrive", "released", "end"),
-    *("comm_calls", "sub", "comp_cpu", "comp_ready", "comm_ready", "recording"),
+    *("comm_calls", "sub", "self_bytes", "comp_cpu", "comp_ready", "comm_cpu", "comm_ready"),
+    "recording",
 )
 """The fields of records that windows have."""
 
@@ -175,22 +180,6 @@ def windows(run: Run, first: int = 0, last: int | None = None) -> Iterator[RunWi
             yield window
 
 
-def ahead(made: Iterator[Made]) -> Iterator[Made]:
-    """Yield what an iterator makes; while one is looked at, a thread makes the next one.
-
-    So two cores share the work on windows: both sides are mostly inside of numpy, or of the codec,
-    and leave the interpreter to the other meanwhile.
-
-    Args:
-        made: makes windows, or what is computed from them; never None.
-    """
-    with ThreadPoolExecutor(1) as thread:
-        following = thread.submit(next, made, None)
-        while (one := following.result()) is not None:
-            following = thread.submit(next, made, None)
-            yield one
-
-
 class WindowTaker(Protocol):
     """What takes in one window of a run after the other, to sum them up."""
 
@@ -204,9 +193,16 @@ def hand_out(run: Run, takers: Sequence[WindowTaker]) -> None:
     To read the windows takes as long as to sum them up, so that what is wanted together is
     summed up in one pass.
     """
-    for window in ahead(windows(run)):
+    for window in ahead(map(_with_costs, windows(run))):
         for taker in takers:
             taker.add(window)
+
+
+def _with_costs(window: RunWindow) -> RunWindow:
+    """Compute what most takers need of a window while they sum up the one before."""
+    h_relation(window.run)
+    computation_ns(window.run)
+    return window
 
 
 def _waits_in(run: Run, position: Ints, halo: int) -> NDArray[np.void] | None:

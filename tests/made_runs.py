@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from bsplib.directions import Direction
 from bsplib.recording.records import (
     FROM_SYSTEM,
     NOT_MEASURED,
     RECORD,
     TRAFFIC,
-    Direction,
     Frame,
     Run,
     root_group,

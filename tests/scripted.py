@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.backends.members import as_members
+from bsplib.directions import Direction
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import (
     NOT_MEASURED,
@@ -17,7 +18,6 @@ from bsplib.recording.records import (
     SAMPLE,
     TRAFFIC,
     UNMEASURED,
-    Direction,
     Doing,
     Frame,
     GroupInfo,

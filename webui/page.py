@@ -22,13 +22,13 @@ from bsplib.profiler.compare.traces import pairs_by_order
 from bsplib.profiler.survey import survey_with_steps
 from bsplib.webui.answers import ANSWERS, Json, Query
 from bsplib.webui.one_pass import sum_up
-from bsplib.webui.predicted import ShownModel, describe_model
 from bsplib.webui.traces import COMPARISON, REPEATS, Traces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bsplib.recording.records import Trace
+    from bsplib.webui.predicted import ShownModel
 
 
 STATIC = Path(__file__).parent / "static"
@@ -88,7 +88,7 @@ def served_model(shown: ShownModel) -> str:
     Raises:
         UsageError: a value is given of a variable that does not exist.
     """
-    return _served(_PREDICTED, shown.model.program, {"answers": {MODEL: describe_model(shown)}})
+    return _served(_PREDICTED, shown.model.program, _answers_of_model(shown))
 
 
 def _served(kind: _Kind, title: str, data: Json) -> str:
@@ -119,7 +119,13 @@ def saved_model(shown: ShownModel) -> str:
     Raises:
         UsageError: a value is given of a variable that does not exist.
     """
-    return _saved(_PREDICTED, shown.model.program, {"answers": {MODEL: describe_model(shown)}})
+    return _saved(_PREDICTED, shown.model.program, _answers_of_model(shown))
+
+
+def _answers_of_model(shown: ShownModel) -> Json:
+    from bsplib.webui.predicted import describe_model  # noqa: PLC0415  # imported late
+
+    return {"answers": {MODEL: describe_model(shown)}}
 
 
 def _saved(kind: _Kind, title: str, data: Json) -> str:

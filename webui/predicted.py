@@ -167,15 +167,18 @@ def _curves(machine: Machine | None) -> list[Json]:
             "p": entry.p,
             "empty": entry.empty,
             "patterns": {name: _curve(curve) for name, curve in entry.patterns.items()},
-            "evicting": entry.evicting,
-            "call": entry.call,
+            **{name: getattr(entry, name) for name in _SECONDS},
             **{name: _curve_or_none(getattr(entry, name)) for name in _CURVES},
         }
         for entry in (() if machine is None else machine.measured)
     ]
 
 
-_CURVES = ("evicted", "apart", "passes", "placed", "fetched", "cold", "first")
+_SECONDS = ("evicting", "call", "get", "message", "pickle", "unpickle", "pickle_byte")
+_CURVES = (
+    *("puts", "gets", "collectives", "evicted", "evicted_puts", "apart", "passes"),
+    *("placed", "fetched", "cold", "first", "first_messages"),
+)
 """What a probe measured that has no pattern, as far as a prediction needs it."""
 
 

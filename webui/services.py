@@ -178,6 +178,7 @@ def describe_verdict(ledger: Ledger) -> Json:
         "sentences": [
             each._asdict()
             | {"node": None if each.node is None else number[each.node], "who": list(each.who)}
+            | {"nodes": [number[node] for node in each.nodes]}
             for each in sentences
         ],
         "rest": None if rest is None else rest.text,

@@ -88,7 +88,7 @@ def marks(opened: OpenRun, query: Mapping[str, str]) -> Json:
 def describe(callgraph: CallGraph, heatmap: Heatmap, window: Window, unit: float) -> Json:
     """Return a window as values for JSON, with edges in supersteps or, by ``unit``, seconds."""
     leaves = [origin.chain[-1] for origin in callgraph.origins]
-    origins = callgraph.origin_at(window.record)
+    origins = callgraph.origin_of(window.ended_at)
     layers, units = _compact(window.layers)
     return {
         "nprocs": heatmap.run.nprocs,

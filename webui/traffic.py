@@ -121,10 +121,9 @@ class SavedTraffic:
 def _farthest(callgraph: CallGraph, found: Departures) -> Departures:
     """Return the supersteps that depart most, a few of each cost centre."""
     found = found.farthest(MOST_RANKED)
-    origins = callgraph.origin_at(found.record).tolist()
     listed: Counter[str] = Counter()
     rows = []
-    for row, origin in enumerate(origins):
+    for row, origin in enumerate(found.origin.tolist()):
         leaf = callgraph.origins[origin].chain[-1]
         listed[leaf] += 1
         if listed[leaf] <= MOST_OF_ONE:
@@ -133,7 +132,6 @@ def _farthest(callgraph: CallGraph, found: Departures) -> Departures:
 
 
 def _describe_points(callgraph: CallGraph, found: Departures) -> Json:
-    origin = callgraph.origin_at(found.record)
     leaves = [each.chain[-1] for each in callgraph.origins]
     return {
         "h": found.h.tolist(),
@@ -143,7 +141,7 @@ def _describe_points(callgraph: CallGraph, found: Departures) -> Json:
         "root": found.root.tolist(),
         "superstep": found.superstep.tolist(),
         "group": found.group.tolist(),
-        "node": [leaves[number] for number in origin.tolist()],
+        "node": [leaves[number] for number in found.origin.tolist()],
     }
 
 

@@ -35,8 +35,10 @@ def one_thread_where_loaded() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def one_thread_where_forked() -> Iterator[None]:
-    """Let processes forked in the block compute with one BLAS thread, unless the user set more.
+def one_thread() -> Iterator[None]:
+    """Let this process, and those forked in the block, compute with one BLAS thread there.
+
+    What the user has set is kept. Virtual time counts the CPU time of one thread.
 
     OpenBLAS ends its threads before a fork, and starts them again when the caller needs them. A
     call that sets their number would start them at once, and for 30 ms they would look for work
@@ -53,14 +55,43 @@ def one_thread_where_forked() -> Iterator[None]:
         with _thread_pools(len(sys.modules)).limit(limits=1):
             yield
         return
-    before = [count.value for count in counts]
-    for count in counts:
-        count.value = 1
+    _ONE.begin(counts)
     try:
         yield
     finally:
-        for count, value in zip(counts, before, strict=True):
-            count.value = value
+        _ONE.end()
+
+
+class _OneThread:
+    """Sets numbers of BLAS threads to one, until the last of some blocks has ended.
+
+    Blocks overlap where several threads of the caller have a run each.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._before: list[tuple[ctypes.c_int, int]] = []
+
+    def begin(self, counts: list[ctypes.c_int]) -> None:
+        """Begin a block."""
+        with self._lock:
+            self._blocks += 1
+            if self._blocks == 1:
+                self._before = [(count, count.value) for count in counts]
+                for count in counts:
+                    count.value = 1
+
+    def end(self) -> None:
+        """End a block."""
+        with self._lock:
+            self._blocks -= 1
+            if self._blocks == 0:
+                for count, value in self._before:
+                    count.value = value
+
+
+_ONE = _OneThread()
 
 
 @lru_cache(maxsize=1)

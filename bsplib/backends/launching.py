@@ -16,7 +16,7 @@ outcome are killed. So the outcomes contain the error of every process that fail
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
@@ -115,25 +115,26 @@ class InsideWork(Protocol):
         """
 
 
-class Moved(NamedTuple):
-    """What one process moves in a superstep."""
+class Transfer(NamedTuple):
+    """What a process transfers to or from another one in one direction, in a superstep."""
 
-    h_in: int
-    """Bytes that come to it."""
-    h_out: int
-    """Bytes that leave it."""
-    calls: int = 0
-    """Its puts, gets and messages; 0 where the prices do not ask for them."""
+    caller: int
+    """Pid in the group, as for the partner."""
+    partner: int
+    direction: int
+    """A ``Direction``."""
+    nbytes: int
+    calls: int
+    """How many transfers."""
+
+
+class New(NamedTuple):
+    """What is new to a process in a superstep."""
+
     cold: int = 0
     """How many of the bytes that leave it go through memory new to it."""
     fresh: int = 0
     """How many of its first supersteps with calls are left, with this one."""
-    placed_in: int = 0
-    """How many of the bytes that come to it are elements of puts by index; as for calls."""
-    placed_out: int = 0
-    fetched_in: int = 0
-    """How many of them are elements of gets by index."""
-    fetched_out: int = 0
 
 
 class Before(NamedTuple):
@@ -149,52 +150,42 @@ class Prices(Protocol):
     """What communication costs in virtual time."""
 
     @property
-    def asks_for_calls(self) -> bool:
-        """Whether the prices depend on the number of calls."""
-
-    @property
     def has_state(self) -> bool:
         """Whether the prices depend on what came before."""
 
     def empty(self, nprocs: int, before: Before) -> float:
         """Return the seconds of a superstep in which a group communicates nothing."""
 
-    def cold(self, pid: int, sent_bytes: int) -> int:
-        """Return how many of the bytes that a process sends go through memory new to it.
-
-        It is called once for each superstep of a process in which something is communicated.
-
-        Args:
-            pid: of the process in the root group.
-            sent_bytes: bytes that leave it in this superstep.
-        """
-
-    def fresh(self, pid: int, calls: int) -> int:
-        """Return how many supersteps are left to a process in which its code is new, with this one.
-
-        It is called once for each superstep of a process in which something is communicated.
-
-        Args:
-            pid: of the process in the root group.
-            calls: its puts, gets and messages in this superstep.
-        """
-
     def superstep(
-        self, moved: Sequence[Moved], links: Iterable[tuple[int, int]], before: Before
+        self, transfers: Sequence[Transfer], members: Sequence[int], before: Before
     ) -> float:
         """Return the seconds of a superstep of a whole group.
 
         Args:
-            moved: of all processes, by pid.
-            links: (sender, receiver) pairs.
+            transfers: of all processes.
+            members: processes of the group in root numbering, by pid.
             before: what came before.
         """
 
-    def oblivious(self, moved: Iterable[Moved], nprocs: int) -> float:
+    def new(self, transfers: Sequence[Transfer], pid: int, member: int) -> New:
+        """Return what is new to a process in its next superstep, an oblivious one.
+
+        It is called once for each of them.
+
+        Args:
+            transfers: what it sends.
+            pid: of the process in its group.
+            member: its pid in the root group.
+        """
+
+    def oblivious(
+        self, transfers: Sequence[Transfer], new: Mapping[int, New], nprocs: int
+    ) -> float:
         """Return the seconds of an oblivious superstep of one process.
 
         Args:
-            moved: of the process, and of each process that has sent to it.
+            transfers: between the processes of its group.
+            new: what is new to it, and to each process that has sent to it, by pid.
             nprocs: number of processes of the group.
         """
 

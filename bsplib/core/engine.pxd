@@ -14,12 +14,14 @@ from bsplib.core.queue cimport Queue
 
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
 cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES
+cdef word COPIED, PICKLED_BEFORE
 cdef Py_ssize_t _MOST_OFFSET
 
 cdef class Engine:
     cdef readonly int pid, nprocs
     cdef readonly word thread, quick
     cdef word _quick_if_usable
+    cdef bint is_observed
     cdef readonly Meeting meeting
     cdef readonly SendBuffer send_buffer
     cdef readonly Arrivals arrivals
@@ -116,11 +118,13 @@ cdef class Engine:
     cdef bint _hpgets_at_sync(self) except -1
     cpdef void add_ask(self, int sender, word nbytes, object pending) except *
 
-    @cython.locals(to=Py_ssize_t, nbytes=word)
+    @cython.locals(to=Py_ssize_t, nbytes=word, at=word)
     cdef bint send_quickly(self, object pid, object payload, object tag) except -1
     cdef bint _takes_payload(self, word nbytes) except -1
-    cdef word message_room(self, int to, bytes head, word nbytes) except 0
-    cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
+    cdef word message_room(self, int to, bytes head, word nbytes, word made) except 0
+    cpdef void add_message(
+        self, int to, bytes head, object content, word nbytes, word made
+    ) except *
 
     @cython.locals(meeting=Meeting, send_buffer=SendBuffer, flags=word, head=word, nothing_new=bint)
     cpdef int end(self, object bsp, word kind, word stamp) except -1
@@ -143,9 +147,12 @@ cdef class Engine:
     cpdef bint is_usable(self) noexcept
     cpdef void forget_known_arrays(self) except *
 
-    cpdef long long begin_call(self) except? -1
-    cpdef int end_call(self, long long began) except -1
+    cpdef int begin_call(self) except -1
+    cpdef int end_call(self) except -1
+    cpdef int begin_computing(self) except -1
+    cpdef int end_computing(self) except -1
     cpdef void leave(self) except *
     cpdef void left(self) except *
 
+cpdef word made_as(object tag, word pickled_bytes) except? 0
 cdef void _read(word at, word there, word nbytes, StridedView strided) noexcept

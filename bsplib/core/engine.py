@@ -33,6 +33,7 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.entries import Arrivals, Entry, SendBuffer, entries_at
+from bsplib.core.kinds import COPIED, PICKLED_BEFORE
 from bsplib.core.known_arrays import KnownArray, StridedView
 from bsplib.core.meeting import Meeting
 from bsplib.core.protocols import Checks, Rare
@@ -131,6 +132,8 @@ class Engine:
         self.quick = 0 if checks_all else self.thread
         """The thread whose calls need no check of the group; 0 where every call needs it."""
         self._quick_if_usable = self.quick
+        self.is_observed = False
+        """Whether calls and computation in calls are told to anybody."""
         self.changes: list[Any] = rare.changes
         """Registrations of this superstep, which are announced at its end."""
         self.unresolved: list[Any] = []
@@ -637,10 +640,10 @@ class Engine:
         if not (tag is None or type(tag) is int or type(tag) is str or type(tag) is CollectiveTag):
             return False
         if type(payload) is bytes:
-            head = self.heads_out.get(tag)
-            if head is None or not self._takes_payload(len(payload)):
+            head, nbytes = self.heads_out.get(tag), len(payload)
+            if head is None or not self._takes_payload(nbytes):
                 return False
-            write_bytes(self.message_room(to, head, len(payload)), payload)
+            write_bytes(self.message_room(to, head, nbytes, made_as(tag, nbytes)), payload)
             return True
         if not is_array(payload) or not is_packed(payload):
             return False
@@ -648,18 +651,19 @@ class Engine:
         head = self.heads_out.get((dtype_id(payload), payload.shape, tag))
         if head is None or not self._takes_payload(nbytes):
             return False
-        copy_out(self.message_room(to, head, nbytes), address_of(payload), nbytes)
+        at = self.message_room(to, head, nbytes, made_as(tag, 0))
+        copy_out(at, address_of(payload), nbytes)
         return True
 
     def _takes_payload(self, nbytes: int) -> bool:
         """Tell whether a payload goes into the send buffer; if not, it is staged."""
         return nbytes <= self.most_in_buffer or self.buffer_takes(nbytes)
 
-    def message_room(self, to: int, head: bytes, nbytes: int) -> int:
+    def message_room(self, to: int, head: bytes, nbytes: int, made: int) -> int:
         """Begin an entry of a message; return the address of its payload."""
-        return self.send_buffer.reserve_described(to, MESSAGE, head, 0, nbytes, nbytes)
+        return self.send_buffer.reserve_described(to, MESSAGE, head, made, nbytes, nbytes)
 
-    def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
+    def add_message(self, to: int, head: bytes, content: Any, nbytes: int, made: int) -> None:
         """Add a message that the mailbox has encoded.
 
         Args:
@@ -667,11 +671,12 @@ class Engine:
             head: of the message, encoded.
             content: the payload, or the number that says where it is staged.
             nbytes: bytes of the payload.
+            made: how it is made; see :data:`bsplib.core.kinds.MADE_OF_OBJECTS`.
         """
         if type(content) is bytes:
-            write_bytes(self.message_room(to, head, nbytes), content)
+            write_bytes(self.message_room(to, head, nbytes, made), content)
             return
-        self.send_buffer.describe_staged(to, STAGED_MESSAGE, head, 0, content, nbytes)
+        self.send_buffer.describe_staged(to, STAGED_MESSAGE, head, made, content, nbytes)
 
     # -- the end of a superstep -------------------------------------------------------------------
 
@@ -870,11 +875,19 @@ class Engine:
     # -- events that nobody observes; see bsplib.core.observed ------------------------------------
 
     def begin_call(self) -> int:
-        """Begin a call, or a part of one; return what :meth:`end_call` needs."""
+        """Begin a call, or a part of one."""
         return 0
 
-    def end_call(self, began: int) -> int:  # noqa: ARG002
+    def end_call(self) -> int:
         """End a call, or a part of one."""
+        return 0
+
+    def begin_computing(self) -> int:
+        """Begin to compute for the program inside a call, as a collective that adds values does."""
+        return 0
+
+    def end_computing(self) -> int:
+        """End to compute for the program inside a call."""
         return 0
 
     def leave(self) -> None:
@@ -882,6 +895,13 @@ class Engine:
 
     def left(self) -> None:
         """End the last superstep of the group, which has been left."""
+
+
+def made_as(tag: Any, pickled_bytes: int) -> int:
+    """Return how a message of bytes, or of an array (which has no pickle), is made."""
+    if type(tag) is not CollectiveTag:
+        return 0
+    return PICKLED_BEFORE if pickled_bytes and tag.header is True else COPIED
 
 
 def _read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:

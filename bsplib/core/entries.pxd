@@ -8,6 +8,8 @@ from bsplib.core.meeting cimport Meeting
 from bsplib.core.queue cimport Queue
 
 cdef word ASK, IN_BUFFER, INDICES_SHIFT, INLINE, INLINE_BYTES, KIND_SHIFT, MESSAGE, PUT
+cdef word MADE_OF_OBJECTS, PICKLED_BEFORE
+cdef word _DIRECTIONS, _OUT, _OUT_BY_INDEX, _OUT_COPIED, _OUT_PICKLED, _OUT_PUT
 cdef word STAGED_MESSAGE, STAGED_PLACED, STAGED_PUT, STRIDED, KIND_BITS
 cdef word DESCRIPTION_MASK, SLOT_SHIFT, SIZE_MASK, MOST_SLOTS, HEAD_BYTES, BYTE_MASK
 cdef word RECEIVER_SHIFT, INLINE_COPY_BYTES, INLINE_SIZE_MASK
@@ -113,10 +115,8 @@ cpdef bytes joined(Meeting meeting, word byte)
 cpdef dict by_receiver(Meeting meeting, word head, word nprocs)
 @cython.locals(count=word)
 cpdef word calls_between(word at, word stop) noexcept
-@cython.locals(total=word, head=word, kind=word)
-cpdef word payload_between(word at, word stop) noexcept
-@cython.locals(total=word, head=word, kind=word, indices=word)
-cpdef word indexed_between(word at, word stop) noexcept
+@cython.locals(head=word, kind=word, nbytes=word, direction=word, more=word)
+cpdef int add_amounts(word at, word stop, word[::1] amounts) except -1
 @cython.locals(head=word, kind=word, nbytes=word, description=word)
 cpdef word behind(word at) noexcept
 cpdef word index_bytes(word indices) noexcept

@@ -7,7 +7,8 @@ An **entry** describes one transfer, with its data behind it::
 
     word 0    kind << 60 | slot << 40 | bytes of the data
     word 1    of a plain put: first byte in the array there; of all others: bytes of the
-              description, and above bit 32 the number of indices that begin the data
+              description, and above bit 32 the number of indices that begin the data (of a
+              message: how it is made, see MADE_OF_OBJECTS)
     then      the description, up to a multiple of eight bytes; a plain put has none
     then      the data, up to a multiple of eight bytes
 
@@ -51,7 +52,9 @@ from bsplib.core.kinds import (
     INLINE,
     INLINE_BYTES,
     KIND_SHIFT,
+    MADE_OF_OBJECTS,
     MESSAGE,
+    PICKLED_BEFORE,
     PUT,
     STAGED_MESSAGE,
     STAGED_PLACED,
@@ -61,6 +64,7 @@ from bsplib.core.kinds import (
 from bsplib.core.meeting import Meeting
 from bsplib.core.protocols import Rare
 from bsplib.core.queue import Queue
+from bsplib.directions import Direction
 from bsplib.sync_kinds import KIND_BITS
 
 if not cython.compiled:
@@ -103,6 +107,10 @@ _MOST_OF_LARGE = 1 << 18
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
 _LEAST_BLOCK = 1 << 13
+
+_DIRECTIONS = len(Direction)
+_OUT, _OUT_BY_INDEX, _OUT_PUT = Direction.OUT, Direction.OUT_BY_INDEX, Direction.OUT_PUT
+_OUT_COPIED, _OUT_PICKLED = Direction.OUT_COPIED, Direction.OUT_PICKLED
 
 _MOST_HEADS = 4096
 """Decoded heads of messages that are kept at most: most programs send the same ones again."""
@@ -230,7 +238,7 @@ class SendBuffer:
             to: the receiver.
             kind: of the entry, an even number.
             description: says what it is.
-            indices: how many indices the data begin with.
+            indices: as for :meth:`reserve_described`.
             where: the number that says where the data are.
             nbytes: of the data.
         """
@@ -251,7 +259,7 @@ class SendBuffer:
             to: the receiver.
             kind: of the entry.
             description: says what it is.
-            indices: how many indices the data begin with.
+            indices: how many indices the data begin with; of a message, how it is made.
             nbytes: of the data.
             behind: bytes that the entry has behind the description.
         """
@@ -560,7 +568,7 @@ class Arrivals:
                 self._write_staged(source, slot, first, peek(at), nbytes)
                 at += 8
             elif kind <= STAGED_MESSAGE:
-                at = self._receive(source, kind, at, first, nbytes)
+                at = self._receive(source, kind, at, first & DESCRIPTION_MASK, nbytes)
             elif kind == STRIDED:
                 slot = (head >> SLOT_SHIFT) & (MOST_SLOTS - 1)
                 here = self._here[slot]
@@ -710,32 +718,35 @@ def calls_between(at: int, stop: int) -> int:
     return count
 
 
-def payload_between(at: int, stop: int) -> int:
-    """Return the bytes of the values of puts, and of the messages, between two addresses."""
-    total = 0
+def add_amounts(at: int, stop: int, amounts: Any) -> int:
+    """Add what the puts and messages between two addresses transfer, by direction.
+
+    Args:
+        at: where the entries begin.
+        stop: where they end.
+        amounts: bytes by direction, and behind them numbers of transfers: 64-bit words.
+    """
     while at < stop:
         head = peek(at)
-        kind = head >> KIND_SHIFT
-        if kind < ASK:
-            total += head & SIZE_MASK
-            if kind > STAGED_PUT:
-                total -= index_bytes(peek(at + 8) >> INDICES_SHIFT)
-        at = behind(at)
-    return total
-
-
-def indexed_between(at: int, stop: int) -> int:
-    """Return the bytes of the values of puts by index between two addresses."""
-    total = 0
-    while at < stop:
-        head = peek(at)
-        kind = head >> KIND_SHIFT
+        kind, nbytes, direction = head >> KIND_SHIFT, head & SIZE_MASK, _OUT_PUT
         if STAGED_PUT < kind < ASK:
-            indices = peek(at + 8) >> INDICES_SHIFT
-            if indices:
-                total += (head & SIZE_MASK) - index_bytes(indices)
+            more = peek(at + 8) >> INDICES_SHIFT
+            if kind <= STAGED_MESSAGE:
+                direction = _OUT if more == 0 else _OUT_COPIED
+                if more >= PICKLED_BEFORE:
+                    amounts[_OUT_PICKLED] += nbytes
+                    nbytes = 0
+                elif more >= MADE_OF_OBJECTS:
+                    direction = _OUT_PICKLED
+                    amounts[_OUT] += nbytes - (more - MADE_OF_OBJECTS)
+                    nbytes = more - MADE_OF_OBJECTS
+            elif more:
+                direction, nbytes = _OUT_BY_INDEX, nbytes - index_bytes(more)
+        if kind < ASK:
+            amounts[direction] += nbytes
+            amounts[_DIRECTIONS + direction] += 1
         at = behind(at)
-    return total
+    return 0
 
 
 def behind(at: int) -> int:

@@ -253,4 +253,4 @@ cdef class Log:
     @cython.locals(usage=Usage)
     cpdef int begin(self, long long start_ns) except -1
     @cython.locals(parent=Log)
-    cpdef int leave(self, Log parent, long long now_ns) except -1
+    cpdef int leave(self, Log parent) except -1

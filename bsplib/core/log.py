@@ -27,7 +27,8 @@ open stretches before it, which were too short to be read. It is **shared out by
 4. What is more than there is elapsed time was used after the stretch had ended, before the system
    was read, such as by a thread that lost its core there: it belongs to the next stretch. Time
    ready while the recorder worked between two supersteps belongs to the second of them, which
-   begins earlier by as much: it is not the recorder's.
+   begins earlier by as much: it is not the recorder's. After the end of a sub-group it belongs to
+   the superstep of the parent.
 
 So all but the last stretch together are shorter than ``DUE_NS`` and the calls of a superstep.
 
@@ -597,7 +598,7 @@ class Log:
             partner: pid in the group; may be this process.
             direction: to the partner or from it; see ``records.Direction``.
             nbytes: bytes of payload.
-            messages: number of messages; nothing is written if it is 0.
+            messages: number of messages; nothing is written if both are 0.
 
         Raises:
             OverflowError: a number has more than 63 bits.
@@ -605,7 +606,7 @@ class Log:
         if partner == self._pid:
             self._own_bytes += nbytes
             self._own_messages += messages
-        elif messages:
+        elif messages or nbytes:
             if self._members is not None:
                 partner = self._members[partner]
             self._traffic.append_traffic(
@@ -688,7 +689,10 @@ class Log:
         self._sub_ns = 0
         self._own_bytes = self._own_messages = 0
 
-    def leave(self, parent: Log, now_ns: int) -> None:
-        """Add the time since the group was made to the sums of its parent's superstep."""
-        parent._sub_ns += now_ns - self._opened_ns
-        parent._piece_ns = now_ns
+    def leave(self, parent: Log) -> None:
+        """Let the parent's superstep go on where the next superstep here would begin.
+
+        The time since the group was made is added to the sums of the parent's superstep.
+        """
+        parent._sub_ns += self._start_ns - self._opened_ns
+        parent._piece_ns = self._start_ns

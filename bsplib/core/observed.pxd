@@ -66,7 +66,9 @@ cdef enum:
     RECENT = 64
 
 cdef word _SYNC, _OBLSYNC
-cdef int _END, _OUT, _IN, _OUT_BY_INDEX, _IN_BY_INDEX
+cdef int _END, _DIRECTIONS, _OUT, _IN, _OUT_BY_INDEX, _IN_BY_INDEX
+cdef int _OUT_PUT, _OUT_AT_ONCE, _OUT_COPIED, _OUT_PICKLED
+cdef word COPIED, MADE_OF_OBJECTS, PICKLED_BEFORE
 cdef Py_ssize_t _OWN
 
 @cython.final
@@ -118,19 +120,17 @@ cdef inline int known_number(StackKeys keys, Py_ssize_t depth) except -2:
 cdef class Traffic:
     cdef int _nprocs
     cdef bint _is_empty
-    cdef word[::1] _sent_bytes, _sent, _got_bytes, _got
-    cdef word[::1] _put_bytes, _put_at, _get_bytes, _get_at
-    cpdef int sent(self, int to, word nbytes) except -1
-    cpdef int got(self, int sender, word nbytes) except -1
-    cpdef int sent_by_index(self, int to, word nbytes) except -1
-    cpdef int got_by_index(self, int sender, word nbytes) except -1
-    @cython.locals(pid=int)
+    cdef word[::1] _directions, _bytes, _count
+    @cython.locals(place=Py_ssize_t)
+    cpdef int add(self, int direction, int partner, word nbytes, word count) except -1
+    @cython.locals(pid=int, directions=word, first=int, place=int)
     cpdef int write(self, Log log) except -1
 
 cdef class EngineObserver:
     cpdef long long meet(self, ObservedEngine engine) except -1
     cpdef void arrived(self, ObservedEngine engine) except *
     cpdef int delivered(self, ObservedEngine engine, int kind, Py_ssize_t superstep) except -1
+    cpdef int close(self, ObservedEngine engine) except -1
     cpdef void leave(self, ObservedEngine engine) except *
     cpdef void left(self, ObservedEngine engine) except *
 
@@ -139,37 +139,35 @@ cdef class ObservedEngine(Engine):
     cdef Traffic _traffic
     cdef EngineObserver _recorder, _checker
     cdef public long long comm_ns
+    cdef int _inside
+    cdef long long _since_ns
+    cdef bint _is_open
 
     cpdef void observe(
         self, Clock clock, Traffic traffic, EngineObserver recorder, EngineObserver checker
     ) except *
-    cpdef long long begin_call(self) except? -1
-    cpdef int end_call(self, long long began) except -1
-    @cython.locals(began=cython.longlong)
+    cpdef int begin_call(self) except -1
+    cpdef int end_call(self) except -1
+    cpdef int begin_computing(self) except -1
+    cpdef int end_computing(self) except -1
     cdef int put(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
-    @cython.locals(began=cython.longlong)
     cdef int hpput(self, object bsp, object pid, object src, object dst, object offset, object at) except -1
-    @cython.locals(began=cython.longlong, before=Py_ssize_t)
+    @cython.locals(before=Py_ssize_t)
     cdef object get(
         self, object bsp, object pid, object src, object dst, object offset, object at, object count
     )
-    @cython.locals(began=cython.longlong, before=Py_ssize_t)
+    @cython.locals(before=Py_ssize_t)
     cdef object hpget(
         self, object bsp, object pid, object src, object dst, object offset, object at, object count
     )
-    @cython.locals(began=cython.longlong)
     cdef int put_at(
         self, object bsp, object pids, object indices, object values, object dst, object op
     ) except -1
-    @cython.locals(began=cython.longlong, before=Py_ssize_t)
+    @cython.locals(before=Py_ssize_t)
     cdef object get_at(self, object bsp, object pids, object indices, object src, object out)
-    @cython.locals(began=cython.longlong)
     cdef int send(self, object bsp, object pid, object payload, object tag) except -1
-    @cython.locals(began=cython.longlong)
     cdef object messages(self, object bsp)
-    @cython.locals(began=cython.longlong)
     cdef object move(self, object bsp)
-    @cython.locals(began=cython.longlong)
     cdef object hpmove(self, object bsp)
     @cython.locals(number=Py_ssize_t, get=tuple)
     cdef int _count_gets(self, Py_ssize_t before) except -1
@@ -179,8 +177,10 @@ cdef class ObservedEngine(Engine):
     cdef word _reserve_strided(self, int to, word slot, word size, word nbytes) except 0
     cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(at=word)
-    cdef word message_room(self, int to, bytes head, word nbytes) except 0
-    cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
+    cdef word message_room(self, int to, bytes head, word nbytes, word made) except 0
+    cpdef void add_message(
+        self, int to, bytes head, object content, word nbytes, word made
+    ) except *
     cdef int count_early(self, int to, word nbytes) except -1
     @cython.locals(clock=Clock)
     cdef int sync(self, object bsp) except -1
@@ -202,10 +202,15 @@ cdef class RecordingObserver(EngineObserver):
     cdef StackKeys _stack_keys
     cdef object _stack_of_end, _overflow
     cdef long long _arrive
+    cdef tuple _open
 
     cpdef long long meet(self, ObservedEngine engine) except -1
     @cython.locals(end=cython.longlong, released=cython.longlong, stack=int)
     cpdef int delivered(self, ObservedEngine engine, int kind, Py_ssize_t superstep) except -1
+    @cython.locals(
+        superstep=Py_ssize_t, kind=int, stack=int, released=cython.longlong,
+    )
+    cpdef int close(self, ObservedEngine engine) except -1
     cpdef void leave(self, ObservedEngine engine) except *
     @cython.locals(stack=int)
     cpdef void left(self, ObservedEngine engine) except *
@@ -215,8 +220,13 @@ cdef class RecordingObserver(EngineObserver):
         long long end
     ) except -1
 
-cdef long long _begin(ObservedEngine engine) except? -1
-cdef int _end(ObservedEngine engine, long long began) except -1
+cdef int _begin(ObservedEngine engine) except -1
+cdef int _end(ObservedEngine engine) except -1
+@cython.locals(now=cython.longlong)
+cdef int _interrupt(ObservedEngine engine) except -1
+cdef int _continue(ObservedEngine engine) except -1
 @cython.locals(traffic=Traffic)
-cdef int _count(ObservedEngine engine, int to, word nbytes) except -1
+cdef int _count(ObservedEngine engine, int direction, int partner, word nbytes) except -1
+@cython.locals(pickled=word)
+cdef int _count_message(ObservedEngine engine, int to, word nbytes, word made) except -1
 cdef long long _time_of(ObservedEngine engine) noexcept

@@ -25,7 +25,9 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
 from bsplib.core.engine import Engine
+from bsplib.core.kinds import COPIED, MADE_OF_OBJECTS, PICKLED_BEFORE
 from bsplib.core.log import Log
+from bsplib.directions import Direction
 from bsplib.sync_kinds import Kind
 
 if not cython.compiled:
@@ -51,8 +53,11 @@ if not cython.compiled:
 prepare()
 
 _SYNC, _OBLSYNC, _END = Kind.SYNC, Kind.OBLSYNC, Kind.END
-_OUT, _IN, _OUT_BY_INDEX, _IN_BY_INDEX = 0, 1, 2, 3
-"""Directions of traffic: to the partner, and from it. See ``records.Direction``."""
+_DIRECTIONS = len(Direction)
+_OUT, _IN = Direction.OUT, Direction.IN
+_OUT_BY_INDEX, _IN_BY_INDEX = Direction.OUT_BY_INDEX, Direction.IN_BY_INDEX
+_OUT_PUT, _OUT_AT_ONCE = Direction.OUT_PUT, Direction.OUT_AT_ONCE
+_OUT_COPIED, _OUT_PICKLED = Direction.OUT_COPIED, Direction.OUT_PICKLED
 _OWN = 0 if cython.compiled else 1
 """Frames of each function that looks for a stack."""
 
@@ -101,43 +106,28 @@ class Traffic:
     """
 
     def __init__(self, nprocs: int) -> None:
-        none = bytes(8 * nprocs)
         self._nprocs = nprocs
         self._is_empty = True
-        self._sent_bytes, self._sent = numbers("Q", none), numbers("Q", none)
-        """Bytes and number of puts and messages."""
-        self._got_bytes, self._got = numbers("Q", none), numbers("Q", none)
-        """Bytes and number of gets."""
-        self._put_bytes, self._put_at = numbers("Q", none), numbers("Q", none)
-        """The same of puts by index, and below of gets by index."""
-        self._get_bytes, self._get_at = numbers("Q", none), numbers("Q", none)
+        self._directions = numbers("Q", bytes(8 * nprocs))
+        """By partner: a bit for each direction in which something was transferred."""
+        self._bytes = numbers("Q", bytes(8 * nprocs * _DIRECTIONS))
+        """By partner and direction, as the same below."""
+        self._count = numbers("Q", bytes(8 * nprocs * _DIRECTIONS))
 
-    def sent(self, to: int, nbytes: int) -> int:
-        """Count a put or a message."""
-        self._is_empty = False
-        self._sent_bytes[to] += nbytes
-        self._sent[to] += 1
-        return 0
+    def add(self, direction: int, partner: int, nbytes: int, count: int) -> int:
+        """Count transfers.
 
-    def got(self, sender: int, nbytes: int) -> int:
-        """Count a get."""
+        Args:
+            direction: a ``Direction``.
+            partner: the other process.
+            nbytes: of the payload.
+            count: how many transfers.
+        """
+        place = _DIRECTIONS * partner + direction
         self._is_empty = False
-        self._got_bytes[sender] += nbytes
-        self._got[sender] += 1
-        return 0
-
-    def sent_by_index(self, to: int, nbytes: int) -> int:
-        """Count a put of single elements by their indices."""
-        self._is_empty = False
-        self._put_bytes[to] += nbytes
-        self._put_at[to] += 1
-        return 0
-
-    def got_by_index(self, sender: int, nbytes: int) -> int:
-        """Count a get of single elements by their indices."""
-        self._is_empty = False
-        self._get_bytes[sender] += nbytes
-        self._get_at[sender] += 1
+        self._directions[partner] |= 1 << direction
+        self._bytes[place] += nbytes
+        self._count[place] += count
         return 0
 
     def write(self, log: Log) -> int:
@@ -146,18 +136,15 @@ class Traffic:
             return 0
         self._is_empty = True
         for pid in range(self._nprocs):
-            if self._sent[pid]:
-                log.add_traffic(pid, _OUT, self._sent_bytes[pid], self._sent[pid])
-                self._sent_bytes[pid] = self._sent[pid] = 0
-            if self._got[pid]:
-                log.add_traffic(pid, _IN, self._got_bytes[pid], self._got[pid])
-                self._got_bytes[pid] = self._got[pid] = 0
-            if self._put_at[pid]:
-                log.add_traffic(pid, _OUT_BY_INDEX, self._put_bytes[pid], self._put_at[pid])
-                self._put_bytes[pid] = self._put_at[pid] = 0
-            if self._get_at[pid]:
-                log.add_traffic(pid, _IN_BY_INDEX, self._get_bytes[pid], self._get_at[pid])
-                self._get_bytes[pid] = self._get_at[pid] = 0
+            directions = self._directions[pid]
+            first = place = _DIRECTIONS * pid
+            while directions:
+                if directions & 1:
+                    log.add_traffic(pid, place - first, self._bytes[place], self._count[place])
+                    self._bytes[place] = self._count[place] = 0
+                directions >>= 1
+                place += 1
+            self._directions[pid] = 0
         return 0
 
 
@@ -188,6 +175,10 @@ class EngineObserver:
         """
         return 0
 
+    def close(self, engine: ObservedEngine) -> int:  # noqa: ARG002
+        """Take notice that a collective has nothing more to do for the superstep that it ended."""
+        return 0
+
     def leave(self, engine: ObservedEngine) -> None:
         """Take notice that the program leaves the group, a sub-group."""
 
@@ -214,107 +205,122 @@ class ObservedEngine(Engine):
                 has ended, so that it measures what the checker does, too.
             checker: is told of the same events.
         """
+        self.is_observed = True
         self.clock: Any = clock
         self._traffic: Any = traffic
         self._recorder: Any = recorder
         self._checker: Any = checker
         self.comm_ns = 0
         """Time spent inside calls in this superstep; it stays 0 where time is virtual."""
+        self._inside = 0  # calls that are being executed, one inside the other
+        self._since_ns = 0  # when the outermost one began, or went on
+        self._is_open = False  # a superstep has ended, and its record is not written yet
 
     # -- the time of calls --------------------------------------------------------------------
 
     def begin_call(self) -> int:
-        """Begin a call, or a part of one; return what :meth:`end_call` needs."""
+        """Begin a call, or a part of one."""
         return _begin(self)
 
-    def end_call(self, began: int) -> int:
+    def end_call(self) -> int:
         """End a call, or a part of one."""
-        return _end(self, began)
+        return _end(self)
+
+    def begin_computing(self) -> int:
+        """See :meth:`Engine.begin_computing`."""
+        return _interrupt(self)
+
+    def end_computing(self) -> int:
+        """See :meth:`Engine.end_computing`."""
+        return _continue(self)
 
     def put(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
         """See :meth:`Engine.put`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.put(self, bsp, pid, src, dst, offset, at)
         finally:
-            _end(self, began)
+            _end(self)
 
     def hpput(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any) -> int:
         """See :meth:`Engine.hpput`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.hpput(self, bsp, pid, src, dst, offset, at)
         finally:
-            _end(self, began)
+            _end(self)
 
     def get(self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any) -> Any:
         """See :meth:`Engine.get`."""
-        began, before = _begin(self), len(self.gets)
+        _begin(self)
+        before = len(self.gets)
         try:
             return Engine.get(self, bsp, pid, src, dst, offset, at, count)
         finally:
             self._count_gets(before)
-            _end(self, began)
+            _end(self)
 
     def hpget(
         self, bsp: Any, pid: Any, src: Any, dst: Any, offset: Any, at: Any, count: Any
     ) -> Any:
         """See :meth:`Engine.hpget`."""
-        began, before = _begin(self), len(self.gets)
+        _begin(self)
+        before = len(self.gets)
         try:
             return Engine.hpget(self, bsp, pid, src, dst, offset, at, count)
         finally:
             self._count_gets(before)
-            _end(self, began)
+            _end(self)
 
     def put_at(self, bsp: Any, pids: Any, indices: Any, values: Any, dst: Any, op: Any) -> int:
         """See :meth:`Engine.put_at`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.put_at(self, bsp, pids, indices, values, dst, op)
         finally:
-            _end(self, began)
+            _end(self)
 
     def get_at(self, bsp: Any, pids: Any, indices: Any, src: Any, out: Any) -> Any:
         """See :meth:`Engine.get_at`."""
-        began, before = _begin(self), len(self.gets)
+        _begin(self)
+        before = len(self.gets)
         try:
             return Engine.get_at(self, bsp, pids, indices, src, out)
         finally:
             self._count_gets(before)
-            _end(self, began)
+            _end(self)
 
     def send(self, bsp: Any, pid: Any, payload: Any, tag: Any) -> int:
         """See :meth:`Engine.send`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.send(self, bsp, pid, payload, tag)
         finally:
-            _end(self, began)
+            _end(self)
 
     def messages(self, bsp: Any) -> Any:
         """See :meth:`Engine.messages`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.messages(self, bsp)
         finally:
-            _end(self, began)
+            _end(self)
 
     def move(self, bsp: Any) -> Any:
         """See :meth:`Engine.move`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.move(self, bsp)
         finally:
-            _end(self, began)
+            _end(self)
 
     def hpmove(self, bsp: Any) -> Any:
         """See :meth:`Engine.hpmove`."""
-        began = _begin(self)
+        _begin(self)
         try:
             return Engine.hpmove(self, bsp)
         finally:
-            _end(self, began)
+            _end(self)
 
     # -- what calls transfer --------------------------------------------------------------------
 
@@ -328,58 +334,56 @@ class ObservedEngine(Engine):
             for number in range(before, len(self.gets)):
                 get = self.gets[number]  # of it the bytes, and the other process
                 if get[1] == 0 and get[0].by_index:  # asked for, see Engine.add_ask
-                    self._traffic.got_by_index(get[3], get[2])
+                    self._traffic.add(_IN_BY_INDEX, get[3], get[2], 1)
                 else:
-                    self._traffic.got(get[3], get[2])
+                    self._traffic.add(_IN, get[3], get[2], 1)
 
     def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """See :meth:`Engine._reserve`."""
         at = Engine._reserve(self, to, slot, first, nbytes)
-        _count(self, to, nbytes)
+        _count(self, _OUT_PUT, to, nbytes)
         return at
 
     def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
         """See :meth:`Engine._reserve_strided`."""
         at = Engine._reserve_strided(self, to, slot, size, nbytes)
-        _count(self, to, nbytes)
+        _count(self, _OUT_PUT, to, nbytes)
         return at
 
     def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
         """See :meth:`Engine.add_staged`."""
         Engine.add_staged(self, to, slot, first, staged, nbytes)
-        _count(self, to, nbytes)
+        _count(self, _OUT_PUT, to, nbytes)
 
-    def message_room(self, to: int, head: bytes, nbytes: int) -> int:
+    def message_room(self, to: int, head: bytes, nbytes: int, made: int) -> int:
         """See :meth:`Engine.message_room`."""
-        at = Engine.message_room(self, to, head, nbytes)
-        _count(self, to, nbytes)
+        at = Engine.message_room(self, to, head, nbytes, made)
+        _count_message(self, to, nbytes, made)
         return at
 
-    def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
+    def add_message(self, to: int, head: bytes, content: Any, nbytes: int, made: int) -> None:
         """See :meth:`Engine.add_message`."""
-        Engine.add_message(self, to, head, content, nbytes)
+        Engine.add_message(self, to, head, content, nbytes, made)
         if type(content) is not bytes:  # or message_room has counted it
-            _count(self, to, nbytes)
+            _count_message(self, to, nbytes, made)
 
     def count_early(self, to: int, nbytes: int) -> int:
         """See :meth:`Engine.count_early`."""
-        _count(self, to, nbytes)
+        _count(self, _OUT_AT_ONCE, to, nbytes)
         return Engine.count_early(self, to, nbytes)
 
     def note_put(self, to: int, nbytes: int) -> None:
         """See :meth:`Engine.note_put`."""
-        _count(self, to, nbytes)
+        _count(self, _OUT_PUT, to, nbytes)
 
     def note_put_by_index(self, to: int, nbytes: int) -> None:
         """See :meth:`Engine.note_put_by_index`."""
-        if self._traffic is not None:
-            self._traffic.sent_by_index(to, nbytes)
+        _count(self, _OUT_BY_INDEX, to, nbytes)
 
     def note_early_get(self, sender: int, nbytes: int) -> None:
         """See :meth:`Engine.note_early_get`."""
         Engine.note_early_get(self, sender, nbytes)
-        if self._traffic is not None:
-            self._traffic.got(sender, nbytes)
+        _count(self, _IN, sender, nbytes)
 
     # -- the end of a superstep ---------------------------------------------------------------
 
@@ -425,6 +429,7 @@ class ObservedEngine(Engine):
     def _arrive(self) -> int:
         """Tell observers that the program ends a superstep; return the time of arrival."""
         stamp = 0
+        _interrupt(self)
         if self._recorder is not None:
             stamp = self._recorder.meet(self)
         if self._checker is not None:
@@ -443,7 +448,7 @@ class ObservedEngine(Engine):
             self._checker.delivered(self, kind, superstep)
         if self._recorder is not None:
             self._recorder.delivered(self, kind, superstep)
-        return 0
+        return _continue(self)
 
     def leave(self) -> None:
         """See :meth:`Engine.leave`."""
@@ -487,6 +492,8 @@ class RecordingObserver(EngineObserver):
         self._stack_of_end = stack_of_end
         self._overflow = overflow
         self._arrive = 0
+        self._open = (0, 0, 0, 0)
+        """Number, kind, stack and release of a superstep whose record is not written yet."""
 
     def meet(self, engine: ObservedEngine) -> int:
         """See :meth:`EngineObserver.meet`."""
@@ -495,7 +502,10 @@ class RecordingObserver(EngineObserver):
         return self._arrive
 
     def delivered(self, engine: ObservedEngine, kind: int, superstep: int) -> int:
-        """See :meth:`EngineObserver.delivered`."""
+        """See :meth:`EngineObserver.delivered`.
+
+        A superstep that ends in a collective ends with it: the values that came are taken out then.
+        """
         end = released = self._arrive
         if kind == _END:
             stack = self._stack_of_end()
@@ -504,18 +514,32 @@ class RecordingObserver(EngineObserver):
             released = engine.meeting.released
             stack = self._stack_keys.number(0)
         released = min(released, end)
+        if engine._inside and kind != _END:
+            self._open = (superstep, kind, stack, released)
+            engine._is_open = True
+            return self.traffic.write(self.log)
+        self.traffic.write(self.log)
         return self._write_record(engine, superstep, kind, stack, released, end)
 
+    def close(self, engine: ObservedEngine) -> int:
+        """See :meth:`EngineObserver.close`."""
+        superstep, kind, stack, released = self._open
+        engine._is_open = False
+        return self._write_record(engine, superstep, kind, stack, released, _time_of(engine))
+
     def leave(self, engine: ObservedEngine) -> None:
-        """See :meth:`EngineObserver.leave`."""
-        self.meet(engine)
+        """See :meth:`EngineObserver.leave`. To leave is a call of the last superstep."""
+        _begin(engine)
 
     def left(self, engine: ObservedEngine) -> None:
         """See :meth:`EngineObserver.left`."""
+        _end(engine)
+        self.meet(engine)
         stack = self._stack_keys.number(0)
+        self.traffic.write(self.log)
         self._write_record(engine, engine.superstep, _END, stack, self._arrive, self._arrive)
         if self._above is not None:
-            self.log.leave(self._above, _time_of(engine))
+            self.log.leave(self._above)
 
     def _write_record(
         self,
@@ -532,7 +556,6 @@ class RecordingObserver(EngineObserver):
         """
         log: Any = self.log
         try:
-            self.traffic.write(log)
             log.add_superstep(superstep, kind, stack, self._arrive, released, end, engine.comm_ns)
             engine.comm_ns = 0
             log.rest(_time_of(engine))
@@ -548,26 +571,64 @@ class RecordingObserver(EngineObserver):
 
 
 def _begin(engine: ObservedEngine) -> int:
-    """Stop the virtual clock, or read the real one; return what :func:`_end` needs."""
+    """Begin a call: stop the virtual clock, or read the real one if this is the outermost call."""
     if engine.clock is not None:
         engine.clock.enter()
         return 0
-    return now_ns()
-
-
-def _end(engine: ObservedEngine, began: int) -> int:
-    """Let the virtual clock run again, or add the time of the call to communication."""
-    if engine.clock is not None:
-        engine.clock.leave()
-    else:
-        engine.comm_ns += now_ns() - began
+    engine._inside += 1
+    if engine._inside == 1:
+        engine._since_ns = now_ns()
     return 0
 
 
-def _count(engine: ObservedEngine, to: int, nbytes: int) -> int:
-    """Count a put or a message."""
+def _end(engine: ObservedEngine) -> int:
+    """Let the virtual clock run again, or add the time of the outermost call to communication."""
+    if engine.clock is not None:
+        engine.clock.leave()
+        return 0
+    if engine._inside == 1:
+        _interrupt(engine)
+    engine._inside -= 1
+    return 0
+
+
+def _interrupt(engine: ObservedEngine) -> int:
+    """Add the time of a call so far to communication, before a sync in it, or computation."""
+    if engine._is_open:
+        engine._recorder.close(engine)
+        engine._since_ns = now_ns()
+    elif engine._inside:
+        now = now_ns()
+        engine.comm_ns += now - engine._since_ns
+        engine._since_ns = now  # what is not continued, because of an error, counts once
+    return 0
+
+
+def _continue(engine: ObservedEngine) -> int:
+    """Go on with a call that was interrupted."""
+    if engine._inside and not engine._is_open:
+        engine._since_ns = now_ns()
+    return 0
+
+
+def _count(engine: ObservedEngine, direction: int, partner: int, nbytes: int) -> int:
+    """Count a transfer."""
     traffic = engine._traffic
-    return 0 if traffic is None else traffic.sent(to, nbytes)
+    return 0 if traffic is None else traffic.add(direction, partner, nbytes, 1)
+
+
+def _count_message(engine: ObservedEngine, to: int, nbytes: int, made: int) -> int:
+    """Count a message; arrays inside an object are no part of its pickle."""
+    if made == PICKLED_BEFORE:
+        if engine._traffic is not None:
+            engine._traffic.add(_OUT_PICKLED, to, nbytes, 0)
+        return _count(engine, _OUT_COPIED, to, 0)
+    if made < MADE_OF_OBJECTS:
+        return _count(engine, _OUT_COPIED if made == COPIED else _OUT, to, nbytes)
+    pickled = made - MADE_OF_OBJECTS
+    if nbytes > pickled and engine._traffic is not None:
+        engine._traffic.add(_OUT, to, nbytes - pickled, 0)
+    return _count(engine, _OUT_PICKLED, to, pickled)
 
 
 def _time_of(engine: ObservedEngine) -> int:

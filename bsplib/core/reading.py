@@ -43,12 +43,12 @@ class Reading:
         engine = self._engine
         if this_thread() != engine.thread:
             engine.checks.check_usable(self._bsp, "messages")
-        began = engine.begin_call()
+        engine.begin_call()
         try:
             message: tuple[int, Any, Any] = self._decoded(queue.take())
             return message
         finally:
-            engine.end_call(began)
+            engine.end_call()
 
     def __len__(self) -> int:
         return len(self._queue.messages) - self._queue.next

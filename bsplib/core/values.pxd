@@ -9,6 +9,7 @@ from bsplib.core.engine cimport Engine
 from bsplib.core.entries cimport MOST_LARGE
 from bsplib.core.queue cimport Queue
 
+cdef word COPIED
 cdef int _NUMPYS, _SUM, _PRODUCT, _LEAST, _GREATEST
 
 cdef class Fold:
@@ -66,13 +67,12 @@ cdef class Values:
     cdef object _as_sent(self, object array)
     @cython.locals(number=int, to=int, pid=int, nprocs=int)
     cpdef object give_parts(self, object bsp, str operation, list parts, bint copies)
-    @cython.locals(began=cython.longlong)
     cpdef object send_all(self, object bsp, object receivers, object value, object tag)
     cpdef object send_value(self, object bsp, int to, object value, object tag)
     @cython.locals(kind=int, to=int, heads=dict)
     cdef bint _send_all_quickly(self, object receivers, object value, object tag) except -1
     @cython.locals(
-        nbytes=word, staged=Py_ssize_t, to=int, address=word, for_one=bint,
+        nbytes=word, staged=Py_ssize_t, to=int, address=word, at=word, for_one=bint,
         may_be_kept=bint,
     )
     cdef bint _send_array(self, object receivers, object value, object tag) except -1
@@ -80,7 +80,7 @@ cdef class Values:
     @cython.locals(length=word)
     cdef object _head_of(self, object array, object tag)
     @cython.locals(
-        queue=Queue, messages=list, count=Py_ssize_t, number=Py_ssize_t, began=cython.longlong,
+        queue=Queue, messages=list, count=Py_ssize_t, number=Py_ssize_t,
     )
     cpdef object take(
         self, str operation, object header, object sources, Py_ssize_t place, object own,

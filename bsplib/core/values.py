@@ -18,6 +18,7 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
 from bsplib.core.engine import Engine
+from bsplib.core.kinds import COPIED
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import BspError
 
@@ -294,7 +295,7 @@ class Values:
             out: array of the program for the combination; None for a new one.
         """
         into = out if out is not None and self._fits(recipe, operands, out) else None
-        if self._clock is None:
+        if not self._engine.is_observed:
             return recipe.fold.whole(operands, into)
         return self.combine(recipe.fold.whole, operands, into)
 
@@ -315,11 +316,15 @@ class Values:
         return True
 
     def combine(self, function: Any, *operands: Any) -> Any:
-        """Combine operands by a function; virtual time counts this as computation."""
-        if self._clock is None:
+        """Combine operands by a function, which is computation."""
+        if self._clock is not None:
+            with self._clock.computing():
+                return function(*operands)
+        self._engine.begin_computing()
+        try:
             return function(*operands)
-        with self._clock.computing():
-            return function(*operands)
+        finally:
+            self._engine.end_computing()
 
     def exchanged(self, bsp: Any, recipe: Recipe, stage: Any, value: Any) -> list[Any]:
         """Exchange values with the other processes of a stage; return those of all blocks."""
@@ -437,7 +442,7 @@ class Values:
     def send_all(self, bsp: Any, receivers: Any, value: Any, tag: Any) -> None:
         """Send one value to several processes."""
         self._sent_at = 0
-        began = self._engine.begin_call()
+        self._engine.begin_call()
         try:
             if not self._send_all_quickly(receivers, value, tag):
                 for to in receivers:
@@ -446,7 +451,7 @@ class Values:
         except BspError as error:
             self._engine.checks.fail(bsp, error)
         finally:
-            self._engine.end_call(began)
+            self._engine.end_call()
 
     def send_value(self, bsp: Any, to: int, value: Any, tag: Any) -> None:
         """Send a value to one process."""
@@ -465,7 +470,7 @@ class Values:
         if head is None or not fits(kind, value):
             return False
         for to in receivers:
-            write_number(self._engine.message_room(to, head, 8), kind, value)
+            write_number(self._engine.message_room(to, head, 8, COPIED), kind, value)
         return True
 
     def _send_array(self, receivers: Any, value: Any, tag: Any) -> bool:
@@ -476,10 +481,11 @@ class Values:
         nbytes = nbytes_of(value)
         if nbytes <= self._engine.most_in_buffer:
             for to in receivers:
-                copy_out(self._engine.message_room(to, head, nbytes), address_of(value), nbytes)
+                at = self._engine.message_room(to, head, nbytes, COPIED)
+                copy_out(at, address_of(value), nbytes)
             return True
         if self._is_copied_there(receivers, nbytes):
-            address = self._engine.message_room(receivers[0], head, nbytes)
+            address = self._engine.message_room(receivers[0], head, nbytes, COPIED)
             copy_out(address, address_of(value), nbytes)
             self._sent_at = address
             return True
@@ -496,7 +502,7 @@ class Values:
         address = self._engine.meeting.address_of(staged)
         copy_out(address, address_of(value), nbytes)
         for to in receivers:
-            self._engine.add_message(to, head, staged, nbytes)
+            self._engine.add_message(to, head, staged, nbytes, COPIED)
         if not may_be_kept:  # or else its receiver may write there after the sync
             self._sent_at = address
         return True
@@ -542,7 +548,7 @@ class Values:
         Returns:
             The values; None if anything else has come, or is left from before.
         """
-        began = self._engine.begin_call()
+        self._engine.begin_call()
         try:
             queue = self._engine.queue
             messages, count = queue.messages, len(sources)
@@ -564,7 +570,7 @@ class Values:
             queue.clear()
             return values
         finally:
-            self._engine.end_call(began)
+            self._engine.end_call()
 
     # -- into arrays of the program -----------------------------------------------------------
 

@@ -5,12 +5,14 @@ cimport cython
 from bsplib.core.atomics cimport address_of, peek, prepare, word
 from bsplib.core.entries cimport (
     BYTE_MASK, INLINE_COPY_BYTES, INLINE_SIZE_MASK, HEAD_BYTES, IN_BUFFER, KIND_SHIFT, INLINE, RECEIVER_SHIFT,
+    add_amounts,
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.meeting cimport Meeting
 from bsplib.core.switch cimport Process, Rounds
 
 cdef word HAS_GET, KIND_BITS, _FLAGS, _END
+cdef int _IN, _IN_BY_INDEX, _DIRECTIONS
 cdef int _FLAG_BITS
 
 @cython.final
@@ -33,6 +35,7 @@ cdef class VirtualMeeting(Meeting):
     cdef public bint looks_back, is_before_main, keeps_price
     cdef int _pid
     cdef Gathering _gathering
+    cdef word[::1] _amounts
     cdef Process _process
     cdef Clock _clock
     cdef Rounds _rounds
@@ -57,11 +60,9 @@ cdef class VirtualMeeting(Meeting):
     cpdef void end_superstep(self) noexcept
     cpdef long long waited_ns(self) noexcept
     cpdef long long apart_ns(self) noexcept
-    @cython.locals(
-        source=int, to=int, kind=word, head=word, entry=word, stop=word, count=word,
-        nbytes=word, placed=word,
-    )
-    cdef list _sent(self)
-    cdef list _amounts(self)
-    @cython.locals(to=int, chunk=word, stop=word, nbytes=word, count=word, placed=word)
-    cdef void _add_send_buffer(self, list amounts, int source, word table) except *
+    @cython.locals(caller=int, to=int, kind=word, head=word, entry=word)
+    cpdef list transfers(self)
+    @cython.locals(to=int, chunk=word, stop=word)
+    cdef void _add_send_buffer(self, list found, int caller, word table) except *
+    @cython.locals(direction=Py_ssize_t, nbytes=word, count=word)
+    cdef void _take_amounts(self, list found, int caller, int to) except *

@@ -17,9 +17,10 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
-from bsplib.core.entries import calls_between, indexed_between, payload_between
+from bsplib.core.entries import add_amounts
 from bsplib.core.meeting import Meeting
 from bsplib.core.switch import Process, Rounds
+from bsplib.directions import Direction
 from bsplib.sync_kinds import HAS_GET, KIND_BITS, Kind
 
 if not cython.compiled:
@@ -37,12 +38,13 @@ prepare()
 _FLAG_BITS = 8
 _FLAGS = (1 << _FLAG_BITS) - 1
 _END = Kind.END
+_IN, _IN_BY_INDEX, _DIRECTIONS = Direction.IN, Direction.IN_BY_INDEX, len(Direction)
 
 Get = tuple[Any, int, int, int, Any]
 """A get: its destination, an address, its bytes, the process it reads from, and its known."""
 
-_Amount = tuple[int, int, int, int, int]
-"""Sender, receiver, bytes, puts and messages, and what of the bytes are elements put by index."""
+Transfer = tuple[int, int, int, int, int]
+"""Caller, partner, direction, bytes, and how many transfers."""
 
 
 class Hooks(Protocol):
@@ -136,6 +138,7 @@ class VirtualMeeting(Meeting):
         self._rounds = rounds
         self._hooks = hooks
         self._place = place
+        self._amounts = numbers("Q", bytes(16 * _DIRECTIONS))
         self._parity = 0
         self._cells = 0  # of the last meeting
         self._is_first = True  # of this superstep; only this one has a price
@@ -265,83 +268,43 @@ class VirtualMeeting(Meeting):
 
     # -- what the transfers cost -------------------------------------------------------------------
 
-    def add_traffic(self, h_in: list[int], h_out: list[int]) -> None:
-        """Add the bytes of the transfers of this meeting; only its last process can.
+    def transfers(self) -> list[Transfer]:
+        """Return what all processes transfer in this meeting; only its last process can.
 
-        Args:
-            h_in: bytes that come to each process, by pid.
-            h_out: bytes that leave each process, by pid.
+        The owner of the values of a get sends them.
         """
-        for source, to, nbytes, _, _ in self._amounts():
-            h_out[source] += nbytes
-            h_in[to] += nbytes
-
-    def add_calls(self, calls: list[int]) -> None:
-        """Add the puts, gets and messages of each process, by pid."""
-        for source, _, _, count, _ in self._sent():
-            calls[source] += count
-        for receiver, gets in self._gathering._gets.items():
-            for get in gets:
-                if get[3] != receiver:
-                    calls[receiver] += 1
-
-    def add_indexed(self, placed: list[list[int]], fetched: list[list[int]]) -> None:
-        """Add the bytes of elements that go by their indices; only the last process can.
-
-        Args:
-            placed: bytes of puts that come to each process, and that leave it, by pid.
-            fetched: the same of gets.
-        """
-        for source, to, _, _, nbytes in self._sent():
-            placed[0][to] += nbytes
-            placed[1][source] += nbytes
-        for receiver, gets in self._gathering._gets.items():
-            for get in gets:
-                if get[3] != receiver and get[1] == 0 and get[0].by_index:
-                    fetched[0][receiver] += get[2]
-                    fetched[1][get[3]] += get[2]
-
-    def links(self) -> list[tuple[int, int]]:
-        """Return (sender, receiver) pairs of this meeting; the owner sends the values of a get."""
-        return [(source, to) for source, to, _, _, _ in self._amounts()]
-
-    def _amounts(self) -> list[_Amount]:
-        """Return the amounts of all pairs with transfers."""
-        amounts = self._sent()
-        for receiver, gets in self._gathering._gets.items():
-            for get in gets:
-                if get[3] != receiver:
-                    amounts.append((get[3], receiver, get[2], 0, 0))  # no closure in C
-        return amounts
-
-    def _sent(self) -> list[_Amount]:
-        """Return the same of all pairs with puts or messages."""
-        amounts: list[_Amount] = []
-        for source in range(self._gathering.nprocs):
-            head = self.head_of(source)
+        found: list[Transfer] = []
+        for caller in range(self._gathering.nprocs):
+            head = self.head_of(caller)
             kind = head >> KIND_SHIFT
             if kind == INLINE:
-                entry, to = self.inline_of(source), (head & BYTE_MASK) >> RECEIVER_SHIFT
-                stop = entry + (head & INLINE_SIZE_MASK)
-                count = calls_between(entry, stop)
-                if count:
-                    nbytes, placed = payload_between(entry, stop), indexed_between(entry, stop)
-                    amounts.append((source, to, nbytes, count, placed))
+                entry, to = self.inline_of(caller), (head & BYTE_MASK) >> RECEIVER_SHIFT
+                add_amounts(entry, entry + (head & INLINE_SIZE_MASK), self._amounts)
+                self._take_amounts(found, caller, to)
             elif kind == IN_BUFFER:
-                self._add_send_buffer(amounts, source, head & BYTE_MASK)
-        return amounts
+                self._add_send_buffer(found, caller, head & BYTE_MASK)
+        for caller, gets in self._gathering._gets.items():
+            for get in gets:
+                if get[3] != caller:
+                    by_index = get[1] == 0 and get[0].by_index
+                    found.append((caller, get[3], _IN_BY_INDEX if by_index else _IN, get[2], 1))
+        return found
 
-    def _add_send_buffer(self, amounts: list[_Amount], source: int, table: int) -> None:
+    def _add_send_buffer(self, found: list[Transfer], caller: int, table: int) -> None:
         """Add what the send buffer of a process has for others."""
         for to in range(self._gathering.nprocs):
             chunk = peek(table + 8 * to)
-            if chunk and to != source:
-                nbytes, count, placed = 0, 0, 0
+            if chunk and to != caller:
                 while chunk:
                     stop = chunk + peek(chunk + 8)
-                    nbytes += payload_between(chunk + HEAD_BYTES, stop)
-                    count += calls_between(chunk + HEAD_BYTES, stop)
-                    placed += indexed_between(chunk + HEAD_BYTES, stop)
+                    add_amounts(chunk + HEAD_BYTES, stop, self._amounts)
                     chunk = peek(chunk)
-                if count:
-                    amounts.append((source, to, nbytes, count, placed))
+                self._take_amounts(found, caller, to)
+
+    def _take_amounts(self, found: list[Transfer], caller: int, to: int) -> None:
+        """Add the amounts by direction to what was found, and set them to 0."""
+        for direction in range(_DIRECTIONS):
+            nbytes, count = self._amounts[direction], self._amounts[_DIRECTIONS + direction]
+            if nbytes or count:
+                found.append((caller, to, direction, nbytes, count))
+                self._amounts[direction] = self._amounts[_DIRECTIONS + direction] = 0

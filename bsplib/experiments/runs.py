@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.directions import is_out
 from bsplib.errors import TraceError, UsageError
 from bsplib.experiments import comments, datafile
 from bsplib.experiments.blocks import BlockSample, Samples
 from bsplib.experiments.grid import Number
-from bsplib.recording.records import Run, is_out
+from bsplib.recording.records import Run
 from bsplib.recording.trace import read_trace
 from bsplib.running.overrides import MeasuredRun, overriding
 from bsplib.sync_kinds import Kind

@@ -2,32 +2,37 @@
 
 A superstep costs::
 
-    T(h) + (calls - calls of the pattern) c + C(cold) + P(placed) + F(fetched) + B(fresh)
-        + W(wait) + A(apart) + E(h) min(apart / a, 1)
+    T(h) r + (calls - calls of the pattern) c + O(objects) + C(cold) + P(placed) + F(fetched)
+        + B(fresh) + W(wait) + A(apart) + E(h) min(apart / a, 1)
 
-with T the measured time of its pattern by the bytes of the h-relation, c the time of one more
-call, C the additional time of memory that is touched for the first time, and P and F that of
-single elements that are put or got by their indices: they are sorted by process, and read and
-written one by one. B is what the first two supersteps take more in which a process makes calls:
-code runs for the first time, of which parts are loaded then. A superstep without communication
-costs what an empty sync takes, W and A.
+with T the measured time of its pattern by the bytes of the h-relation, made of messages that are
+read in place; r the time of an exchange by the calls that make it (puts, gets, collectives),
+divided by that of one by messages; c the time of one more call, by its kind; O what it takes to
+pickle and unpickle objects; C the additional time of memory that is touched for the first time,
+and P and F that of single elements that are put or got by their indices: they are sorted by
+process, and read and written one by one. B is what the first two supersteps take more in which a
+process makes calls: code runs for the first time, of which parts are loaded then. A superstep
+without communication costs what an empty sync takes, W and A.
 
 W, A and E are the state in which the superstep finds the computer. T is measured in supersteps in a
 row. In a program a process may come later than the others by a time ``wait``, so that these sleep:
 W is what the sync takes more from its arrival on. And a time ``apart`` after the last sync of
 the group the caches hold other data: A is what any sync takes more then, since also its own code
 and words have left the caches, and E what an exchange takes more still when all of it does, after
-a computation of a or longer. Machines that were probed before have none of them.
+a computation of a or longer. Machines that were probed before have none of them, and price all
+calls as messages that are read in place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from bsplib.directions import Direction
 
 __all__ = [
     "FRESH",
@@ -65,6 +70,86 @@ class HRelation(NamedTuple):
     """The same of gets by index."""
     fresh: Any = 0
     """How many first supersteps are left to a process, with this one; see :class:`Begun`."""
+    put: Any = 0
+    """Bytes of its h-relation that are put, by the rule of the Machine, as for ``placed``."""
+    got: Any = 0
+    """The same of gets, and of hpputs that write at once: they are copied a single time."""
+    copied: Any = 0
+    """The same of messages of collectives, which the receiver copies."""
+    pickled: Any = 0
+    """The same of pickles, without the arrays inside them."""
+    gets: Any = 0
+    """How many of the calls are gets of blocks."""
+    messages: Any = 0
+    """How many of the calls are messages."""
+    objects: Any = 0
+    """How many of the messages are pickled."""
+    unpickled: Any = 0
+    """How many pickled messages come to a process."""
+
+
+COUNTS = ("gets", "messages", "objects", "unpickled")
+"""The amounts of an h-relation that depend on the directions, and are no bytes."""
+PARTS = ("placed", "fetched", "put", "got", "copied", "pickled", *COUNTS)
+"""All amounts that depend on the directions."""
+
+
+class ByDirection(NamedTuple):
+    """What processes transfer in one direction: arrays."""
+
+    h_in: Any
+    """Bytes that come to each process."""
+    h_out: Any
+    """Bytes that leave it."""
+    made: Any
+    """Transfers that it calls for."""
+    met: Any
+    """Transfers that others call for, with it."""
+
+
+def amounts_of(
+    found: Mapping[int, ByDirection], rule: Callable[[Any, Any], Any], nothing: Any
+) -> dict[str, Any]:
+    """Return the amounts of an h-relation that depend on the directions, by their names there.
+
+    Args:
+        found: all transfers, by ``Direction``.
+        rule: returns the h of bytes in and bytes out.
+        nothing: 0 for each process.
+    """
+
+    def bytes_of(*some: Direction) -> Any:
+        chosen = [found[each] for each in some if each in found]
+        if not chosen:
+            return nothing
+        return rule(sum(each.h_in for each in chosen), sum(each.h_out for each in chosen))
+
+    def made(*some: Direction) -> Any:
+        return sum((found[each].made for each in some if each in found), nothing)
+
+    pickled = found.get(Direction.OUT_PICKLED)
+    return {
+        "placed": bytes_of(Direction.OUT_BY_INDEX),
+        "fetched": bytes_of(Direction.IN_BY_INDEX),
+        "put": bytes_of(Direction.OUT_PUT),
+        "got": bytes_of(Direction.IN, Direction.OUT_AT_ONCE),
+        "copied": bytes_of(Direction.OUT_COPIED),
+        "pickled": bytes_of(Direction.OUT_PICKLED),
+        "gets": made(Direction.IN),
+        "messages": made(Direction.OUT, Direction.OUT_COPIED, Direction.OUT_PICKLED),
+        "objects": made(Direction.OUT_PICKLED),
+        "unpickled": nothing if pickled is None else pickled.met,
+    }
+
+
+_FROM_ARRAY = (Direction.IN, Direction.OUT_AT_ONCE)
+"""Gets, and hpputs that write at once, copy from array to array."""
+
+
+def staged_out(found: Mapping[int, ByDirection]) -> Any:
+    """Return the bytes that processes send through memory of their own; None if there are none."""
+    sent = [each.h_out for direction, each in found.items() if direction not in _FROM_ARRAY]
+    return sum(sent) if sent else None
 
 
 class Begun:
@@ -150,7 +235,17 @@ class Measured:
     empty: float
     """A superstep in which nothing is communicated."""
     call: float = 0.0
-    """Each put that a process makes beyond those of the pattern, of 8 bytes."""
+    """Each put that a process makes beyond those of the pattern, of an array of 8 bytes."""
+    get: float = 0.0
+    """What a get takes more, beyond those of the pattern."""
+    message: float = 0.0
+    """What a message takes more, beyond those of the pattern, with what it takes to read it."""
+    pickle: float = 0.0
+    """What the sender of a message of a Python object takes more."""
+    unpickle: float = 0.0
+    """What its receiver takes more."""
+    pickle_byte: float = 0.0
+    """What both take more for each byte of a pickle."""
     start: float | None = None
     """From the call of ``run`` to its return, where processes do nothing."""
     recording: float | None = None
@@ -160,12 +255,22 @@ class Measured:
     processes share cores, this includes waiting for a core."""
     patterns: Mapping[str, Curve] = field(default_factory=dict)
     """Seconds of a superstep by the bytes of its h-relation, in memory in use, by pattern."""
+    puts: Curve | None = None
+    """Seconds of an exchange by puts, by the bytes of its h-relation; messages are read in place,
+    and not copied into arrays."""
+    gets: Curve | None = None
+    """The same by gets, which copy once."""
+    collectives: Curve | None = None
+    """Seconds of a superstep of a collective, in which each process sends to all others."""
     cold: Curve | None = None
     """Additional seconds by the bytes that a process sends through new memory."""
     late: Curve | None = None
     """Additional seconds of a sync, by the ns that one process comes later than the others."""
     evicted: Curve | None = None
     """Additional seconds by the bytes of an exchange where the caches hold other data."""
+    evicted_puts: Curve | None = None
+    """The same of an exchange by puts, whose values are copied on both sides; where it was not
+    measured, they take no more than messages."""
     evicting: float = 0.0
     """Seconds of a computation after which the caches hold other data."""
     apart: Curve | None = None
@@ -176,6 +281,8 @@ class Measured:
     """The same of gets of elements."""
     first: Curve | None = None
     """Additional seconds by the first supersteps that are left to a process, with this one."""
+    first_messages: Curve | None = None
+    """The same where a process makes no puts and gets; where it was not measured, ``first``."""
     passes: Curve | None = None
     """Seconds of a pass over arrays by their bytes, while all processes make one."""
     misfit: float | None = None
@@ -187,15 +294,57 @@ class Measured:
         """Return the seconds of a superstep, of which :attr:`empty` is the sync alone."""
         h, calls, cold = relation[:3]
         curve = self.patterns.get(pattern)
-        moved = self.empty if curve is None else np.maximum(curve.at(h), self.empty)
-        more = np.maximum(np.asarray(calls) - self._own_calls(pattern), 0) * self.call
-        found = moved + more + _on(self.cold, cold)
+        moved = self.empty if curve is None else curve.at(h) * self._by_calls(relation)
+        found = np.maximum(moved, self.empty) + self._calls_s(relation, pattern)
+        found = found + _on(self.cold, cold)
         found = found + _on(self.placed, relation.placed) + _on(self.fetched, relation.fetched)
-        found = found + _on(self.first, relation.fresh)
+        found = found + self._first_s(relation)
         if self.evicted is not None:
             part = np.minimum(np.asarray(relation.apart) / self.evicting, 1) if self.evicting else 1
-            found = found + self.evicted.at(h) * part
+            found = found + self._evicted_s(relation) * part
         return np.where((np.asarray(calls) > 0) | (np.asarray(h) > 0), found, self.empty)
+
+    def _by_calls(self, relation: HRelation) -> Any:
+        """Return the time of an exchange by its calls, divided by that of one by messages."""
+        found: Any = 1.0
+        for curve, nbytes, pattern in (
+            (self.puts, relation.put, "exchange"),
+            (self.gets, relation.got, "exchange"),
+            (self.collectives, relation.copied, "all-to-all"),
+        ):
+            messages = self.patterns.get(pattern)
+            if curve is not None and messages is not None and np.any(nbytes):
+                more = (curve.at(nbytes) - messages.at(nbytes)) / messages.at(relation.h)
+                found = found + np.where(np.asarray(nbytes) > 0, more, 0.0)
+        return np.maximum(found, 0.0)
+
+    def _first_s(self, relation: HRelation) -> Any:
+        """Return the seconds of code that runs for the first time."""
+        first = _on(self.first, relation.fresh)
+        if self.first_messages is None:
+            return first
+        of_arrays = relation.put + relation.got + relation.placed + relation.fetched
+        return np.where(np.asarray(of_arrays) > 0, first, self.first_messages.at(relation.fresh))
+
+    def _evicted_s(self, relation: HRelation) -> Any:
+        """Return the seconds of an exchange after which nothing of it was in the caches."""
+        if self.evicted_puts is None:
+            return _on(self.evicted, relation.h)
+        copied = np.asarray(relation.put + relation.copied)
+        # What is copied a single time passes through no memory that has left the caches.
+        others = np.maximum(relation.h - copied - relation.got, 0)
+        return _on(self.evicted, others) + self.evicted_puts.at(copied)
+
+    def _calls_s(self, relation: HRelation, pattern: str) -> Any:
+        """Return the seconds of calls beyond those of a pattern, and of pickles."""
+        own = self._own_calls(pattern)
+        kinds = ((relation.calls, self.call), (relation.gets, self.get))
+        found: Any = 0.0
+        for count, seconds in (*kinds, (relation.messages, self.message)):
+            if seconds:
+                found = found + np.maximum(np.asarray(count) - own, 0) * seconds
+        found = found + relation.objects * self.pickle + relation.unpickled * self.unpickle
+        return found + relation.pickled * self.pickle_byte
 
     def lateness(self, relation: HRelation) -> Any:
         """Return the seconds by which late processes, and what was computed, lengthen the sync."""
@@ -213,6 +362,11 @@ class Measured:
     def has_state(self) -> bool:
         """Whether its prices depend on what came before a superstep."""
         return any(curve is not None for curve in (self.late, self.evicted, self.apart))
+
+    @property
+    def lacks_calls(self) -> bool:
+        """Whether it was probed before puts, gets and objects had prices of their own."""
+        return bool(self.patterns) and self.puts is None
 
     def _own_calls(self, pattern: str) -> int:
         return 1 if pattern in ("exchange", "ping-pong", "all-to-one") else max(self.p - 1, 1)

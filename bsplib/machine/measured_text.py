@@ -9,18 +9,24 @@ from typing import Any
 
 from bsplib.machine.pattern import PATTERNS
 
-TIMES = ("empty", "call", "start", "recording", "evicting")
+CALLS = ("call", "get", "message", "pickle", "unpickle", "pickle_byte")
+TIMES = ("empty", *CALLS, "start", "recording", "evicting")
 """Times in seconds; their entries in a file end in ``_s``."""
 RATIOS = ("slowdown", "misfit", "spread")
 CURVES = {
+    "puts": "bytes",
+    "gets": "bytes",
+    "collectives": "bytes",
     "cold": "bytes",
     "late": "ns",
     "apart": "ns",
     "evicted": "bytes",
+    "evicted_puts": "bytes",
     "passes": "bytes",
     "placed": "bytes",
     "fetched": "bytes",
     "first": "left",
+    "first_messages": "left",
 }
 """Curves that are no pattern, and what they go by."""
 _ENTRIES = ("p", *(f"{name}_s" for name in TIMES), *RATIOS, "patterns", *CURVES)
@@ -65,7 +71,7 @@ def check(entries: object) -> list[Values]:
 
 def _checked(entry: Values) -> Values:
     check_names("field", entry, ("p", *TIMES, *RATIOS, "patterns", *CURVES))
-    defaults: Values = {"call": 0.0, "slowdown": 1.0, "evicting": 0.0}
+    defaults: Values = {**dict.fromkeys(CALLS, 0.0), "slowdown": 1.0, "evicting": 0.0}
     found: Values = {"p": whole_of("p of measured", entry["p"], 2**31)}
     for name in (*TIMES, *RATIOS):
         value = entry["empty"] if name == "empty" else entry.get(name, defaults.get(name))

@@ -316,12 +316,10 @@ class Machine:
 def _measured(entry: Mapping[str, Any]) -> Measured:
     """Return what was measured, from checked values."""
     from bsplib.machine.measured import Curve, Measured  # noqa: PLC0415  # few were measured
+    from bsplib.machine.measured_text import CURVES  # noqa: PLC0415
 
     curves = {name: Curve(**curve) for name, curve in entry["patterns"].items()}
-    others = {
-        name: None if entry[name] is None else Curve(**entry[name])
-        for name in ("cold", "late", "apart", "evicted", "passes", "placed", "fetched", "first")
-    }
+    others = {name: None if entry[name] is None else Curve(**entry[name]) for name in CURVES}
     return Measured(**{**entry, "patterns": curves, **others})
 
 
@@ -357,7 +355,7 @@ def _machine_of_library(name: str) -> Machine:
     if name not in known_machines():
         raise UsageError(
             f"machine: there is no Machine {name!r}; name a .toml file or one of "
-            f"{', '.join(known_machines())}; bsp machines --new FILE.toml describes another one"
+            f"{', '.join(known_machines())}; bsp machine new FILE.toml describes another one"
         )
     return _parse((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"), name)
 
@@ -422,6 +420,6 @@ def _without(entry: str, where: str) -> str:
     if entry not in LEAST:
         return text
     return (
-        f"{text}; a file of a Machine needs at least the entries below, and bsp machines --new "
+        f"{text}; a file of a Machine needs at least the entries below, and bsp machine new "
         f"FILE.toml writes one with all entries explained:\n\n{LEAST}"
     )

@@ -2,7 +2,7 @@
 
 ::
 
-    version = 3                       # of this format; a file without it has version 1
+    version = 4                       # of this format; a file without it has version 1
     name = "four boards"
     source = "measured by hand"       # source of all figures that [sources] does not name
     p = 4                             # number of processes with which it was measured
@@ -38,7 +38,7 @@ g and l (:mod:`bsplib.machine.measured`)::
     [[measured]]                      # one table for each number of processes, ascending
     p = 2
     empty_s = 5e-7                    # a superstep in which nothing is communicated
-    call_s = 1e-7                     # each further put of 8 bytes in a superstep
+    call_s = 1e-7                     # each further put of an array of 8 bytes in a superstep
     start_s = 2e-2                    # a run that does nothing
     recording_s = 4e-7                # what recording adds to a superstep
     slowdown = 1.05                   # of a computation, compared with its time alone
@@ -81,6 +81,27 @@ From version 3 on an entry may also have::
     bytes = [32768, 33554432]         # processes make one
     seconds = [1e-6, 4e-3]
 
+From version 4 on it may have the prices of single kinds of calls; without them, all are priced as
+messages that are read in place::
+
+    get_s = 1e-7                      # what each further get takes more than a put
+    message_s = 3e-7                  # the same of a message, with what it takes to read it
+    pickle_s = 3e-6                   # what a message of a Python object takes its sender more,
+    unpickle_s = 2e-6                 # and its receiver,
+    pickle_byte_s = 3e-9              # and both for each byte of the pickle
+
+    [measured.puts]                   # seconds of an exchange by puts, by the bytes of the
+    bytes = [64, 1048576]             # h-relation; the same by gets is [measured.gets], and in a
+    seconds = [6e-7, 9e-5]            # collective [measured.collectives]
+
+    [measured.evicted_puts]           # as evicted, of puts
+    bytes = [0, 1048576]
+    seconds = [0.0, 2e-5]
+
+    [measured.first_messages]         # as first, of supersteps without puts and gets
+    left = [0, 1, 2]
+    seconds = [0.0, 1e-5, 3e-4]
+
 Name, source and g are required, and cores where there are nodes; a figure that is missing is a
 gap; of an entry of ``measured`` p and empty_s are required. Other entries are errors, and so is a
 later version.
@@ -108,9 +129,10 @@ _TOP = (
     *("version", "host", "cores", "measured", "nodes", "relative_speed"),
 )
 
-VERSION = 3
-"""Version of the format. Version 1 has no ``version``, ``host``, ``cores`` and ``measured``, and
-version 2 no ``nodes`` and ``relative_speed``, and no ``late`` and ``evicted``."""
+VERSION = 4
+"""Version of the format. Version 1 has no ``version``, ``host``, ``cores`` and ``measured``,
+version 2 no ``nodes`` and ``relative_speed``, and no ``late`` and ``evicted``, and version 3 no
+prices of single kinds of calls."""
 
 Values = dict[str, Any]
 

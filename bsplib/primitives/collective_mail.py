@@ -108,7 +108,7 @@ def check_sources(
 
 def unwrap(bsp: GroupState, message: Message, *, copy: bool = True) -> Any:
     """Return what a message holds; without ``copy`` an array as a view until the sync."""
-    began = bsp._engine.begin_call()
+    bsp._engine.begin_call()
     try:
         _, head, content = message
         header = header_of(message)
@@ -121,7 +121,7 @@ def unwrap(bsp: GroupState, message: Message, *, copy: bool = True) -> Any:
                 return payload.item()
         return unpack(payload, pickled=header is True)
     finally:
-        bsp._engine.end_call(began)
+        bsp._engine.end_call()
 
 
 def _remember_dtype(bsp: GroupState, code: DtypeCode, dtype: np.dtype[Any]) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bsplib.core.engine import made_as
+from bsplib.core.kinds import MADE_OF_OBJECTS, PICKLED_BEFORE
 from bsplib.core.queue import CollectiveTag, Message
 from bsplib.errors import MessageError
 from bsplib.primitives.state import GroupState
@@ -15,6 +17,7 @@ from bsplib.transfers import messages
 
 _QUICK_TAGS = (int, str, CollectiveTag)
 """Types of tags, besides None, that the engine takes."""
+_MOST_PICKLED = PICKLED_BEFORE - 1 - MADE_OF_OBJECTS
 _MOST_HEADS = 4096
 """Heads of messages that are remembered for the engine."""
 
@@ -29,11 +32,23 @@ def send_slowly(bsp: GroupState, pid: Any, payload: Any, tag: Any) -> None:
         payload = bsp._watch.source(payload, "send")
     head, content = messages.encode(payload, tag, bsp._port.stage_message, to)
     encoded = marshal.dumps(head)
+    made = _made_as(payload, tag, head[2])
     if isinstance(content, tuple):
-        bsp._engine.add_message(to, encoded, content[1], content[2])
+        bsp._engine.add_message(to, encoded, content[1], content[2], made)
     else:
-        bsp._engine.add_message(to, encoded, content, len(content))
+        bsp._engine.add_message(to, encoded, content, len(content), made)
     _remember_head(bsp, payload, tag, encoded)
+
+
+def _made_as(payload: Any, tag: Any, form: tuple[Any, ...]) -> int:
+    """Return how a message is made; see :data:`bsplib.core.kinds.MADE_OF_OBJECTS`.
+
+    A number of numpy takes as long as a pickle: nothing of its form is remembered.
+    """
+    pickled = messages.pickled_bytes(payload, form)
+    if pickled is None:
+        return made_as(tag, len(payload) if type(payload) is bytes else 0)
+    return MADE_OF_OBJECTS + min(pickled, _MOST_PICKLED)
 
 
 def _remember_head(bsp: GroupState, payload: Any, tag: Any, encoded: bytes) -> None:

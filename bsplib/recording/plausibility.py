@@ -15,10 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import Members
+from bsplib.directions import Direction
 from bsplib.errors import TraceError
 from bsplib.recording.chunk_ranges import ChunkRanges, opening_steps, root_steps
-from bsplib.recording.records import FROM_SYSTEM, MAX_NUMBER, NOT_MEASURED, Direction, Doing, Run
-from bsplib.recording.tables import ArrayTable, Columns, RunTable, constant, joined
+from bsplib.recording.records import (
+    FROM_SYSTEM,
+    MAX_NUMBER,
+    NOT_MEASURED,
+    PAGE_FAULTS,
+    Doing,
+    Run,
+)
+from bsplib.recording.tables import (
+    ArrayTable,
+    Columns,
+    RunTable,
+    ahead,
+    constant,
+    joined,
+    values_of,
+)
 from bsplib.sync_kinds import Kind
 
 _MOST_CHUNKS = 64
@@ -42,14 +58,17 @@ class _Block(NamedTuple):
         """The fields of the rows."""
         return self.rows.fields
 
-    def check_ranges(self, ends: dict[str, int]) -> None:
-        """Check that values are at least 0 and less than an end, by field."""
+    def check_ranges(self, ends: dict[str, int]) -> dict[str, int]:
+        """Check that values are at least 0 and less than an end; return the greatest, by field."""
+        greatest = {}
         for name, values in self.columns.items():
             least = NOT_MEASURED if name in FROM_SYSTEM else 0
-            end = ends.get(name, MAX_NUMBER + 1)
-            if values.min() < least or values.max() >= end:
+            end, different = ends.get(name, MAX_NUMBER + 1), values_of(values)
+            greatest[name] = int(different.max())
+            if different.min() < least or greatest[name] >= end:
                 fault = f"a {name} outside {least} .. {end - 1}"
                 self.refuse((values < least) | (values >= end), fault)
+        return greatest
 
     def refuse(self, wrong: NDArray[np.bool_], fault: str) -> None:
         """Raise TraceError for the first row that is marked as wrong, if any."""
@@ -60,7 +79,7 @@ class _Block(NamedTuple):
 
 
 def _blocks(what: str, table: RunTable) -> Iterator[_Block]:
-    return (_Block(what, first, rows) for first, rows in table.chunks())
+    return (_Block(what, first, rows) for first, rows in ahead(table.chunks()))
 
 
 def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> None:
@@ -78,9 +97,9 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
     membership = _Membership(run)
     time, superstep = _Rising(run.nprocs, 0), _Supersteps(run)
     ranges, opened = ChunkRanges(run, "records"), opening_steps(run)
-    pids = ChunkRanges(run, "records", "pid")
+    pids, faults = (ChunkRanges(run, "records", field) for field in ("pid", "faults"))
     for block in _blocks("record", run.table("records")):
-        block.check_ranges(ends)
+        greatest = block.check_ranges(ends)
         columns = block.columns
         outside = ~membership.contains(columns["group"], columns["pid"])
         block.refuse(outside, "a process outside its group")
@@ -89,9 +108,10 @@ def check_records(run: Run, advance: Callable[[int], None] = lambda _: None) -> 
         block.refuse(superstep.wrong(block), "a superstep out of order")
         ranges.add(root_steps(block.rows, opened))
         pids.add(columns["pid"])
+        faults.add(np.array([greatest[name] for name in PAGE_FAULTS]))
         advance(len(block.rows))
-    ranges.close()
-    pids.close()
+    for each in (ranges, pids, faults):
+        each.close()
 
 
 def _check_times(block: _Block) -> None:

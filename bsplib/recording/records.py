@@ -19,29 +19,6 @@ from bsplib.backends.members import Members, as_members
 from bsplib.recording.tables import RunTable, TableField
 
 
-class Direction(IntEnum):
-    """The direction in which the payload of a traffic row was transferred."""
-
-    OUT = 0
-    """From the process that called the primitive to its partner (put, send)."""
-    IN = 1
-    """From the partner to the process that called the primitive (get)."""
-    OUT_BY_INDEX = 2
-    """As OUT, of single elements by their indices (put_at). Earlier traces have OUT for them."""
-    IN_BY_INDEX = 3
-    """As IN, of single elements by their indices (get_at)."""
-
-
-def is_out(directions: Any) -> Any:
-    """Tell for an array of directions whether the process that called sent the payload."""
-    return directions & 1 == Direction.OUT
-
-
-def is_by_index(directions: Any) -> Any:
-    """Tell for an array of directions whether single elements went by their indices."""
-    return directions >= Direction.OUT_BY_INDEX
-
-
 class Frame(NamedTuple):
     """One call on the stack of a sync."""
 
@@ -177,7 +154,8 @@ RECORD = np.dtype(
         ("arrive", np.int64),  # ns: sync was called
         ("released", np.int64),  # ns: latest arrival among the processes it waited for
         ("end", np.int64),  # ns: sync returned
-        ("comm_calls", np.int64),  # ns inside put, get, send and similar primitives
+        # ns inside put, get, send and similar primitives; at the end of a sub-group: to leave it
+        ("comm_calls", np.int64),
         ("sub", np.int64),  # ns spent in sub-groups
         ("self_bytes", np.int64),  # payload to itself, not counted in h
         ("self_messages", np.int64),
@@ -213,10 +191,10 @@ MAX_NUMBER = 2**53
 NOT_MEASURED = -1
 """Value of the fields of ``FROM_SYSTEM`` where the system has no source of them."""
 
-FROM_SYSTEM = (
-    *("comp_cpu", "comp_ready", "comm_cpu", "comm_ready"),
-    *("comp_minor", "comp_major", "comm_minor", "comm_major"),
-)
+PAGE_FAULTS = ("comp_minor", "comp_major", "comm_minor", "comm_major")
+"""The fields of a record that are numbers of page faults."""
+
+FROM_SYSTEM = ("comp_cpu", "comp_ready", "comm_cpu", "comm_ready", *PAGE_FAULTS)
 """The fields of a record that come from the operating system."""
 
 UNMEASURED = (*(NOT_MEASURED for _ in FROM_SYSTEM), 0)

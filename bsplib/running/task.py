@@ -18,6 +18,7 @@ from bsplib.errors import TraceWarning
 from bsplib.group import Group
 from bsplib.primitives.ending import retire
 from bsplib.primitives.state import Terms
+from bsplib.running.allocation import keep_freed_memory
 from bsplib.running.failures import Failure, failure_of
 from bsplib.running.virtual_group import virtual_group
 
@@ -96,6 +97,7 @@ def run_task(
         made: what :func:`make_group` has made for this port; it is used for one task.
         started_ns: when this process could begin to set up; None in virtual time.
     """
+    keep_freed_memory()
     conditions = task.conditions
     machine, check, records = conditions.machine, conditions.check, conditions.records
     if records is not None:
@@ -144,7 +146,7 @@ def _run_on_terms(
         made._terms = terms
         return _run_main(task, made)
     if records is None:
-        return _run_main(task, _kind(port)(port, terms))
+        return _run_main(task, _kind(port, recorded=False)(port, terms))
     return _run_with_records(task, port, terms, records, alignment, moments)
 
 
@@ -181,7 +183,8 @@ def _run_with_records(
         with closing(recorder), sampled:
             opened_ns = max(terms.began_ns, port.now())
             recording = GroupRecords(recorder, port, root_group(port.nprocs), opened_ns)
-            result = _run_main(task, _kind(port)(port, terms, recording=recording))
+            group = _kind(port, recorded=True)(port, terms, recording=recording)
+            result = _run_main(task, group)
             spool.note(finished=port.now())
         if alignment is not None:
             spool.define_host(Host(*_host_at_end(port, alignment), own_cores()))
@@ -207,9 +210,15 @@ def _host_at_end(port: Port, before: Alignment) -> tuple[str, int]:
     return after.host, max(before.bound_ns, drift_ns + after.bound_ns)
 
 
-def _kind(port: Port) -> type[Group]:
+def _kind(port: Port, *, recorded: bool) -> type[Group]:
     """Return the class of the groups of a run."""
-    return Group if port.clock is None else virtual_group()
+    if port.clock is not None:
+        return virtual_group()
+    if not recorded:
+        return Group
+    from bsplib.running.recorded_group import recorded_group  # noqa: PLC0415  # few are recorded
+
+    return recorded_group()
 
 
 def _run_main(task: Task, group: Group) -> Any:

@@ -101,6 +101,13 @@ def _encode_pickle(payload: Any, stage: Stage, to: int) -> tuple[tuple[Any, ...]
     return form, handle
 
 
+def pickled_bytes(payload: Any, form: tuple[Any, ...]) -> int | None:
+    """Return the bytes of a message of objects, without arrays inside; None for other messages."""
+    if form[0] == _PICKLE:
+        return int(form[1])
+    return payload.nbytes if form[0] == _NUMBER else None
+
+
 def is_plain(payload: Any) -> bool:
     """Tell whether a payload is sent as its bytes, without a pickle."""
     if type(payload) in (np.ndarray, GuardedArray):

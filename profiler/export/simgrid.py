@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from bsplib.directions import is_out
 from bsplib.profiler.costs import partner_records, superstep_numbers
 from bsplib.profiler.timeline import lay_out
-from bsplib.recording.records import is_out
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:

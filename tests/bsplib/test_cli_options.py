@@ -71,7 +71,6 @@ OWN = {
     },
     "report": {"--depth", "--node"},
     "compare": {"--fail-on"},
-    "machines": {"--new"},
     "view": {"--sources", "--port", "--browser", "--compare"},
     "export": {"--table", "--supersteps"},
     "probe": {"--name"},

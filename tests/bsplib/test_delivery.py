@@ -12,12 +12,12 @@ from bsplib.core.entries import (
     Arrivals,
     PrivateMemory,
     SendBuffer,
+    add_amounts,
     by_receiver,
     calls_between,
     entries_at,
     entries_between,
     index_bytes,
-    payload_between,
 )
 from bsplib.core.kinds import (
     ASK,
@@ -37,6 +37,7 @@ from bsplib.core.kinds import (
 )
 from bsplib.core.meeting import Meeting
 from bsplib.core.queue import Queue
+from bsplib.directions import Direction
 from bsplib.errors import BoundsError
 from bsplib.transfers.arrival_checks import check_arrivals
 from bsplib.transfers.delivery import (
@@ -247,7 +248,13 @@ def test_puts_and_messages_count_for_an_oblivious_sync_and_nothing_else_does():
     sent = np.frombuffer(by_receiver(Meeting(), send_buffer.complete(0), 2)[1], np.uint8)
     ends = address_of(sent), address_of(sent) + len(sent)
     assert calls_between(*ends) == 5
-    assert payload_between(*ends) == 8 + 3 * 8 + 3 + 4000 + 5000
+    amounts = np.zeros((2, len(Direction)), np.uint64)
+    add_amounts(*ends, amounts.ravel())
+    assert {Direction(each): amounts[:, each].tolist() for each in np.flatnonzero(amounts[1])} == {
+        Direction.OUT: [3 + 5000, 2],
+        Direction.OUT_PUT: [8 + 4000, 2],
+        Direction.OUT_BY_INDEX: [3 * 8, 1],
+    }
     kinds = [kind for kind, *_ in entries_between(*ends)]
     assert kinds == [PLACED, PLACED, ASK, REPLY, NOTICE, MESSAGE, STAGED_PLACED, STAGED_MESSAGE]
 

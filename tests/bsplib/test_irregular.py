@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.recording.records import Direction
+from bsplib.directions import Direction
 
 SIZE = 23
 

@@ -230,7 +230,7 @@ def test_an_unknown_name_is_told_the_known_ones(name):
         load_machine(name)
     assert str(raised.value) == (
         f"machine: there is no Machine {name!r}; name a .toml file or one of "
-        f"{', '.join(known_machines())}; bsp machines --new FILE.toml describes another one"
+        f"{', '.join(known_machines())}; bsp machine new FILE.toml describes another one"
     )
 
 

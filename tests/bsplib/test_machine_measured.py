@@ -109,7 +109,7 @@ def test_what_was_measured_is_read_again_from_a_file_and_from_a_trace(tmp_path):
     path = tmp_path / "m.toml"
     here = Machine(*("m", "x", 1e-9, 1e-6), host="node7", cores=2, measured=PROBED.measured)
     path.write_text(here.text())
-    assert path.read_text().startswith("version = 3\n")
+    assert path.read_text().startswith("version = 4\n")
     assert load_machine(str(path)) == here
     assert Machine.of(json.loads(json.dumps(asdict(here)))) == here
 
@@ -138,8 +138,8 @@ CURVE = "{bytes = [0, 1], seconds = [0, 0]}"
     [
         (
             "name",
-            "version = 4\nname",
-            "the file has version 4 of the format; this bsplib reads",
+            "version = 5\nname",
+            "the file has version 5 of the format; this bsplib reads",
         ),
         ("p = 2", "p = 0", "p of measured is 0; it has to be a whole number"),
         ("p = 2", "q = 2", "there is no entry 'q'"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.directions import Direction
 from bsplib.machine import Machine, load_machine
 from bsplib.machine.measured import Begun, Curve, HRelation, Measured
 from bsplib.machine.probing.state import (
@@ -21,7 +22,6 @@ from bsplib.machine.probing.state import (
 )
 from bsplib.profiler.models.prediction import predict
 from bsplib.profiler.prices import choose_prices
-from bsplib.recording.records import Direction
 from bsplib.recording.trace import read_trace
 
 STATE = {
@@ -204,3 +204,99 @@ def test_a_probe_measures_passes_over_arrays():
     each = [seconds / size for size, seconds in zip(PASSES, passes.seconds, strict=True)]
     assert each == sorted(each)
     assert 0 < each[-1] < 1e-6
+
+
+# -- kinds of calls -------------------------------------------------------------------------------
+
+
+CALLS = replace(
+    PLAIN,
+    call=1e-6,
+    get=2e-6,
+    message=3e-6,
+    pickle=5e-6,
+    unpickle=7e-6,
+    pickle_byte=1e-8,
+    puts=Curve((0, 1000), (0.5e-6, 2e-3)),
+    gets=Curve((0, 1000), (0.5e-6, 5e-4)),
+)
+BY_KIND = Machine("m", "x", 1e-9, 1e-6, measured=(CALLS,))
+
+
+def test_bytes_that_are_put_or_got_cost_as_an_exchange_by_such_calls():
+    total = [
+        sum(price(BY_KIND, h=800, calls=1, **kind))
+        for kind in ({"messages": 1}, {"put": 800}, {"got": 800, "gets": 1})
+    ]
+    assert total == pytest.approx([float(curve.at(800)) for curve in exchanges()])
+
+
+def exchanges():
+    return PLAIN.patterns["exchange"], CALLS.puts, CALLS.gets
+
+
+def test_each_further_call_costs_by_its_kind():
+    one = price(BY_KIND, h=8, calls=1)[0]
+    for kind, more in (({}, 0), ({"gets": 11}, 2e-6), ({"messages": 11}, 3e-6)):
+        found = price(BY_KIND, h=8, calls=11, **kind)[0]
+        assert found - one == pytest.approx(10 * (1e-6 + more))
+
+
+def test_objects_cost_their_senders_and_receivers_by_number_and_bytes():
+    plain = price(BY_KIND, h=100, calls=1, messages=1)[0]
+    found = price(BY_KIND, h=100, calls=1, messages=1, objects=1, unpickled=3, pickled=100)[0]
+    assert found - plain == pytest.approx(5e-6 + 3 * 7e-6 + 100 * 1e-8)
+
+
+PROGRAMS = {
+    "puts": lambda bsp, x, other: bsp.put(other, np.ones(20), x, offset=0),
+    "gets": lambda bsp, x, other: bsp.get(other, x[:30]),
+    "arrays": lambda bsp, x, other: bsp.send(other, np.ones(20)),
+    "objects": lambda bsp, x, other: bsp.send(other, {"a": 1, "b": np.ones(9)}),
+    "numbers": lambda bsp, x, other: bsp.send(other, np.float64(1)),
+    "collective": lambda bsp, x, other: bsp.allgather(np.ones(7)),
+    "collective of objects": lambda bsp, x, other: bsp.allgather({"a": bsp.pid}),
+    "messages to one": lambda bsp, x, other: bsp.pid and [bsp.send(0, ["b"]) for _ in range(3)],
+}
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+@pytest.mark.parametrize("count", [2, 3])
+def test_calls_of_a_kind_have_the_same_price_on_virtual_processors_and_in_a_replay(
+    kind, count, tmp_path
+):
+    def main(bsp):
+        x = bsp.zeros(100)
+        bsp.charge(0)
+        bsp.sync()
+        PROGRAMS[kind](bsp, x, (bsp.pid + 1) % bsp.nprocs)
+        bsp.sync()
+        return bsp.time()
+
+    (tmp_path / "machine.toml").write_text(BY_KIND.text())
+    machine, trace = str(tmp_path / "machine.toml"), tmp_path / "trace.bsp"
+    times = bsplib.run(main, nprocs=count, backend="sim", machine=machine, profile=trace)
+    (run,) = read_trace(trace).runs
+    found = predict(run, choose_prices(run), ["BSP", "OBSP*"])
+    for model in ("BSP", "OBSP*"):
+        assert found.totals[model].total_s == pytest.approx(max(times), abs=2e-9)
+
+
+def test_the_arrays_inside_an_object_are_no_part_of_its_pickle(tmp_path):
+    def main(bsp):
+        if bsp.pid == 0:
+            bsp.send(1, {"x": np.ones(1000)})
+        bsp.sync()
+
+    trace = tmp_path / "trace.bsp"
+    bsplib.run(main, nprocs=2, backend="sim", profile=trace)
+    (run,) = read_trace(trace).runs
+    out, pickled = run.traffic
+    assert (out["direction"], out["bytes"], out["messages"]) == (Direction.OUT, 8000, 0)
+    assert (pickled["direction"], pickled["messages"]) == (Direction.OUT_PICKLED, 1)
+    assert 0 < pickled["bytes"] < 500
+
+
+def test_a_machine_that_was_probed_before_says_that_it_lacks_prices_of_calls():
+    assert PLAIN.lacks_calls
+    assert not CALLS.lacks_calls

@@ -221,12 +221,13 @@ def test_the_first_supersteps_cost_what_they_last_beyond_the_fastest_later_one(m
     [(probe_times._begin, {64}), (state._exchange_swept, {0, 1024, 4096})],
     ids=["first supersteps", "swept caches"],
 )
+@pytest.mark.parametrize("by_put", [True, False])
 def test_each_process_sends_and_gets_as_much_as_the_curve_says(
-    main, sizes, tmp_path, few_sizes, monkeypatch
+    main, sizes, by_put, tmp_path, few_sizes, monkeypatch
 ):
     monkeypatch.setattr(state, "_SWEEP_BYTES", 2**16)
     path = tmp_path / "run.bsp"
-    bsplib.run(main, nprocs=4, backend="sim", profile=path)
+    bsplib.run(main, by_put, nprocs=4, backend="sim", profile=path)
     (run,) = read_trace(path).runs
     out, into = (side[run.records["kind"] != Kind.END] for side in h_relation(run))
     assert out.tolist() == into.tolist()
@@ -290,8 +291,10 @@ def times_of(rounds):
     """Return the times of rounds in which a pattern takes as long as said, and twice that."""
     count = len(rounds)
     patterns = [np.array([[each, 2 * each]]) for each in rounds]
-    calls = [(0.0, 0.0)] * count
-    return ProbeTimes(2, (64, 128), [1e9] * count, [1.0] * count, list(rounds), calls, patterns)
+    calls = copies = [np.zeros((3, 2))] * count
+    objects = [np.zeros(3)] * count
+    once = [1e9] * count, [1.0] * count
+    return ProbeTimes(2, (64, 128), *once, list(rounds), calls, patterns, copies, objects)
 
 
 def test_the_spread_compares_the_even_rounds_with_the_odd_ones():

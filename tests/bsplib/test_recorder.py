@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -16,8 +17,9 @@ import pytest
 
 import bsplib
 from bsplib import core
+from bsplib.directions import Direction
 from bsplib.recording import sources
-from bsplib.recording.records import Direction, Frame, Run, root_group
+from bsplib.recording.records import Frame, Run, root_group
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 
@@ -150,7 +152,79 @@ def test_time_in_primitives_and_in_sub_groups_is_told_apart(record, backend, npr
         assert counted.all() if backend != "sim" else not counted.any()  # no virtual time passes
 
 
+def test_to_leave_a_sub_group_is_a_call_of_its_last_superstep(record, backend, nprocs):
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            sub.sync()
+
+    run = record(main)
+    for pid in range(nprocs):
+        first, last = of(run, pid, 1)
+        assert first["comm_calls"] == 0
+        assert (last["comm_calls"] > 0) == (backend != "sim")  # no virtual time passes
+        assert last["arrive"] - last["start"] >= last["comm_calls"]
+
+
 # -- what a record says ---------------------------------------------------------------------------
+
+
+SLEEPS_S = 0.02
+
+
+class SlowToPickle:
+    """A value whose pickling takes a while."""
+
+    def __reduce__(self):
+        time.sleep(SLEEPS_S)
+        return (int, (1,))
+
+
+def one_slowly():
+    time.sleep(SLEEPS_S)
+    return 1
+
+
+class SlowToUnpickle:
+    """A value whose unpickling takes a while."""
+
+    def __reduce__(self):
+        return (one_slowly, ())
+
+
+def slowly_added(x, y):
+    time.sleep(SLEEPS_S)
+    return x + y
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(1, 2)
+def test_a_collective_is_a_call_from_its_beginning_to_its_end(record, nprocs):
+    run = record(lambda bsp: bsp.allgather(SlowToPickle()))
+    for pid in range(nprocs):
+        assert of(run, pid)[0]["comm_calls"] >= SLEEPS_S * 1e9
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(2)
+def test_a_superstep_that_a_collective_ends_ends_with_it(record, nprocs):
+    def main(bsp):
+        bsp.allgather(SlowToUnpickle())
+        bsp.sync()
+
+    run = record(main)
+    for pid in range(nprocs):
+        first, second, _ = of(run, pid)
+        assert first["end"] - first["released"] >= SLEEPS_S * 1e9
+        assert second["start"] >= first["end"]
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(2)
+def test_what_a_collective_combines_is_computation(record, nprocs):
+    run = record(lambda bsp: bsp.allreduce(1, slowly_added))
+    for pid in range(nprocs):
+        computed = [rows["arrive"] - rows["start"] - rows["comm_calls"] for rows in of(run, pid)]
+        assert sum(computed) >= SLEEPS_S * 1e9
 
 
 def test_supersteps_are_counted_and_kinds_told(record, nprocs):
@@ -282,7 +356,8 @@ def test_traffic_is_counted_by_partner_in_payload_bytes(record, nprocs):
     run = record(main)
     assert traffic(run, 0, 0) == {}
     assert traffic(run, 0, 1) == {
-        ("OUT", 1): (24 + 3200 + 5, 3),
+        ("OUT", 1): (5, 1),
+        ("OUT_PUT", 1): (24 + 3200, 2),
         ("OUT", 2): (40, 1),
         ("IN", 2): (56 + 2400, 2),  # as it travels, before it is cast
         ("IN", 1): (8, 1),

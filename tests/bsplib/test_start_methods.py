@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.backends.blas import one_thread
 from bsplib.backends.shm import launch
 
 pytestmark = [pytest.mark.real_processes, pytest.mark.fresh]
@@ -212,6 +213,22 @@ def test_the_caller_keeps_its_blas_threads(run):
     with threadpool_limits(2):
         before = threadpool_info()
         run(lambda bsp: None)
+        assert threadpool_info() == before
+
+
+def test_the_caller_gets_its_blas_threads_back_after_runs_that_overlap(monkeypatch):
+    from threadpoolctl import threadpool_info, threadpool_limits  # noqa: PLC0415
+
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    with threadpool_limits(2):
+        before = threadpool_info()
+        first, second = one_thread(), one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert {pool["num_threads"] for pool in threadpool_info()} == {1}
+        second.__exit__(None, None, None)
         assert threadpool_info() == before
 
 

@@ -14,6 +14,7 @@ import pytest
 import zstandard
 
 from bsplib.backends.members import as_members
+from bsplib.directions import Direction
 from bsplib.errors import TraceError
 from bsplib.recording.packing import HEADER, MAGIC, payload_of
 from bsplib.recording.records import (
@@ -24,7 +25,6 @@ from bsplib.recording.records import (
     SAMPLE,
     TRAFFIC,
     UNMEASURED,
-    Direction,
     Doing,
     Frame,
     GroupInfo,
@@ -551,7 +551,7 @@ def test_records_that_cannot_be_are_refused(path, run, row, field, value, fault)
         ("partner", -1, "a partner outside 0 .. 1"),
         ("partner", 2, "a partner outside 0 .. 1"),
         ("partner", 0, "a partner that is not another process of its group"),
-        ("direction", 4, "a direction outside 0 .. 3"),
+        ("direction", 8, "a direction outside 0 .. 7"),
         ("bytes", -1, "a bytes outside 0"),
         ("bytes", 2**53 + 1, "a bytes outside 0"),
         ("messages", -1, "a messages outside 0"),

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.directions import Direction
 from bsplib.machine import Machine
 from bsplib.profiler.callgraph import build
-from bsplib.recording.records import RECORD, TRAFFIC, Direction
+from bsplib.recording.records import RECORD, TRAFFIC
 from bsplib.recording.trace import read_trace
 from bsplib.running.overrides import overriding
 from bsplib.sync_kinds import Kind

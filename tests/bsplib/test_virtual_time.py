@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import bsplib
 from bsplib.backends.sim import world
@@ -195,6 +196,19 @@ def test_computation_takes_longer_on_a_machine_that_is_slower(
         "speed_here": 4e9,
         "speed_there": float(flops),
     }
+
+
+def test_virtual_processors_compute_with_one_blas_thread(monkeypatch):
+    """The clock would not count what other threads compute."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def threads(_=None):
+        return {pool["num_threads"] for pool in threadpool_info()}
+
+    with threadpool_limits(2):
+        assert bsplib.run(threads, nprocs=2, backend="sim") == [{1}, {1}]
+        assert threads() == {2}
 
 
 def test_where_the_machine_says_no_speed_it_is_as_fast_as_this_computer(simulate, thread):

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from bsplib.profiler.losses import Ledger
     from bsplib.profiler.verdict import Sentence, Verdict
 
@@ -169,6 +171,30 @@ def at_a_lock(bsp: bsplib.Group) -> float:
             fcntl.flock(file, fcntl.LOCK_UN)
             bsp.sync()
     return 2 * lost
+
+
+class Awaited:
+    """Values that whoever needs them waits for, as of a device."""
+
+    def __init__(self) -> None:
+        self.blocked_s = 0.0
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NDArray[np.float64]:
+        began = Spent.now()
+        time.sleep(LONG_S)  # in the call of put
+        self.blocked_s += Spent.now().since(began).blocked
+        return np.zeros(1)
+
+
+def asleep_in_a_call(bsp: bsplib.Group) -> float:
+    """Put values on process 1 that the call has to wait for."""
+    x, values = bsp.zeros(1), Awaited()
+    for _ in range(ROUNDS):
+        busy(SHORT_S)
+        if bsp.pid == 1:
+            bsp.put(0, values, x)
+        bsp.sync()
+    return 2 * values.blocked_s
 
 
 def without_a_core(bsp: bsplib.Group) -> float:
@@ -349,6 +375,7 @@ CAUSES = {
         lines=True,
         line="fcntl.flock(file, fcntl.LOCK_EX)  # waits",
     ),
+    "call": Cause(asleep_in_a_call, "blocked", ("process 1 is blocked", "in asleep_in_a_call")),
     "noisy neighbour": Cause(
         without_a_core, "waiting for a core", ("others use the cores",), beside=2
     ),

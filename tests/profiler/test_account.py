@@ -122,7 +122,65 @@ def test_uneven_bytes_are_an_imbalance_of_transfers(script):
 def test_longer_calls_of_another_process_are_an_imbalance_of_transfers(script):
     program = script(2)
     program.step("main", w=5, calls=[60, 0])
-    assert whole(program) == {"useful": 10, "transfer_imbalance": 60, "unexplained": 60}
+    assert whole(program) == {"useful": 10, "transfer_imbalance": 60, "transfers": 60}
+
+
+def test_calls_on_a_core_are_transfers_also_where_they_take_longer_than_g_h(script):
+    program = script(2)
+    program.step("main", calls=[70, 70], transfer=20, puts=[(0, 1, 20)])
+    # Of 90 ns 70 are in calls: more than g h, which is 40. The sync is not longer than l.
+    assert whole(program, RATES) == {"transfers": 140, "latency": 40}
+
+
+def in_states(program, cpu, ready=(0, 0), rates=RATES):
+    """The account of a run of two processes with these times in calls and syncs together."""
+    run = program.run()
+    run.records["comm_cpu"], run.records["comm_ready"] = cpu, ready
+    return {part: ns for part, ns in RunAccount(run, rates).whole().items() if ns}
+
+
+def test_a_process_that_sleeps_in_a_call_is_blocked_and_others_wait_for_that(script):
+    program = script(2)
+    program.step("main", calls=[60, 0])
+    # Process 0 had a core for 20 of the 60 ns in the call. Process 1 waits for it all the time.
+    assert in_states(program, cpu=[20, 60]) == {
+        "transfers": 20, "latency": 30, "blocked": 10 + 40, "transfer_imbalance": 20,
+    }  # fmt: skip
+
+
+def test_sleep_beyond_the_wait_for_the_last_arrival_is_blocked(script):
+    program = script(2)
+    program.step("main", w=[10, 60], transfer=100)
+    # Process 0 was idle for 50 ns, and asleep for 110: it slept for 60 more, of which 30 are l.
+    assert in_states(program, cpu=[40, 100]) == {
+        "useful": 70, "imbalance": 50, "latency": 60, "blocked": 60, "unexplained": 80,
+    }  # fmt: skip
+
+
+def test_sleep_that_may_have_been_idle_time_says_nothing_of_calls(script):
+    program = script(2)
+    program.step("main", w=[0, 90], calls=[40, 0])
+    # Process 0 slept for 50 ns in the call or while it was idle, nobody knows.
+    assert in_states(program, cpu=[40, 0], rates=FREE) == {
+        "useful": 90, "imbalance": 50, "unexplained": 40,
+    }  # fmt: skip
+
+
+def test_who_left_the_superstep_before_later_since_it_was_blocked_makes_others_wait(script):
+    program = script(2)
+    program.step("main", w=[10, 10], transfer=20)
+    program.step("main", w=[10, 10])
+    run = program.run()
+    end, start = (run.records[name] for name in ("end", "start"))
+    later = np.array([0, 60])
+    end[:2] += later
+    start[2:] += later
+    for name in ("arrive", "released", "end"):
+        run.records[name][2:] = 100
+    run.records["arrive"][2] = 40
+    run.records["comm_cpu"], run.records["comm_ready"] = [20, 20, 60, 0], 0
+    account = RunAccount(run, FREE).whole()
+    assert (account["blocked"], account["unexplained"]) == (60 + 60, 40)
 
 
 def test_time_without_a_core_is_told_from_computation(script):
@@ -168,7 +226,7 @@ def test_time_ready_while_idle_is_taken_for_a_wait_after_latency(script):
 def test_calls_without_a_core_make_others_wait_for_the_core(script):
     program = script(2)
     program.step("main", calls=[60, 0])
-    assert waiting(program, process0=50) == {"transfer_imbalance": 10, "latency": 10, "core": 100}
+    assert waiting(program, process0=50) == {"transfer_imbalance": 10, "transfers": 10, "core": 100}
 
 
 def test_unequal_sub_groups_are_an_imbalance_of_computation(script):

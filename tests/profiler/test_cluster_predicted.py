@@ -93,8 +93,8 @@ def test_more_processes_than_were_probed_are_named(model, tmp_path):
         *("--machine", path, "--speed", "1x"),
     )
     assert (
-        "laptop with 64 processes, since it was probed with at most 4 on 2 cores, and bsp machines "
-        "--new FILE.toml describes another computer."
+        "laptop with 64 processes, since it was probed with at most 4 on 2 cores, and bsp machine "
+        "new FILE.toml describes another computer."
     ) in done.output
 
 

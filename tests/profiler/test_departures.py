@@ -48,9 +48,15 @@ def test_the_farthest_come_first_in_either_direction(steps):
     assert found.over_s == pytest.approx([70e-9, -42e-9])
 
 
-def test_a_superstep_names_the_record_with_the_greatest_h(steps):
-    found = departures(steps, 0, 0)
-    assert steps.records["pid"][found.record].tolist() == [0, 2, 0]
+def test_a_superstep_names_where_the_process_with_the_greatest_h_ended_it(script):
+    program = script(3)
+    for sender in (1, 2):
+        places = ["main few", "main few", "main few"]
+        places[sender] = "main much"
+        program.step(places, puts=[(sender, 0, 4), (sender, 0, 4), (sender, 3 - sender, 4)])
+    callgraph = program.reading().callgraph
+    leaves = [callgraph.origins[at].chain[-2] for at in departures(callgraph.run, 0, 0).origin]
+    assert [callgraph.graph.nodes[leaf]["node"].name for leaf in leaves] == ["much", "much"]
 
 
 def test_supersteps_of_sub_groups_have_points_of_their_own(script):
@@ -72,7 +78,10 @@ def test_departures_are_summed_up_by_origin(steps):
     assert sorted(s for s, _ in known) == pytest.approx([8e-9, 20e-9, 120e-9])
 
 
-def test_one_superstep_stands_for_all_that_look_the_same_where_there_are_many(script, monkeypatch):
+@pytest.mark.parametrize("most_key", [2**60, 2**10], ids=["one number", "by rank"])
+def test_one_superstep_stands_for_all_that_look_the_same_where_there_are_many(
+    script, monkeypatch, most_key
+):
     program = script(2)
     for number in range(60):
         program.step("main", puts=[(0, 1, 1 + number % 2)], transfer=100 + number % 3)
@@ -82,6 +91,7 @@ def test_one_superstep_stands_for_all_that_look_the_same_where_there_are_many(sc
     monkeypatch.setattr(window, "ROWS", 16)
     monkeypatch.setattr(departing, "MOST_RANKED", 5)
     monkeypatch.setattr(departing, "_MOST_KEPT", 10)
+    monkeypatch.setattr(departing, "_MOST_KEY", most_key)
     few = summed_up(run, 0, 0)
     assert len(few.rows().h) < 50
     assert few.rows().count.sum() == 60

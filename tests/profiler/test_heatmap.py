@@ -5,6 +5,7 @@ import pytest
 
 from bsplib.profiler.costs import record_costs
 from bsplib.profiler.heatmap import LAYERS, Heatmap
+from bsplib.sync_kinds import Kind
 
 
 def layer(window, name):
@@ -69,12 +70,14 @@ def test_the_process_above_the_mean_of_h_is_the_one_that_receives_from_all(scrip
     assert layer(window, "over_h") == [[6], [0], [0]]
 
 
-def test_the_longest_superstep_of_a_column_names_the_record_of_its_straggler(three):
+def test_the_longest_superstep_of_a_column_names_where_its_straggler_ended_it(three):
+    three.step(["main early", "main late"], w=[10, 90], kind=Kind.OBLSYNC, waits=(0, 0))
     run = three.run()
-    window = Heatmap(run).by_superstep(0, 3, 1)
-    assert window.longest.tolist() == [1]
-    assert run.records["pid"][window.record].tolist() == [1]
-    assert run.records["superstep"][window.record].tolist() == [1]
+    window = Heatmap(run).by_superstep(0, 4, 2)
+    assert window.longest.tolist() == [1, 3]
+    functions = [run.stacks[stack][-1].function for stack in window.ended_at["stack"]]
+    assert functions == ["foo", "late"]
+    assert window.ended_at["kind"].tolist() == [Kind.SYNC, Kind.OBLSYNC]
 
 
 def test_a_window_is_clipped_to_the_run(three):

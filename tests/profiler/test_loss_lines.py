@@ -67,6 +67,46 @@ def test_few_samples_name_no_line(script):
     assert "which computes" not in first(sampled(uneven(script), *slow))
 
 
+def three_phases(script):
+    """Thirty supersteps that end in three functions, in which process 0 computes long."""
+    program = script(2)
+    for number in range(30):
+        program.step(f"main phase{number % 3}", w=[100, 10])
+    return program.run()
+
+
+def test_one_line_that_is_late_in_several_functions_has_one_sentence(script):
+    slow = [(0, number, (MAIN, PREPARE, BUSY), Doing.COMPUTING) for number in range(30)]
+    verdict = book(build(sampled(three_phases(script), *slow)), FREE).verdict()
+    (sentence,) = verdict.sentences
+    assert sentence.seconds == pytest.approx(30 * 45e-9)
+    assert sentence.without_s == pytest.approx(30 * 55e-9)
+    assert "in phase0 (app.py line 3), called by main at line 2 and at 2 other places (fixed" in (
+        sentence.text
+    )
+    assert "which computes at line 4 of busy (tools.py), called by prepare" in sentence.text
+
+
+def test_one_line_that_several_call_has_a_sentence_for_each_caller(script):
+    callers = [(MAIN, PREPARE._replace(function=f"f{number}"), BUSY) for number in range(3)]
+    slow = [(0, number, callers[number % 3], Doing.COMPUTING) for number in range(30)]
+    sentences = book(build(sampled(three_phases(script), *slow)), FREE).verdict().sentences
+    assert [f"called by f{number} at line 21" in sentences[number].text for number in range(3)]
+    assert [sentence.seconds for sentence in sentences] == pytest.approx([450e-9] * 3)
+
+
+def test_one_line_that_loses_little_for_each_of_many_callers_has_one_sentence(script):
+    program = script(2)
+    callers = [(MAIN, PREPARE._replace(function=f"f{number}"), BUSY) for number in range(30)]
+    slow = []
+    for number in range(300):
+        program.step(f"main phase{number % 30}", w=[100, 10])
+        slow.append((0, number, callers[number % 30], Doing.COMPUTING))
+    (sentence,) = book(build(sampled(program.run(), *slow)), FREE).verdict().sentences
+    assert sentence.seconds == pytest.approx(300 * 45e-9)
+    assert "which computes at line 4 of busy (tools.py), called by f0 at line 21" in sentence.text
+
+
 @pytest.mark.parametrize("names", [True, False])
 def test_time_blocked_is_named_by_its_line(script, names):
     program = script(2)

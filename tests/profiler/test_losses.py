@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.clustered_losses import MANY_STEPS
+from bsplib.profiler.loss_clusters import MANY_STEPS
 from bsplib.profiler.losses import book, lost_by_record
 from bsplib.profiler.rates import Rates
 

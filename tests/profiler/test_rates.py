@@ -100,10 +100,21 @@ def test_where_processes_share_cores_their_waits_do_not_become_l(script):
     assert rates_of_run(program.run(meta={"cores": 2})).l < 1e-6
 
 
-def test_where_all_supersteps_move_the_same_bytes_both_are_0_with_a_note(script):
-    rates = rates_of_run(communicating(script, [(8, 100), (8, 100), (8, 100)]))
-    assert (rates.g, rates.l) == (0, 0)
-    assert "every superstep moves 8 bytes" in rates.note
+@pytest.mark.parametrize(
+    ("nbytes", "g", "l", "which"), [(8, 0, 100e-9, "supersteps"), (10**6, 1e-13, 0, "bytes")]
+)
+def test_where_all_supersteps_move_the_same_bytes_their_number_says_what_costs(
+    script,
+    nbytes,
+    g,
+    l,  # noqa: E741  # the name in the field
+    which,
+):
+    rates = rates_of_run(communicating(script, [(nbytes, 100)] * 3))
+    assert (rates.g, rates.l) == (pytest.approx(g), pytest.approx(l))
+    assert rates.note == (
+        f"All is said to be the cost of {which}, since each superstep moves {nbytes} bytes."
+    )
 
 
 def test_a_run_without_transfers_still_has_an_l(script):

@@ -13,8 +13,9 @@ import bsplib
 from bsplib.profiler.next_run import next_run_s
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.repeats import gathered
-from bsplib.recording.records import Trace
+from bsplib.recording.records import Doing, Frame, Trace
 from bsplib.tools.cli import main as bsp
+from tests.scripted import sampled
 
 
 def repeated(script, *excesses, disturbed=None, place="main relax"):
@@ -77,6 +78,21 @@ def test_what_happened_in_one_run_only_is_told_apart_and_comes_last(script):
     for interval in doubtful:
         assert str(interval).startswith("only in 1 of 3 runs")
     assert repeats.intervals()[-len(doubtful) or None :] == doubtful or not doubtful
+
+
+def test_a_loss_of_several_places_is_the_same_one_whichever_loses_most(script):
+    runs, stack = [], (Frame("/home/app.py", "main", 1, 5), Frame("/home/app.py", "slow", 20, 21))
+    for number in range(3):
+        program = script(2)
+        for step in range(20):
+            more = 10 * (step % 2 == number % 2)
+            program.step(f"main phase{step % 2}", w=[100 + more, 10])
+        slow = [(0, step, stack, Doing.COMPUTING) for step in range(20)]
+        run = sampled(program.run(meta={"repeat": [number, 3], "backend": "shm"}), *slow)
+        runs.append(run)
+    (repeats,) = gathered(Profile(Trace(tuple(runs))).runs)
+    (interval,) = repeats.intervals()
+    assert (interval.found, interval.is_sure) == (3, True)
 
 
 def test_runs_that_were_not_repeated_stay_alone(script):

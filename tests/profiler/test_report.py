@@ -273,10 +273,17 @@ def test_the_figures_behind_loss_and_cost_are_given(broadcasts):
 
 def test_where_the_figures_are_not_known_a_sentence_says_why(script):
     program = script(2)
+    program.step("main", w=5, kind=Kind.END)
+    text = shown(Profile(Trace((program.run(),))).runs)
+    assert "\nloss and cost: g and l are 0: the run has no superstep that ended with a sync" in text
+
+
+def test_where_g_and_l_cannot_be_told_apart_a_sentence_says_it(script):
+    program = script(2)
     for _ in range(3):
         program.step("main", w=5, puts=[(0, 1, 100)], transfer=7)
     text = shown(Profile(Trace((program.run(),))).runs)
-    assert "\nloss and cost: g and l are 0: every superstep moves 100 bytes, so that" in text
+    assert "All is said to be the cost of supersteps, since each superstep moves 100 bytes." in text
 
 
 def test_runs_are_printed_one_after_the_other(broadcasts):

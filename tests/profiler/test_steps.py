@@ -1,12 +1,13 @@
-"""The supersteps of the root group, which are kept in narrow columns."""
+"""The supersteps of the root group, by position, and in the columns of a picture."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from bsplib.profiler._steps import RootSteps, StepRows
-from bsplib.profiler.window import hand_out
+from bsplib.profiler import _steps, window
+from bsplib.profiler._steps import ColumnSteps, RootSteps, TimeColumns
+from bsplib.recording import tables
 from bsplib.sync_kinds import Kind
 
 
@@ -19,8 +20,32 @@ def uneven(script):
     return program
 
 
+@pytest.fixture(params=["kept", "read again"])
+def windows_of_two(request, monkeypatch):
+    """Windows of two records, and a run that is short, or so long that it is read again."""
+    monkeypatch.setattr(tables, "ROWS", 2)
+    monkeypatch.setattr(window, "ROWS", 2)
+    monkeypatch.setattr(_steps, "_KEPT_STEPS", 2**21 if request.param == "kept" else 4)
+    return request.param
+
+
+def drawn(steps, columns, low, high):
+    """Take in the supersteps of a range of positions."""
+    for rows in steps.rows(low, high):
+        columns.add(rows)
+    return columns
+
+
+def times(run):
+    """When each superstep of a run began and ended."""
+    numbers = np.unique(run.records["superstep"])
+    rows = [run.records[run.records["superstep"] == number] for number in numbers]
+    return [row["start"].min() for row in rows], [row["end"].max() for row in rows]
+
+
 @pytest.mark.parametrize("first", [0, 7, 2**40])
 @pytest.mark.parametrize("gap", [0, 5])
+@pytest.mark.usefixtures("windows_of_two")
 def test_supersteps_have_their_numbers_and_times(uneven, first, gap):
     run = uneven.run()
     run.records["superstep"] += first
@@ -28,40 +53,49 @@ def test_supersteps_have_their_numbers_and_times(uneven, first, gap):
     steps = RootSteps(run)
     every = np.arange(steps.count)
     numbers = np.unique(run.records["superstep"])
-    rows = [run.records[run.records["superstep"] == number] for number in numbers]
+    columns = drawn(steps, ColumnSteps(np.arange(steps.count + 1.0)), 0, steps.count)
+    begins, ends = times(run)
     assert steps.numbers(every).tolist() == numbers.tolist()
-    assert steps.begins(every).tolist() == [row["start"].min() for row in rows]
-    assert steps.ends(every).tolist() == [row["end"].max() for row in rows]
+    assert columns.began_ns.tolist() == begins
+    assert columns.ended_ns.tolist() == ends
     assert steps.ended_ns == run.records["end"].max()
-    assert run.records["superstep"][steps.records(every)].tolist() == numbers.tolist()
+    found = np.concatenate([steps.positions(each) for each in window.windows(run)])
+    assert np.sort(found).tolist() == np.repeat(every, 2).tolist()
 
 
+@pytest.mark.usefixtures("windows_of_two")
 def test_of_several_that_take_longest_the_last_is_found(uneven):
     steps = RootSteps(uneven.run())
-    every = np.arange(steps.count)
-    lasted = steps.ends(every) - steps.begins(every)
-    pairs = [(low, high) for low in every for high in every if low <= high]
-    first, last = np.array(pairs).T
-    wanted = [max(range(low, high + 1), key=lambda at: (lasted[at], at)) for low, high in pairs]
-    assert steps.longest(first, last).tolist() == wanted
+    begins, ends = times(uneven.run())
+    lasted = np.subtract(ends, begins)
+    for low in range(9):
+        for high in range(low, 9):
+            columns = drawn(steps, ColumnSteps(np.array([low, high + 1.0])), low, high + 1)
+            longest = max(range(low, high + 1), key=lambda at: (lasted[at], at))
+            assert columns.longest.tolist() == [longest]
 
 
-def test_moments_lie_in_supersteps_that_have_begun_and_not_ended(uneven):
+@pytest.mark.parametrize("begin", [-3, 0, 11, 38])
+@pytest.mark.usefixtures("windows_of_two")
+def test_columns_of_time_have_the_supersteps_that_have_begun_and_not_ended(uneven, begin):
     steps = RootSteps(uneven.run())
-    every = np.arange(steps.count)
-    begins, ends = steps.begins(every), steps.ends(every)
-    edges = np.arange(0.0, steps.ended_ns + 1)
-    _, first, last = steps.during(edges)
+    begins, ends = map(np.array, times(uneven.run()))
+    edges = np.arange(float(begin), steps.ended_ns + 1)
+    columns = drawn(steps, TimeColumns(edges, steps), *steps.during(edges[0], edges[-1]))
     for at, (low, high) in enumerate(pairwise(edges)):
+        first, last = columns.first[at], columns.last[at]
         seen = np.flatnonzero((begins < high) & (ends > low))
-        assert first[at] == np.flatnonzero(ends > low).min()
-        assert last[at] == max(np.flatnonzero(begins < high).max(), first[at])
-        assert set(seen) <= set(range(first[at], last[at] + 1))
+        assert first == np.flatnonzero(ends > low).min()
+        assert last == max(np.flatnonzero(begins < high).max(initial=-1), first)
+        assert set(seen) <= set(range(first, last + 1))
+        assert (columns.began_ns[at], columns.ended_ns[at]) == (begins[first], ends[last])
+    assert columns.places() == pytest.approx(
+        np.interp(edges, [*begins, steps.ended_ns], np.arange(10))
+    )
 
 
-def test_a_long_run_keeps_some_sixteen_bytes_of_a_superstep(uneven):
-    taker = StepRows()
-    hand_out(uneven.run(), [taker])
-    number, *others = taker.close()
-    assert len(number) == 1
-    assert sum(column.itemsize for column in others) == 16
+def test_what_is_known_of_a_long_run_does_not_grow_with_its_supersteps(uneven, monkeypatch):
+    monkeypatch.setattr(_steps, "_KEPT_STEPS", 8)
+    index = RootSteps(uneven.run())._index
+    assert index.kept is None
+    assert [len(column) for column in index[:-1]] == [1, 1, 2, 1, 1]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bsplib.directions import Direction
 from bsplib.profiler import _numbering, window
 from bsplib.profiler._numbering import finder, grouped_sums, ranked, stable_order
 from bsplib.profiler.callgraph import build
@@ -20,7 +21,6 @@ from bsplib.profiler.costs import (
 )
 from bsplib.profiler.survey import root_count, survey
 from bsplib.recording import tables
-from bsplib.recording.records import Direction
 from bsplib.sync_kinds import Kind
 
 STACKS = ["main:2", "main a:12", "main b a:12", "main b:22", "main c:32"]

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from bsplib.directions import Direction
 from bsplib.profiler.costs import h_relation
 from bsplib.profiler.traffic import RunTraffic
-from bsplib.recording.records import Direction
 
 
 @pytest.fixture

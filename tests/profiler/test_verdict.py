@@ -182,6 +182,18 @@ def test_unequal_sub_groups_are_named_by_the_processes_of_the_one_that_costs_mos
     )
 
 
+def test_a_sub_group_is_named_once_whichever_of_its_processes_leaves_it_last(script):
+    program = script(4)
+    for number in range(10):
+        with program.partition(2, 2) as (left, right):
+            program.step("main halves left", w=100, group=left)
+            program.step("main halves right", w=10, group=right)
+        program.step("main halves:30", w=[1, 9 * (number % 3 == 0), 1, 1])
+    sentences = book(program.reading().callgraph, FREE).verdict().sentences
+    (named,) = [each for each in sentences if each.kind == "unequal sub-groups"]
+    assert "waiting for the sub-group of processes 0 to 1, which" in named.text
+
+
 def test_a_fixed_straggler_inside_sub_groups_is_found(script):
     program = script(4)
     for _ in range(6):
@@ -385,6 +397,19 @@ def test_a_run_bound_by_communication_is_told_so_with_its_bytes_and_the_greatest
     assert "9.00 of 9.10 µs (99%) are spent in transfers in swap" in sentence.text
     assert "18.0 kB in 10 supersteps, at most h = 900 B for process 0" in sentence.text
     assert sentence.without_s == pytest.approx(4600e-9)
+
+
+def test_waiting_for_transfers_that_are_even_belongs_to_the_sentence_about_them(script):
+    program = script(2)
+    for _ in range(10):  # process 1 waits for the calls of 0, which move no more bytes than it
+        program.step("main share", w=10, puts=[(0, 1, 9000)], calls=[900, 0], transfer=900)
+    for _ in range(21):  # what 9000 bytes usually take
+        program.step("main swap", w=10, puts=[(0, 1, 9000), (1, 0, 9000)], transfer=900)
+    verdict = book(program.reading().callgraph).verdict()
+    assert [each.kind for each in verdict.sentences] == ["communication-bound"] * 2
+    (share,) = [each for each in verdict.sentences if " in share " in each.text]
+    assert share.seconds == pytest.approx(10 * (900 + 450) * 1e-9)
+    assert "transfers" not in verdict.rest.text
 
 
 def test_one_guilty_line_is_one_sentence_whoever_calls_it(script):

@@ -95,6 +95,8 @@ def plain(value):
     """Return arrays and objects as lists and dictionaries."""
     if isinstance(value, np.ndarray):
         return value.tolist()
+    if isinstance(value, tables.Columns):
+        return plain(value.fields)
     if isinstance(value, dict):
         return {name: plain(each) for name, each in value.items()}
     if hasattr(value, "__dataclass_fields__"):

@@ -26,13 +26,17 @@ PACKAGE = ROOT / "bsplib"
 LINKED = ("profiler", "webui", "apps")
 """Rooms whose folders stand at the top."""
 
-BELOW_ALL = {"errors", "call_site", "sync_kinds", "visible", "version", "extras", "output_file"}
+BELOW_ALL = {
+    *("errors", "call_site", "sync_kinds", "directions", "visible", "version", "extras"),
+    "output_file",
+}
 """Modules that any other one may import, as far as they are there."""
 
 PORTS = {"backends.base", "backends.members"}
 """What a backend offers to those above it: the port, and words for its processes."""
 
 SHARED = PORTS | {
+    "backends.blas",
     "backends.sigquit",
     "backends.interrupter",
     "backends.launching",
@@ -44,7 +48,6 @@ SHARED = PORTS | {
 """What the backends have in common."""
 
 PROCESSES = {
-    "backends.blas",
     "backends.hash_seed",
     "backends.leftover_threads",
     "backends.limits",

@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
+from bsplib.directions import Direction
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import h_relation
 from bsplib.profiler.losses import book
 from bsplib.record import events as ev
 from bsplib.record.join import join
-from bsplib.recording.records import Direction
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.sync_kinds import Kind
 from tests.record.made_ranks import US, RankMaker, written

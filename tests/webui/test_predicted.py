@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from bsplib import webui
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
-from bsplib.machine.measured import Curve, Measured
+from bsplib.machine.measured import COUNTS, Curve, Measured
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import Node
 from bsplib.profiler.models.nodes import predict_nodes, scaling, write_model
@@ -37,18 +37,29 @@ PROBED = replace(
             p,
             1e-5 * p,
             call=1e-7,
+            get=2e-8,
+            message=3e-7,
+            pickle=2e-6,
+            unpickle=1e-6,
+            pickle_byte=3e-9,
             patterns={
+                "exchange": Curve((8, 4096, 2**20), (3e-6, 9e-6 * p, 8e-4)),
                 "all-to-all": Curve((0, 4096, 2**20), (1e-5 * p, 2e-5 * p, 1e-3)),
                 "all-to-one": Curve((8, 2**16), (1e-6, 5e-4 * p)),
             },
             evicted=Curve((0, 4096, 2**20), (0.0, 1e-5, 2e-3)),
+            evicted_puts=Curve((0, 4096, 2**20), (0.0, 2e-5, 5e-3)),
             evicting=2e-4,
+            puts=Curve((8, 4096, 2**20), (4e-6, 2e-5 * p, 2e-3)),
+            gets=Curve((8, 4096, 2**20), (2e-6, 7e-6 * p, 5e-4)),
+            collectives=Curve((8, 4096, 2**20), (2e-5 * p, 4e-5 * p, 3e-3)),
             apart=Curve((0, 10**6, 10**7), (0.0, 3e-6 * p, 2e-5)),
             passes=Curve((2**15, 2**20, 2**22), (1e-5, 4e-4 * p, 4e-3 * p)),
             placed=Curve((0, 2**10, 2**20), (0.0, 1e-5 * p, 3e-3)),
             fetched=Curve((0, 2**12, 2**20), (0.0, 2e-5, 5e-3 * p)),
             cold=Curve((0, 2**14, 2**20), (0.0, 5e-5, 1e-3 * p)),
             first=Curve((0, 1, 2), (0.0, 1e-4, 9e-4 * p)),
+            first_messages=Curve((0, 1, 2), (0.0, 5e-5, 3e-4 * p)),
         )
         for p in (1, 2, 4, 64)
     ),
@@ -110,7 +121,10 @@ COLLECTED = {
 }
 
 
-MOVES = Moves(0.25, 0.5, (NewStep(2, 1.0), NewStep(0, 0.5), NewStep(1, 0.0)))
+NEW = (NewStep(2, 1.0), NewStep(0, 0.5), NewStep(1, 0.0))
+MOVES = Moves({"placed": 0.25, "fetched": 0.5, "put": 0.125, "got": 0.0625}, NEW)
+MAIL = Moves({"copied": 0.5, "pickled": 0.25} | dict.fromkeys(COUNTS, 0.75), NEW)
+"""Ways to communicate: by puts and gets, and by messages."""
 
 
 def made(moves=PLAIN, **laws):
@@ -210,6 +224,7 @@ PREDICTED = """async ([data, rates, points]) => {
         made(h=ALONE_NOTHING, h_sum=ALONE_NOTHING),
         replace(made(), memory=USED),
         made(moves=MOVES),
+        made(moves=MAIL, calls=exact((3, "n/p"))),
         made(calls=exact((3, "n/p"))),
     ],
     ids=[
@@ -226,6 +241,7 @@ PREDICTED = """async ([data, rates, points]) => {
         "alone",
         "memory",
         "moves",
+        "mail",
         "calls",
     ],
 )

@@ -26,32 +26,70 @@ function around(measured, p) {
   return [[one, 1 - share], [two, share]];
 }
 
-/* What the exchange of some bytes takes more where the caches hold other data, some time after the
-   last sync. */
-function evicted(entry, bytes, apart) {
-  if (!entry.evicted || bytes <= 0) return 0;
-  return onCurve(entry.evicted, bytes) * (entry.evicting ? Math.min(apart / entry.evicting, 1) : 1);
-}
-
 /* Seconds on a curve; 0 where the Machine has none. */
 function onAny(curve, amount) {
   return curve ? onCurve(curve, amount) : 0;
 }
 
-/* What a superstep takes more for elements by index, and for what is new to a process in it: how
-   many first supersteps are left, and bytes through new memory for each byte of its h-relation. */
-function beyondBlocks(entry, { placed, fetched }, bytes, [left, cold]) {
-  if (bytes <= 0) return 0;
-  return onAny(entry.placed, placed * bytes) + onAny(entry.fetched, fetched * bytes)
-    + onAny(entry.first, left) + onAny(entry.cold, cold * bytes);
+/* What a superstep of a chain moves, which is new to a process or is not; as
+   bsplib.profiler.models.nodes.moves. */
+const COUNTS = ["gets", "messages", "objects", "unpickled"];
+const PARTS = ["placed", "fetched", "put", "got", "copied", "pickled", ...COUNTS];
+
+function relationOf({ parts }, h, calls, apart, [left, cold]) {
+  const made = Math.max(calls, h > 0 ? 1 : 0);
+  const found = { h, calls: made, apart, cold: cold * h, fresh: h > 0 ? left : 0 };
+  for (const name of PARTS) found[name] = (parts[name] ?? 0) * (COUNTS.includes(name) ? made : h);
+  return found;
+}
+
+/* The time of an exchange by its calls, divided by that of one by messages. */
+function byCalls(entry, { h, put, got, copied }) {
+  let found = 1;
+  for (const [curve, bytes, pattern] of [[entry.puts, put, "exchange"],
+    [entry.gets, got, "exchange"], [entry.collectives, copied, "all-to-all"]]) {
+    const messages = entry.patterns[pattern];
+    if (curve && messages && bytes > 0) {
+      found += (onCurve(curve, bytes) - onCurve(messages, bytes)) / onCurve(messages, h);
+    }
+  }
+  return Math.max(found, 0);
 }
 
 const OF_ONE_CALL = ["exchange", "ping-pong", "all-to-one"];
 
-/* What the calls of put, get and send take beyond those that a pattern needs. */
-function moreCalls({ p, call }, pattern, calls) {
-  const own = OF_ONE_CALL.includes(pattern) ? 1 : Math.max(p - 1, 1);
-  return Math.max(calls - own, 0) * call;
+/* What the calls of put, get and send take beyond those that a pattern needs, and pickles. */
+function callSeconds(entry, pattern, { calls, gets, messages, objects, unpickled, pickled }) {
+  const own = OF_ONE_CALL.includes(pattern) ? 1 : Math.max(entry.p - 1, 1);
+  const beyond = (count, seconds) => Math.max(count - own, 0) * seconds;
+  return beyond(calls, entry.call) + beyond(gets, entry.get) + beyond(messages, entry.message)
+    + objects * entry.pickle + unpickled * entry.unpickle + pickled * entry.pickle_byte;
+}
+
+/* What code takes that runs for the first time. */
+function firstSeconds(entry, { fresh, put, got, placed, fetched }) {
+  const ofMessages = entry.first_messages && put + got + placed + fetched <= 0;
+  return onAny(ofMessages ? entry.first_messages : entry.first, fresh);
+}
+
+/* What an exchange takes more where the caches hold other data, some time after the last sync. */
+function evictedSeconds(entry, { h, put, got, copied, apart }) {
+  if (!entry.evicted) return 0;
+  const part = entry.evicting ? Math.min(apart / entry.evicting, 1) : 1;
+  if (!entry.evicted_puts) return onCurve(entry.evicted, h) * part;
+  const others = Math.max(h - (put + copied) - got, 0);
+  return (onCurve(entry.evicted, others) + onCurve(entry.evicted_puts, put + copied)) * part;
+}
+
+/* What a superstep takes beyond an empty one; as seconds of bsplib.machine.measured.Measured. */
+function transferred(entry, pattern, relation) {
+  if (relation.h <= 0 && relation.calls <= 0) return 0;
+  const curve = entry.patterns[pattern];
+  const moved = curve ? onCurve(curve, relation.h) * byCalls(entry, relation) : entry.empty;
+  return Math.max(moved, entry.empty) - entry.empty + callSeconds(entry, pattern, relation)
+    + onAny(entry.cold, relation.cold) + onAny(entry.placed, relation.placed)
+    + onAny(entry.fetched, relation.fetched) + firstSeconds(entry, relation)
+    + evictedSeconds(entry, relation);
 }
 
 /* The price of some supersteps with an h-relation in all, each after a computation of some seconds:
@@ -60,18 +98,14 @@ function moreCalls({ p, call }, pattern, calls) {
 function communication({ measured, g, l }, { pattern, moves }, p, h, supersteps, computed, calls) {
   if (!measured?.length) return [h * g, supersteps * l];
   if (supersteps <= 0) return [0, 0];
-  const [bytes, apart] = [h / supersteps, computed / supersteps];
+  const apart = computed / supersteps;
   const steps = moves.new.slice(0, Math.floor(supersteps)).map((each) => [each, 1]);
   steps.push([[0, 0], supersteps - steps.length]);
   let [transfers, empty] = [0, 0];
   for (const [entry, share] of around(measured, p)) {
-    const curve = entry.patterns[pattern ?? "all-to-all"];
-    const moved = curve === undefined || (bytes <= 0 && calls <= 0) ? entry.empty
-      : Math.max(onCurve(curve, bytes), entry.empty);
-    const warm = moved - entry.empty + evicted(entry, bytes, apart)
-      + moreCalls(entry, pattern, calls / supersteps);
     for (const [step, count] of steps) {
-      transfers += share * count * (warm + beyondBlocks(entry, moves, bytes, step));
+      const relation = relationOf(moves, h / supersteps, calls / supersteps, apart, step);
+      transfers += share * count * transferred(entry, pattern ?? "all-to-all", relation);
     }
     empty += share * supersteps * (entry.empty + onAny(entry.apart, apart * 1e9));
   }

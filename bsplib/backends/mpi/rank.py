@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from bsplib.backends import hash_seed, stacks
 from bsplib.backends.base import Port
-from bsplib.backends.blas import one_thread_where_forked
+from bsplib.backends.blas import one_thread
 from bsplib.backends.launching import JobRunner
 from bsplib.backends.leftover_threads import tell_of_threads
 from bsplib.backends.mpi import control
@@ -66,7 +66,7 @@ def fork_watched(*, speaks: bool) -> tuple[Stream, Page]:
     ours, theirs = socket.socketpair()
     watcher = os.getpid()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    with one_thread_where_forked():
+    with one_thread():
         os_pid = os.fork()
         if os_pid:
             theirs.close()

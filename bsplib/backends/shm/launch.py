@@ -18,7 +18,7 @@ from typing import Any
 from bsplib.backends import sigquit
 from bsplib.backends.blas import (
     check_room,
-    one_thread_where_forked,
+    one_thread,
     one_thread_where_loaded,
     threads_to_come,
 )
@@ -122,7 +122,7 @@ class Processes:
         if not self._forks:
             self.start()
             return self._run_kept(work, limit)
-        with one_thread_where_forked():
+        with one_thread():
             try:
                 self._start(work)
                 with let_through():
@@ -172,7 +172,7 @@ class Processes:
     def _fork_all(self) -> None:
         """Fork processes that wait for tasks; the threads of BLAS are started again at once."""
         threads = threads_to_come()
-        with one_thread_where_forked():
+        with one_thread():
             try:
                 self._start(None)
                 check_room(threads)

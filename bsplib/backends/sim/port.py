@@ -6,6 +6,7 @@ import ctypes
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +14,15 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
-from bsplib.backends.launching import Before, Moved, Prices
+from bsplib.backends.launching import Before, New, Prices, Transfer
 from bsplib.backends.members import Members, are_apart, as_members, named
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.sim.world import Process, World
 from bsplib.core.atomics import address_of
 from bsplib.core.clock import Clock
-from bsplib.core.entries import Block, PrivateMemory, indexed_between, payload_between
+from bsplib.core.entries import Block, PrivateMemory, add_amounts
 from bsplib.core.virtual import Gathering, VirtualMeeting
+from bsplib.directions import Direction
 from bsplib.errors import OutOfSharedMemoryError, UsageError
 
 _ALIGNMENT = 64
@@ -48,31 +50,26 @@ class _Oblivious:
     """By receiver: the processes that have sent it something."""
     count: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """By receiver: messages that have come for it."""
-    h_in: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    h_out: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    calls: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    cold: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    fresh: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    placed_in: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    placed_out: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    transfers: list[Transfer] = field(default_factory=list)
+    new: dict[int, New] = field(default_factory=dict)
+    """By pid: what is new to the process."""
 
     def add(self, pid: int, post: _ObliviousPost) -> None:
         """Add the post of a process that comes to the end of the superstep."""
         self.posts[pid] = post
-        for receiver, (count, sent) in post.entries.items():
-            memory = np.frombuffer(sent, np.uint8)
-            at = address_of(memory)
-            nbytes = payload_between(at, at + len(memory))
+        sent: list[Transfer] = []
+        for receiver, (count, entries) in post.entries.items():
+            memory = np.frombuffer(entries, np.uint8)
+            at, amounts = address_of(memory), np.zeros((2, len(Direction)), np.uint64)
+            add_amounts(at, at + len(memory), amounts.ravel())
             self.sources[receiver].append(pid)
             self.count[receiver] += count
-            self.h_in[receiver] += nbytes
-            self.h_out[pid] += nbytes
-            self.calls[pid] += count
-            placed = indexed_between(at, at + len(memory))
-            self.placed_in[receiver] += placed
-            self.placed_out[pid] += placed
-        self.cold[pid] = self.prices.cold(self.members[pid], self.h_out[pid])
-        self.fresh[pid] = self.prices.fresh(self.members[pid], self.calls[pid])
+            sent += (
+                Transfer(pid, receiver, direction, *amounts[:, direction].tolist())
+                for direction in np.flatnonzero(amounts.any(axis=0)).tolist()
+            )
+        self.transfers += sent
+        self.new[pid] = self.prices.new(sent, pid, self.members[pid])
 
     def is_complete(self, pid: int) -> bool:
         """Tell whether all messages that a process waits for have come."""
@@ -84,13 +81,8 @@ class _Oblivious:
 
     def price(self, pid: int) -> float:
         """Return the price of the superstep for a process, from its h and that of its sources."""
-        pids = (pid, *self.sources[pid])
-        amounts = (
-            *(self.h_in, self.h_out, self.calls, self.cold),
-            *(self.fresh, self.placed_in, self.placed_out),
-        )
-        moved = (Moved(*(amount[each] for amount in amounts)) for each in pids)
-        return self.prices.oblivious(moved, len(self.members))
+        new = {each: self.new[each] for each in (pid, *self.sources[pid])}
+        return self.prices.oblivious(self.transfers, new, len(self.members))
 
 
 @dataclass
@@ -258,17 +250,8 @@ class SimPort(Port):
     def price(self) -> int:
         """Return the price of a superstep in ns, by the prices of the run."""
         prices = self._world.prices
-        h_in, h_out, calls = ([0] * self.nprocs for _ in range(3))
-        self._meeting.add_traffic(h_in, h_out)
-        if prices.asks_for_calls:
-            self._meeting.add_calls(calls)
-        placed, fetched = ([[0] * self.nprocs for _ in range(2)] for _ in range(2))
-        if prices.asks_for_calls:
-            self._meeting.add_indexed(placed, fetched)
-        cold = map(prices.cold, self.members, h_out)
-        fresh = map(prices.fresh, self.members, calls)
-        moved = list(map(Moved, h_in, h_out, calls, cold, fresh, *placed, *fetched))
-        return _ns(prices.superstep(moved, self._meeting.links(), self._before()))
+        transfers = list(starmap(Transfer, self._meeting.transfers()))
+        return _ns(prices.superstep(transfers, self.members, self._before()))
 
     def price_of_nothing(self) -> int:
         """Return the price in ns of a superstep in which nothing is transferred."""

@@ -62,6 +62,7 @@ class PricesBefore(NamedTuple):
     late: Curve
     apart: Curve
     evicted: Curve
+    evicted_puts: Curve
     evicting_s: float
 
 
@@ -91,22 +92,27 @@ def measure_before(nprocs: int, backend: BackendName, empty_s: float) -> PricesB
     with Pool(nprocs, backend=backend) as pool:
         late = lasted(pool.run(_come_late))
         apart = lasted(pool.run(_come_after_computing))
-        results = pool.run(_exchange_swept)
+        messages, puts = (pool.run(_exchange_swept, by_puts) for by_puts in (False, True))
+    sweep_s = max(each.sweep_s for each in messages)
+    apart_s = _added(apart, empty_s)
+    return PricesBefore(
+        Curve(_ns(WAITS_S), _added(late, empty_s)),
+        Curve((*_ns(APART_S), _MOST_APART_NS), (*apart_s, apart_s[-1])),
+        _evicted(messages),
+        _evicted(puts),
+        sweep_s * min(cache_bytes() / _SWEEP_BYTES, 1.0),
+    )
+
+
+def _evicted(results: list[_Swept]) -> Curve:
+    """Return what exchanges take more after a sweep, by their bytes."""
     warm, swept = (
         lasted([each.warm for each in results]),
         lasted([each.swept for each in results]),
     )
-    sweep_s = max(each.sweep_s for each in results)
-    apart_s = _added(apart, empty_s)
     more = swept - warm
     more -= more[0]  # without anything to send, processes only come a little later than others
-    evicted = np.maximum.accumulate(np.maximum(more, 0.0))
-    return PricesBefore(
-        Curve(_ns(WAITS_S), _added(late, empty_s)),
-        Curve((*_ns(APART_S), _MOST_APART_NS), (*apart_s, apart_s[-1])),
-        Curve((0, *SIZES), tuple(evicted.tolist())),
-        sweep_s * min(cache_bytes() / _SWEEP_BYTES, 1.0),
-    )
+    return Curve((0, *SIZES), tuple(np.maximum.accumulate(np.maximum(more, 0.0)).tolist()))
 
 
 def _ns(times_s: tuple[float, ...]) -> tuple[int, ...]:
@@ -199,8 +205,9 @@ def _come_after_computing(bsp: Group) -> ProbedMoments:
     return ProbedMoments(came, went)
 
 
-def _exchange_swept(bsp: Group) -> _Swept:
+def _exchange_swept(bsp: Group, by_puts: bool) -> _Swept:
     """Exchange with a neighbour, with buffers in the caches and after a sweep in turn."""
+    there = bsp.zeros(SIZES[-1], np.uint8) if by_puts else None
     shape = 1 + len(SIZES), _SWEPT_REPEATS
     turns = (
         ProbedMoments(np.zeros(shape), np.zeros(shape)),
@@ -214,13 +221,13 @@ def _exchange_swept(bsp: Group) -> _Swept:
         for place, size in enumerate((0, *SIZES)):
             for turn, moments in enumerate(turns):
                 for _ in range(2):  # the first one brings the buffers into the caches
-                    _exchange(bsp, partner, source[:size])
+                    _exchange(bsp, partner, source[:size], there)
                 if turn:
                     began = bsp.time()
                     np.add(memory, 1.0, out=memory)
                     sweeps.append(bsp.time() - began)
                 moments.came[place, repeat] = bsp.time()
-                _exchange(bsp, partner, source[:size])
+                _exchange(bsp, partner, source[:size], there)
                 moments.went[place, repeat] = bsp.time()
     return _Swept(*turns, float(np.quantile(sweeps, _QUARTILE)))
 
@@ -241,9 +248,15 @@ def _pass_over(bsp: Group) -> Seconds:
     return taken
 
 
-def _exchange(bsp: Group, partner: int, source: NDArray[np.uint8]) -> None:
+def _exchange(
+    bsp: Group, partner: int, source: NDArray[np.uint8], there: NDArray[np.uint8] | None
+) -> None:
+    """Put an array there, or send it where there is no array for it."""
     if len(source) and partner != bsp.pid:
-        bsp.send(partner, source)
+        if there is not None:
+            bsp.put(partner, source, there, offset=0)
+        else:
+            bsp.send(partner, source)
     bsp.sync()
     while bsp.hpmove() is not None:
         pass

@@ -65,7 +65,7 @@ def table(probed: Probed) -> Group:
     if machine.measured:
         parts += [Text("what prices supersteps, by number of processes:"), _measured(machine)]
         parts.append(Text(_meaning(machine)))
-        parts += [Text(line) for line in _states(machine)]
+        parts += [Text(line) for line in (*_calls(machine), *_states(machine))]
     if probed.doubt:
         parts.append(Text(probed.doubt))
     return Group(*parts)
@@ -125,6 +125,29 @@ def _meaning(machine: Machine) -> str:
     if machine.cores is None or all(entry.p <= machine.cores for entry in machine.measured):
         return _MEANING
     return f"* processes share {machine.cores} cores. {_MEANING}"
+
+
+def _calls(machine: Machine) -> list[str]:
+    """Return what calls cost by their kind, in a line each, or that they were not measured."""
+    known = [entry for entry in machine.measured if entry.puts is not None]
+    if any(entry.lacks_calls for entry in machine.measured):
+        return [
+            "puts, gets and Python objects were not measured, and are priced as messages of "
+            "arrays; probe again"
+        ]
+    found = {
+        "1 MiB that is put": [_at(entry.puts) for entry in known],
+        "1 MiB that is got": [_at(entry.gets) for entry in known],
+        "a message of a Python object, sent and read, more than one of an array": [
+            _time(entry.pickle + entry.unpickle, "+") for entry in known
+        ],
+    }
+    counts = [entry.p for entry in known]
+    return [
+        f"{what}: " + ", ".join(f"{one} (p = {p})" for one, p in zip(times, counts, strict=True))
+        for what, times in found.items()
+        if known
+    ]
 
 
 def _states(machine: Machine) -> list[str]:

@@ -15,6 +15,7 @@ by new processes, where that is quick.
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import tempfile
 import time
@@ -49,6 +50,9 @@ SIZES = tuple(sorted({*(2**power for power in range(6, 25)), *_STEEP}))
 """h in bytes, at the knots of the curves: more of them where messages outgrow the caches."""
 BETWEEN = (*(3 * 2**power for power in (5, 8, 9, 11, 14, 17)), 5 * 2**19)
 """h in bytes, between knots, to find out how well the curves fit there."""
+COPIED = tuple(2**power for power in (3, 6, 9, *range(11, 25)))
+"""h in bytes, at the knots of the curves of puts, gets and collectives."""
+_WORD_BYTES = 8
 LEAST_ROUNDS, MOST_ROUNDS = 4, 25
 _COLD_SIZES = (2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
 _SMALL = 2048
@@ -66,6 +70,10 @@ _ROWS = 8
 _STARTS = 4
 _SYNCS = 2000
 _BATCH_S = 5e-4
+_MESSAGES, _MESSAGE_REPEATS = 16, 8
+_LOOPS = 256
+_NUMBERS = 2000
+"""Elements of the object whose pickle is large."""
 _CALLS = 65
 _SHARE_OF_MEMORY = 4
 """The largest messages need at most the free shared memory divided by this number."""
@@ -79,10 +87,16 @@ class Round(NamedTuple):
     work_s: tuple[float, float]
     """CPU time of a computation of process 0 alone (0 in others), and while all compute."""
     empty_s: float
-    calls_s: tuple[float, float]
-    """Seconds of supersteps with one small put, and with several."""
+    calls_s: NDArray[np.float64]
+    """Seconds of a superstep with one small put, get or message, and with several: a row each."""
     patterns_s: NDArray[np.float64]
     """Seconds of a superstep by pattern and size; empty for one process."""
+    copies_s: NDArray[np.float64]
+    """Seconds of an exchange by puts, by gets and by a collective, by size; empty for one process.
+    """
+    objects_s: tuple[float, float, float]
+    """Seconds that it takes more to send a small object than an array, and to read it, and to send
+    and read each byte of the pickle of a larger one; all 0 for one process."""
 
 
 class ProbeTimes(NamedTuple):
@@ -94,8 +108,10 @@ class ProbeTimes(NamedTuple):
     slower: list[float]
     """CPU time of a computation while all compute, divided by its time in one alone."""
     empty_s: list[float]
-    calls_s: list[tuple[float, float]]
+    calls_s: list[NDArray[np.float64]]
     patterns_s: list[NDArray[np.float64]]
+    copies_s: list[NDArray[np.float64]]
+    objects_s: list[NDArray[np.float64]]
 
 
 def measure_times(
@@ -116,7 +132,7 @@ def measure_times(
         progress: called after each round with the part that is done, from 0 to 1.
     """
     sizes = sizes_that_fit(nprocs)
-    times = ProbeTimes(nprocs, sizes, [], [], [], [], [])
+    times = ProbeTimes(nprocs, sizes, *([] for _ in range(7)))
     began = time.monotonic()
     for number, results in enumerate(_rounds(nprocs, backend, sizes, most_rounds), 1):
         _add(times, results)
@@ -172,9 +188,8 @@ def _add(times: ProbeTimes, results: list[Round]) -> None:
     alone, together = np.max([each.work_s for each in results], axis=0).tolist()
     times.slower.append(together / alone)
     times.empty_s.append(max(each.empty_s for each in results))
-    one, several = np.max([each.calls_s for each in results], axis=0).tolist()
-    times.calls_s.append((one, several))
-    times.patterns_s.append(np.max([each.patterns_s for each in results], axis=0))
+    for name in ("calls_s", "patterns_s", "copies_s", "objects_s"):
+        getattr(times, name).append(np.max([getattr(each, name) for each in results], axis=0))
 
 
 # -- from times to what a Machine says ----------------------------------------------------------
@@ -190,9 +205,10 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         cores: how many there are for the processes.
         backend: starts processes.
     """
-    one, several = typical(times.calls_s)
-    # A disturbed time is too long; a smaller relation takes no longer than a larger one.
-    seconds = np.minimum.accumulate(typical(times.patterns_s)[:, ::-1], axis=1)[:, ::-1]
+    one, several = typical(times.calls_s).T
+    put, get, message = np.maximum(several - one, 0.0) / (_CALLS - 1)
+    pickle, unpickle, pickle_byte = typical(times.objects_s)
+    seconds = _ascending(typical(times.patterns_s))
     wanted = knots_of(times.nprocs)
     knots = [place for place, size in enumerate(times.sizes) if size in wanted]
     sizes = tuple(times.sizes[place] for place in knots)
@@ -200,6 +216,9 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         pattern: Curve(sizes, tuple(row[knots].tolist()))
         for pattern, row in zip(PATTERNS, seconds, strict=False)
     }
+    copied = _ascending(typical(times.copies_s)).tolist()
+    used = tuple(size for size in COPIED if size <= times.sizes[-1])
+    copies = {name: Curve(used, tuple(row)) for name, row in zip(_COPIES, copied, strict=False)}
     anew = not backends.find(backend).is_spread
     empty = float(typical(times.empty_s))
     state = elements = None
@@ -211,7 +230,13 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
     return Measured(
         p=times.nprocs,
         empty=empty,
-        call=max(float(several - one), 0.0) / (_CALLS - 1),
+        call=float(put),
+        get=max(float(get - put), 0.0),
+        message=max(float(message - put), 0.0),
+        pickle=float(pickle),
+        unpickle=float(unpickle),
+        pickle_byte=float(pickle_byte),
+        **copies,
         start=start_s(times.nprocs, backend) if anew else None,
         recording=recording_s(times.nprocs, backend) if anew else None,
         slowdown=max(float(np.median(times.slower)), 1.0) * max(times.nprocs / cores, 1.0),
@@ -220,14 +245,23 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         late=None if state is None else state.late,
         apart=None if state is None else state.apart,
         evicted=None if state is None else state.evicted,
+        evicted_puts=None if state is None else state.evicted_puts,
         evicting=0.0 if state is None else state.evicting_s,
         first=first_curve(times.nprocs, backend) if curves and anew else None,
+        first_messages=(
+            first_curve(times.nprocs, backend, by_put=False) if curves and anew else None
+        ),
         placed=None if elements is None else elements.placed,
         fetched=None if elements is None else elements.fetched,
         passes=measure_passes(times.nprocs, backend) if anew else None,
         misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
         spread=spread_of(times),
     )
+
+
+def _ascending(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return times by size, where a disturbed one was too long: a smaller h takes no longer."""
+    return np.minimum.accumulate(seconds[:, ::-1], axis=1)[:, ::-1]
 
 
 def typical(rounds: Any) -> Any:
@@ -290,14 +324,16 @@ def recording_s(nprocs: int, backend: BackendName) -> float:
     return max(recorded - plain, 0.0)
 
 
-def first_curve(nprocs: int, backend: BackendName) -> Curve:
-    """Return what the first supersteps of processes take more, in which they put something.
+def first_curve(nprocs: int, backend: BackendName, *, by_put: bool = True) -> Curve:
+    """Return what the first supersteps of processes take more, in which they communicate.
 
     Args:
         nprocs: number of processes.
         backend: starts processes.
+        by_put: they put something into a new array, which is registered in the first of them;
+            otherwise they send messages.
     """
-    runs = [run(_begin, nprocs=nprocs, backend=backend) for _ in range(_COLD_RUNS)]
+    runs = [run(_begin, by_put, nprocs=nprocs, backend=backend) for _ in range(_COLD_RUNS)]
     came, went = np.max(runs, axis=1).transpose(1, 2, 0)  # by superstep and run
     taken = typical((went - came).T)
     left = tuple(range(FRESH + 1))
@@ -348,14 +384,20 @@ def _syncs(bsp: Group) -> float:
     return min(best)
 
 
-def _begin(bsp: Group) -> tuple[Seconds, Seconds]:
-    """Put a row of an array in the first supersteps of a run; return when each began and ended."""
+def _begin(bsp: Group, by_put: bool) -> tuple[Seconds, Seconds]:
+    """Communicate in the first supersteps of a run; return when each began and ended."""
     came, went = np.zeros((2, FRESH + 3))
-    there, row = bsp.zeros((_ROWS, _ROWS)), np.ones(_ROWS)
+    right, row = (bsp.pid + 1) % bsp.nprocs, np.ones(_ROWS)
+    there = bsp.zeros((_ROWS, _ROWS)) if by_put else None
     for number in range(len(came)):
         came[number] = bsp.time()
-        bsp.put((bsp.pid + 1) % bsp.nprocs, row, there, at=np.s_[-1])
+        if there is None:
+            bsp.send(right, row)
+        else:
+            bsp.put(right, row, there, at=np.s_[-1])
         bsp.sync()
+        for _ in bsp.messages():
+            pass
         went[number] = bsp.time()
     return came, went
 
@@ -383,9 +425,10 @@ def measure_round(bsp: Group, sizes: tuple[int, ...]) -> Round:
     speed = speed_of(bsp)
     work = _work_s(bsp)
     empty = superstep_s(bsp, _do_nothing, _BATCH_S, batches=3)
-    calls = _puts_s(bsp, 1), _puts_s(bsp, _CALLS)
+    calls = np.array([[_calls_s(bsp, name, count) for count in (1, _CALLS)] for name in _KINDS])
     if bsp.nprocs == 1:
-        return Round(speed, work, empty, calls, np.zeros((0, 0)))
+        nothing = np.zeros((0, 0))
+        return Round(speed, work, empty, calls, nothing, nothing, (0.0, 0.0, 0.0))
     source = np.ones(sizes[-1], np.uint8)
     for _ in range(_WARM_UPS):  # memory is touched for the first time, which is not counted
         communicate(bsp, "all-to-all", source, sizes[-1])
@@ -394,7 +437,9 @@ def measure_round(bsp: Group, sizes: tuple[int, ...]) -> Round:
         superstep_s(bsp, partial(communicate, bsp, pattern, source, h), _BATCH_S, batches=2)
         for pattern, h in product(PATTERNS, sizes)
     ]
-    return Round(speed, work, empty, calls, np.reshape(seconds, (len(PATTERNS), len(sizes))))
+    patterns = np.reshape(seconds, (len(PATTERNS), len(sizes)))
+    copies = [_copies_s(bsp, size) for size in COPIED if size <= sizes[-1]]
+    return Round(speed, work, empty, calls, patterns, np.transpose(copies), _objects_s(bsp))
 
 
 def _do_nothing() -> None:
@@ -422,20 +467,93 @@ def _work(count: int) -> float:
     return time.thread_time() - began
 
 
-def _puts_s(bsp: Group, count: int) -> float:
-    """Return the seconds of a superstep with a number of puts of 8 bytes."""
-    there = bsp.zeros(count)
+_KINDS = ("put", "get", "message")
+_COPIES = ("puts", "gets", "collectives")
+
+
+def _calls_s(bsp: Group, kind: str, count: int) -> float:
+    """Return the seconds of a superstep with a number of calls for arrays of one element.
+
+    The time of the loop that makes the calls is no part of it: in a program it is computation.
+    """
+    there, here = bsp.zeros(count), list(np.ones((count, 1)))
     right = (bsp.pid + 1) % bsp.nprocs
     bsp.sync()
 
-    def communicate() -> None:
+    def put() -> None:
         for place in range(count):
-            bsp.put(right, 1.0, there, offset=place)
+            bsp.put(right, here[place], there, offset=place)
 
-    seconds = superstep_s(bsp, communicate, _BATCH_S, batches=2)
+    def get() -> None:
+        for place in range(count):
+            bsp.get(right, there, here[place], offset=place)
+
+    def message() -> None:
+        for _ in bsp.messages():
+            pass
+        for place in range(count):
+            bsp.send(right, here[place])
+
+    kinds = {"put": put, "get": get, "message": message}
+    seconds = superstep_s(bsp, kinds[kind], _BATCH_S, batches=2) - count * _loop_s(bsp)
     bsp.pop_reg(there)
     bsp.sync()
     return seconds
+
+
+def _loop_s(bsp: Group) -> float:
+    """Return the seconds of a turn of the loops above that calls a function that does nothing."""
+    rows, found = list(np.ones((_LOOPS, 1))), []
+    for _ in range(_MESSAGE_REPEATS):
+        began = bsp.time()
+        for place in range(_LOOPS):
+            id(rows[place])
+        found.append(bsp.time() - began)
+    return min(found) / _LOOPS
+
+
+def _copies_s(bsp: Group, h: int) -> tuple[float, float, float]:
+    """Return the seconds of a superstep with puts, with gets and in a collective, all of one h."""
+    source = np.ones(h, np.uint8)
+    own = source[: h // (bsp.nprocs - 1)]  # all others get it
+    there, right = bsp.zeros(len(source), np.uint8), (bsp.pid + 1) % bsp.nprocs
+    bsp.sync()
+    least = partial(bsp.allreduce, 1.0), partial(bsp.allgather, own)
+    seconds = (
+        superstep_s(bsp, partial(bsp.put, right, source, there), _BATCH_S, batches=2),
+        superstep_s(bsp, partial(bsp.get, right, there, source), _BATCH_S, batches=2),
+        superstep_s(bsp, least[h > _WORD_BYTES], _BATCH_S, batches=2, syncs=0),
+    )
+    bsp.pop_reg(there)
+    bsp.sync()
+    return seconds
+
+
+def _objects_s(bsp: Group) -> tuple[float, float, float]:
+    """Return what objects take more than arrays; see :class:`Round`."""
+    large = [float(number) for number in range(_NUMBERS)]
+    array, small, more = (_message_s(bsp, each) for each in (np.ones(1), (1.5, "a"), large))
+    pickled = len(pickle.dumps(large)) - len(pickle.dumps((1.5, "a")))
+    sent, read = np.maximum(np.subtract(small, array), 0.0).tolist()
+    return sent, read, max(sum(more) - sum(small), 0.0) / pickled
+
+
+def _message_s(bsp: Group, payload: object) -> tuple[float, float]:
+    """Return the seconds of sending a message, and of reading it, as one of several."""
+    right, found = (bsp.pid + 1) % bsp.nprocs, []
+    for _ in range(_MESSAGE_REPEATS):
+        bsp.sync()
+        began = bsp.time()
+        for _ in range(_MESSAGES):
+            bsp.send(right, payload)
+        sent = bsp.time()
+        bsp.sync()
+        arrived = bsp.time()
+        for _ in bsp.messages():
+            pass
+        found.append((sent - began, bsp.time() - arrived))
+    sent_s, read_s = np.min(found, axis=0).tolist()
+    return sent_s / _MESSAGES, read_s / _MESSAGES
 
 
 def message_bytes(pattern: str, h: int, nprocs: int) -> int:
@@ -496,9 +614,10 @@ def speed_of(bsp: Group) -> float:
 
 def superstep_s(
     bsp: Group,
-    communicate: Callable[[], None],
+    communicate: Callable[[], object],
     batch_s: float = _SUPERSTEPS_BATCH_S,
     batches: int = 1,
+    syncs: int = 1,
 ) -> float:
     """Return the seconds of a superstep: the least over some batches of them.
 
@@ -510,6 +629,7 @@ def superstep_s(
         communicate: makes the transfers of this process in one superstep.
         batch_s: about how long a batch takes.
         batches: number of batches.
+        syncs: how many syncs follow ``communicate``; 0 where it ends the superstep itself.
     """
 
     def batch(count: int) -> float:
@@ -517,7 +637,8 @@ def superstep_s(
         began = bsp.time()
         for _ in range(count):
             communicate()
-            bsp.sync()
+            for _ in range(syncs):
+                bsp.sync()
         return (bsp.time() - began) / count
 
     # All processes need the same number: they take the largest of their estimates.

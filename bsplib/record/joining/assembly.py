@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.members import as_members
+from bsplib.directions import Direction
 from bsplib.record.events import READ_AFTER_NS
 from bsplib.record.joining.calls import BASE, FIRST_COLLECTIVE, Role
 from bsplib.record.joining.collectives import Collectives, gathered
@@ -27,7 +28,6 @@ from bsplib.recording.records import (
     RECORD,
     TRAFFIC,
     WAIT,
-    Direction,
     Frame,
     GroupInfo,
     Run,

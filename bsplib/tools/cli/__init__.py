@@ -30,7 +30,10 @@ class _Sentences(Listing):
     sections: ClassVar[Mapping[str, Sequence[str]]] = {
         "Run and record": ["run", "record", "recover", "merge"],
         "See where the time goes": ["report", "view", "compare", "export"],
-        "Predict and tune": ["probe", "predict", "machines", "fit", "experiment", "tune"],
+        "Predict and tune": [
+            *("probe", "machine", "machines", "predict"),
+            *("fit", "experiment", "tune"),
+        ],
         "Compare with the literature": ["papers"],
     }
 

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bsplib.command_options import OutputFile, check_output, force_option
 from bsplib.errors import UsageError
 from bsplib.machine import known_machines, load_machine
-from bsplib.output_file import write_text
 from bsplib.tools.cli.options import (
     TRACE,
     MachineName,
@@ -47,12 +45,6 @@ if TYPE_CHECKING:
     metavar="N",
     help="Number of functions and cost centres to show; 0: all.",
 )
-@click.option(
-    "--new",
-    type=OutputFile(),
-    help="Write a commented .toml file into which the figures of a cluster can be entered.",
-)
-@force_option
 @run_option
 @library_option
 @click.argument("file", type=TRACE, required=False)
@@ -62,8 +54,6 @@ def command(
     top: int,
     number: int | None,
     library: bool,
-    new: Path | None,
-    force: bool,
     file: Path | None,
 ) -> None:
     r"""List the Machines, or price the functions of a trace on them, side by side.
@@ -75,21 +65,16 @@ def command(
     sentences below the table say at which g, l or speed another place in the program costs
     most, or another loss is the greatest.
 
-    NAME is a Machine that comes with bsplib, or a .toml file as bsp probe or --new writes
-    it. Figures that it lacks can follow its name, as in cray-t3e-mpi:l=1e-5,speed=3e8.
+    NAME is a Machine that comes with bsplib, or a .toml file as bsp probe or bsp
+    machine new writes it. Figures that it lacks can follow its name, as in
+    cray-t3e-mpi:l=1e-5,speed=3e8.
 
     \b
     Examples:
       bsp machines
       bsp machines sort.bsp
       bsp machines --machine here.toml --machine ideal --speed 1x sort.bsp
-      bsp machines --new cluster.toml
     """
-    if new is not None:
-        if file is not None or names or speed is not None or number is not None or library:
-            raise click.UsageError("--new writes a file, and takes no FILE and no other option")
-        _write_template(new, force=force)
-        return
     chosen = [(name, load_machine(name)) for name in names or known_machines()]
     if file is None:
         if speed is not None or number is not None or library:
@@ -114,19 +99,6 @@ def command(
         print_machines(run, rates, most=top or None, library=library)
         for sentence in _left_out(gaps):
             click.echo(sentence)
-
-
-def _write_template(path: Path, *, force: bool) -> None:
-    from bsplib.machine.template import template  # noqa: PLC0415  # imported late
-
-    if path.suffix != ".toml":
-        raise click.UsageError(f"--new {path}: the name of a Machine's file ends in .toml")
-    check_output("new", path, force=force)
-    try:
-        write_text(path, template(path.name), force=force)
-    except OSError as error:
-        raise click.ClickException(f"{path} cannot be written: {error.strerror}") from None
-    click.echo(f"wrote {path}; enter the figures of your cluster, then name it by --machine {path}")
 
 
 def _list(machines: Sequence[tuple[str, Machine]]) -> None:

@@ -6,7 +6,7 @@
      "variables": {"n": {"values": [4096, ...], "from": "--size"}, "p": {"values": [2, ...]}},
      "nodes": [[id, kind, name, file, line, sync], ...],
      "chains": [{"nodes": [position, ...], "pattern": "all-to-all" or null,
-                 "moves": {"placed": 0.5, "fetched": 0, "new": [[left, cold], ...]} (optional),
+                 "moves": {"parts": {"placed": 0.5}, "new": [[left, cold], ...]} (optional),
                  "laws": {"h": LAW, ...}, "shown": {...}}, ...],
      "meta": {"machine": {...}, ...}, "notes": [...], "memory": LAW or null (optional),
      "outside": LAW or null (optional)}

@@ -1,23 +1,25 @@
 """What the price of a superstep depends on beside its h-relation, learnt for each call chain.
 
-A probe measures four things that make supersteps with the same h-relation differ: elements that go
-to places by their indices, and those that are fetched so; memory that a process sends through for
-the first time; and the first supersteps in which a process calls put, get or send at all. A replay
-sees them in each superstep. A node model takes them from the run that communicates most: which part
-of the bytes goes by indices, and which of the supersteps of a chain were new in one of the two
-other ways. Programs become used to their memory in the first supersteps, however large they are.
+A probe measures three things that make supersteps with the same h-relation differ: the calls that
+make it, such as puts, gets, elements by index and messages of Python objects; memory that a process
+sends through for the first time; and the first supersteps in which a process calls put, get or send
+at all. A replay sees them in each superstep. A node model takes them from the run that communicates
+most: which part of the bytes and of the calls is of each kind, and which of the supersteps of a
+chain were new in one of the two other ways. Programs become used to their memory in the first
+supersteps, however large they are.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bsplib.machine.measured import HRelation
-from bsplib.profiler.timeline import HIndexed, Timeline, lay_out
+from bsplib.machine.measured import COUNTS, PARTS, HRelation, amounts_of
+from bsplib.profiler.timeline import lay_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,10 +43,9 @@ class NewStep(NamedTuple):
 class Moves(NamedTuple):
     """How the supersteps of a chain communicate."""
 
-    placed: float = 0.0
-    """Part of the bytes that are elements of puts by index."""
-    fetched: float = 0.0
-    """Part of the bytes that are elements of gets by index."""
+    parts: Mapping[str, float] = MappingProxyType({})
+    """By the names of amounts of an :class:`bsplib.machine.measured.HRelation`, without those that
+    are 0: which part of the bytes, or of the calls, they are."""
     new: tuple[NewStep, ...] = ()
     """The supersteps that are new to a process, in order."""
 
@@ -58,20 +59,20 @@ class Moves(NamedTuple):
             steps: how many of the new supersteps there are; the arrays have one element more.
         """
         left, cold = np.array([*self.new[:steps], (0, 0.0)], float).T
+        calls = max(calls, float(h > 0))
         return HRelation(
             h,
-            calls=max(calls, float(h > 0)),
+            calls=calls,
             cold=cold * h,
             apart=apart,
-            placed=self.placed * h,
-            fetched=self.fetched * h,
             fresh=left * (h > 0),
+            **{name: part * (calls if name in COUNTS else h) for name, part in self.parts.items()},
         )
 
     def as_json(self) -> dict[str, Any]:
         """Return it in values of JSON."""
         new = [list(step) for step in self.new]
-        return {"placed": self.placed, "fetched": self.fetched, "new": new}
+        return {"parts": dict(self.parts), "new": new}
 
 
 PLAIN = Moves()
@@ -91,45 +92,38 @@ def moves_of(graphs: Iterable[CallGraph]) -> dict[tuple[str, ...], Moves]:
     if not len(timeline.steps) or not len(graph.run.traffic):
         return {}
     starts = np.array([step.start for step in timeline.steps])
-    columns = [
-        np.maximum.reduceat(column, starts)
-        for column in (
-            _greater(timeline.h_in, timeline.h_out),
-            _by_index(timeline, timeline.placed),
-            _by_index(timeline, timeline.fetched),
-            timeline.fresh.astype(float),
-            timeline.cold.astype(float),
-        )
-    ]
+    amounts = {
+        "h": np.maximum(timeline.h_in, timeline.h_out),
+        "calls": timeline.calls,
+        "fresh": timeline.fresh,
+        "cold": timeline.cold,
+        **amounts_of(timeline.directions, np.maximum, np.zeros(len(timeline.position))),
+    }
+    columns = {
+        name: np.maximum.reduceat(np.asarray(column, float), starts)
+        for name, column in amounts.items()
+    }
     origin = graph.origin_of_records()[timeline.position][starts]
     places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for step, number in enumerate(origin.tolist()):
         places[graph.origins[number].chain].append(step)
-    found = {chain: _of_chain([each[steps] for each in columns]) for chain, steps in places.items()}
+    found = {
+        chain: _of_chain({name: each[steps] for name, each in columns.items()})
+        for chain, steps in places.items()
+    }
     return {chain: each for chain, each in found.items() if each is not None}
 
 
-def _of_chain(columns: Sequence[NDArray[np.float64]]) -> Moves | None:
+def _of_chain(columns: Mapping[str, NDArray[np.float64]]) -> Moves | None:
     """Return how a chain communicates, by its supersteps; None if it does not."""
-    h, placed, fetched, fresh, cold = columns
-    whole = float(h.sum())
-    if not whole:
+    h, fresh, cold = (columns[name] for name in ("h", "fresh", "cold"))
+    sums = {name: float(column.sum()) for name, column in columns.items()}
+    if not sums["h"]:
         return None
+    wholes = {name: sums["calls" if name in COUNTS else "h"] for name in PARTS}
     new = np.flatnonzero((fresh > 0) | (cold > 0))[:MOST_NEW].tolist()
-    each = whole / len(h)
+    each = sums["h"] / len(h)
     return Moves(
-        float(placed.sum()) / whole,
-        float(fetched.sum()) / whole,
+        {name: sums[name] / whole for name, whole in wholes.items() if sums[name]},
         tuple(NewStep(int(fresh[step]), float(cold[step]) / each) for step in new),
     )
-
-
-def _by_index(timeline: Timeline, indexed: HIndexed | None) -> NDArray[np.float64]:
-    if indexed is None:
-        return np.zeros(len(timeline.position))
-    return _greater(indexed.h_in, indexed.h_out)
-
-
-def _greater(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    greater: NDArray[np.float64] = np.maximum(one, other)
-    return greater

@@ -107,6 +107,6 @@ def _unlike(machine: Machine, count: int) -> str:
     cores = "" if machine.cores is None else f" on {fmt.counted(machine.cores, 'core')}"
     return (
         f"{machine.label} with {count} processes, since it was probed with at most "
-        f"{machine.measured[-1].p}{cores}, and bsp machines --new FILE.toml describes another "
+        f"{machine.measured[-1].p}{cores}, and bsp machine new FILE.toml describes another "
         "computer"
     )

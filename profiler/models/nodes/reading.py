@@ -18,7 +18,7 @@ import numpy as np
 from bsplib.errors import UsageError
 from bsplib.experiments.formula import FormulaError
 from bsplib.machine import PATTERNS
-from bsplib.machine.measured import FRESH
+from bsplib.machine.measured import FRESH, PARTS
 from bsplib.profiler.callgraph import Node
 from bsplib.profiler.models.band import Reach
 from bsplib.profiler.models.nodes.document import FORMAT, MAX_BYTES, VERSION
@@ -208,15 +208,18 @@ def _chain(
 
 
 def _moves(entry: Mapping[str, Any]) -> Moves:
-    placed, fetched = (_number(entry.get(name), name) for name in ("placed", "fetched"))
+    # Models of earlier versions have the two parts by index, and no others.
+    found = _object(entry.get("parts", {name: entry.get(name) for name in PARTS[:2]}), "parts")
+    _check(set(found) <= set(PARTS), "a chain moves parts that do not exist")
+    parts = {name: _number(part, name) for name, part in found.items() if part}
     rows = [_list(row, "a new superstep") for row in _list(entry.get("new"), "new supersteps")]
     sound = len(rows) <= MOST_NEW and all(len(row) == 2 for row in rows)
     _check(sound, "a chain has new supersteps that are not sound")
     new = [(_number(left, "a superstep"), _number(cold, "a superstep")) for left, cold in rows]
     whole = all(left in range(FRESH + 1) for left, _ in new)
-    least = min([placed, fetched, *(cold for _, cold in new)])
+    least = min([0.0, *parts.values(), *(cold for _, cold in new)])
     _check(whole and least >= 0, "a chain moves what it cannot")
-    return Moves(placed, fetched, tuple(NewStep(int(left), cold) for left, cold in new))
+    return Moves(parts, tuple(NewStep(int(left), cold) for left, cold in new))
 
 
 def _laws(found: Any, measured: Mapping[str, Any]) -> dict[str, Law]:

@@ -27,9 +27,11 @@ _MOST = 1e15
 def carried(run: Run) -> dict[str, float]:
     """Return the numbers by name that a trace has of the arguments of a run.
 
-    The parameters of ``main`` win over options of the command line with the same name.
+    The parameters of ``main`` come first, and win over options of the command line with the same
+    name: of a value with two names theirs is the one that a user knows.
     """
-    return {**_of_line(run.meta.get("arguments")), **_of_main(run.meta.get("parameters"))}
+    of_main = _of_main(run.meta.get("parameters"))
+    return {**of_main, **_of_line(run.meta.get("arguments")), **of_main}
 
 
 def _of_main(parameters: Any) -> dict[str, float]:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bsplib.core.log import HEADER_BYTES, Rows
-from bsplib.recording.records import RECORD, TRAFFIC, UNMEASURED, Direction
+from bsplib.directions import Direction
+from bsplib.recording.records import RECORD, TRAFFIC, UNMEASURED
 from bsplib.sync_kinds import Kind
 
 SECOND = 10**9
@@ -74,7 +75,8 @@ def test_times_are_counted_from_the_beginning_of_the_records(module):
 def test_the_time_in_a_sub_group_belongs_to_one_superstep_of_its_parent(module):
     logged, inside = Logged(module), Logged(module)
     for _ in range(2):
-        inside.log.leave(logged.log, inside.started + 5)
+        inside.log.begin(inside.started + 5)
+        inside.log.leave(logged.log)
     for _ in range(2):
         logged.end()
     assert logged.supersteps["sub"].tolist() == [10, 0]

@@ -205,12 +205,27 @@ def test_a_piece_of_computation_before_a_sub_group_belongs_to_the_parent(recorde
     arrive = time.perf_counter_ns()
     inside.arrive(arrive, 0)
     inside.add_superstep(0, Kind.END, 0, arrive, arrive, arrive, 0)
-    inside.leave(recorded.log, time.perf_counter_ns())
+    inside.begin(time.perf_counter_ns())
+    inside.leave(recorded.log)
     compute()
     recorded.end()
     within, outside = recorded.records["comp_cpu"]
     assert 10 * MS <= within < 19 * MS
     assert outside >= 19 * MS
+
+
+def test_a_wait_for_a_core_after_the_last_record_of_a_sub_group_belongs_to_the_parent(recorded):
+    opened = time.perf_counter_ns()
+    inside = type(recorded.log)(
+        recorded.rows, recorded.rows, 1, 0, range(1), 0, opened, recorded.usage
+    )
+    compute()
+    now = time.perf_counter_ns()
+    recorded.usage.carried_ns = 3 * MS
+    inside.begin(now)
+    inside.leave(recorded.log)
+    recorded.end()
+    assert recorded.records["sub"][0] == now - 3 * MS - opened
 
 
 def test_the_file_of_a_thread_is_closed(recorded):

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bsplib.recording.records import Direction
+from bsplib.directions import Direction
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from tests.hosts.launching import on_ranks_of
