@@ -103,7 +103,7 @@ def collect(
         if part.lost or (complete and not part.begun):
             lost[pid] = part.lost or "it has no file of records"
     hosts = [part.told.host for part in parts]
-    meta.update(_hosts(hosts), **own_threads_of([part.told for part in parts]))
+    meta.update(_hosts(hosts), **meta_of([part.told for part in parts]))
     run = Run(
         nprocs=nprocs,
         groups=tuple(groups),
@@ -146,11 +146,15 @@ def reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
     return reasons
 
 
-def own_threads_of(told: Sequence[AboutProcess]) -> dict[str, list[int]]:
-    """Return the metadata on how long processes waited for threads of their own, if it is known."""
+def meta_of(told: Sequence[AboutProcess]) -> dict[str, Any]:
+    """Return the metadata on what processes measured of themselves: own threads and imports."""
     waited = [each.noted.own_threads_ns for each in told]
-    known = any(each is not None for each in waited)
-    return {"own_threads_ns": [each or 0 for each in waited]} if known else {}
+    meta: dict[str, Any] = {}
+    if any(each is not None for each in waited):
+        meta["own_threads_ns"] = [each or 0 for each in waited]
+    if any(each.imports for each in told):
+        meta["imports"] = [each.imports for each in told]
+    return meta
 
 
 def has_ended(run: Run) -> bool:
@@ -169,6 +173,28 @@ class AboutProcess:
     measured: dict[str, str] = field(default_factory=dict)
     sampled: list[int] = field(default_factory=list)
     """The number in the run of each stack of its samples."""
+    imports: list[list[int]] = field(default_factory=list)
+    """As ``bsplib.recording.import_clock.Import`` has them."""
+
+    def add(self, what: str, value: Any) -> None:
+        """Add what a line of its definitions says.
+
+        Raises:
+            ValueError: the line says something else.
+        """
+        if what == "host":
+            self.host = Host.of_json(value)  # the last one counts
+        elif what == "measured":
+            self.measured = checked_reasons(value)
+        elif what == "imports":
+            self.imports = [[int(number) for number in each] for each in value]
+        elif what == "noted":
+            for name, moment in value.items():
+                if name not in self.noted.__dict__ or type(moment) is not int:
+                    raise ValueError(f"it noted {name} {moment}")
+                setattr(self.noted, name, moment)
+        else:
+            raise ValueError(f"it told {what}")
 
 
 @dataclass(frozen=True)
@@ -276,15 +302,8 @@ def read_definitions(
         elif what == "sampled":
             number, frames = value
             told.sampled[number : number + 1] = [_number(frames, stacks)]
-        elif what == "host":
-            told.host = Host.of_json(value)  # the last one counts
-        elif what == "measured":
-            told.measured = checked_reasons(value)
-        elif what == "noted":
-            for name, moment in value.items():
-                if name not in told.noted.__dict__ or type(moment) is not int:
-                    raise ValueError(f"it noted {name} {moment}")
-                setattr(told.noted, name, moment)
+        elif what != "group":
+            told.add(what, value)
         else:
             group = GroupInfo.of_json(value)
             if group.parent >= 0:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bsplib.errors import TraceError
 from bsplib.recording.collect import (
-    own_threads_of,
+    meta_of,
     read_definitions,
     read_rows,
     read_table,
@@ -76,7 +76,7 @@ def collect_whole(
         stacks=tuple(stacks),
         records=np.empty(0, RECORD),
         traffic=np.empty(0, TRAFFIC),
-        meta=meta | own_threads_of(told),
+        meta=meta | meta_of(told),
         lifetime=lifetime_of([each.noted for each in told], [None] * nprocs, caller),
         steal_ns=caller.steal_ns,
         samples=joined_samples(samples),

@@ -11,6 +11,7 @@ from bsplib import call_site
 from bsplib.backends.base import Port
 from bsplib.core.log import Log, Usage
 from bsplib.core.observed import ObservedEngine, RecordingObserver, StackKeys, Traffic
+from bsplib.recording.import_clock import ImportClock
 from bsplib.recording.records import Frame, GroupInfo, Stack
 from bsplib.recording.spool import Spool
 
@@ -46,6 +47,7 @@ class Recorder:
         self._name = getattr(main, "__qualname__", "main")
         self._began_ns = began_ns
         self._usage = None if is_virtual else Usage(spool.records.rows, began_ns)
+        self._imports = None if is_virtual else ImportClock(began_ns)
         spool.define_measured(
             dict.fromkeys(("cpu", "ready", "faults"), _VIRTUAL)
             if self._usage is None
@@ -58,6 +60,9 @@ class Recorder:
         if self._usage is not None:
             self._usage.close()
             self._spool.note(own_threads_ns=self._usage.own_threads_ns)
+        if self._imports is not None:
+            self._imports.close()
+            self._spool.define_imports(self._imports.found)
 
     def define_group(self, info: GroupInfo) -> int:
         """Return the number that stands for a group in this process's records."""

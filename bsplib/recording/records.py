@@ -314,7 +314,9 @@ class Run:
     directory), backend, host, cores, versions, core (``bsplib.core.BUILD``), started
     (ISO 8601), error, machine; machine_given: whether the program named the machine;
     cpu_measured: whether records have CPU time; own_threads_ns: for how long the computation of
-    each process waited for threads of its own, where that was measured; absent: see :attr:`absent`;
+    each process waited for threads of its own, where that was measured; imports: for each process
+    the modules that it imported inside ``main``, as :class:`bsplib.recording.import_clock.Import`
+    has them, where it imported any; absent: see :attr:`absent`;
     repeat: see :attr:`repeat`; sample_ns: time from one sample of a process to the next.
     Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
     together) and clock_bounds_s (by host: the greatest possible error of its times against

@@ -23,7 +23,7 @@ import errno
 import json
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Any, BinaryIO
@@ -256,6 +256,11 @@ class Spool:
     def note(self, **moments: int) -> None:
         """Note moments on the clock of this process; see ``bsplib.recording.lifetimes.Noted``."""
         self._define("noted", moments)
+
+    def define_imports(self, imports: Sequence[tuple[int, ...]]) -> None:
+        """Say which modules were imported; see ``bsplib.recording.import_clock.Import``."""
+        if imports:
+            self._define("imports", imports)
 
     def _define(self, what: str, value: Any) -> None:
         if self._definitions is None:

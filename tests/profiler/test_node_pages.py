@@ -11,6 +11,7 @@ from bsplib.profiler.models.terms import library
 
 SIZES = 2.0 ** np.arange(10, 19)
 VALUES = {"n": SIZES}
+WITH_P = {**VALUES, "p": np.ones(len(SIZES))}
 PAGE_S, ITEM_S = 2e-6, 2e-8
 KEPT = 300.0
 """Pages of the runs whose memory is used again."""
@@ -38,11 +39,11 @@ def test_few_pages_tell_no_time():
 def test_a_jump_of_pages_makes_no_power_of_a_size():
     seconds, pages = jumping()
     nothing = np.zeros(len(SIZES))
-    work = ChainWork(seconds, nothing, pages, nothing)
-    law = fit_works({"": work}, VALUES, VALUES, 0.2)[""]
+    work = ChainWork(seconds, nothing, pages, nothing, nothing)
+    law = fit_works({"": work}, WITH_P, VALUES, 0.2)[""]
     far = 2.0**21
     truth = ITEM_S * far + PAGE_S * (KEPT + far / 40) + 1e-3
-    found = law.at({"n": far}, 0.5)
+    found = law.at({"n": far, "p": 1.0}, 0.5)
     assert found.value == pytest.approx(truth, rel=0.25)
     assert found.low <= truth <= found.high
 
@@ -61,11 +62,11 @@ def test_growth_that_noise_hides_is_predicted_by_its_likeliest_part():
     noisy = (8e-3 + 2e-8 * SIZES) * np.exp(rng.normal(0, 0.05, len(SIZES)))
     nothing = np.zeros(len(SIZES))
     works = {
-        name: ChainWork(seconds, nothing, nothing, nothing)
+        name: ChainWork(seconds, *[nothing] * 4)
         for name, seconds in (("grows", grows), ("hidden", noisy))
     }
-    far = {"n": 2.0**21}
-    found = fit_works(works, VALUES, VALUES, 0.2)["hidden"].at(far, 0.5)
+    far = {"n": 2.0**21, "p": 1.0}
+    found = fit_works(works, WITH_P, VALUES, 0.2)["hidden"].at(far, 0.5)
     truth = 8e-3 + 2e-8 * far["n"]
     assert found.low <= truth <= found.high
     assert abs(found.value / truth - 1) < 0.5

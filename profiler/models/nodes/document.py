@@ -13,7 +13,8 @@
 
     LAW = {"kind": "exact" | "fitted" | "refused", "text": for readers, "pieces": [PIECE, ...],
            "reach": [least, noise, growth, factor, calibrated], "why": "...",
-           "settle": [{"n": 1024, "p": 8}, ...], "inside": "..." (optional)}
+           "settle": [{"n": 1024, "p": 8}, ...], "inside": "..." (optional),
+           "largest": [[{"n": 16384, "p": 2}, value], ...] (optional)}
     PIECE = {"forms": [{"terms": [["16", "n*(p - 1)/p"], ...], "rounded": true, "weight": 3}, ...],
              "where": [{"quantity": "n/p", "low": 64, "high": 128, "above": true}, ...]}
 
@@ -95,6 +96,7 @@ def _law(law: Law) -> dict[str, Any]:
         "why": law.why,
         "settle": list(law.settle),
         **({"inside": law.inside} if law.inside else {}),
+        **({"largest": [list(run) for run in law.largest]} if law.largest else {}),
     }
 
 

@@ -102,6 +102,10 @@ class Law:
     """Runs that would settle it."""
     inside: str = ""
     """Why it holds only where the runs were; otherwise empty."""
+    largest: tuple[tuple[Point, float], ...] = ()
+    """The largest runs with their values. Beyond them each form goes on from the nearest one: where
+    the data of the largest run outgrow a cache, no form fits this run and the smaller ones. Since
+    that run may have been disturbed, the band holds the forms as they fit all runs, too."""
 
     def at(self, point: Point, distance: float = 0.0) -> PredictedValue:
         """Predict the value at a point.
@@ -135,10 +139,13 @@ class Law:
 
     def _possible(self, point: Point) -> list[float]:
         """Return the values of all forms that may hold at a point."""
-        pieces = [piece for piece in self.pieces if _may_hold(piece, point)]
+        pieces = [piece for piece in self.pieces if _may_hold(piece, point)] or self.pieces
         arrays = _arrays(point)
-        forms = [form for piece in pieces or self.pieces for form in piece.forms]
+        forms = [form for piece in pieces for form in piece.forms]
         found = [float(form.at(arrays)[0]) for form in forms]
+        if self.largest:
+            levels = [self._level(piece, form, point) for piece in pieces for form in piece.forms]
+            found = [*(value * level for value, level in zip(found, levels, strict=True)), *found]
         if self.kind == EXACT:
             found += [
                 float(form.at(_arrays(there))[0])
@@ -146,6 +153,23 @@ class Law:
                 for there in _whole_shares(point, form.shared)
             ]
         return found
+
+    def _level(self, piece: Piece, form: Form, point: Point) -> float:
+        """Return by what a form is multiplied at a point, so that it gives the nearest large run.
+
+        Nothing changes at points that are smaller than all of these in some size.
+        """
+        runs = [
+            (there, value)
+            for there, value in self.largest
+            if _may_hold(piece, there)
+            and all(point[name] >= there[name] for name in there if name != PROCESSES)
+        ]
+        if not runs:
+            return 1.0
+        there, value = min(runs, key=lambda run: _doublings(run[0], point))
+        fitted = float(form.at(_arrays(there))[0])
+        return value / fitted if fitted > 0 else 1.0
 
     @property
     def text(self) -> str:
@@ -185,6 +209,11 @@ def _whole_shares(point: Point, size: str) -> list[Point]:
 
 def _may_hold(piece: Piece, point: Point) -> bool:
     return not piece.where or any(where.holds(point) is not False for where in piece.where)
+
+
+def _doublings(one: Point, other: Point) -> float:
+    """Return by how many doublings of variables two points differ."""
+    return sum(abs(math.log2(other[name] / one[name])) for name in one if one[name] > 0)
 
 
 def _refused(why: str, settle: Sequence[Point]) -> PredictedValue:

@@ -20,6 +20,7 @@ from bsplib.machine.measured import FRESH
 from bsplib.profiler._numbering import ranked
 from bsplib.profiler.callgraph import CallGraph, Node, build
 from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
+from bsplib.profiler.imports import imported
 from bsplib.profiler.models.nodes.moves import Moves, moves_of
 from bsplib.profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
 from bsplib.profiler.models.nodes.values import PROCESSES
@@ -47,6 +48,7 @@ class Quantities(NamedTuple):
     h: float
     h_sum: float
     comp: float
+    """Seconds of computation, without ``imports``."""
     share: float
     """Bytes that a process sent, in the mean over the processes of the group."""
     deviation: float
@@ -56,12 +58,14 @@ class Quantities(NamedTuple):
     """Pages of memory that the system gave a process during its computation; 0 if not counted."""
     once: float = 0.0
     """The part of ``comp`` by which its first supersteps are longer than the others: what every
-    process does once, such as to import modules and to touch its memory. 0 where there are too few
-    supersteps to tell, and in sub-groups."""
+    process does once, such as to touch its memory. 0 where there are too few supersteps to tell,
+    and in sub-groups."""
     once_pages: float = 0.0
     """The part of ``pages`` by which its first supersteps have more than the others; or 0."""
     calls: float = 0.0
     """Calls of put, get and send of the process that made most in each superstep."""
+    imports: float = 0.0
+    """Seconds in which the process that imported most imported modules."""
 
 
 @dataclass(frozen=True)
@@ -140,21 +144,21 @@ def _observation(
     first = arranged[0]
     pages = _pages(graphs)
     if all(other.is_like(first) for other in arranged[1:]):
-        w = _typical_work(arranged)
-        return Observation(values, seed, len(graphs), *first.sums(w), pages, first.moved())
-    every = [each.sums(each.w) for each in arranged]
+        sums = first.sums(*_typical_work(arranged))
+        return Observation(values, seed, len(graphs), *sums, pages, first.moved())
+    every = [each.sums(each.w, each.imports) for each in arranged]
     seen, booked = (_typical([pair[side] for pair in every]) for side in (0, 1))
     return Observation(values, seed, len(graphs), seen, booked, pages)
 
 
-def _typical_work(arranged: Sequence[_Arranged]) -> NDArray[np.float64]:
-    """Return the computation of each record: the median of all repeats.
+def _typical_work(arranged: Sequence[_Arranged]) -> list[NDArray[np.float64]]:
+    """Return computation and imports of each record: the medians of all repeats.
 
     The least time would be too low for a prediction of what a clock shows: of many supersteps some
     are always disturbed, by the caches at least, and the slowest process counts in each.
     """
-    typical: NDArray[np.float64] = np.median([each.w for each in arranged], axis=0)
-    return typical
+    rows = [each.w for each in arranged], [each.imports for each in arranged]
+    return [np.median(row, axis=0) for row in rows]
 
 
 def _typical(found: Sequence[dict[Chain, Quantities]]) -> dict[Chain, Quantities]:
@@ -165,7 +169,7 @@ def _typical(found: Sequence[dict[Chain, Quantities]]) -> dict[Chain, Quantities
                 name: float(
                     np.median([getattr(other[chain], name) for other in found if chain in other])
                 )
-                for name in ("comp", "once")
+                for name in ("comp", "once", "imports")
             }
         )
         for chain, each in found[0].items()
@@ -199,9 +203,11 @@ class _Arranged:
         self._sent, self._received = out, into
         self._ended = (records["kind"][order] != Kind.END).astype(float)
         self._group = records["group"][order].astype(np.intp)
-        self._pages = records["comp_minor"][order].clip(min=0)
         self._calls = calls_of_records(run)[order].astype(float)
-        self.w: NDArray[np.float64] = computation_ns(run)[order] / 1e9
+        w, imports = computation_ns(run), imported(run)
+        self._pages = (records["comp_minor"] - imports.faults)[order].clip(min=0)
+        self.imports: NDArray[np.float64] = np.minimum(imports.ns, w)[order] / 1e9
+        self.w: NDArray[np.float64] = w[order] / 1e9 - self.imports
 
     def is_like(self, other: _Arranged) -> bool:
         """Whether the runs have the same records, apart from times."""
@@ -214,10 +220,12 @@ class _Arranged:
         )
 
     def sums(
-        self, w: NDArray[np.float64]
+        self, w: NDArray[np.float64], imports: NDArray[np.float64]
     ) -> tuple[dict[Chain, Quantities], dict[Chain, Quantities]]:
         """Return the quantities of all chains as the page shows them, and booked once."""
-        columns = np.stack([self._ended, self._h, self._h_sum, w, self._pages, self._calls])
+        columns = np.stack(
+            [self._ended, self._h, self._h_sum, w, self._pages, self._calls, imports]
+        )
         first = np.ones(len(w), bool)
         first[1:] = self._step[1:] != self._step[:-1]
         begins = np.flatnonzero(first)
@@ -258,8 +266,11 @@ class _Arranged:
         once, pages = (_once(row, cells % count, group, count) for row in greatest[3:5])
         sums = totals[:, 0].T.tolist()
         return {
-            each: Quantities(*sums[place][:-1])._replace(
-                once=once[place], once_pages=pages[place], calls=sums[place][-1]
+            each: Quantities(*sums[place][:-2])._replace(
+                once=once[place],
+                once_pages=pages[place],
+                calls=sums[place][-2],
+                imports=sums[place][-1],
             )
             for place, each in enumerate(self.chains)
         }

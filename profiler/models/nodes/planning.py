@@ -89,7 +89,8 @@ def _apart(model: NodeModel, point: Point) -> float:
 def _difference(model: NodeModel, law: Law, point: Point) -> float:
     if law.kind == REFUSED or law.inside:
         return _REFUSED if point in law.settle else 0.0
-    value = model.value(replace(law, reach=Reach()), point)  # the band between its forms alone
+    alone = replace(law, reach=Reach(), largest=())
+    value = model.value(alone, point)  # the band between its forms alone
     if not value.is_known or value.high <= 0:
         return 0.0
     return math.log(value.high / max(value.low, value.high * math.exp(-_REFUSED)))

@@ -243,12 +243,20 @@ def _read_law(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Law:
     _check(len(numbers) == 4 and isinstance(calibrated, bool), "a reach is not complete")
     least, noise, growth, factor = (_number(value, "a reach") for value in numbers)
     reach = Reach(least, noise, growth, factor, bool(calibrated))
-    settle = tuple(
-        {_text(name, "a name"): _number(v, "a value") for name, v in _object(p, "a run").items()}
-        for p in _list(entry.get("settle"), "settle")
-    )
+    settle = tuple(_point(point) for point in _list(entry.get("settle"), "settle"))
     inside = _text(entry.get("inside", ""), "inside")
-    return Law(str(kind), pieces, reach, _text(entry.get("why"), "why"), settle, inside)
+    runs = [_list(run, "a run") for run in _list(entry.get("largest", []), "largest")]
+    _check(all(len(run) == 2 for run in runs), "a run has not two parts")
+    largest = tuple((_point(point), _number(value, "a run")) for point, value in runs)
+    _check(all(point.keys() == measured.keys() for point, _ in largest), "a run lacks a variable")
+    return Law(str(kind), pieces, reach, _text(entry.get("why"), "why"), settle, inside, largest)
+
+
+def _point(found: Any) -> dict[str, float]:
+    return {
+        _text(name, "a name"): _number(value, "a value")
+        for name, value in _object(found, "a run").items()
+    }
 
 
 def _piece(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> Piece:

@@ -4,11 +4,16 @@ The formula has up to three of the terms of :mod:`bsplib.profiler.models.terms`,
 :mod:`bsplib.profiler.models.select` chooses. The trials of all chains tell how far it may be off.
 
 Half the time of a small run is what each process does once, such as to import modules and to touch
-its memory. It hides how the computation grows. Where a chain has several supersteps, what the first
+its memory. It hides how the computation grows. Imports were measured, and are a constant of the
+law. Where a chain has several supersteps, what the first
 of them take longer than the others is fitted alone. Where it has one only, its computation may seem
 to be constant: then the terms by which the rest of the program grows, and by which the memory
 grows that it gets from the system, are tried alone, and the band holds as much growth as noise may
 hide.
+
+Where data outgrow a cache, a computation jumps, as if it grew with a high power. So no part of a
+program has a higher power than the differences of the whole allow, and beyond the runs a law goes
+on from the longest of them.
 """
 
 from __future__ import annotations
@@ -72,30 +77,41 @@ _LEAST_OF_GROWTH, _MOST_GROWING = 0.1, 2
 """Least part that a term has in the growth of a program to be its own, and how many it has."""
 _FEWEST_PAGES, _BASE = 16, 0.1
 """Fewest pages whose growth is one of the data, and what is added to them, as a part of it."""
+_NO_POWERS: Mapping[str, float | None] = {}
 _MOST_OTHERS = 4
 """How many other forms of each part of a sum are kept."""
+_ALIKE = 0.5
+"""Least ratio of the imports of one process and of several that are the same ones."""
+_SIDES = tuple(Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
+"""Several processes, and one alone."""
 
 
 @dataclass(frozen=True)
 class ChainWork:
     """The computation of a chain at each point."""
 
-    TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages", "once_pages")
+    TAKEN: ClassVar[tuple[str, ...]] = ("comp", "once", "pages", "once_pages", "imports")
     """The quantities of an observation that it has, in the order of its arguments."""
     seconds: Vector
+    """Without imports."""
     once: Vector
     """The part of it by which the first supersteps are longer than the others; or 0."""
     pages: Vector
     """Pages of memory that the process with most got meanwhile; 0 where they were not counted."""
     once_pages: Vector
     """The part of them by which the first supersteps have more than the others; or 0."""
+    imports: Vector
+    """Seconds of imports, which are the same with little data and with much."""
     page_s: float = field(default=0.0, kw_only=True)
     """Seconds of a page, where they are fitted alone."""
+    powers: Mapping[str, float | None] = field(default_factory=dict, kw_only=True)
+    """With which power of each size the whole program grows, as far as it is known."""
 
     def at(self, used: NDArray[np.bool_]) -> ChainWork:
         """Return it at some of the points."""
-        columns = self.seconds, self.once, self.pages, self.once_pages
-        return ChainWork(*(column[used] for column in columns), page_s=self.page_s)
+        columns = self.seconds, self.once, self.pages, self.once_pages, self.imports
+        found = ChainWork(*(column[used] for column in columns))
+        return replace(found, page_s=self.page_s, powers=self.powers)
 
     @property
     def paged(self) -> Vector:
@@ -132,7 +148,7 @@ def fit_works(
 
     Args:
         works: computation at each point, by chain.
-        values: the variables, one element for each point.
+        values: the variables with p, one element for each point.
         varied: the variables that have several values.
         least_growth: of the bands beyond the runs, as :attr:`Reach.growth` counts; greater than 0
             where real processes were timed, so that a constant may hide growth.
@@ -153,7 +169,59 @@ def fit_works(
         chain: replace(fit.law, reach=_beyond(fit, reach, least_growth))
         for (chain, fit), reach in zip(tried.items(), reaches, strict=True)
     }
-    return {chain: laws[chain] for chain in works}
+    laws = {chain: _with_imports(laws[chain], values, work) for chain, work in works.items()}
+    if least_growth > 0:
+        laws = {chain: _from_largest(law, values, works[chain]) for chain, law in laws.items()}
+    return laws
+
+
+def _from_largest(law: Law, values: Values, work: ChainWork) -> Law:
+    """Return a law that goes on from the longest computation with each number of processes.
+
+    A form that fits all runs about equally well may be far off in this one, from which a prediction
+    beyond the runs is least far.
+    """
+    seconds = work.seconds + work.imports
+    found = []
+    for p in np.unique(values[PROCESSES]) if law.kind == FITTED else ():
+        place = int(np.where(values[PROCESSES] == p, seconds, -1).argmax())
+        if work.seconds[place] > 0:
+            point = {name: float(column[place]) for name, column in values.items()}
+            found.append((point, float(seconds[place])))
+    return replace(law, largest=tuple(found))
+
+
+def _with_imports(law: Law, values: Values, work: ChainWork) -> Law:
+    """Return the law of a computation with its imports, which do not depend on the sizes.
+
+    A single process may import elsewhere than several do.
+    """
+    if not work.imports.any() or not law.pieces:
+        return law
+    used, is_alone = work.seconds > 0, values[PROCESSES] == 1
+    several, alone = (
+        float(np.median(work.imports[some])) if some.any() else None
+        for some in (used & ~is_alone, used & is_alone)
+    )
+    if several is None or alone is None:
+        several = alone = several or alone or 0.0
+    elif min(several, alone) >= _ALIKE * max(several, alone):
+        several = alone = float(np.median(work.imports[used]))
+    pieces = law.pieces
+    if several != alone and not pieces[0].where:
+        pieces = tuple(replace(pieces[0], where=(side,)) for side in _SIDES)
+    return replace(
+        law,
+        pieces=tuple(
+            _longer(piece, several if not piece.where or piece.where[0].above else alone)
+            for piece in pieces
+        ),
+    )
+
+
+def _longer(piece: Piece, seconds: float) -> Piece:
+    constant = Form((seconds,), ("1",), rounded=True, weight=1)
+    return replace(piece, forms=tuple(form.plus(constant).joined() for form in piece.forms))
 
 
 def _paged(works: Mapping[T, ChainWork], varied: Values) -> dict[T, ChainWork]:
@@ -163,13 +231,15 @@ def _paged(works: Mapping[T, ChainWork], varied: Values) -> dict[T, ChainWork]:
     terms = library(varied, PROCESSES, between=False)
     found = [Paged(work.seconds, work.pages) for work in works.values()]
     page_s = page_seconds(found, terms, varied)
-    return {chain: replace(work, page_s=page_s) for chain, work in works.items()}
+    whole = np.sum([work.seconds for work in works.values()], axis=0)
+    powers = {size: power_beside_constant(varied, whole, size) for size in varied}
+    return {chain: replace(work, page_s=page_s, powers=powers) for chain, work in works.items()}
 
 
 def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
     """Fit the computation of a single chain; the arguments are those of :func:`fit_works`."""
     nothing = np.zeros(len(seconds))
-    return fit_works({"": ChainWork(seconds, nothing, nothing, nothing)}, values, varied)[""]
+    return fit_works({"": ChainWork(seconds, *[nothing] * 4)}, values, varied)[""]
 
 
 def _growing(laws: Sequence[Law], varied: Values) -> list[Term]:
@@ -250,10 +320,9 @@ def _several_or_one(values: Values, work: ChainWork, known: Sequence[Term]) -> F
         own: tuple[Piece, ...] = (Piece((Form((middle,), ("1",), rounded=True, weight=1),)),)
     else:
         own = _fitted(alone, work.at(~several), ()).law.pieces
-    sides = (Where(PROCESSES, 1.0, 2.0, above=above) for above in (True, False))
     pieces = [
         replace(piece[0], where=(side,))
-        for piece, side in zip((part.law.pieces, own), sides, strict=True)
+        for piece, side in zip((part.law.pieces, own), _SIDES, strict=True)
     ]
     return part._replace(law=replace(part.law, pieces=tuple(pieces)))
 
@@ -264,7 +333,7 @@ def _fitted(values: Values, work: ChainWork, known: Sequence[Term]) -> FittedWor
     if known:
         every = [*known, *_growing_pages(work.pages, values)]
         known = list({term.text: term for term in every}.values())
-    found = [_forms(values, part, known) for part in parts]
+    found = [_forms(values, part, known, work.powers) for part in parts]
     paged = work.paged
     if paged.any():
         grown = _named(_main_growth(found[0][:1], values), values) or list(known)
@@ -307,12 +376,17 @@ def _sum(forms: Sequence[Form]) -> Form:
     return whole.joined()
 
 
-def _forms(values: Values, seconds: Vector, known: Sequence[Term]) -> tuple[Form, ...]:
+def _forms(
+    values: Values,
+    seconds: Vector,
+    known: Sequence[Term],
+    powers: Mapping[str, float | None] = _NO_POWERS,
+) -> tuple[Form, ...]:
     """Return the form that fits best, and others that the runs hardly tell from it."""
     terms = library(values, PROCESSES, between=False)
     rows = relative(terms, values, seconds, rounded=True)
     most = terms_borne(rows, min(_MOST_TERMS, 1 + (len(seconds) - 1) // _POINTS_FOR_EACH_TERM))
-    usable = supported(terms, values, seconds) if most > 1 else terms[:1]
+    usable = supported(terms, values, seconds, powers) if most > 1 else terms[:1]
     forms = forms_of(Search(usable, values, seconds, most, rounded=True).choice())
     if most == 1:
         return _beside_constant(forms, values, seconds, known)
@@ -423,18 +497,30 @@ def _beyond(fit: FittedWork, reach: Reach, least_growth: float) -> Reach:
     return replace(reach, least=max(reach.least, REAL_NOISE), growth=growth)
 
 
-def supported(terms: Sequence[Term], values: Values, seconds: Vector) -> list[Term]:
+def supported(
+    terms: Sequence[Term],
+    values: Values,
+    seconds: Vector,
+    powers: Mapping[str, float | None] = _NO_POWERS,
+) -> list[Term]:
     """Return the terms whose growth the differences between the largest runs allow.
+
+    A short computation jumps where its data outgrow a cache, and so seems to grow with a high
+    power. So none may grow faster than the whole program.
 
     Args:
         terms: the terms.
         values: the variables that vary.
         seconds: computation at each point; greater than 0.
+        powers: with which power of each size the whole program grows, as far as it is known.
     """
     kept = list(terms)
     for size in values:
         growth = Growth(values, seconds, size)
         power = power_beside_constant(values, seconds, size)
+        whole = powers.get(size)
+        if power is not None and whole is not None:
+            power = min(power, whole)
         kept = [
             term for term in kept if allows(power, growth.of(term.column(values, rounded=True)))
         ]

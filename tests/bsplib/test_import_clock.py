@@ -1,0 +1,109 @@
+"""The time in which processes import modules inside ``main``, as the recorder notes it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+
+import pytest
+
+import bsplib
+from bsplib.recording.import_clock import ImportClock
+from bsplib.recording.trace import read_trace
+
+SLOW = (
+    "import time\nended = time.thread_time() + {seconds}\nwhile time.thread_time() < ended: pass\n"
+)
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Return a function that makes a module with a source and returns its name."""
+    monkeypatch.syspath_prepend(tmp_path)
+    made = []
+
+    def module(name, source):
+        (tmp_path / f"{name}.py").write_text(source)
+        importlib.invalidate_caches()
+        made.append(name)
+        return name
+
+    yield module
+    for name in made:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def clock():
+    clock = ImportClock(0)
+    yield clock
+    clock.close()
+
+
+def test_an_import_is_noted_with_all_that_it_imports(module, clock):
+    module("inner_made", SLOW.format(seconds=0.02))
+    importlib.import_module(module("outer_made", "import inner_made\n"))
+    (noted,) = clock.found
+    assert 0.02e9 <= noted.cpu_ns < 2e9
+    assert noted.at_ns > 0
+    assert "exec_module" not in vars(sys.modules["outer_made"].__loader__)
+
+
+def test_a_loaded_module_is_not_noted_again(module, clock):
+    name = module("once_made", "")
+    importlib.import_module(name)
+    importlib.import_module(name)
+    assert len(clock.found) == 1
+
+
+def test_a_module_that_fails_is_noted_and_raises_its_error(module, clock):
+    name = module("wrong_made", "raise KeyError('x')\n")
+    with pytest.raises(KeyError, match="x"):
+        importlib.import_module(name)
+    assert len(clock.found) == 1
+    with pytest.raises(ModuleNotFoundError, match="nowhere_made"):
+        importlib.import_module("nowhere_made")
+    assert len(clock.found) == 1
+
+
+def test_imports_of_other_threads_are_not_noted(module, clock):
+    name = module("thread_made", "")
+    thread = threading.Thread(target=importlib.import_module, args=(name,))
+    thread.start()
+    thread.join()
+    assert name in sys.modules
+    assert not clock.found
+
+
+def test_a_closed_clock_notes_nothing(module, clock):
+    clock.close()
+    clock.close()
+    importlib.import_module(module("late_made", ""))
+    assert not clock.found
+    assert clock not in sys.meta_path
+
+
+@pytest.mark.fresh
+@pytest.mark.parametrize("where", ["shm", "sim"])
+def test_a_trace_of_real_processes_has_the_imports_of_each(module, tmp_path, where):
+    name = module("used_made", SLOW.format(seconds=0.01))
+
+    def main(bsp):
+        bsp.sync()
+        if bsp.pid == 1:
+            importlib.import_module(name)
+        bsp.sync()
+
+    path = tmp_path / "run.bsp"
+    bsplib.run(main, nprocs=2, backend=where, profile=path)
+    (run,) = read_trace(path).runs
+    if where == "sim":
+        assert "imports" not in run.meta
+        return
+    none, ((at_ns, cpu_ns, faults),) = run.meta["imports"]
+    assert none == []
+    (record,) = run.records[(run.records["pid"] == 1) & (run.records["superstep"] == 1)]
+    assert record["start"] <= at_ns <= record["arrive"]
+    assert cpu_ns >= 0.01e9
+    assert faults >= 0

@@ -1,0 +1,71 @@
+"""The imports in the computation of each record, and in node models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bsplib.machine import Machine
+from bsplib.profiler.imports import imported
+from bsplib.profiler.models.nodes import fit_nodes, predict_nodes, read_model
+from tests.made_runs import RunMaker, frame
+
+PLAIN = Machine("here", "made up", 1e-10, 1e-6, relative_speed=1.0)
+SIZES, COUNTS, FAR = (4096, 8192, 16384), (1, 2, 4), 131072
+IMPORT_S, ELEMENT_S = 8e-3, 2e-8
+
+
+def made(n=4096, p=2, import_s=IMPORT_S):
+    """One superstep that imports and computes, and one that computes."""
+    maker = RunMaker(p)
+    maker.step((frame("main", 1, 2),), import_s + ELEMENT_S * n / p)
+    maker.step((frame("main", 1, 5),), ELEMENT_S * n / p)
+    run = maker.run()
+    run.meta["imports"] = [[[1000, round(import_s * 1e9), 600]]] * p
+    return run
+
+
+def test_an_import_belongs_to_the_superstep_in_which_it_began():
+    run = made()
+    found = imported(run)
+    first = run.records["superstep"] == 0
+    assert found.ns[first] == pytest.approx(IMPORT_S * 1e9)
+    assert found.faults[first] == pytest.approx(600)
+    assert not found.ns[~first].any()
+
+
+@pytest.mark.parametrize(
+    "told", [None, 3, [3], [[3]], [[[1, 2]]], [[["a", 1, 1]]], [[[-5, 10, 10]]]]
+)
+def test_what_is_no_import_is_left_out(told):
+    run = made()
+    run.meta["imports"] = told
+    assert not imported(run).ns.any()
+
+
+def test_imports_with_noise_do_not_hide_how_a_computation_grows(tmp_path):
+    noise = np.random.default_rng(1)
+    runs = [
+        (made(n, p, IMPORT_S * float(np.exp(noise.normal(0, 0.1)))), {"n": float(n)}, ())
+        for n in SIZES
+        for p in COUNTS
+    ]
+    model = fit_nodes(runs)
+    model.save(tmp_path / "model.json")
+    for known in (model, read_model(tmp_path / "model.json")):
+        found = predict_nodes(known, 2, {"n": FAR}, PLAIN)
+        assert found.total.comp_s == pytest.approx(IMPORT_S + 2 * ELEMENT_S * FAR / 2, rel=0.15)
+
+
+def test_one_process_may_import_elsewhere_than_several():
+    def run(n, p):
+        one = made(n, p)
+        if p > 1:
+            one.meta["imports"] = None
+            one.records["arrive"][one.records["superstep"] == 0] -= round(IMPORT_S * 1e9)
+        return one, {"n": float(n)}, ()
+
+    model = fit_nodes([run(n, p) for n in SIZES for p in COUNTS])
+    for p, import_s in ((1, IMPORT_S), (2, 0.0)):
+        found = predict_nodes(model, p, {"n": FAR}, PLAIN)
+        assert found.total.comp_s == pytest.approx(import_s + 2 * ELEMENT_S * FAR / p, rel=0.1)
