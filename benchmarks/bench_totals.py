@@ -55,7 +55,7 @@ def counts() -> tuple[int, int]:
     return 2, 2 * own_cores()
 
 
-class Recorder:
+class TotalsRecorder:
     """Records runs of a program, in a process that does nothing else."""
 
     def __init__(self, folder: Path, program: str, process: Executor) -> None:
@@ -84,7 +84,7 @@ def measured_s(runs: Iterable[Any], machine: Machine) -> float:
     return statistics.median(each.totals[MEASURED].total_s for each in found)
 
 
-def judged(recorder: Recorder, program: str, machine: Machine, repeats: int) -> list[Report]:
+def judged(recorder: TotalsRecorder, program: str, machine: Machine, repeats: int) -> list[Report]:
     """Predict the total of a program beyond its runs, and measure it."""
     far = _FACTOR * SIZES[program][-1]
     small: list[Any] = []
@@ -123,7 +123,7 @@ def judged(recorder: Recorder, program: str, machine: Machine, repeats: int) -> 
 
 
 def _settling(
-    recorder: Recorder, prediction: NodePrediction, large: tuple[int, int], repeats: int
+    recorder: TotalsRecorder, prediction: NodePrediction, large: tuple[int, int], repeats: int
 ) -> tuple[list[Any], list[Any]]:
     """Make the run that would narrow the band, if one is named, in turns with the large one."""
     named = run_to_make(prediction)
@@ -175,7 +175,7 @@ def main(repeats: int, quick: bool, trial: bool) -> None:
     ):
         cells = []
         for program in _QUICK if quick else PROGRAMS:
-            recorder = Recorder(Path(folder), program, process)
+            recorder = TotalsRecorder(Path(folder), program, process)
             cells += judged(recorder, program, machine, 1 if quick else repeats)
     load = {"before": before, "after": load_average(), "cores": os.cpu_count()}
     report: Report = {"load": load, "cells": cells, "machine": machine.text()}

@@ -8,7 +8,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from benchmarks.bench_totals import Recorder, counts, goals, judged
+from benchmarks.bench_totals import TotalsRecorder, counts, goals, judged
 from benchmarks.beyond.programs import SIZES
 from bsplib.machine import Machine
 
@@ -18,7 +18,7 @@ MACHINE = Machine("made up", "by hand", g=1e-9, l=1e-5, host=platform.node())
 @pytest.mark.slow
 def test_a_program_is_recorded_small_and_its_large_totals_are_predicted(tmp_path):
     with ProcessPoolExecutor(1, get_context("fork")) as process:
-        cells = judged(Recorder(tmp_path, "power", process), "power", MACHINE, 1)
+        cells = judged(TotalsRecorder(tmp_path, "power", process), "power", MACHINE, 1)
     assert [cell["p"] for cell in cells] == list(counts())
     assert {cell["n"] for cell in cells} == {8 * SIZES["power"][-1]}
     for cell in cells:
