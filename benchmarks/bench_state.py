@@ -101,7 +101,8 @@ PROGRAMS: tuple[Callable[..., None], ...] = (jacobi, k_means, sparse, quicksort)
 
 def stateless(machine: Machine) -> Machine:
     """Return a Machine whose supersteps cost the same whatever came before."""
-    nothing = dict.fromkeys(("late", "apart", "evicted", "evicted_puts", "first", "first_messages"))
+    names = ("late", "apart", "evicted", "evicted_puts", "evicted_collectives", "first")
+    nothing = dict.fromkeys((*names, "first_messages"))
     entries = [replace(entry, **nothing) for entry in machine.measured]
     return replace(machine, measured=tuple(entries))
 

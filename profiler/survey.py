@@ -276,8 +276,9 @@ def of_supersteps(window: RunWindow) -> tuple[Values, Values]:
     run = window.run
     by, synced = by_superstep(run), run.records["kind"] != Kind.END
     # None of these is negative, so that 0 for the stretches at the end changes no maximum.
-    h = by.greatest(np.maximum(*h_relation(run)) * synced)
-    comm = by.greatest(_on_core_ns(run.records) * synced)
+    own = np.maximum(*h_relation(run))
+    h = by.greatest(own * synced)
+    comm = by.greatest(_on_core_ns(run.records, own) * synced)
     present = by.greatest(synced)
     present[: window.halo_steps] = False  # they are the first, and were counted before
     return h[present], comm[present]
@@ -289,10 +290,21 @@ def of_records(window: RunWindow) -> tuple[Values, Values]:
     records = run.records[fresh]
     rows = np.flatnonzero(records["kind"] != Kind.END)
     h = np.maximum(*(values[fresh] for values in h_relation(run)))
-    return h[rows], _on_core_ns(records)[rows]
+    return h[rows], _on_core_ns(records, h)[rows]
 
 
-def _on_core_ns(records: NDArray[np.void]) -> Values:
-    """Return the time of communication of records without that for want of a core."""
+def _on_core_ns(records: NDArray[np.void], h: Values) -> Values:
+    """Return the time of communication of records without that for want of a core.
+
+    Calls that move few bytes do not count: their time, which is that of the calls themselves or
+    asleep in them, is measured, and neither g nor l has a part in it.
+    """
     comm = communication_ns(records) - without_core_ns(records)[1]
+    few = np.flatnonzero((records["comm_calls"] > 0) & (h <= _FEW_BYTES))
+    if len(few):
+        comm[few] = np.minimum(comm[few], (records["end"] - records["released"])[few])
     return comm.astype(np.float64)
+
+
+_FEW_BYTES = 1024
+"""Calls that move no more in a superstep tell little of what bytes cost."""

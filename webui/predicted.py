@@ -176,7 +176,8 @@ def _curves(machine: Machine | None) -> list[Json]:
 
 _SECONDS = ("evicting", "call", "get", "message", "pickle", "unpickle", "pickle_byte")
 _CURVES = (
-    *("puts", "gets", "collectives", "evicted", "evicted_puts", "apart", "passes"),
+    *("puts", "gets", "collectives", "evicted", "evicted_puts"),
+    *("evicted_collectives", "apart", "passes"),
     *("placed", "fetched", "cold", "first", "first_messages"),
 )
 """What a probe measured that has no pattern, as far as a prediction needs it."""

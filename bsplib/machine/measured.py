@@ -271,6 +271,8 @@ class Measured:
     evicted_puts: Curve | None = None
     """The same of an exchange by puts, whose values are copied on both sides; where it was not
     measured, they take no more than messages."""
+    evicted_collectives: Curve | None = None
+    """The same of collectives, whose code has left the caches, too, however few the bytes are."""
     evicting: float = 0.0
     """Seconds of a computation after which the caches hold other data."""
     apart: Curve | None = None
@@ -330,10 +332,14 @@ class Measured:
         """Return the seconds of an exchange after which nothing of it was in the caches."""
         if self.evicted_puts is None:
             return _on(self.evicted, relation.h)
-        copied = np.asarray(relation.put + relation.copied)
+        in_collectives = np.asarray(relation.copied)
         # What is copied a single time passes through no memory that has left the caches.
-        others = np.maximum(relation.h - copied - relation.got, 0)
-        return _on(self.evicted, others) + self.evicted_puts.at(copied)
+        others = np.maximum(relation.h - relation.put - in_collectives - relation.got, 0)
+        found = _on(self.evicted, others)
+        if self.evicted_collectives is None:
+            return found + self.evicted_puts.at(relation.put + in_collectives)
+        more = self.evicted_collectives.at(in_collectives)
+        return found + self.evicted_puts.at(relation.put) + np.where(in_collectives > 0, more, 0.0)
 
     def _calls_s(self, relation: HRelation, pattern: str) -> Any:
         """Return the seconds of calls beyond those of a pattern, and of pickles."""

@@ -22,6 +22,7 @@ CURVES = {
     "apart": "ns",
     "evicted": "bytes",
     "evicted_puts": "bytes",
+    "evicted_collectives": "bytes",
     "passes": "bytes",
     "placed": "bytes",
     "fetched": "bytes",

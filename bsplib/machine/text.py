@@ -98,6 +98,10 @@ messages that are read in place::
     bytes = [0, 1048576]
     seconds = [0.0, 2e-5]
 
+    [measured.evicted_collectives]    # and of collectives, whose code has left the caches, too
+    bytes = [1024, 1048576]
+    seconds = [5e-5, 2e-4]
+
     [measured.first_messages]         # as first, of supersteps without puts and gets
     left = [0, 1, 2]
     seconds = [0.0, 1e-5, 3e-4]

@@ -56,6 +56,17 @@ def test_a_late_process_lengthens_the_sync():
     assert (transfer_s, sync_s) == pytest.approx((1e-3 - 1e-6, 4.1e-5))
 
 
+def test_a_collective_takes_longer_where_its_code_has_left_the_caches():
+    puts, collectives = Curve((0, 1000), (0.0, 3e-3)), Curve((8, 1000), (1e-4, 5e-3))
+    entry = replace(TWO, evicted_puts=puts, evicted_collectives=collectives)
+    machine = replace(PROBED, measured=(entry,))
+    for relation, more in (({"copied": 4}, 1e-4), ({"put": 4}, 4 / 1000 * 3e-3)):
+        warm, cold = (
+            price(machine, h=4, calls=1, apart=apart, **relation)[0] for apart in (0.0, 1.0)
+        )
+        assert cold - warm == pytest.approx(more)
+
+
 def test_bytes_cost_more_the_longer_ago_the_last_sync_was():
     warm = price(h=500, calls=1)[0]
     assert price(h=500, calls=1, apart=5e-4)[0] == pytest.approx(warm + 5e-4)

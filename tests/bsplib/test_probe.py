@@ -217,17 +217,19 @@ def test_the_first_supersteps_cost_what_they_last_beyond_the_fastest_later_one(m
 
 
 @pytest.mark.parametrize(
-    ("main", "sizes"),
-    [(probe_times._begin, {64}), (state._exchange_swept, {0, 1024, 4096})],
-    ids=["first supersteps", "swept caches"],
+    ("main", "way", "sizes"),
+    [
+        *((probe_times._begin, by_put, {64}) for by_put in (True, False)),
+        *((state._exchange_swept, way, {0, 1024, 4096}) for way in ("messages", "puts")),
+        (state._exchange_swept, "collectives", {0, 3 * 1024, 3 * 4096}),
+    ],
 )
-@pytest.mark.parametrize("by_put", [True, False])
 def test_each_process_sends_and_gets_as_much_as_the_curve_says(
-    main, sizes, by_put, tmp_path, few_sizes, monkeypatch
+    main, way, sizes, tmp_path, few_sizes, monkeypatch
 ):
     monkeypatch.setattr(state, "_SWEEP_BYTES", 2**16)
     path = tmp_path / "run.bsp"
-    bsplib.run(main, by_put, nprocs=4, backend="sim", profile=path)
+    bsplib.run(main, way, nprocs=4, backend="sim", profile=path)
     (run,) = read_trace(path).runs
     out, into = (side[run.records["kind"] != Kind.END] for side in h_relation(run))
     assert out.tolist() == into.tolist()

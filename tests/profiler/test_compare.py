@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import asdict
 
 import pytest
 from rich.console import Console
 
 from bsplib.errors import UsageError
+from bsplib.machine import load_machine
 from bsplib.profiler.compare.conditions import differences
 from bsplib.profiler.compare.node_texts import label, short_label
 from bsplib.profiler.compare.report import print_comparison
@@ -214,12 +216,12 @@ def test_the_verdict_says_where_h_and_supersteps_come_from(compared):
 
 
 def test_the_verdict_gives_communication_that_its_price_does_not_explain(script):
-    runs = []
+    runs, given = [], asdict(load_machine("ideal:g=1e-9,l=1e-6"))
     for transfer in (1, 9):
         made = script(2)
-        for _ in range(2):  # all of the same h, so that no g and l can be fitted
+        for _ in range(2):
             made.step("main", MS, transfer=transfer * MS, puts=[(0, 1, 8)])
-        runs.append(made.run())
+        runs.append(made.run(meta={"machine": given, "machine_given": True}))
     comparison = compare_runs(*runs)
     assert "20.0 ms instead of 4.00 ms: measured communication 18.0 ms" in verdict(comparison)
     assert str(comparison) == verdict(comparison)

@@ -81,7 +81,7 @@ def test_one_line_that_is_late_in_several_functions_has_one_sentence(script):
     (sentence,) = verdict.sentences
     assert sentence.seconds == pytest.approx(30 * 45e-9)
     assert sentence.without_s == pytest.approx(30 * 55e-9)
-    assert "in phase0 (app.py line 3), called by main at line 2 and at 2 other places (fixed" in (
+    assert "in phase0 (app.py line 12), called by main at line 2 and at 2 other places (fixed" in (
         sentence.text
     )
     assert "which computes at line 4 of busy (tools.py), called by prepare" in sentence.text

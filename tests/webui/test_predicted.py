@@ -49,6 +49,7 @@ PROBED = replace(
             },
             evicted=Curve((0, 4096, 2**20), (0.0, 1e-5, 2e-3)),
             evicted_puts=Curve((0, 4096, 2**20), (0.0, 2e-5, 5e-3)),
+            evicted_collectives=Curve((64, 4096, 2**20), (4e-5, 6e-5, 8e-3)),
             evicting=2e-4,
             puts=Curve((8, 4096, 2**20), (4e-6, 2e-5 * p, 2e-3)),
             gets=Curve((8, 4096, 2**20), (2e-6, 7e-6 * p, 5e-4)),

@@ -77,8 +77,11 @@ function evictedSeconds(entry, { h, put, got, copied, apart }) {
   if (!entry.evicted) return 0;
   const part = entry.evicting ? Math.min(apart / entry.evicting, 1) : 1;
   if (!entry.evicted_puts) return onCurve(entry.evicted, h) * part;
-  const others = Math.max(h - (put + copied) - got, 0);
-  return (onCurve(entry.evicted, others) + onCurve(entry.evicted_puts, put + copied)) * part;
+  const others = onCurve(entry.evicted, Math.max(h - put - copied - got, 0));
+  const ofCollectives = entry.evicted_collectives;
+  if (!ofCollectives) return (others + onCurve(entry.evicted_puts, put + copied)) * part;
+  const collected = copied > 0 ? onCurve(ofCollectives, copied) : 0;
+  return (others + onCurve(entry.evicted_puts, put) + collected) * part;
 }
 
 /* What a superstep takes beyond an empty one; as seconds of bsplib.machine.measured.Measured. */

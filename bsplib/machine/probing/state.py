@@ -54,6 +54,9 @@ _CACHE_BYTES = 2**20
 """Size of the cache next to a core, where the system does not tell it."""
 _CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
 _QUARTILE = 0.25
+_PUTS, _COLLECTIVES = "puts", "collectives"
+_WAYS = "messages", _PUTS, _COLLECTIVES
+"""Ways of an exchange: with a neighbour by messages or puts, and with all by a collective."""
 
 
 class PricesBefore(NamedTuple):
@@ -63,6 +66,7 @@ class PricesBefore(NamedTuple):
     apart: Curve
     evicted: Curve
     evicted_puts: Curve
+    evicted_collectives: Curve
     evicting_s: float
 
 
@@ -92,7 +96,7 @@ def measure_before(nprocs: int, backend: BackendName, empty_s: float) -> PricesB
     with Pool(nprocs, backend=backend) as pool:
         late = lasted(pool.run(_come_late))
         apart = lasted(pool.run(_come_after_computing))
-        messages, puts = (pool.run(_exchange_swept, by_puts) for by_puts in (False, True))
+        messages, puts, collectives = (pool.run(_exchange_swept, way) for way in _WAYS)
     sweep_s = max(each.sweep_s for each in messages)
     apart_s = _added(apart, empty_s)
     return PricesBefore(
@@ -100,19 +104,32 @@ def measure_before(nprocs: int, backend: BackendName, empty_s: float) -> PricesB
         Curve((*_ns(APART_S), _MOST_APART_NS), (*apart_s, apart_s[-1])),
         _evicted(messages),
         _evicted(puts),
+        _evicted_collectives(collectives, nprocs),
         sweep_s * min(cache_bytes() / _SWEEP_BYTES, 1.0),
     )
 
 
 def _evicted(results: list[_Swept]) -> Curve:
     """Return what exchanges take more after a sweep, by their bytes."""
+    return Curve((0, *SIZES), tuple(_more(results).tolist()))
+
+
+def _evicted_collectives(results: list[_Swept], nprocs: int) -> Curve:
+    """Return the same of collectives, whose code has left the caches, however few the bytes are."""
+    nbytes = tuple((nprocs - 1) * size for size in SIZES)
+    return Curve(nbytes, tuple(_more(results)[1:].tolist()))
+
+
+def _more(results: list[_Swept]) -> Seconds:
+    """Return the additional seconds after a sweep: first of no bytes, then of each size."""
     warm, swept = (
         lasted([each.warm for each in results]),
         lasted([each.swept for each in results]),
     )
     more = swept - warm
     more -= more[0]  # without anything to send, processes only come a little later than others
-    return Curve((0, *SIZES), tuple(np.maximum.accumulate(np.maximum(more, 0.0)).tolist()))
+    ascending: Seconds = np.maximum.accumulate(np.maximum(more, 0.0))
+    return ascending
 
 
 def _ns(times_s: tuple[float, ...]) -> tuple[int, ...]:
@@ -205,9 +222,9 @@ def _come_after_computing(bsp: Group) -> ProbedMoments:
     return ProbedMoments(came, went)
 
 
-def _exchange_swept(bsp: Group, by_puts: bool) -> _Swept:
-    """Exchange with a neighbour, with buffers in the caches and after a sweep in turn."""
-    there = bsp.zeros(SIZES[-1], np.uint8) if by_puts else None
+def _exchange_swept(bsp: Group, way: str) -> _Swept:
+    """Exchange in one of ``_WAYS``, with buffers in the caches and after a sweep in turn."""
+    there = bsp.zeros(SIZES[-1], np.uint8)
     shape = 1 + len(SIZES), _SWEPT_REPEATS
     turns = (
         ProbedMoments(np.zeros(shape), np.zeros(shape)),
@@ -215,19 +232,18 @@ def _exchange_swept(bsp: Group, by_puts: bool) -> _Swept:
     )
     memory = np.ones(_SWEEP_BYTES // 8)
     source = np.ones(SIZES[-1], np.uint8)
-    partner = pid if (pid := bsp.pid ^ 1) < bsp.nprocs else bsp.pid
     sweeps = []
     for repeat in range(_SWEPT_REPEATS):
         for place, size in enumerate((0, *SIZES)):
             for turn, moments in enumerate(turns):
                 for _ in range(2):  # the first one brings the buffers into the caches
-                    _exchange(bsp, partner, source[:size], there)
+                    _exchange(bsp, way, source[:size], there)
                 if turn:
                     began = bsp.time()
                     np.add(memory, 1.0, out=memory)
                     sweeps.append(bsp.time() - began)
                 moments.came[place, repeat] = bsp.time()
-                _exchange(bsp, partner, source[:size], there)
+                _exchange(bsp, way, source[:size], there)
                 moments.went[place, repeat] = bsp.time()
     return _Swept(*turns, float(np.quantile(sweeps, _QUARTILE)))
 
@@ -248,12 +264,14 @@ def _pass_over(bsp: Group) -> Seconds:
     return taken
 
 
-def _exchange(
-    bsp: Group, partner: int, source: NDArray[np.uint8], there: NDArray[np.uint8] | None
-) -> None:
-    """Put an array there, or send it where there is no array for it."""
+def _exchange(bsp: Group, way: str, source: NDArray[np.uint8], there: NDArray[np.uint8]) -> None:
+    """Send an array, or put it there."""
+    if len(source) and way == _COLLECTIVES:
+        bsp.allgather(source)
+        return
+    partner = pid if (pid := bsp.pid ^ 1) < bsp.nprocs else bsp.pid
     if len(source) and partner != bsp.pid:
-        if there is not None:
+        if way == _PUTS:
             bsp.put(partner, source, there, offset=0)
         else:
             bsp.send(partner, source)

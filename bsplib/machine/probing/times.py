@@ -246,6 +246,7 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         apart=None if state is None else state.apart,
         evicted=None if state is None else state.evicted,
         evicted_puts=None if state is None else state.evicted_puts,
+        evicted_collectives=None if state is None else state.evicted_collectives,
         evicting=0.0 if state is None else state.evicting_s,
         first=first_curve(times.nprocs, backend) if curves and anew else None,
         first_messages=(
