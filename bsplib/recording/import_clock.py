@@ -111,7 +111,10 @@ def _found_by_others(
     clock: ImportClock, name: str, path: Sequence[str] | None, target: ModuleType | None
 ) -> ModuleSpec | None:
     for finder in [each for each in sys.meta_path if each is not clock]:
-        spec = finder.find_spec(name, path, target)
+        find_spec = getattr(finder, "find_spec", None)
+        if find_spec is None:  # an old one, which Python asks in a way of its own, or passes by
+            return None
+        spec: ModuleSpec | None = find_spec(name, path, target)
         if spec is not None:
             return spec
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+import warnings
 
 import pytest
 
@@ -65,6 +66,16 @@ def test_a_module_that_fails_is_noted_and_raises_its_error(module, clock):
     with pytest.raises(ModuleNotFoundError, match="nowhere_made"):
         importlib.import_module("nowhere_made")
     assert len(clock.found) == 1
+
+
+def test_where_a_finder_of_the_program_is_an_old_one_imports_go_on_as_without_the_clock(
+    module, clock, monkeypatch
+):
+    monkeypatch.setattr(sys, "meta_path", [clock, object(), *sys.meta_path[1:]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImportWarning)
+        importlib.import_module(module("plain_made", ""))
+    assert not clock.found
 
 
 def test_imports_of_other_threads_are_not_noted(module, clock):
