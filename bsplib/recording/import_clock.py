@@ -9,17 +9,24 @@ loaded module costs nothing more.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import resource
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import (
+    ExtensionFileLoader,
+    ModuleSpec,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
 from types import ModuleType
 from typing import Any, NamedTuple
 
+_LOADERS = (SourceFileLoader, SourcelessFileLoader, ExtensionFileLoader)
+"""Loaders of Python, each of which loads one module. Others may load several at once, as those of
+test runners do: what they load is not noted."""
 _MOST = 1000
 """Greatest number of imports that are noted."""
 
@@ -71,10 +78,9 @@ class ImportClock:
         finally:
             self._is_inside = False
         loader: Any = None if spec is None else spec.loader
-        execute = getattr(loader, "exec_module", None)
-        if execute is not None and not isinstance(loader, type):  # a class loads what is built in
-            with contextlib.suppress(AttributeError):  # it has slots: this import is not noted
-                loader.exec_module = functools.partial(self._execute, loader, execute, began)
+        if type(loader) in _LOADERS and "exec_module" not in vars(loader):
+            execute = loader.exec_module
+            loader.exec_module = functools.partial(self._execute, loader, execute, began)
         return spec
 
     def _execute(
@@ -85,7 +91,7 @@ class ImportClock:
         module: ModuleType,
     ) -> None:
         """Execute a module, and note how long its import took; the loader is as it was then."""
-        del loader.exec_module
+        vars(loader).pop("exec_module", None)
         self._is_inside = True
         try:
             execute(module)

@@ -6,6 +6,7 @@ import importlib
 import sys
 import threading
 import warnings
+from importlib.util import find_spec, spec_from_loader
 
 import pytest
 
@@ -68,10 +69,43 @@ def test_a_module_that_fails_is_noted_and_raises_its_error(module, clock):
     assert len(clock.found) == 1
 
 
+class FindsAndLoads:
+    """Finds modules, and loads all of them itself, one inside the other."""
+
+    def __init__(self, sources):
+        self.sources = sources
+
+    def find_spec(self, name, path=None, target=None):
+        return spec_from_loader(name, self) if name in self.sources else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        exec(self.sources[module.__name__], vars(module))
+
+
+def test_a_loader_of_several_modules_loads_them_as_without_the_clock(clock, monkeypatch):
+    finder = FindsAndLoads({"upper_made": "import lower_made", "lower_made": "found = 1"})
+    monkeypatch.setattr(sys, "meta_path", [clock, finder, *sys.meta_path[1:]])
+    assert find_spec("upper_made").loader is finder
+    assert importlib.import_module("upper_made").lower_made.found == 1
+    assert vars(finder) == {"sources": finder.sources}
+    for name in finder.sources:
+        del sys.modules[name]
+
+
+class OldFinder:
+    """Finds nothing, in the way of Python 3.3."""
+
+    def find_module(self, name, path=None):
+        return None
+
+
 def test_where_a_finder_of_the_program_is_an_old_one_imports_go_on_as_without_the_clock(
     module, clock, monkeypatch
 ):
-    monkeypatch.setattr(sys, "meta_path", [clock, object(), *sys.meta_path[1:]])
+    monkeypatch.setattr(sys, "meta_path", [clock, OldFinder(), *sys.meta_path[1:]])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImportWarning)
         importlib.import_module(module("plain_made", ""))
@@ -97,7 +131,9 @@ def test_a_closed_clock_notes_nothing(module, clock):
 
 @pytest.mark.fresh
 @pytest.mark.parametrize("where", ["shm", "sim"])
-def test_a_trace_of_real_processes_has_the_imports_of_each(module, tmp_path, where):
+def test_a_trace_of_real_processes_has_the_imports_of_each(module, tmp_path, where, monkeypatch):
+    finders = [each for each in sys.meta_path if not type(each).__module__.startswith("_pytest")]
+    monkeypatch.setattr(sys, "meta_path", finders)  # what loads tests loads many modules
     name = module("used_made", SLOW.format(seconds=0.01))
 
     def main(bsp):
