@@ -153,7 +153,8 @@ def _run_on_terms(
 def _load_recording() -> None:
     """Import what a run with records needs."""
     import bsplib.recording.parts  # noqa: PLC0415  # most runs record nothing
-    import bsplib.recording.recorder  # noqa: F401, PLC0415
+    import bsplib.recording.recorder  # noqa: PLC0415
+    import bsplib.running.recorded_group  # noqa: F401, PLC0415
 
 
 def _run_with_records(

@@ -6,6 +6,7 @@ import importlib
 import sys
 import threading
 import warnings
+from contextlib import contextmanager
 from importlib.util import find_spec, spec_from_loader
 
 import pytest
@@ -85,11 +86,21 @@ class FindsAndLoads:
         exec(self.sources[module.__name__], vars(module))
 
 
-def test_a_loader_of_several_modules_loads_them_as_without_the_clock(clock, monkeypatch):
+@contextmanager
+def asked_second(finder):
+    """Let Python ask a finder right behind the clock."""
+    sys.meta_path.insert(1, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+def test_a_loader_of_several_modules_loads_them_as_without_the_clock(clock):
     finder = FindsAndLoads({"upper_made": "import lower_made", "lower_made": "found = 1"})
-    monkeypatch.setattr(sys, "meta_path", [clock, finder, *sys.meta_path[1:]])
-    assert find_spec("upper_made").loader is finder
-    assert importlib.import_module("upper_made").lower_made.found == 1
+    with asked_second(finder):
+        assert find_spec("upper_made").loader is finder
+        assert importlib.import_module("upper_made").lower_made.found == 1
     assert vars(finder) == {"sources": finder.sources}
     for name in finder.sources:
         del sys.modules[name]
@@ -103,10 +114,9 @@ class OldFinder:
 
 
 def test_where_a_finder_of_the_program_is_an_old_one_imports_go_on_as_without_the_clock(
-    module, clock, monkeypatch
+    module, clock
 ):
-    monkeypatch.setattr(sys, "meta_path", [clock, OldFinder(), *sys.meta_path[1:]])
-    with warnings.catch_warnings():
+    with asked_second(OldFinder()), warnings.catch_warnings():
         warnings.simplefilter("ignore", ImportWarning)
         importlib.import_module(module("plain_made", ""))
     assert not clock.found
