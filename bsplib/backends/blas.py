@@ -7,7 +7,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from threadpoolctl import LibController, ThreadpoolController
@@ -50,12 +50,7 @@ def one_thread() -> Iterator[None]:
     if set_by_user():
         yield
         return
-    counts = _counts(len(sys.modules))
-    if counts is None:
-        with _thread_pools(len(sys.modules)).limit(limits=1):
-            yield
-        return
-    _ONE.begin(counts)
+    _ONE.begin()
     try:
         yield
     finally:
@@ -71,24 +66,40 @@ class _OneThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._blocks = 0
-        self._before: list[tuple[ctypes.c_int, int]] = []
+        self._restore: Callable[[], None] | None = None
 
-    def begin(self, counts: list[ctypes.c_int]) -> None:
+    def begin(self) -> None:
         """Begin a block."""
         with self._lock:
             self._blocks += 1
             if self._blocks == 1:
-                self._before = [(count, count.value) for count in counts]
-                for count in counts:
-                    count.value = 1
+                self._restore = _limit_to_one()
 
     def end(self) -> None:
         """End a block."""
         with self._lock:
             self._blocks -= 1
-            if self._blocks == 0:
-                for count, value in self._before:
-                    count.value = value
+            if self._blocks == 0 and self._restore is not None:
+                self._restore()
+
+
+def _limit_to_one() -> Callable[[], None]:
+    """Let BLAS compute with one thread; return what gives it the threads of before back."""
+    counts = _counts(len(sys.modules))
+    if counts is None:
+        limit: Callable[[], None] = (
+            _thread_pools(len(sys.modules)).limit(limits=1).restore_original_limits
+        )
+        return limit
+    before = [(count, count.value) for count in counts]
+
+    def restore() -> None:
+        for count, value in before:
+            count.value = value
+
+    for count in counts:
+        count.value = 1
+    return restore
 
 
 _ONE = _OneThread()
