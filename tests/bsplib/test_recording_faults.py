@@ -359,7 +359,7 @@ def test_names_that_are_too_long_and_stacks_that_are_too_deep_are_cut(record):
 
 @pytest.mark.procs(2)
 def test_stacks_whose_json_is_too_long_lose_their_middle(record, monkeypatch):
-    monkeypatch.setattr(trace_document, "MAX_JSON_BYTES", 11_000)
+    monkeypatch.setattr(trace_document, "MAX_JSON_BYTES", 13_000)
 
     def down(bsp, depth):
         if depth:
@@ -382,8 +382,8 @@ def test_a_trace_with_too_many_groups_keeps_the_beginning_of_the_run(run, tmp_pa
 
     run(main, profile=tmp_path / "whole.bsp")
     (whole,) = read_trace(tmp_path / "whole.bsp").runs
-    monkeypatch.setattr(trace_document, "MAX_JSON_BYTES", 8_000)
-    with pytest.warns(bsplib.TraceWarning, match="the end of the run was left out, since .*8000; "):
+    monkeypatch.setattr(trace_document, "MAX_JSON_BYTES", 9_500)
+    with pytest.warns(bsplib.TraceWarning, match="the end of the run was left out, since .*9500; "):
         run(main, profile=tmp_path / TRACE)
     (recorded,) = read_trace(tmp_path / TRACE).runs
     assert not recorded.complete
