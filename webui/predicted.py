@@ -175,6 +175,7 @@ def _curves(machine: Machine | None) -> list[Json]:
 
 
 _SECONDS = ("evicting", "call", "get", "message", "pickle", "unpickle", "pickle_byte")
+"""Times that a probe measured, as far as a prediction needs them."""
 _CURVES = (
     *("puts", "gets", "collectives", "evicted", "evicted_puts"),
     *("evicted_collectives", "apart", "passes"),
