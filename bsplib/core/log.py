@@ -670,11 +670,17 @@ class Log:
             # Where rows were compressed, this one is the first of the next ones.
             usage.keep_open(self._supersteps.count - 1, self._comp_open_ns, self._comm_open_ns)
 
-    def rest(self, now_ns: int) -> None:
-        """Leave out what the recorder has used, if it took long; call :meth:`begin` afterwards."""
+    def rest(self, now_ns: int) -> int:
+        """Leave out what the recorder has used, if it took long; call :meth:`begin` afterwards.
+
+        Returns:
+            1 if the system was read, so that ``now_ns`` has passed; 0 otherwise.
+        """
         usage = self._usage
         if usage is not None and usage.is_late(self._end_ns, now_ns):
             usage.rest(self._end_ns, now_ns)
+            return 1
+        return 0
 
     def begin(self, start_ns: int) -> None:
         """Begin the next superstep."""

@@ -214,7 +214,7 @@ cdef class RecordingObserver(EngineObserver):
     cpdef void leave(self, ObservedEngine engine) except *
     @cython.locals(stack=int)
     cpdef void left(self, ObservedEngine engine) except *
-    @cython.locals(log=Log)
+    @cython.locals(log=Log, now=cython.longlong)
     cdef int _write_record(
         self, ObservedEngine engine, Py_ssize_t superstep, int kind, int stack, long long released,
         long long end

@@ -558,8 +558,10 @@ class RecordingObserver(EngineObserver):
         try:
             log.add_superstep(superstep, kind, stack, self._arrive, released, end, engine.comm_ns)
             engine.comm_ns = 0
-            log.rest(_time_of(engine))
-            log.begin(_time_of(engine))
+            now = _time_of(engine)
+            if log.rest(now):
+                now = _time_of(engine)
+            log.begin(now)
         except OverflowError:
             if kind == _SYNC:
                 raise

@@ -88,11 +88,12 @@ def in_another_thread(work):
 
 
 def test_computation_that_waits_for_its_own_threads_has_their_cpu_time(recorded):
+    """On busy cores, the first thread waits for a core in a part of the time."""
     in_another_thread(compute)
     recorded.end(Kind.END)
     (record,) = recorded.records
-    assert record["comp_cpu"] >= 9 * MS
-    assert recorded.usage.own_threads_ns >= 9 * MS
+    assert record["comp_cpu"] >= 5 * MS
+    assert recorded.usage.own_threads_ns >= 5 * MS
 
 
 def test_a_thread_that_sleeps_computes_nothing_for_its_process(recorded):
