@@ -14,6 +14,7 @@ from .pages import BLOCK, DOCS, name_of
 PAGES = sorted(DOCS.rglob("*.md"))
 KEPT = [page for page in PAGES if page.parent != DOCS / "gallery" / "pages"]
 """Without the pages that are made for the site only."""
+SITE = runpy.run_path(str(DOCS / "conf.py"))
 INLINE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
@@ -48,6 +49,14 @@ def test_every_link_of_a_page_leads_to_a_page_and_a_section_that_exist(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_links_only_pages_that_the_site_has(page):
+    on_the_site = SITE["link_on_the_site"]
+    links = [target for target, _ in LINK.findall(INLINE.sub("``", prose(page)))]
+    pages = [link for link in links if "://" not in link and link.endswith(".md")]
+    assert [link for link in pages if on_the_site(page, link).startswith("/..")] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_a_page_has_one_title_and_no_gap_in_the_levels_of_its_headings(page):
     levels = [len(hashes) for hashes in re.findall(r"^(#+) ", prose(page), re.MULTILINE)]
     assert levels.count(1) == 1
@@ -56,12 +65,11 @@ def test_a_page_has_one_title_and_no_gap_in_the_levels_of_its_headings(page):
 
 
 def test_every_page_stands_in_one_table_of_contents():
-    site = runpy.run_path(str(DOCS / "conf.py"))
     listed = ["index"]
     for page in PAGES:
         if page.name == "index.md":
-            text = site["rewrite_links"](page, page.read_text(encoding="utf-8"))
-            listed += [name[1:] for _, names in site["contents"](text) for name in names]
+            text = SITE["rewrite_links"](page, page.read_text(encoding="utf-8"))
+            listed += [name[1:] for _, names in SITE["contents"](text) for name in names]
     assert sorted(listed) == sorted(map(name_of, KEPT))
 
 
