@@ -5,6 +5,9 @@ The first random number of numpy takes some 8 ms for that reason: most of the co
 run, and nothing that grows with the data. The clock is the first of the finders in
 ``sys.meta_path``, which Python asks only for modules that are not loaded, so that importing a
 loaded module costs nothing more.
+
+A module is found, made and executed by three calls. They are measured one by one: where a program
+loads lazily, a module is executed at its first use, long after it was found.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from typing import Any, NamedTuple
 _LOADERS = (SourceFileLoader, SourcelessFileLoader, ExtensionFileLoader)
 """Loaders of Python, each of which loads one module. Others may load several at once, as those of
 test runners do: what they load is not noted."""
+_CREATE, _EXECUTE = "create_module", "exec_module"
 _MOST = 1000
 """Greatest number of imports that are noted."""
 
@@ -35,9 +39,9 @@ class Import(NamedTuple):
     """A module that was imported, with all that it imported itself."""
 
     at_ns: int
-    """When it began, on the clock of the records."""
+    """When it began to be executed, on the clock of the records."""
     cpu_ns: int
-    """CPU time of the thread until it was loaded."""
+    """CPU time of the thread in which it was found, made and executed."""
     faults: int
     """Page faults without input meanwhile."""
 
@@ -51,7 +55,7 @@ class ImportClock:
 
     def __init__(self, began_ns: int) -> None:
         self.found: list[Import] = []
-        """The imports, in order."""
+        """The imports, in the order in which they ended."""
         self._began_ns = began_ns
         self._thread = threading.get_ident()
         self._is_inside = False
@@ -69,7 +73,7 @@ class ImportClock:
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """Return what the other finders find, where the time of its import is to be noted."""
-        if self._is_inside or threading.get_ident() != self._thread:
+        if self._is_part():
             return None
         began = self._read()
         self._is_inside = True  # a finder may import, too
@@ -78,39 +82,64 @@ class ImportClock:
         finally:
             self._is_inside = False
         loader: Any = None if spec is None else spec.loader
-        if type(loader) in _LOADERS and "exec_module" not in vars(loader):
-            execute = loader.exec_module
-            loader.exec_module = functools.partial(self._execute, loader, execute, began)
+        if type(loader) in _LOADERS and _EXECUTE not in vars(loader):
+            used = [self._since(began)]
+            for call in (_CREATE, _EXECUTE):
+                method = getattr(loader, call)
+                setattr(loader, call, functools.partial(self._load, used, loader, call, method))
         return spec
 
-    def _execute(
+    def _is_part(self) -> bool:
+        """Tell whether what is imported now is part of another import, or of another thread."""
+        return self._is_inside or threading.get_ident() != self._thread
+
+    def _load(
         self,
+        used: list[Import],
         loader: Any,
-        execute: Callable[[ModuleType], None],
-        began: Import,
-        module: ModuleType,
-    ) -> None:
-        """Execute a module, and note how long its import took; the loader is as it was then."""
-        vars(loader).pop("exec_module", None)
+        call: str,
+        method: Callable[[Any], Any],
+        given: Any,
+    ) -> Any:
+        """Make or execute a module, and note what that used; the loader is as it was then."""
+        vars(loader).pop(call, None)
+        if call == _EXECUTE:  # a module that is loaded again is not made
+            vars(loader).pop(_CREATE, None)
+        if self._is_part():
+            return method(given)
+        began = self._read()
         self._is_inside = True
         try:
-            execute(module)
+            return method(given)
         finally:
             self._is_inside = False
-            self._note(began)
-
-    def _note(self, began: Import) -> None:
-        while self.found and self.found[-1].at_ns >= began.at_ns:
-            self.found.pop()  # an extension module imports others while it is created
-        ended = self._read()
-        if len(self.found) < _MOST:
-            self.found.append(
-                Import(began.at_ns, ended.cpu_ns - began.cpu_ns, ended.faults - began.faults)
-            )
+            used.append(self._since(began))
+            if call == _EXECUTE and len(self.found) < _MOST:
+                _, cpu_ns, faults = map(sum, zip(*used, strict=True))
+                self.found.append(Import(began.at_ns, cpu_ns, faults))
 
     def _read(self) -> Import:
         faults = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
         return Import(time.perf_counter_ns() - self._began_ns, time.thread_time_ns(), faults)
+
+    def _since(self, began: Import) -> Import:
+        ended = self._read()
+        return Import(began.at_ns, ended.cpu_ns - began.cpu_ns, ended.faults - began.faults)
+
+
+def _hide(function: Any) -> None:
+    """Let a function look like one of Python's import system, which calls it and which it calls.
+
+    Python leaves such calls out of tracebacks, and a warning with a ``stacklevel`` names the line
+    that imports a module.
+    """
+    function.__code__ = function.__code__.replace(
+        co_filename="<frozen importlib._bootstrap_external>",
+        co_name="_call_with_frames_removed",
+    )
+
+
+_hide(ImportClock._load)
 
 
 def _found_by_others(

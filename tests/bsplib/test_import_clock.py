@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+import time
+import traceback
 import warnings
 from contextlib import contextmanager
-from importlib.util import find_spec, spec_from_loader
+from importlib.util import LazyLoader, find_spec, module_from_spec, spec_from_loader
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +63,13 @@ def test_a_loaded_module_is_not_noted_again(module, clock):
     assert len(clock.found) == 1
 
 
+def test_a_module_that_is_loaded_again_is_noted_again_and_has_a_usual_loader(module, clock):
+    name = module("again_made", "")
+    importlib.reload(importlib.import_module(name))
+    assert len(clock.found) == 2
+    assert not {"create_module", "exec_module"}.intersection(vars(sys.modules[name].__loader__))
+
+
 def test_a_module_that_fails_is_noted_and_raises_its_error(module, clock):
     name = module("wrong_made", "raise KeyError('x')\n")
     with pytest.raises(KeyError, match="x"):
@@ -67,6 +77,61 @@ def test_a_module_that_fails_is_noted_and_raises_its_error(module, clock):
     assert len(clock.found) == 1
     with pytest.raises(ModuleNotFoundError, match="nowhere_made"):
         importlib.import_module("nowhere_made")
+    assert len(clock.found) == 1
+
+
+def found_lazily(name):
+    """Return a module that is executed at its first use."""
+    spec = find_spec(name)
+    spec.loader = LazyLoader(spec.loader)
+    made = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_what_a_program_computes_before_it_uses_a_lazy_module_is_no_import(module, clock):
+    lazy = found_lazily(module("lazy_made", SLOW.format(seconds=0.02) + "import inner_made\n"))
+    importlib.import_module(module("inner_made", ""))
+    began = time.thread_time()
+    while time.thread_time() < began + 0.3:
+        pass
+    assert lazy.ended
+    first, second = clock.found
+    assert first.cpu_ns < 0.02e9 <= second.cpu_ns < 0.3e9
+    assert first.at_ns < second.at_ns
+
+
+def test_a_lazy_module_that_another_module_uses_is_noted_once(module, clock):
+    lazy = found_lazily(module("lazy_made", SLOW.format(seconds=0.02)))
+    importlib.import_module(module("user_made", "import lazy_made\nlazy_made.ended\n"))
+    assert lazy.ended
+    (noted,) = clock.found
+    assert noted.cpu_ns >= 0.02e9
+
+
+def test_a_lazy_module_that_another_thread_uses_is_not_noted(module, clock):
+    lazy = found_lazily(module("lazy_made", "made = True\n"))
+    thread = threading.Thread(target=lambda: lazy.made)
+    thread.start()
+    thread.join()
+    assert lazy.made
+    assert not clock.found
+
+
+def test_a_warning_about_an_import_names_the_line_that_imports(module, clock):
+    module("old_made", "import warnings\nwarnings.warn('it is old', stacklevel=2)\n")
+    with pytest.warns(UserWarning, match="it is old") as warned:
+        import old_made  # noqa: F401, PLC0415
+    assert warned[0].filename == __file__
+    assert len(clock.found) == 1
+
+
+def test_a_traceback_of_an_import_has_no_line_of_the_clock(module, clock):
+    module("wrong_made", "raise KeyError('x')\n")
+    with pytest.raises(KeyError, match="x") as raised:
+        import wrong_made  # noqa: F401, PLC0415
+    files = [Path(entry.filename).name for entry in traceback.extract_tb(raised.tb)]
+    assert files == [Path(__file__).name, "wrong_made.py"]
     assert len(clock.found) == 1
 
 
