@@ -128,15 +128,6 @@ class Transfer(NamedTuple):
     """How many transfers."""
 
 
-class New(NamedTuple):
-    """What is new to a process in a superstep."""
-
-    cold: int = 0
-    """How many of the bytes that leave it go through memory new to it."""
-    fresh: int = 0
-    """How many of its first supersteps with calls are left, with this one."""
-
-
 class Before(NamedTuple):
     """What came before a superstep ends; see :class:`bsplib.machine.measured.HRelation`."""
 
@@ -144,6 +135,20 @@ class Before(NamedTuple):
     """From the first to the last arrival of the group."""
     apart_ns: int = 0
     """From the last sync of the group to the last arrival."""
+
+
+class ObliviousPrices(Protocol):
+    """What an oblivious superstep of a group costs each of its processes."""
+
+    def add(self, transfers: Sequence[Transfer], pid: int) -> None:
+        """Add what a process sends, once it has come to the end of the superstep."""
+
+    def price(self, pids: Sequence[int]) -> float:
+        """Return the seconds that the superstep takes for one process.
+
+        Args:
+            pids: the process, and each that has sent to it; all of them were added.
+        """
 
 
 class Prices(Protocol):
@@ -167,26 +172,11 @@ class Prices(Protocol):
             before: what came before.
         """
 
-    def new(self, transfers: Sequence[Transfer], pid: int, member: int) -> New:
-        """Return what is new to a process in its next superstep, an oblivious one.
-
-        It is called once for each of them.
+    def oblivious(self, members: Sequence[int]) -> ObliviousPrices:
+        """Return what prices an oblivious superstep of a group.
 
         Args:
-            transfers: what it sends.
-            pid: of the process in its group.
-            member: its pid in the root group.
-        """
-
-    def oblivious(
-        self, transfers: Sequence[Transfer], new: Mapping[int, New], nprocs: int
-    ) -> float:
-        """Return the seconds of an oblivious superstep of one process.
-
-        Args:
-            transfers: between the processes of its group.
-            new: what is new to it, and to each process that has sent to it, by pid.
-            nprocs: number of processes of the group.
+            members: as for :meth:`superstep`.
         """
 
 

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.launching import Before, New, Transfer
+from bsplib.backends.launching import Before, ObliviousPrices, Transfer
 from bsplib.directions import Direction
 from bsplib.machine import Machine
 from bsplib.machine.measured import Begun, ByDirection, HRelation, Touched, amounts_of, staged_out
 from bsplib.machine.pattern import pattern_of
 
 _OWNER_SENDS = (Direction.IN, Direction.IN_BY_INDEX)
+
+
+class New(NamedTuple):
+    """What is new to a process in a superstep."""
+
+    cold: int
+    """How many of the bytes that leave it go through memory new to it."""
+    fresh: int
+    """How many of its first supersteps with calls are left, with this one."""
 
 
 class MachinePrices:
@@ -47,46 +57,39 @@ class MachinePrices:
         links = (_link(each) for each in transfers)
         pattern = machine.pattern_priced(pattern_of(links)) if priced_by_pattern else None
         if not machine.measured:
-            return self._price_by_bytes(transfers, range(nprocs), pattern, nprocs)
-        found = _by_direction(transfers, nprocs)
-        new = [self._new(found, pid, member) for pid, member in enumerate(members)]
-        return self._price(found, slice(None), new, pattern, nprocs, before)
+            sums = _Bytes(nprocs)
+            sums.add(transfers)
+            return self.price_of_bytes(sums, range(nprocs), pattern)
+        amounts = _Amounts(nprocs)
+        amounts.add(transfers)
+        found = amounts.by_direction()
+        new = [self.new(found, pid, member) for pid, member in enumerate(members)]
+        return self.price(found, slice(None), new, pattern, nprocs, before)
 
-    def new(self, transfers: Sequence[Transfer], pid: int, member: int) -> New:
-        """See :meth:`Prices.new`."""
-        if not self._machine.measured:
-            return New()
-        nprocs = 1 + max((each.partner for each in transfers), default=pid)
-        return self._new(_by_direction(transfers, max(nprocs, pid + 1)), pid, member)
-
-    def oblivious(
-        self, transfers: Sequence[Transfer], new: Mapping[int, New], nprocs: int
-    ) -> float:
+    def oblivious(self, members: Sequence[int]) -> ObliviousPrices:
         """See :meth:`Prices.oblivious`."""
-        if not self._machine.measured:
-            return self._price_by_bytes(transfers, new, None, nprocs)
-        found = _by_direction(transfers, nprocs)
-        return self._price(found, list(new), list(new.values()), None, nprocs, Before())
+        kind = _ObliviousByProbe if self._machine.measured else _ObliviousByBytes
+        return kind(self, members)
 
-    def _new(self, found: Mapping[int, ByDirection], pid: int, member: int) -> New:
+    def new(self, found: Mapping[int, ByDirection], pid: int, member: int) -> New:
+        """Return what is new to a process in its next superstep; called once for each of them.
+
+        Args:
+            found: what is transferred.
+            pid: of the process in its group.
+            member: its pid in the root group.
+        """
         calls = sum(int(each.made[pid]) for each in found.values())
         sent = staged_out(found)
         cold = self._touched[member].cold(0 if sent is None else int(sent[pid]))
         return New(cold, self._begun[member].fresh(calls))
 
-    def _price_by_bytes(
-        self, transfers: Iterable[Transfer], pids: Iterable[int], pattern: str | None, nprocs: int
-    ) -> float:
+    def price_of_bytes(self, sums: _Bytes, pids: Iterable[int], pattern: str | None) -> float:
         """Return the price for the greatest h of some processes, on a Machine without probe."""
-        h_in, h_out = [0] * nprocs, [0] * nprocs
-        for transfer in transfers:
-            source, to = _link(transfer)
-            h_in[to] += transfer.nbytes
-            h_out[source] += transfer.nbytes
-        h = max(self._machine.relation(h_in[pid], h_out[pid]) for pid in pids)
-        return float(sum(self._machine.parts_of(HRelation(int(h)), pattern, nprocs)))
+        h = max(self._machine.relation(sums.h_in[pid], sums.h_out[pid]) for pid in pids)
+        return float(sum(self._machine.parts_of(HRelation(int(h)), pattern, len(sums.h_in))))
 
-    def _price(
+    def price(
         self,
         found: Mapping[int, ByDirection],
         pids: slice | list[int],
@@ -126,17 +129,82 @@ def _link(transfer: Transfer) -> tuple[int, int]:
     return (partner, caller) if direction in _OWNER_SENDS else (caller, partner)
 
 
-def _by_direction(transfers: Iterable[Transfer], nprocs: int) -> dict[int, ByDirection]:
-    """Return the sums of all processes by direction, by pid."""
-    sums: dict[int, NDArray[np.int64]] = {}
-    for transfer in transfers:
-        caller, partner, direction, nbytes, count = transfer
-        if direction not in sums:
-            sums[direction] = np.zeros((4, nprocs), np.int64)
-        source, to = _link(transfer)
-        own = sums[direction]
-        own[0, to] += nbytes
-        own[1, source] += nbytes
-        own[2, caller] += count
-        own[3, partner] += count
-    return {direction: ByDirection(*own) for direction, own in sums.items()}
+# -- what processes transfer in a superstep, summed up --------------------------------------------
+
+
+class _Bytes:
+    """The bytes that come to each process, and that leave it, by pid."""
+
+    def __init__(self, nprocs: int) -> None:
+        self.h_in, self.h_out = [0] * nprocs, [0] * nprocs
+
+    def add(self, transfers: Iterable[Transfer]) -> None:
+        """Add transfers."""
+        for transfer in transfers:
+            source, to = _link(transfer)
+            self.h_in[to] += transfer.nbytes
+            self.h_out[source] += transfer.nbytes
+
+
+class _Amounts:
+    """What each process transfers in each direction."""
+
+    def __init__(self, nprocs: int) -> None:
+        self._nprocs = nprocs
+        self._sums: dict[int, NDArray[np.int64]] = {}
+
+    def add(self, transfers: Iterable[Transfer]) -> None:
+        """Add transfers."""
+        for transfer in transfers:
+            caller, partner, direction, nbytes, count = transfer
+            if direction not in self._sums:
+                self._sums[direction] = np.zeros((4, self._nprocs), np.int64)
+            source, to = _link(transfer)
+            own = self._sums[direction]
+            own[0, to] += nbytes
+            own[1, source] += nbytes
+            own[2, caller] += count
+            own[3, partner] += count
+
+    def by_direction(self) -> dict[int, ByDirection]:
+        """Return the sums by direction, by pid."""
+        return {direction: ByDirection(*own) for direction, own in self._sums.items()}
+
+
+# -- oblivious supersteps -------------------------------------------------------------------------
+
+
+class _ObliviousByBytes:
+    """Prices on a Machine without probe; see :class:`ObliviousPrices`."""
+
+    def __init__(self, prices: MachinePrices, members: Sequence[int]) -> None:
+        self._prices, self._sums = prices, _Bytes(len(members))
+
+    def add(self, transfers: Sequence[Transfer], pid: int) -> None:  # noqa: ARG002  # they say it
+        """See :meth:`ObliviousPrices.add`."""
+        self._sums.add(transfers)
+
+    def price(self, pids: Sequence[int]) -> float:
+        """See :meth:`ObliviousPrices.price`."""
+        return self._prices.price_of_bytes(self._sums, pids, None)
+
+
+class _ObliviousByProbe:
+    """Prices by what a probe measured; see :class:`ObliviousPrices`."""
+
+    def __init__(self, prices: MachinePrices, members: Sequence[int]) -> None:
+        self._prices, self._members = prices, members
+        self._amounts = _Amounts(len(members))
+        self._new: dict[int, New] = {}
+
+    def add(self, transfers: Sequence[Transfer], pid: int) -> None:
+        """See :meth:`ObliviousPrices.add`."""
+        self._amounts.add(transfers)
+        own = _Amounts(len(self._members))
+        own.add(transfers)
+        self._new[pid] = self._prices.new(own.by_direction(), pid, self._members[pid])
+
+    def price(self, pids: Sequence[int]) -> float:
+        """See :meth:`ObliviousPrices.price`."""
+        found, new = self._amounts.by_direction(), [self._new[pid] for pid in pids]
+        return self._prices.price(found, [*pids], new, None, len(self._members), Before())

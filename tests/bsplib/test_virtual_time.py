@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
@@ -13,11 +14,15 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import bsplib
+from bsplib.backends.launching import Transfer
 from bsplib.backends.sim import world
 from bsplib.core.clock import Clock
+from bsplib.directions import Direction
 from bsplib.machine import Machine, load_machine, speed
+from bsplib.machine.measured import Curve, Measured
 from bsplib.recording.trace import read_trace
 from bsplib.running import virtual_group
+from bsplib.running.machine_prices import MachinePrices
 from bsplib.running.overrides import overriding
 
 FREE = load_machine("ideal")
@@ -381,6 +386,37 @@ def test_an_oblivious_superstep_pays_for_what_its_sources_receive_too(simulate, 
 
 
 # -- what is recorded -----------------------------------------------------------------------------
+
+
+class Looked(list):
+    """A list that counts how often it is gone through."""
+
+    times = 0
+
+    def __iter__(self):
+        self.times += 1
+        return super().__iter__()
+
+
+PROBED = replace(
+    PRICED,
+    measured=(Measured(4, 1e-6, patterns={"all-to-all": Curve((0, 1000), (1e-6, 1e-3))}),),
+)
+
+
+@pytest.mark.parametrize("machine", [PRICED, PROBED], ids=["by g and l", "by a probe"])
+def test_what_processes_send_is_summed_up_once_for_an_oblivious_superstep(machine):
+    """To price it for each of p processes would else take p times as long."""
+    prices, nprocs = MachinePrices(machine).oblivious(range(4)), 4
+    posts = [
+        Looked(Transfer(pid, to, Direction.OUT, 100, 1) for to in range(nprocs) if to != pid)
+        for pid in range(nprocs)
+    ]
+    for pid, sent in enumerate(posts):
+        prices.add(sent, pid)
+    looked = [sent.times for sent in posts]
+    assert len({prices.price((pid, *range(nprocs))) for pid in range(nprocs)}) == 1
+    assert [sent.times for sent in posts] == looked
 
 
 def test_stacks_have_no_more_frames_than_those_of_real_processes(tmp_path):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
-from bsplib.backends.launching import Before, New, Prices, Transfer
+from bsplib.backends.launching import Before, ObliviousPrices, Transfer
 from bsplib.backends.members import Members, are_apart, as_members, named
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.sim.world import Process, World
@@ -42,17 +42,13 @@ class _ObliviousPost(NamedTuple):
 class _Oblivious:
     """One oblivious superstep of a group."""
 
-    prices: Prices
-    members: Members
+    prices: ObliviousPrices
     posts: dict[int, _ObliviousPost] = field(default_factory=dict)
     """By pid, of the processes that have come to its end."""
     sources: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     """By receiver: the processes that have sent it something."""
     count: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """By receiver: messages that have come for it."""
-    transfers: list[Transfer] = field(default_factory=list)
-    new: dict[int, New] = field(default_factory=dict)
-    """By pid: what is new to the process."""
 
     def add(self, pid: int, post: _ObliviousPost) -> None:
         """Add the post of a process that comes to the end of the superstep."""
@@ -68,8 +64,7 @@ class _Oblivious:
                 Transfer(pid, receiver, direction, *amounts[:, direction].tolist())
                 for direction in np.flatnonzero(amounts.any(axis=0)).tolist()
             )
-        self.transfers += sent
-        self.new[pid] = self.prices.new(sent, pid, self.members[pid])
+        self.prices.add(sent, pid)
 
     def is_complete(self, pid: int) -> bool:
         """Tell whether all messages that a process waits for have come."""
@@ -81,8 +76,7 @@ class _Oblivious:
 
     def price(self, pid: int) -> float:
         """Return the price of the superstep for a process, from its h and that of its sources."""
-        new = {each: self.new[each] for each in (pid, *self.sources[pid])}
-        return self.prices.oblivious(self.transfers, new, len(self.members))
+        return self.prices.price((pid, *self.sources[pid]))
 
 
 @dataclass
@@ -281,7 +275,9 @@ class SimPort(Port):
         self.try_to_release()
         group, collector = self._group, self._collector
         number, stamp = collector.ended, stamp or self.now()
-        superstep = group.oblivious.setdefault(number, _Oblivious(self._world.prices, self.members))
+        if number not in group.oblivious:
+            group.oblivious[number] = _Oblivious(self._world.prices.oblivious(self.members))
+        superstep = group.oblivious[number]
         full = {pid: sent for pid, sent in entries.items() if sent[0]}
         superstep.add(self.pid, _ObliviousPost(full, stamp, expected))
         collector.end_superstep(stamp)
