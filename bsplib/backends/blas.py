@@ -15,30 +15,64 @@ from threadpoolctl import LibController, ThreadpoolController
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+class _Blocks:
+    """Keeps something set from the first of some blocks that begins to the last one that ends.
+
+    Blocks overlap where several threads of the caller have a run each.
+
+    Args:
+        set_up: sets it, and returns what sets it as it was before.
+    """
+
+    def __init__(self, set_up: Callable[[], Callable[[], None]]) -> None:
+        self._set_up = set_up
+        self._lock = threading.Lock()
+        self._restore: Callable[[], None] = _do_nothing
+        self.open = 0
+        """Number of blocks that have begun and not ended."""
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[None]:
+        """Keep it set in a block."""
+        with self._lock:
+            if self.open == 0:
+                self._restore = self._set_up()
+            self.open += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.open -= 1
+                if self.open == 0:
+                    self._restore()
+
+
+def _do_nothing() -> None:
+    pass
+
+
 def set_by_user() -> dict[str, str]:
     """Return the variables by which the user has set the number of threads, with their values."""
+    if _IN_ENVIRONMENT.open:
+        return {}
     return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
 
 
 @contextlib.contextmanager
 def one_thread_where_loaded() -> Iterator[None]:
-    """Let processes that start in the block load BLAS with one thread, unless the user set more."""
-    if set_by_user():
+    """Let processes that start in the block load BLAS with one thread.
+
+    What the user has set by a variable is kept.
+    """
+    with contextlib.nullcontext() if set_by_user() else _IN_ENVIRONMENT.block():
         yield
-        return
-    os.environ.update(dict.fromkeys(_VARIABLES, "1"))
-    try:
-        yield
-    finally:
-        for name in _VARIABLES:
-            os.environ.pop(name, None)
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Let this process, and those forked in the block, compute with one BLAS thread there.
 
-    What the user has set is kept. Virtual time counts the CPU time of one thread.
+    What the user has set by a variable is kept. Virtual time counts the CPU time of one thread.
 
     OpenBLAS ends its threads before a fork, and starts them again when the caller needs them. A
     call that sets their number would start them at once, and for 30 ms they would look for work
@@ -47,40 +81,19 @@ def one_thread() -> Iterator[None]:
     not allow the threads, OpenBLAS raises SIGINT: end the processes before, or make sure that
     the threads can be started.
     """
-    if set_by_user():
+    with contextlib.nullcontext() if set_by_user() else _WHERE_LOADED.block():
         yield
-        return
-    _ONE.begin()
-    try:
-        yield
-    finally:
-        _ONE.end()
 
 
-class _OneThread:
-    """Sets numbers of BLAS threads to one, until the last of some blocks has ended.
+def _say_one() -> Callable[[], None]:
+    """Let a library that is loaded from now on have one thread; return what undoes this."""
+    os.environ.update(dict.fromkeys(_VARIABLES, "1"))
 
-    Blocks overlap where several threads of the caller have a run each.
-    """
+    def restore() -> None:
+        for name in _VARIABLES:
+            os.environ.pop(name, None)
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._blocks = 0
-        self._restore: Callable[[], None] | None = None
-
-    def begin(self) -> None:
-        """Begin a block."""
-        with self._lock:
-            self._blocks += 1
-            if self._blocks == 1:
-                self._restore = _limit_to_one()
-
-    def end(self) -> None:
-        """End a block."""
-        with self._lock:
-            self._blocks -= 1
-            if self._blocks == 0 and self._restore is not None:
-                self._restore()
+    return restore
 
 
 def _limit_to_one() -> Callable[[], None]:
@@ -102,7 +115,7 @@ def _limit_to_one() -> Callable[[], None]:
     return restore
 
 
-_ONE = _OneThread()
+_IN_ENVIRONMENT, _WHERE_LOADED = _Blocks(_say_one), _Blocks(_limit_to_one)
 
 
 @lru_cache(maxsize=1)

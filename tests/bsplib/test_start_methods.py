@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.blas import one_thread
+from bsplib.backends.blas import _Blocks, one_thread, one_thread_where_loaded, set_by_user
 from bsplib.backends.shm import launch
 
 pytestmark = [pytest.mark.real_processes, pytest.mark.fresh]
@@ -230,6 +230,38 @@ def test_the_caller_gets_its_blas_threads_back_after_runs_that_overlap(monkeypat
         assert {pool["num_threads"] for pool in threadpool_info()} == {1}
         second.__exit__(None, None, None)
         assert threadpool_info() == before
+
+
+def test_processes_that_start_while_others_do_load_blas_with_one_thread_too(monkeypatch):
+    """Another run, whose end comes first, must not look like a user who has set variables."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    first, second = one_thread_where_loaded(), one_thread_where_loaded()
+    first.__enter__()
+    assert set_by_user() == {}
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert {os.environ.get(name) for name in names} == {"1"}
+    second.__exit__(None, None, None)
+    assert {os.environ.get(name) for name in names} == {None}
+
+
+def test_where_threads_cannot_be_limited_once_they_are_the_next_time():
+    tries = []
+
+    def set_up():
+        tries.append(1)
+        if len(tries) == 1:
+            raise OSError("not now")
+        return lambda: tries.append(-1)
+
+    blocks = _Blocks(set_up)
+    with pytest.raises(OSError, match="not now"), blocks.block():
+        pass
+    with blocks.block(), blocks.block():
+        assert tries == [1, 1]
+    assert tries == [1, 1, -1]
 
 
 @pytest.mark.procs(2)
