@@ -316,7 +316,9 @@ class Measured:
         ):
             messages = self.patterns.get(pattern)
             if curve is not None and messages is not None and np.any(nbytes):
-                more = (curve.at(nbytes) - messages.at(nbytes)) / messages.at(relation.h)
+                whole = messages.at(relation.h)
+                whole = np.where(whole > 0, whole, np.inf)  # of no time there is no ratio
+                more = (curve.at(nbytes) - messages.at(nbytes)) / whole
                 found = found + np.where(np.asarray(nbytes) > 0, more, 0.0)
         return np.maximum(found, 0.0)
 

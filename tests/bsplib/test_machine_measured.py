@@ -114,6 +114,16 @@ def test_what_was_measured_is_read_again_from_a_file_and_from_a_trace(tmp_path):
     assert Machine.of(json.loads(json.dumps(asdict(here)))) == here
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_file_of_an_earlier_version_is_read_and_priced_without_what_it_lacks(tmp_path, version):
+    path = tmp_path / "m.toml"
+    path.write_text(PROBED.text().replace("version = 4", f"version = {version}", 1))
+    read = load_machine(str(path))
+    assert read.measured == PROBED.measured
+    relation = HRelation(100, calls=3, put=50, copied=50, pickled=20, unpickled=2, fresh=2)
+    assert read.parts_of(relation, None, 2) == PROBED.parts_of(HRelation(100, 3), None, 2)
+
+
 def test_a_file_of_version_1_has_no_version_and_is_read():
     assert "version" not in load_machine("utp-lan-pvm").text()
 

@@ -242,6 +242,15 @@ def test_bytes_that_are_put_or_got_cost_as_an_exchange_by_such_calls():
     assert total == pytest.approx([float(curve.at(800)) for curve in exchanges()])
 
 
+def test_calls_cost_as_messages_where_these_take_no_time():
+    """Who describes a Machine by hand may enter such a curve."""
+    nothing = {"exchange": Curve((0, 1000), (0.0, 0.0))}
+    machine = replace(BY_KIND, measured=(replace(CALLS, patterns=nothing),))
+    assert price(machine, h=800, put=800, calls=1) == price(machine, h=800, messages=1, calls=1)
+    relation = HRelation(np.array([0, 800]), np.array([0, 1]), put=np.array([0, 800]))
+    assert np.isfinite(machine.measured[0].seconds(relation, "exchange")).all()
+
+
 def exchanges():
     return PLAIN.patterns["exchange"], CALLS.puts, CALLS.gets
 

@@ -289,6 +289,15 @@ def check_page_predicts(tab, model, machine):
 
 
 @pytest.mark.browser
+def test_the_page_predicts_for_a_machine_on_which_messages_take_no_time(tab, url, show):
+    show(tab, url)
+    nothing = {"exchange": Curve((8, 4096), (0.0, 0.0))}
+    two = PROBED.measured[0]
+    free = replace(PROBED, measured=(replace(two, patterns={**two.patterns, **nothing}),))
+    check_page_predicts(tab, made(moves=MOVES), free)
+
+
+@pytest.mark.browser
 def test_the_page_opens_at_1024_processes_and_names_what_hurts_first(tab, url, show):
     show(tab, url)
     model = made()

@@ -50,7 +50,8 @@ function byCalls(entry, { h, put, got, copied }) {
     [entry.gets, got, "exchange"], [entry.collectives, copied, "all-to-all"]]) {
     const messages = entry.patterns[pattern];
     if (curve && messages && bytes > 0) {
-      found += (onCurve(curve, bytes) - onCurve(messages, bytes)) / onCurve(messages, h);
+      const whole = onCurve(messages, h) || Infinity; // of no time there is no ratio
+      found += (onCurve(curve, bytes) - onCurve(messages, bytes)) / whole;
     }
   }
   return Math.max(found, 0);
