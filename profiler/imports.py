@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.recording.import_clock import is_import
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,5 +47,5 @@ def _imports(run: Run) -> Iterator[tuple[int, int, int, int]]:
     told = run.meta.get("imports")
     for pid, imports in enumerate(told if isinstance(told, list) else ()):
         for each in imports if isinstance(imports, list) else ():
-            if isinstance(each, list) and [type(number) for number in each] == [int] * 3:
+            if is_import(each):
                 yield pid, *each

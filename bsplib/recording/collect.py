@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from bsplib.backends.members import named
 from bsplib.errors import TraceError
+from bsplib.recording.import_clock import is_import
 from bsplib.recording.lifetimes import Caller, Noted, lifetime_of
 from bsplib.recording.line_sampler import joined_samples, read_samples
 from bsplib.recording.packing import heads, unpacked, whole_chunks
@@ -187,7 +188,9 @@ class AboutProcess:
         elif what == "measured":
             self.measured = checked_reasons(value)
         elif what == "imports":
-            self.imports = [[int(number) for number in each] for each in value]
+            if wrong := [each for each in value if not is_import(each)]:
+                raise ValueError(f"it noted an import {wrong[0]}")
+            self.imports = value
         elif what == "noted":
             for name, moment in value.items():
                 if name not in self.noted.__dict__ or type(moment) is not int:

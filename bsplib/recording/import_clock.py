@@ -27,6 +27,8 @@ from importlib.machinery import (
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from bsplib.recording.records import MAX_NUMBER
+
 _LOADERS = (SourceFileLoader, SourcelessFileLoader, ExtensionFileLoader)
 """Loaders of Python, each of which loads one module. Others may load several at once, as those of
 test runners do: what they load is not noted."""
@@ -44,6 +46,15 @@ class Import(NamedTuple):
     """CPU time of the thread in which it was found, made and executed."""
     faults: int
     """Page faults without input meanwhile."""
+
+
+def is_import(told: Any) -> bool:
+    """Tell whether a value from a file says what an :class:`Import` says."""
+    return (
+        isinstance(told, list)
+        and len(told) == len(Import._fields)
+        and all(type(number) is int and 0 <= number <= MAX_NUMBER for number in told)
+    )
 
 
 class ImportClock:

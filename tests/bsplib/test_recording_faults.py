@@ -646,6 +646,14 @@ def test_recover_refuses_what_is_no_folder_of_records(tmp_path, records):
         assert "Traceback" not in done.output
 
 
+@pytest.mark.parametrize("told", ["1e999", "-1", '"1"', "true", "NaN"])
+def test_an_import_that_cannot_be_true_is_a_sentence(records, told):
+    with (records / "1.definitions").open("a") as file:
+        file.write(f'["imports", [[1, 1, 1], [1, {told}, 1]]]\n')
+    with pytest.raises(bsplib.TraceError, match="records of process 1 are damaged: it noted an"):
+        recovery.recover(records)
+
+
 @pytest.mark.lengthy
 @pytest.mark.parametrize("part", ["records", "traffic", "definitions"])
 def test_damaged_records_are_a_sentence_or_give_a_sound_trace(records, tmp_path, part):

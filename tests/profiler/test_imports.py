@@ -35,7 +35,12 @@ def test_an_import_belongs_to_the_superstep_in_which_it_began():
 
 
 @pytest.mark.parametrize(
-    "told", [None, 3, [3], [[3]], [[[1, 2]]], [[["a", 1, 1]]], [[[-5, 10, 10]]]]
+    "told",
+    [
+        *(None, 3, [3], [[3]], [[[1, 2]]], [[["a", 1, 1]]], [[[-5, 10, 10]]]),
+        *([[[1000, -5, 10]]], [[[1000, 5, -10]]], [[[1000, 10**400, 1]]], [[[1000, 1, 10**400]]]),
+    ],
+    ids=lambda told: repr(told)[:20],
 )
 def test_what_is_no_import_is_left_out(told):
     run = made()
