@@ -18,6 +18,7 @@ from bsplib.profiler.models.nodes.memory import (
     memory_use,
     run_with_memory,
 )
+from bsplib.profiler.models.nodes.opening import run_to_make
 from tests.made_runs import RunMaker, frame
 
 BEFORE, ELEMENT = 900, 2**-9
@@ -108,6 +109,22 @@ def test_after_the_run_that_settles_it_no_other_one_is_named_and_the_band_is_nar
 def test_half_of_the_sizes_is_named_where_no_smaller_run_shows_as_much():
     assert run_with_memory(model_of(), FAR, PROBED) == {"n": 2.0**22, "p": 2.0}
     assert run_with_memory(model_of((2**17, 2**18, 2**22)), FAR, PROBED) is None
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("roots", [(0,), (-1, 0)])
+def test_a_variable_that_is_never_above_0_is_no_size_of_the_run_to_make(roots):
+    runs = [
+        (made, {**values, "root": float(root)}, ())
+        for made, values, _ in (run(n, p) for n in (2**17, 2**18, 2**19) for p in (1, 2, 4))
+        for root in roots
+    ]
+    model, far = fit_nodes(runs), {"n": FAR["n"], "root": 1.0}
+    with_memory = run_with_memory(model, {**far, "p": 2.0}, PROBED)
+    to_make = run_to_make(predict_nodes(model, 2, far, PLAIN))
+    for named in (with_memory, to_make or with_memory):
+        assert 2**19 < named["n"] < FAR["n"]
+        assert (named["root"], named["p"]) == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -442,6 +442,19 @@ def test_the_page_names_the_run_that_would_narrow_a_wide_band(tab, show):
 
 
 @pytest.mark.browser
+def test_the_page_names_a_run_where_a_variable_is_never_above_0(tab, show):
+    """It is no size, which would be doubled until it is large enough."""
+    model = replace(made(), memory=USED)
+    count = len(model.measured["p"])
+    model = replace(model, measured={**model.measured, "root": (-1.0, 0.0) * (count // 2)})
+    with served_model(webui.ShownModel(model, PROBED, 2, {"n": 2.0**30, "root": 1.0})) as url:
+        show(tab, url)
+        (sentence,) = [each for each in said(tab) if "data in the memory" in each]
+    run = words([run_to_make(predict_nodes(model, 2, {"n": 2**30, "root": 1}, PROBED))])
+    assert f"(a run that would settle it: {run})" in sentence
+
+
+@pytest.mark.browser
 def test_the_page_says_how_long_processes_take_to_start_and_end_on_their_host(tab, show):
     outside = replace(fitted((1e-2, "1"), (1e-3, "p")), reach=Reach(0.1))
     meta = {**made().meta, "backend": "shm", "host": "h"}

@@ -7,7 +7,9 @@ export const CLEAR_SLOWDOWN = 1.25; // below this it is in the band, and is not 
 const WIDE = 1.25;
 const MOST_OF_IT = 0.9;
 
-const sizesOf = ({ variables }) => variables.filter(({ name }) => name !== "p");
+/* The variables that can be sizes; one that is never above 0, such as a root, is none. */
+const sizesOf = ({ variables }) =>
+  variables.filter(({ name, values }) => name !== "p" && values.at(-1) > 0);
 
 const isSame = (one, two) => Object.keys(one).every((name) => one[name] === two[name]);
 

@@ -89,15 +89,25 @@ def run_with_memory(model: NodeModel, point: Point, machine: Machine) -> Point |
         None where the runs have it.
     """
     wanted = _MOST_OF_IT * memory_use(model, point, machine).slowdown
-    half = _with_sizes(point, {name: float(math.ceil(point[name] / 2)) for name in model.variables})
-    doubled = {name: 2 * max(model.measured[name]) for name in model.variables}
-    while any(doubled[name] < half[name] for name in model.variables):
+    largest = largest_sizes(model)
+    half = _with_sizes(point, {name: float(math.ceil(point[name] / 2)) for name in largest})
+    doubled = {name: 2 * value for name, value in largest.items()}
+    while any(doubled[name] < half[name] for name in largest):
         smaller = {name: min(value, half[name]) for name, value in doubled.items()}
         found = _with_sizes(point, smaller)
         if memory_use(model, found, machine).slowdown >= wanted:
             return found
         doubled = {name: 2 * value for name, value in doubled.items()}
     return half if half not in points_of_runs(model) else None
+
+
+def largest_sizes(model: NodeModel) -> dict[str, float]:
+    """Return the largest value in the runs of each variable that can be a size.
+
+    One that is never above 0, such as a root, is none: doubled, it does not grow.
+    """
+    largest = {name: max(model.measured[name]) for name in model.variables}
+    return {name: value for name, value in largest.items() if value > 0}
 
 
 def _with_sizes(point: Point, sizes: Mapping[str, float]) -> Point:

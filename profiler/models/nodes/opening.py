@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.models.nodes.memory import memory_doubt, memory_use, run_with_memory
+from bsplib.profiler.models.nodes.memory import (
+    largest_sizes,
+    memory_doubt,
+    memory_use,
+    run_with_memory,
+)
 from bsplib.profiler.models.nodes.settle import number, words
 
 if TYPE_CHECKING:
@@ -46,8 +51,7 @@ def run_to_make(prediction: NodePrediction) -> Point | None:
     time_s = prediction.total.total_s
     is_wide = prediction.high_s > _WIDE * time_s or prediction.low_s * _WIDE < time_s
     half_way = {**point}
-    for name in model.variables:
-        largest = max(model.measured[name])
+    for name, largest in largest_sizes(model).items():
         doublings = math.log2(max(point[name] / largest, 1.0))
         if doublings > 1:
             half_way[name] = largest * 2.0 ** math.ceil(doublings / 2)
