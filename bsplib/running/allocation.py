@@ -4,7 +4,8 @@ The C library of Linux gives memory back to the system as soon as some of it is 
 the heap, and takes memory for a large array from the system alone. Each operation of numpy on large
 arrays has a new array for its result, so that a loop of them asks the system for the same memory
 again and again: every page of it costs a page fault, which takes longer than to compute what the
-page holds. A process of a run keeps such memory.
+page holds. A process of a run keeps such memory, and uses it for later arrays. The C library gives
+back only what is behind all that is in use, so that one array there keeps everything before it.
 """
 
 from __future__ import annotations
