@@ -84,15 +84,19 @@ cdef extern from *:
         }
     }
     #endif
+    /* Target and source may overlap: a process may get a part of an array into another part of it.
+       Pieces that are copied one after the other would then be read too late where the target
+       begins inside of the source. */
     static inline void bsp_copy(void *to, const void *source, size_t nbytes) {
     #if defined(__x86_64__)
-        size_t behind = ((uintptr_t) to - (uintptr_t) source) % 4096;
-        if (nbytes > 2048 && nbytes < 1 << 20 && 0 < behind && behind < 32) {
+        uintptr_t behind = (uintptr_t) to - (uintptr_t) source;
+        if (nbytes > 2048 && nbytes < 1 << 20 && 0 < behind % 4096 && behind % 4096 < 32
+                && behind >= nbytes) {
             bsp_copy_in_pieces((char *) to, (const char *) source, nbytes);
             return;
         }
     #endif
-        memcpy(to, source, nbytes);
+        memmove(to, source, nbytes);
     }
     #if defined(__x86_64__)
     /* A copy by stores that do not go through the cache. The fence completes them before the next
@@ -126,7 +130,13 @@ cdef extern from *:
     static __attribute__((noinline, unused)) void bsp_copy_large_out(
             char *to, const char *source, size_t nbytes) {
         const size_t first = 4096;
-        long long began = bsp_clock(CLOCK_MONOTONIC);
+        const uintptr_t behind = (uintptr_t) to - (uintptr_t) source;
+        long long began;
+        if (behind < nbytes || -behind < nbytes) {  /* they overlap */
+            memmove(to, source, nbytes);
+            return;
+        }
+        began = bsp_clock(CLOCK_MONOTONIC);
         bsp_copy(to, source, first);
         if (bsp_clock(CLOCK_MONOTONIC) - began < 200)
             bsp_copy(to + first, source + first, nbytes - first);

@@ -93,7 +93,7 @@ def poke(address: int, value: int) -> None:
 
 
 def copy(to: int, source: int, nbytes: int) -> None:
-    """Copy bytes from one address to another; the two do not overlap."""
+    """Copy bytes from one address to another; the two may overlap."""
     _memmove(to, source, nbytes)
 
 

@@ -265,3 +265,31 @@ def test_a_send_buffer_keeps_little_of_what_was_large(nprocs):
         return sum(heap._used[byte] for byte in bsp._port._leases._send_buffers)
 
     assert all(size <= 2 << 20 for size in bsplib.run(main, nprocs=nprocs, backend="shm"))
+
+
+SHIFTS = [1, 8, 31, 32, 4097, 4104, -1, -100]
+"""Copies begin so many bytes behind their sources: some modulo 4096 as the slow ones of a core."""
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("way", ["get", "hpget", "put", "hpput"])
+def test_a_part_of_an_array_can_go_to_an_overlapping_part(run, way):
+    """``check=True`` refuses it for hpput and hpget, but their copies are right all the same."""
+
+    def main(bsp):
+        wrong = []
+        for size in (3000, 9000, 300 * KIB):
+            for shift in SHIFTS:
+                x = bsp.array(np.arange(size + abs(shift)) % 251, np.uint8)
+                bsp.sync()
+                first, last = x[: size - 1], x[abs(shift) :][: size - 1]
+                source, target = (first, last) if shift > 0 else (last, first)
+                expected = source.copy()
+                getattr(bsp, way)(bsp.pid, source, target)
+                bsp.sync()
+                if not np.array_equal(target, expected):
+                    wrong.append((size, shift))
+                bsp.pop_reg(x)
+        return wrong
+
+    assert not any(run(main))
