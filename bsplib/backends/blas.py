@@ -85,13 +85,27 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def one_thread_in_main() -> Iterator[None]:
+    """Let ``main`` compute with one BLAS thread in this process, with any BLAS that it loads, too.
+
+    What the user has set by a variable is kept.
+    """
+    with one_thread(), one_thread_where_loaded():
+        yield
+
+
 def _say_one() -> Callable[[], None]:
     """Let a library that is loaded from now on have one thread; return what undoes this."""
+    before = {pool.filepath for pool in _thread_pools(len(sys.modules)).lib_controllers}
     os.environ.update(dict.fromkeys(_VARIABLES, "1"))
 
     def restore() -> None:
         for name in _VARIABLES:
             os.environ.pop(name, None)
+        for pool in _thread_pools(len(sys.modules)).lib_controllers:
+            if pool.filepath not in before:
+                pool.set_num_threads(len(os.sched_getaffinity(0)))
 
     return restore
 

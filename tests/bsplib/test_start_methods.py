@@ -274,6 +274,37 @@ def test_more_blas_threads_can_be_asked_for(run, monkeypatch):
     assert results == [{2}, {2}]
 
 
+LOADS_BLAS = """
+    import os, sys
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.pop(name, None)
+    from threadpoolctl import threadpool_info
+    import bsplib
+
+    def threads(bsp):
+        import scipy.linalg
+        return {pool["num_threads"] for pool in threadpool_info()}
+
+    if __name__ == "__main__":
+        before = len(threadpool_info())
+        print(bsplib.run(threads, nprocs=2, backend=sys.argv[1]))
+        import scipy.linalg
+        after = threadpool_info()
+        assert len(after) > before
+        assert {pool["num_threads"] for pool in after} == {len(os.sched_getaffinity(0))}
+        assert "OMP_NUM_THREADS" not in os.environ
+"""
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("where", ["shm", "sim"])
+def test_a_blas_that_main_loads_computes_with_one_thread_there(execute, where):
+    """What the caller loads, and what is left in it after the run, has a thread for each core."""
+    pytest.importorskip("scipy")
+    done = execute(LOADS_BLAS, where)
+    assert (done.stdout, done.stderr) == ("[{1}, {1}]\n", "")
+
+
 BLAS = """
     import os, sys
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

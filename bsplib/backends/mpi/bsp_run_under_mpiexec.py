@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from bsplib import call_site
 from bsplib.backends.base import Port, Stopped
+from bsplib.backends.blas import one_thread_in_main
 from bsplib.backends.interrupter import Interrupter
 from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsOver, Work
 from bsplib.backends.members import Whereabouts, from_stack
@@ -162,7 +163,7 @@ class ForeignJob(Job):
         thread = threading.Thread(
             target=self._attend, args=(limit, outcomes, errors, interrupter), daemon=True
         )
-        with let_through(), interrupter.handling():
+        with one_thread_in_main(), let_through(), interrupter.handling():
             thread.start()
             try:
                 report, _ = work.job_runner.run(work.job(), 0, open_port)

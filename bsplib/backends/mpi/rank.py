@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from bsplib.backends import hash_seed, stacks
 from bsplib.backends.base import Port
-from bsplib.backends.blas import one_thread
+from bsplib.backends.blas import one_thread, one_thread_in_main
 from bsplib.backends.launching import JobRunner
 from bsplib.backends.leftover_threads import tell_of_threads
 from bsplib.backends.mpi import control
@@ -260,7 +260,8 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
             page.read_elsewhere(note, lambda: up.put(control.MEMORY, control.NOTE.pack(*note)))
         return port
 
-    report, failed = runner.run(job[control.RUN.size :], link.rank, open_port)
+    with one_thread_in_main():
+        report, failed = runner.run(job[control.RUN.size :], link.rank, open_port)
     if not failed:  # else nobody may be there to take what is left, and the caller has to know
         link.end()
     for stream in (sys.stdout, sys.stderr):

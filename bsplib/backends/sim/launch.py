@@ -12,7 +12,7 @@ from types import FrameType
 
 from bsplib import call_site
 from bsplib.backends import sigquit
-from bsplib.backends.blas import one_thread
+from bsplib.backends.blas import one_thread_in_main
 from bsplib.backends.interrupter import Interrupter, without_handler
 from bsplib.backends.launching import (
     Ended,
@@ -56,7 +56,7 @@ def launch(work: Work, options: Options) -> Report:
         world.add(body)
     lines = inside.whole_lines(lambda: world.current.pid if world.current else None)
     answers = sigquit.answered_at_once(interruption.now)
-    with one_thread(), _collector_uncounted(world), lines, alarm(options.timeout), answers:
+    with one_thread_in_main(), _collector_uncounted(world), lines, alarm(options.timeout), answers:
         interruption.run_to_the_end()
     interruption.raise_it()
     return Report(outcomes, _times(world))

@@ -119,6 +119,23 @@ def test_several_runs_and_pools_work_one_after_the_other(outcome):
     assert (status, lines, err) == (0, in_all(*expected), "")
 
 
+def test_main_computes_with_one_blas_thread_and_the_rest_of_the_program_with_all(outcome):
+    text = """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.pop(name, None)
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def threads(bsp):
+        return {pool["num_threads"] for pool in threadpool_info()}
+
+    with threadpool_limits(2):
+        attempt(threads)
+        say(threads(None))
+    """
+    status, lines, err = outcome(text)
+    assert (status, lines, err) == (0, in_all("[{1}, {1}, {1}]", "{2}"), "")
+
+
 def test_large_results_reach_all_ranks(outcome):
     text = """
     def large(bsp):
