@@ -10,21 +10,23 @@ import functools
 from typing import TYPE_CHECKING, Any, cast
 
 from bsplib.group import Group
+from bsplib.primitives import combinations, exchanges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-COLLECTIVES = (
-    *("allgather", "allreduce", "alltoall", "broadcast", "exscan", "gather", "reduce"),
-    *("scan", "scatter"),
-)
-"""Names of the collectives."""
+_COLLECTIVES = (combinations.__name__, exchanges.__name__)
+"""The modules of the collectives."""
 
 
 @functools.cache
 def recorded_group() -> type[Group]:
     """Return the class of the groups of processes that are recorded."""
-    namespace = {name: _timed(getattr(Group, name)) for name in COLLECTIVES}
+    namespace = {
+        name: _timed(method)
+        for name, method in vars(Group).items()
+        if getattr(method, "__module__", None) in _COLLECTIVES
+    }
     return cast("type[Group]", type("RecordedGroup", (Group,), namespace))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import os
@@ -225,6 +226,37 @@ def test_what_a_collective_combines_is_computation(record, nprocs):
     for pid in range(nprocs):
         computed = [rows["arrive"] - rows["start"] - rows["comm_calls"] for rows in of(run, pid)]
         assert sum(computed) >= SLEEPS_S * 1e9
+
+
+def refused(x, y):
+    raise ValueError("not these")
+
+
+def attempt(collective, *arguments):
+    with contextlib.suppress(ValueError):
+        collective(*arguments)
+
+
+@pytest.mark.real_processes
+@pytest.mark.procs(2)
+def test_what_follows_a_collective_that_raised_is_computation(record, nprocs):
+    def main(bsp):
+        attempt(bsp.allreduce, 1, refused)
+        time.sleep(SLEEPS_S)
+        bsp.sync()
+        with bsp.partition([bsp.nprocs]) as sub:
+            attempt(sub.allreduce, 1, refused)
+            sub.split(0).done()
+        time.sleep(SLEEPS_S)
+        bsp.sync()
+
+    run = record(main)
+    for pid in range(nprocs):
+        for rows, kinds in ((of(run, pid), 3), (of(run, pid, 1), 2), (of(run, pid, 2), 0)):
+            assert rows["kind"].tolist() == [Kind.SYNC] * kinds + [Kind.END]
+            assert (rows["start"][1:] >= rows["end"][:-1]).all()
+        computed = of(run, pid)["arrive"] - of(run, pid)["start"] - of(run, pid)["comm_calls"]
+        assert (computed - of(run, pid)["sub"])[1:3].min() >= SLEEPS_S * 1e9
 
 
 def test_supersteps_are_counted_and_kinds_told(record, nprocs):
