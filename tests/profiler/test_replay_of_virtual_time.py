@@ -34,6 +34,17 @@ PROBED = (
         2,
         empty=50.3e-9,
         call=7.3e-9,
+        get=3.1e-9,
+        message=5.7e-9,
+        pickle=11.3e-9,
+        unpickle=23.9e-9,
+        pickle_byte=0.37e-9,
+        puts=Curve((8, 64, 4096), (60.4e-9, 500.7e-9, 7e-6)),
+        gets=Curve((8, 64), (40.4e-9, 100.7e-9)),
+        collectives=Curve((8, 4096), (140.4e-9, 9.7e-6)),
+        evicted_puts=Curve((0, 4096), (0.0, 19.1e-6)),
+        evicted_collectives=Curve((8, 4096), (51e-9, 23.1e-6)),
+        first_messages=Curve((0, 1, 2), (0.0, 13.3e-9, 201.7e-9)),
         patterns={
             "exchange": Curve((8, 64), (90.4e-9, 300.7e-9)),
             "all-to-all": Curve((0, 16, 100), (70.2e-9, 111.1e-9, 600.9e-9)),
@@ -86,24 +97,45 @@ def exchange(bsp, draw, x, kind):
     """Let every process send and put some things to some others; all draw alike."""
     count = int(draw.integers(0, 2 * bsp.nprocs + 1))
     sources, targets = draw.integers(0, bsp.nprocs, (2, count))
-    sizes, ways = draw.integers(0, 40, count), draw.integers(0, 5, count)
-    for source, target, size, way in np.stack([sources, targets, sizes, ways], 1).tolist():
-        if source != bsp.pid:
-            continue
-        if way == 0 or size == 0:
-            bsp.send(target, bytes(size))
-        elif way == 3:
-            bsp.put_at(np.full(size, target), np.arange(size), np.ones(size), x)
-        elif way == 4 and kind != "oblsync":
-            bsp.get_at(np.full(size, target), np.arange(size), x)
-        elif way == 1 or kind == "oblsync":
-            bsp.put(target, np.ones(size), x, offset=0)
-        else:
-            bsp.get(target, x, np.empty(size), offset=0)
+    ways = WAYS if kind == "oblsync" else WAYS + GETS
+    sizes, chosen = draw.integers(0, 40, count), draw.integers(0, len(ways), count)
+    for source, target, size, way in np.stack([sources, targets, sizes, chosen], 1).tolist():
+        if source == bsp.pid:
+            (ways[way] if size else WAYS[0])(bsp, target, size, x)
     if kind == "oblsync":
         bsp.oblsync(int((targets == bsp.pid).sum()))
     else:
-        bsp.sync()
+        ENDS[draw.integers(len(ENDS))](bsp, int(draw.integers(1, 700)))
+
+
+def indices(target, size):
+    return np.full(size, target), np.arange(size)
+
+
+WAYS = (
+    lambda bsp, target, size, _: bsp.send(target, bytes(size)),
+    lambda bsp, target, size, _: bsp.send(target, np.ones((size, 2))),
+    lambda bsp, target, size, _: bsp.send(target, {"a": np.ones(size), "b": "x" * size}),
+    lambda bsp, target, size, _: bsp.send(target, np.float32(size)),
+    lambda bsp, target, size, x: bsp.put(target, np.ones(size), x, offset=0),
+    lambda bsp, target, size, x: bsp.hpput(target, np.ones(size), x, offset=0),
+    lambda bsp, target, size, x: bsp.put_at(*indices(target, size), np.ones(size), x),
+)
+GETS = (
+    lambda bsp, target, size, x: bsp.get(target, x, np.empty(size), offset=0),
+    lambda bsp, target, size, x: bsp.hpget(target, x, np.empty(size), offset=0),
+    lambda bsp, target, size, x: bsp.get_at(*indices(target, size), x),
+)
+ENDS = (
+    *[lambda bsp, _: bsp.sync()] * 4,
+    lambda bsp, size: bsp.broadcast(np.ones(size), root=bsp.nprocs - 1),
+    lambda bsp, size: bsp.allreduce(np.ones(size)),
+    lambda bsp, size: bsp.allgather({"k": "v" * size}),
+    lambda bsp, size: bsp.alltoall([np.ones(size % 50)] * bsp.nprocs),
+    lambda bsp, _: bsp.scan(bsp.pid),
+    lambda bsp, size: bsp.gather("s" * size),
+)
+"""What ends a superstep: a sync, or a collective, by the size of its values."""
 
 
 def perform(bsp, rounds, seed, how):
