@@ -126,6 +126,13 @@ cdef extern from *:
         int64_t blocked = now - bsp_sampler.time - on - without;
         int64_t process = bsp_clock(CLOCK_PROCESS_CPUTIME_ID);
         int64_t others = process - bsp_sampler.process - on;
+        if (blocked < 0 && without > 0) {
+            /* It lost its core after it was asked for the time: so this is of the next tick, which
+               has the time itself. */
+            int64_t later = -blocked < without ? -blocked : without;
+            without -= later;
+            ready -= later;
+        }
         bsp_sampler.time = now;
         bsp_sampler.cpu = cpu;
         bsp_sampler.ready = ready;

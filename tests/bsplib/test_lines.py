@@ -61,6 +61,14 @@ def computes(bsp):
     return bsp.pid
 
 
+def counts(bsp):
+    total = 0
+    for number in range(1_000_000):
+        total += number
+    bsp.sync()
+    return total
+
+
 def sleeps(bsp):
     time.sleep(0.1)
     bsp.sync()
@@ -165,6 +173,14 @@ def test_a_sleep_is_blocked_on_its_line(sampled):
     (line, *_) = [line for line in lines_of(run) if line.function == "sleeps"]
     assert line.line == sleeps.__code__.co_firstlineno + 1
     assert line.own.blocked > line.own.computing
+
+
+@pytest.mark.lengthy
+@needs_sampler
+def test_processes_that_share_cores_are_without_one_and_not_blocked(sampled):
+    _, run = sampled(counts, nprocs=3 * len(os.sched_getaffinity(0)))
+    lines = [line.own for line in lines_of(run) if line.function == "counts"]
+    assert sum(each.no_core for each in lines) > 5 * sum(each.blocked for each in lines)
 
 
 @pytest.mark.lengthy
