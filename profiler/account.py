@@ -12,7 +12,8 @@ core, whichever is longer, g times what the greatest h exceeds it, l, time that 
 without a core, time that was certainly blocked, and the rest, which is not explained. Its idle
 time (arrival to release) is shared out by what the process that arrived last did longer: it
 computed (imbalance of computation), was blocked, had no core, called primitives (imbalance of
-transfers), or began the superstep later.
+transfers), or began the superstep later. At the end of ``main`` processes wait for the last one
+in the same way.
 Between two records is the time of the recorder, and outside all records start and end.
 
 Source: cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
@@ -20,7 +21,7 @@ Source: cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -143,7 +144,8 @@ class Account:
     """
 
     def __init__(self, run: Run, rates: Rates, halo: int = 0, position: Ints | None = None) -> None:
-        self.run = run
+        self.run = run = _ended_together(run)
+        """The run, or its part in the window; see :func:`_ended_together`."""
         self.rates = rates
         self.halo = halo
         self.position = np.arange(len(run.records)) if position is None else position
@@ -411,6 +413,25 @@ class Communication(NamedTuple):
     """Blocked longer than the process was idle."""
     rest: Ints
     """What is left."""
+
+
+def _ended_together(run: Run) -> Run:
+    """Let the processes of a run end together: those that leave ``main`` wait for the last one.
+
+    The caller of the run does, too, so that it is lost what one of them does alone in the end.
+    """
+    records = run.records
+    ends = np.flatnonzero((records["kind"] == Kind.END) & (records["group"] == 0))
+    if len(ends) < run.nprocs or np.ptp(records["superstep"][ends]):
+        return run
+    last, rows = records["end"][ends].max(), records.copy()
+    for name in ("released", "end"):
+        rows[name][ends] = last
+    if isinstance(rows, np.ndarray):  # columns cannot be changed anyway
+        rows.setflags(write=False)
+    found = replace(run, records=rows)
+    found.derived.update(run.derived)
+    return found
 
 
 def _named(records: NDArray[np.void] | Columns, row: int) -> str:

@@ -407,6 +407,8 @@ def _where(clustered: ClusteredLoss, callgraph: CallGraph) -> str:
     if len(names) == 1:
         return f"in {names[0]}"
     function, leaf = names
+    if nodes[clustered.chain[-1]]["node"].sync == "end":
+        leaf += ", at its end"
     return f"in {function} ({leaf}){_called(clustered, callgraph)}{_elsewhere(clustered)}"
 
 

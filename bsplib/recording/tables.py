@@ -44,6 +44,10 @@ class Columns:
         chosen = {name: values[key] for name, values in self.fields.items()}
         return Columns(chosen, len(next(iter(chosen.values()))))
 
+    def copy(self) -> Columns:
+        """Return the same rows, which can be changed."""
+        return Columns({name: values.copy() for name, values in self.fields.items()}, self._count)
+
     def row(self, position: int) -> dict[str, int]:
         """Return one row, as plain numbers by name."""
         return {name: int(values[position]) for name, values in self.fields.items()}

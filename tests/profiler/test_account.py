@@ -241,16 +241,22 @@ def test_unequal_sub_groups_are_an_imbalance_of_computation(script):
 def test_an_oblivious_superstep_waits_for_the_process_that_released_it(script):
     program = script(3)
     program.step("main", w=[10, 50, 90], waits=[40, 0, 0], kind=Kind.OBLSYNC)
-    program.step("main", w=[0, 0, 0], kind=Kind.END)
     assert Account(program.run(), FREE).behind[:3].tolist() == [1, 1, 2]
     assert whole(program)["imbalance"] == 40
 
 
-def test_the_end_of_a_run_is_what_lies_after_the_records(script):
-    program = script(2)
+def test_processes_that_leave_main_wait_for_the_last_one(script):
+    program = script(3)
     program.step("main", w=10)
-    program.step("main", w=[5, 25], kind=Kind.END)
-    assert whole(program) == {"useful": 50, "ends": 20}
+    program.step("main", w=[5, 25, 15], kind=Kind.END)
+    assert whole(program) == {"useful": 75, "imbalance": 30}
+
+
+def test_the_end_of_a_run_that_broke_off_is_what_lies_after_the_records(script):
+    program = script(3)
+    program.step("main", w=10)
+    program.step(["main", "main", None], w=[5, 25, 0], kind=Kind.END)
+    assert whole(program) == {"useful": 60, "ends": 45}
 
 
 def test_records_that_overlap_are_refused(script):

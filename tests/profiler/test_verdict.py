@@ -70,6 +70,16 @@ def test_a_place_that_is_passed_once_has_a_fixed_straggler(script):
     )
 
 
+def test_what_one_process_does_alone_after_the_last_sync_is_named(script):
+    program = script(4)
+    program.step("main", w=10)
+    program.step("main", w=[100, 10, 10, 10], kind=Kind.END)
+    assert first(program).text == (
+        "67.5 of 110 ns (61%) are lost waiting for process 0 in main (app.py line 2, at its end) "
+        "(fixed straggler); with an even share the run would take 42.0 ns."
+    )
+
+
 def test_a_straggler_in_a_branch_of_its_own_is_named_with_the_branch(script):
     program = script(8)
     for _ in range(10):
