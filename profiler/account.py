@@ -7,10 +7,10 @@ processes, over nodes of the call graph and over supersteps, too.
 A record is divided where its times divide it. Its computing part (start to arrival, without
 calls of primitives and sub-groups) is time on a core, time without a core, and the rest:
 time blocked. Its communication (calls, and release to end) is, in this order and each at most
-what is left: time that was certainly without a core, g h of the process or its time in calls on a
-core, whichever is longer, g times what the greatest h exceeds it, l, time that may have been
-without a core, time that was certainly blocked, and the rest, which is not explained. Its idle
-time (arrival to release) is shared out by what the process that arrived last did longer: it
+what is left: time that was certainly without a core, time that was certainly blocked in calls,
+g h of the process or its time in calls on a core, whichever is longer, g times what the greatest h
+exceeds it, l, time that may have been without a core, time that was certainly blocked after the
+release, and the rest, which is not explained. Its idle time (arrival to release) is shared out by what the process that arrived last did longer: it
 computed (imbalance of computation), was blocked, had no core, called primitives (imbalance of
 transfers), or began the superstep later. At the end of ``main`` processes wait for the last one
 in the same way.
@@ -231,7 +231,7 @@ class Account:
         """The communication of the records by the rates, with those of the halo."""
         records, g = self.run.records, self.rates.g * 1e9
         waited = without_core_ns(records)[0]
-        rest = communication_ns(records) - waited
+        asleep, rest = taken(communication_ns(records) - waited, self.calls.blocked)
         own = greatest = np.zeros(len(rest), np.int64)
         if self.h_max.any():
             own, greatest = (_up(g * values) for values in (self.h, self._of_step(self.h_max)))
@@ -245,7 +245,8 @@ class Account:
             transfers, latency = transfers + rest * moves, latency + rest * ~moves
             rest = np.zeros_like(rest)
         more, rest = taken(rest, records["comm_ready"].clip(min=0) - waited)
-        blocked, rest = taken(rest, (self._blocked - self._idle).clip(min=0))
+        later, rest = taken(rest, (self._blocked - self._idle).clip(min=0) - asleep)
+        blocked = asleep + later
         return Communication(transfers, calls, uneven, latency, waited + more, blocked, rest)
 
     @cached_property

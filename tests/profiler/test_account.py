@@ -144,7 +144,16 @@ def test_a_process_that_sleeps_in_a_call_is_blocked_and_others_wait_for_that(scr
     program.step("main", calls=[60, 0])
     # Process 0 had a core for 20 of the 60 ns in the call. Process 1 waits for it all the time.
     assert in_states(program, cpu=[20, 60]) == {
-        "transfers": 20, "latency": 30, "blocked": 10 + 40, "transfer_imbalance": 20,
+        "transfers": 20, "blocked": 40 + 40, "transfer_imbalance": 20,
+    }  # fmt: skip
+
+
+def test_sleep_in_a_call_is_blocked_also_where_the_call_moves_many_bytes(script):
+    program = script(2)
+    program.step("main", calls=[60, 0], puts=[(0, 1, 20)])
+    # g h is 40 ns, of which process 0 was on a core for 20.
+    assert in_states(program, cpu=[20, 60]) == {
+        "transfers": 20, "blocked": 40 + 40, "transfer_imbalance": 20,
     }  # fmt: skip
 
 
