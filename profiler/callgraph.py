@@ -18,6 +18,7 @@ import numpy as np
 
 from bsplib.profiler.digraph import DirectedGraph, downwards
 from bsplib.profiler.limits import check_graph
+from bsplib.profiler.lines import is_comprehension
 from bsplib.profiler.summary import Cost, Summary
 from bsplib.profiler.survey import survey
 from bsplib.recording.records import MPI_CALL
@@ -30,13 +31,10 @@ if TYPE_CHECKING:
 
     from bsplib.profiler._sums import RunSums
     from bsplib.profiler.booking import Books
-    from bsplib.recording.records import Frame, Run, Stack
+    from bsplib.recording.records import Run, Stack
     from bsplib.recording.tables import Columns
 
 __all__ = ["CallGraph", "Cost", "Node", "Summary", "build"]
-
-COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
-"""Frames that Python creates inside a function; their calls count as the function's."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class CallGraph:
         """
         stack, _ = self._sums.origins[origin]
         shown = _of_program(self.run.stacks[stack])
-        named = [frame.line for frame in shown if not _is_comprehension(frame)]
+        named = [frame.line for frame in shown if not is_comprehension(frame)]
         return [shown[0].line, *named] if len(named) < 2 else named
 
     def onward(self, chain: Sequence[str]) -> dict[str, Cost]:
@@ -215,16 +213,12 @@ def _callers(stack: Stack, kind: Kind, library: bool) -> _Callers:
     callers: _Callers = {}
     caller = None
     for frame in shown:
-        if not _is_comprehension(frame):
+        if not is_comprehension(frame):
             key = _Key("function", frame.function, frame.file, frame.first_line, "")
             callers.setdefault(key, caller)
             caller = key
     callers[_cost_centre(stack, shown, kind)] = caller
     return callers
-
-
-def _is_comprehension(frame: Frame) -> bool:
-    return frame.function.rpartition(".")[2] in COMPREHENSIONS
 
 
 def _of_program(stack: Stack) -> Stack:

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.profiler.callgraph import COMPREHENSIONS
-from bsplib.profiler.lines import PARTS, LineSeconds, book_samples, is_of_program
+from bsplib.profiler.lines import (
+    PARTS,
+    LineSeconds,
+    book_samples,
+    is_comprehension,
+    is_of_program,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Set
@@ -121,11 +126,7 @@ def _names(stack: Stack, leading: Set[_Name]) -> tuple[_Name, ...]:
     Of calls of a function by itself, the first counts. The frames of comprehensions belong to the
     function around them.
     """
-    frames = (
-        frame
-        for frame in stack
-        if is_of_program(frame) and frame.function.rpartition(".")[2] not in COMPREHENSIONS
-    )
+    frames = (each for each in stack if is_of_program(each) and not is_comprehension(each))
     names = tuple(
         dict.fromkeys(_Name(each.file, each.function, each.first_line) for each in frames)
     )

@@ -32,6 +32,9 @@ USUAL_NS = 1_000_000
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3")
 """Parts of the names of files that are no part of a program."""
 
+COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
+"""Frames that Python creates inside a function; their calls count as the function's."""
+
 PARTS = ("computing", "calls", "waiting", "blocked", "no_core")
 _PART_OF = np.array(list(Doing), np.intp)
 """The part in which a sample is booked, by its Doing: the parts are in this order."""
@@ -157,7 +160,20 @@ def places_of(stack: Stack) -> Iterator[LinePlace]:
     """Yield the lines of a stack that are part of the program, the innermost first."""
     for frame in reversed(stack):
         if is_of_program(frame):
-            yield LinePlace(frame.file, frame.line, frame.function)
+            yield LinePlace(frame.file, frame.line, _around_comprehensions(frame.function))
+
+
+def is_comprehension(frame: Frame) -> bool:
+    """Tell whether a frame is one that Python creates for a comprehension."""
+    return frame.function.rpartition(".")[2] in COMPREHENSIONS
+
+
+def _around_comprehensions(name: str) -> str:
+    """Return the function around a comprehension; of another function its own name."""
+    outer, _, last = name.rpartition(".")
+    return (
+        _around_comprehensions(outer.removesuffix(".<locals>")) if last in COMPREHENSIONS else name
+    )
 
 
 def is_of_program(frame: Frame) -> bool:

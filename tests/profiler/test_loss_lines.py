@@ -62,6 +62,14 @@ def test_frames_of_packages_count_for_the_line_that_called_them(script):
     assert "which computes at line 5 of main (app.py);" in first(sampled(uneven(script), *slow))
 
 
+@pytest.mark.parametrize("inner", ["<listcomp>", "<listcomp>.<genexpr>"])
+def test_a_line_of_a_comprehension_is_one_of_the_function_around_it(script, inner):
+    frame = PREPARE._replace(function=f"prepare.<locals>.{inner}", line=24)
+    slow = [(0, number, (MAIN, frame), Doing.COMPUTING) for number in range(10)]
+    text = first(sampled(uneven(script), *slow))
+    assert "at line 24 of prepare (app.py), called by main at line 5;" in text
+
+
 def test_few_samples_name_no_line(script):
     slow = [(0, number, (MAIN, PREPARE), Doing.COMPUTING) for number in range(4)]
     assert "which computes" not in first(sampled(uneven(script), *slow))
