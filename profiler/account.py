@@ -10,10 +10,10 @@ time blocked. Its communication (calls, and release to end) is, in this order an
 what is left: time that was certainly without a core, time that was certainly blocked in calls,
 g h of the process or its time in calls on a core, whichever is longer, g times what the greatest h
 exceeds it, l, time that may have been without a core, time that was certainly blocked after the
-release, and the rest, which is not explained. Its idle time (arrival to release) is shared out by what the process that arrived last did longer: it
-computed (imbalance of computation), was blocked, had no core, called primitives (imbalance of
-transfers), or began the superstep later. At the end of ``main`` processes wait for the last one
-in the same way.
+release, and the rest, which is not explained. Its idle time (arrival to release) is shared out by
+what the process that arrived last did longer: it computed (imbalance of computation), was blocked,
+had no core, called primitives (imbalance of transfers), or began the superstep later. At the end of
+``main`` processes wait for the last one in the same way.
 Between two records is the time of the recorder, and outside all records start and end.
 
 Source: cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
@@ -39,7 +39,7 @@ from bsplib.profiler.costs import (
     h_relation,
     without_core_ns,
 )
-from bsplib.profiler.survey import is_virtual
+from bsplib.profiler.survey import FEW_BYTES, is_virtual
 from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
@@ -235,9 +235,10 @@ class Account:
         own = greatest = np.zeros(len(rest), np.int64)
         if self.h_max.any():
             own, greatest = (_up(g * values) for values in (self.h, self._of_step(self.h_max)))
-        transfers, rest = taken(rest, own)
-        calls, rest = taken(rest, (self.calls.core - own).clip(min=0))
-        uneven, rest = taken(rest, (greatest - own - calls).clip(min=0))
+        over, moves_many = (self.calls.core - own).clip(min=0), self.h > FEW_BYTES
+        transfers, rest = taken(rest, own + over * moves_many)
+        calls, rest = taken(rest, over * ~moves_many)
+        uneven, rest = taken(rest, (greatest - transfers - calls).clip(min=0))
         ends = records["kind"] != Kind.END
         latency, rest = taken(rest, ends * _up(np.array(self.rates.l * 1e9)))
         if self._virtual:  # the price of the Machine is all there is
@@ -401,9 +402,9 @@ class Communication(NamedTuple):
     """The communication of some records by the rates, in nanoseconds."""
 
     transfers: Ints
-    """g h of the process."""
+    """g h of the process; of many bytes its time in calls on a core, if that is longer."""
     calls: Ints
-    """What its time in calls on a core exceeds that; it is booked as transfers, too."""
+    """What its time in calls on a core exceeds that by; it is booked as transfers, too."""
     uneven: Ints
     """What g times the greatest h of the superstep exceeds both."""
     latency: Ints

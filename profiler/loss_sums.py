@@ -242,7 +242,7 @@ class LossSums:
         self.passed: Ints = np.zeros((origins, run.nprocs), np.int64)
         """Number of records of each process at each call stack."""
         self.calls: Ints = np.zeros((1, origins), np.int64)
-        """What of the transfers at each call stack is in calls, beyond g h."""
+        """What of the transfers at each call stack is in calls of few bytes, beyond g h."""
         self.sent_bytes: Ints = np.zeros(origins, np.int64)
         """How many bytes leave the processes there, in a program of mpi4py."""
         self.lost = {cause: CauseSums(run.nprocs) for cause in WAITS}

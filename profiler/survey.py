@@ -300,11 +300,11 @@ def _on_core_ns(records: NDArray[np.void], h: Values) -> Values:
     asleep in them, is measured, and neither g nor l has a part in it.
     """
     comm = communication_ns(records) - without_core_ns(records)[1]
-    few = np.flatnonzero((records["comm_calls"] > 0) & (h <= _FEW_BYTES))
+    few = np.flatnonzero((records["comm_calls"] > 0) & (h <= FEW_BYTES))
     if len(few):
         comm[few] = np.minimum(comm[few], (records["end"] - records["released"])[few])
     return comm.astype(np.float64)
 
 
-_FEW_BYTES = 1024
+FEW_BYTES = 1024
 """Calls that move no more in a superstep tell little of what bytes cost."""

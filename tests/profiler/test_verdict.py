@@ -9,7 +9,7 @@ import pytest
 
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.losses import book
-from bsplib.profiler.rates import Rates
+from bsplib.profiler.rates import FITTED, Rates
 from bsplib.profiler.verdict import MOST_SENTENCES
 from bsplib.recording.records import Lifetime
 from bsplib.sync_kinds import Kind
@@ -407,6 +407,19 @@ def test_a_run_bound_by_communication_is_told_so_with_its_bytes_and_the_greatest
     assert "9.00 of 9.10 µs (99%) are spent in transfers in swap" in sentence.text
     assert "18.0 kB in 10 supersteps, at most h = 900 B for process 0" in sentence.text
     assert sentence.without_s == pytest.approx(4600e-9)
+
+
+@pytest.mark.parametrize(("size", "kind"), [(9000, "communication-bound"), (9, "balanced")])
+def test_calls_that_move_many_bytes_are_a_part_of_their_transfers(script, size, kind):
+    program = script(2)
+    for _ in range(10):
+        puts = [(0, 1, size), (1, 0, size)]
+        program.step("main swap", w=100, puts=puts, calls=[800, 800], transfer=100)
+    sentence = first(program, Rates(1e-11, 0.0, source=FITTED))
+    assert sentence.kind == kind
+    if kind == "communication-bound":  # of g h 90 ns
+        assert sentence.seconds == pytest.approx(10 * 800e-9)
+        assert sentence.without_s == pytest.approx(10 * 600e-9)
 
 
 def test_waiting_for_transfers_that_are_even_belongs_to_the_sentence_about_them(script):
