@@ -79,6 +79,19 @@ def stable_order(values: Ints) -> Ints:
     return order
 
 
+def preceding(keys: Ints) -> Ints:
+    """Return for each row the position of the one before it with the same key; -1 for the first.
+
+    Args:
+        keys: of the rows; none is negative.
+    """
+    order = stable_order(keys)
+    before = np.full(len(order), -1, np.int64)
+    same = keys[order[1:]] == keys[order[:-1]]
+    before[order[1:][same]] = order[:-1][same]
+    return before
+
+
 def grouped_sums(place: Ints, rows: Iterable[NDArray[Any]], count: int) -> NDArray[Any]:
     """Add up the columns of some rows that have the same place.
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.profiler._numbering import ranked
-from bsplib.profiler.costs import computation_ns, spent_ns, superstep_numbers
+from bsplib.profiler._numbering import preceding, ranked
+from bsplib.profiler.costs import computation_ns, record_around, spent_ns, superstep_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,10 +148,10 @@ def _with_openings(run: Run, phases: _Phases) -> _Phases:
     The time from a sync to the opening of a sub-group belongs to the superstep of the parent
     that ends after the sub-group.
     """
-    before = _before(phases)
+    before = preceding(phases.row)
     begun = np.where(before < 0, _began(phases)[phases.row], phases.end[before])
     opens = np.flatnonzero((begun < phases.start) & (run.records["group"] > 0))
-    owner = _around(run, opens)
+    owner = record_around(run)[opens]
     opens, owner = opens[owner >= 0], owner[owner >= 0]
     length = phases.start[opens] - begun[opens]
     at_end = phases.arrive - np.maximum(phases.start, begun)
@@ -192,39 +192,8 @@ def _in_sequence(phases: _Phases) -> _Phases:
     return phases._replace(start=start, arrive=np.maximum(phases.arrive, start))
 
 
-def _before(phases: _Phases) -> Ints:
-    """Return the previous record of the same process; -1 if there is none."""
-    order = np.argsort(phases.row.astype(np.uint16), kind="stable")
-    before = np.full(len(order), -1)
-    same = phases.row[order[1:]] == phases.row[order[:-1]]
-    before[order[1:]] = np.where(same, order[:-1], -1)
-    return before
-
-
 def _began(phases: _Phases) -> Ints:
     """Return when each process began."""
     began = np.full(int(phases.row.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(began, phases.row, phases.start)
     return began
-
-
-def _around(run: Run, rows: Ints) -> Ints:
-    """Return, for records of sub-groups, the record that contains the opening of their group.
-
-    Returns:
-        Position of the record of the same process in the superstep of the parent, -1 where
-        there is none.
-    """
-    records = run.records
-    opened = np.array([(info.parent, info.superstep) for info in run.groups])
-    wanted = np.column_stack([opened[records["group"][rows]], records["pid"][rows]])
-    keys = np.column_stack([records[name] for name in ("group", "superstep", "pid")])
-    both = np.concatenate([keys, wanted])
-    order = np.lexsort(both.T[::-1])
-    same = (both[order[1:]] == both[order[:-1]]).all(axis=1)
-    # Of equal rows the record is first, since the sort is stable.
-    first = np.maximum.accumulate(np.where(np.append(False, same), 0, np.arange(len(order))))
-    found = np.empty(len(order), np.int64)
-    found[order] = order[first]
-    found = found[len(keys) :]
-    return np.where(found < len(keys), found, -1)

@@ -28,7 +28,7 @@ from bsplib.profiler._numbering import (
     ranked,
     starts,
 )
-from bsplib.profiler.costs import METRICS, by_superstep, record_costs
+from bsplib.profiler.costs import METRICS, by_superstep, group_columns, record_costs
 from bsplib.profiler.limits import GraphWork
 from bsplib.profiler.summary import Cost, Summary
 from bsplib.profiler.window import RunWindow
@@ -444,17 +444,15 @@ def _joined(
 
 
 class _Groups:
-    """The tree of groups, with which of them ran at the same time and which in sequence."""
+    """The tree of groups, with which of them ran at the same time and which in sequence.
+
+    ``size`` has the number of processes of each group.
+    """
 
     def __init__(self, run: Run) -> None:
         self._count = len(run.groups)
-        self._parent = np.array([group.parent for group in run.groups])
-        self.size = np.array([group.size for group in run.groups])
-        """Number of processes of each group."""
+        self._parent, _, self.size, depth = group_columns(run)
         ordinal = np.array([group.ordinal for group in run.groups])
-        depth = np.zeros(self._count, np.int64)
-        for position, group in enumerate(run.groups[1:], start=1):
-            depth[position] = depth[group.parent] + 1
         order = np.lexsort((ordinal, self._parent, depth))
         # A partition here is the set of sub-groups that a parent opened with one call.
         self._partition = np.empty(self._count, np.int64)

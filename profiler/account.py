@@ -29,14 +29,14 @@ import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.profiler._by_step import TableBySuperstep
-from bsplib.profiler._numbering import finder, greatest_rows, stable_order
+from bsplib.profiler._numbering import greatest_rows, preceding
 from bsplib.profiler.costs import (
     blocked_ns,
     by_superstep,
     call_times_ns,
     communication_ns,
-    group_columns,
     h_relation,
+    record_around,
     without_core_ns,
 )
 from bsplib.profiler.survey import FEW_BYTES, is_virtual
@@ -162,7 +162,9 @@ class Account:
         """h of each record, by the rule of the rates."""
         self.h_max = by.greatest(self.h)
         """For each superstep its greatest h, by the rule of the rates."""
-        self._inside, self.owner = _inside(run)
+        self.owner = record_around(run)
+        """For each record of a sub-group the position of the record that it is inside of; or -1."""
+        self._inside = _inside(run, self.owner)
         self._outermost = self.owner < 0
         self._gap, self._recording = self._between()
         self._virtual = is_virtual(run)
@@ -541,34 +543,18 @@ def _before(run: Run, by: BySuperstep) -> Ints:
     keys = run.records["pid"].astype(np.int64)
     if len(run.groups) > 1:
         keys = keys * len(run.groups) + run.records["group"]
-    order = stable_order(keys)  # those of one process and group are in order
-    before = np.full(len(order), -1, np.int64)
-    same = keys[order[1:]] == keys[order[:-1]]
-    before[order[1:][same]] = order[:-1][same]
-    return before
+    return preceding(keys)  # those of one process and group are in order
 
 
-def _inside(run: Run) -> tuple[Ints, Ints]:
+def _inside(run: Run, owner: Ints) -> Ints:
     """Return how much of the time of each record in sub-groups is in records of these.
 
-    Returns:
-        Nanoseconds; and for each record of a sub-group the position of the record of the same
-        process that it is inside. That is -1 for the root group, and for others where a run
-        broke off.
+    Args:
+        run: the run.
+        owner: the result of :func:`record_around`.
     """
     records = run.records
-    inside, owner = np.zeros(len(records), np.int64), np.full(len(records), -1, np.int64)
-    rows = np.flatnonzero(records["group"])
-    if len(rows) == 0:
-        return inside, owner
-    parent, opened, _ = group_columns(run)
-    most = int(max(records["superstep"].max(), opened.max())) + 1
-    keys = (records["group"].astype(np.int64) * most + records["superstep"]) * run.nprocs
-    keys += records["pid"]
-    find = finder(keys, len(run.groups) * most * run.nprocs)
-    group = records["group"][rows]
-    owner[rows] = find((parent[group] * most + opened[group]) * run.nprocs + records["pid"][rows])
-    known = rows[owner[rows] >= 0]
+    inside, known = np.zeros(len(records), np.int64), np.flatnonzero(owner >= 0)
     np.add.at(inside, owner[known], records["end"][known] - records["start"][known])
     if (inside > records["sub"]).any():
         row = int((inside - records["sub"]).argmax())
@@ -576,4 +562,4 @@ def _inside(run: Run) -> tuple[Ints, Ints]:
             f"{_named(records, row)} spends {records['sub'][row]} ns in sub-groups, which take "
             f"{inside[row]} ns: the trace is damaged"
         )
-    return inside, owner
+    return inside

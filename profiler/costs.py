@@ -80,11 +80,14 @@ def _superstep_numbers(run: Run) -> NDArray[np.int64]:
 
 
 class GroupColumns(NamedTuple):
-    """The groups of a run: of each its parent, the superstep that opened it, and its size."""
+    """The groups of a run: of each its parent, and the superstep of this that opened it."""
 
     parent: NDArray[np.int64]
     superstep: NDArray[np.int64]
     size: NDArray[np.int64]
+    """Number of processes."""
+    depth: NDArray[np.int64]
+    """How many groups contain it."""
 
 
 def group_columns(run: Run) -> GroupColumns:
@@ -92,7 +95,10 @@ def group_columns(run: Run) -> GroupColumns:
 
     def compute() -> GroupColumns:
         rows = [(group.parent, group.superstep, group.size) for group in run.groups]
-        return GroupColumns(*np.array(rows, np.int64).T)
+        depths = [0]
+        for group in run.groups[1:]:  # each is after its parent
+            depths.append(depths[group.parent] + 1)
+        return GroupColumns(*np.array(rows, np.int64).T, np.array(depths, np.int64))
 
     return once(run, GROUPS, compute)
 
@@ -104,6 +110,27 @@ GROUPS = "groups"
 def group_sizes(run: Run) -> NDArray[np.int64]:
     """Return the number of processes of each group."""
     return group_columns(run).size
+
+
+def record_around(run: Run) -> NDArray[np.int64]:
+    """Return for each record of a sub-group the record of the same process that it is inside of.
+
+    Returns:
+        Its position; -1 for records of the root group, and for others where a run broke off.
+    """
+    records = run.records
+    around = np.full(len(records), -1, np.int64)
+    rows = np.flatnonzero(records["group"])
+    if len(rows) == 0:
+        return around
+    parent, opened, *_ = group_columns(run)
+    most = int(max(records["superstep"].max(), opened.max())) + 1
+    keys = (records["group"].astype(np.int64) * most + records["superstep"]) * run.nprocs
+    keys += records["pid"]
+    find = finder(keys, len(run.groups) * most * run.nprocs)
+    group = records["group"][rows]
+    around[rows] = find((parent[group] * most + opened[group]) * run.nprocs + records["pid"][rows])
+    return around
 
 
 def computation_ns(run: Run) -> NDArray[np.float64]:

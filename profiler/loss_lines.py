@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler._numbering import rank_in_place, stable_order
+from bsplib.profiler._numbering import preceding, rank_in_place
 from bsplib.profiler.lines import LinePlace, book_samples, places_of
 from bsplib.profiler.loss_sums import COMP, WAIT
 from bsplib.recording.records import Doing
@@ -182,20 +182,10 @@ class LookedAt:
     @cached_property
     def stack_before(self) -> Ints:
         """The stack of the sync before each record, in its process; -1: there was none."""
-        return _stack_before(self.account)
-
-
-def _stack_before(account: Account) -> Ints:
-    records = account.run.records
-    if len(account.run.groups) == 1:
-        before = account.before
+        records, before = self.account.run.records, self.account.before
+        if len(self.account.run.groups) > 1:
+            before = preceding(records["pid"].astype(np.int64))
         return np.where(before < 0, -1, records["stack"][before])
-    pids, stacks = records["pid"].astype(np.int64), records["stack"]
-    order = stable_order(pids)
-    before = np.full(len(order), -1, np.int64)
-    follows = pids[order[1:]] == pids[order[:-1]]
-    before[order[1:][follows]] = stacks[order[:-1][follows]]
-    return before
 
 
 def records_of_samples(run: Run) -> Ints:

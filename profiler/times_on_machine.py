@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler.account import Account
-from bsplib.profiler.costs import superstep_numbers
+from bsplib.profiler.costs import group_columns, superstep_numbers
 from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
@@ -39,7 +39,7 @@ def retimed(run: Run, rates: Rates) -> Run:
     price = account.price_ns()
     step = superstep_numbers(run)
     sub = np.zeros(len(records), np.int64)
-    depth = _depths(run)[records["group"]]
+    depth = group_columns(run).depth[records["group"]]
     for level in range(int(depth.max(initial=0)), -1, -1):
         rows = np.flatnonzero(depth == level)
         _set_times(records, rows, step[rows], own[rows] + sub[rows], price[rows])
@@ -68,11 +68,3 @@ def _set_times(records: NDArray[np.void], rows: Ints, step: Ints, lasts: Ints, p
     synced = records["kind"][rows] != Kind.END
     released = np.where(synced, begun[step] + slowest[step], records["arrive"][rows])
     records["released"][rows], records["end"][rows] = released, released + price
-
-
-def _depths(run: Run) -> Ints:
-    """Return for each group how many groups contain it."""
-    depths = np.zeros(len(run.groups), np.int64)
-    for position, group in enumerate(run.groups[1:], start=1):
-        depths[position] = depths[group.parent] + 1
-    return depths

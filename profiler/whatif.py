@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsplib.profiler._by_step import is_table
-from bsplib.profiler.costs import by_superstep, communication_ns, group_sizes, without_core_ns
+from bsplib.profiler.costs import (
+    by_superstep,
+    communication_ns,
+    group_columns,
+    group_sizes,
+    without_core_ns,
+)
 from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
 from bsplib.profiler.small_messages import CALL_NS, could_be_one
 from bsplib.profiler.survey import survey
@@ -54,9 +60,7 @@ class Replay:
             run: the run.
             mends: how many ways to mend it are replayed.
         """
-        self._depth = np.zeros(len(run.groups), np.int64)
-        for position, group in enumerate(run.groups[1:], start=1):
-            self._depth[position] = self._depth[group.parent] + 1
+        self._depth = group_columns(run).depth
         is_oblivious = survey(run).facts.is_oblivious
         self._root, self._alone = (
             _RootClock(rows, run.nprocs, is_oblivious) for rows in (mends + 1, 1)

@@ -19,7 +19,12 @@ import numpy as np
 from bsplib.machine.measured import FRESH
 from bsplib.profiler._numbering import ranked
 from bsplib.profiler.callgraph import CallGraph, Node, build
-from bsplib.profiler.costs import computation_ns, h_relation, superstep_numbers
+from bsplib.profiler.costs import (
+    computation_ns,
+    group_columns,
+    h_relation,
+    superstep_numbers,
+)
 from bsplib.profiler.imports import imported
 from bsplib.profiler.models.nodes.moves import Moves, moves_of
 from bsplib.profiler.models.nodes.unpassed import Unpassed, passed_by, unpassed
@@ -292,9 +297,7 @@ class _Arranged:
         beside: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         for place, group in enumerate(groups[1:], start=1):
             beside[group.parent, group.ordinal].append(place)
-        depth = [0] * len(groups)
-        for place, group in enumerate(groups[1:], start=1):
-            depth[place] = depth[group.parent] + 1
+        depth = group_columns(self.run).depth
         for parent, ordinal in sorted(beside, key=lambda key: -depth[key[0]]):
             totals[:, parent] += totals[:, beside[parent, ordinal]].max(axis=1)
 
