@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.profiler._by_step import is_table
+from bsplib.profiler._by_step import BySuperstep, is_table
 from bsplib.profiler._numbering import ranked
 from bsplib.profiler._sums import where_ended
 from bsplib.profiler.costs import by_superstep, computation_ns, group_sizes, once
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler._by_step import TableBySuperstep
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
 
@@ -197,31 +196,17 @@ class RootSteps:
 
 def _of_window(window: RunWindow, first: int) -> tuple[Ints, StepRows]:
     """Return the numbers of the supersteps in a window, and these; the position of the first."""
-    by = by_superstep(window.run)
-    found = _of_table(window, by) if is_table(by, window.halo) else _of_records(window)
-    numbers, start, end, record = found
-    ended_at = where_ended(window.run.records, record)
+    records, steps = window.run.records[window.fresh], by_superstep(window.run)
+    by: BySuperstep
+    if is_table(steps, window.halo):
+        by = steps.fresh()
+        numbers = by.of_first(records["superstep"]).astype(np.int64)
+    else:
+        numbers, position = ranked(window.root_supersteps())
+        by = BySuperstep(position, records["pid"])
+    start, end = by.least(records["start"]), by.greatest(records["end"])
+    ended_at = where_ended(records, by.leader(computation_ns(window.run)[window.fresh]))
     return numbers, StepRows(first, start, _narrow(end - start), ended_at)
-
-
-def _of_records(window: RunWindow) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return of the supersteps in a window number, start and end, and a record of its run."""
-    records = window.run.records[window.fresh]
-    numbers, position = ranked(window.root_supersteps())
-    start, end = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
-    np.minimum.at(start, position, records["start"])
-    np.maximum.at(end, position, records["end"])
-    cost = computation_ns(window.run)[window.fresh]
-    return numbers, start, end, window.halo + _greatest(position, cost, len(numbers))
-
-
-def _of_table(window: RunWindow, by: TableBySuperstep) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the same of a window whose records are a table."""
-    records, steps = window.run.records, slice(by.before, None)
-    numbers = by.fresh().of_first(records["superstep"][window.fresh])
-    start, end = by.least(records["start"])[steps], by.greatest(records["end"])[steps]
-    record = by.leader(computation_ns(window.run))[steps]
-    return numbers.astype(np.int64), start, end, record
 
 
 # -- what a picture shows of the supersteps in its columns ----------------------------------------
@@ -328,13 +313,3 @@ def excess(run: Run, cost: Floats) -> Floats:
     mean = by.spread(by.sums(cost)) / group_sizes(run)[run.records["group"]]
     above: Floats = np.maximum(cost - mean, 0)
     return above
-
-
-def _greatest(step: Ints, cost: Floats, count: int) -> Ints:
-    """Return the first record with the greatest cost in each step."""
-    most = np.zeros(count)
-    np.maximum.at(most, step, cost)
-    rows = np.flatnonzero(cost == most[step])[::-1]
-    record = np.zeros(count, np.int64)
-    record[step[rows]] = rows
-    return record

@@ -98,7 +98,8 @@ def group_columns(run: Run) -> GroupColumns:
         depths = [0]
         for group in run.groups[1:]:  # each is after its parent
             depths.append(depths[group.parent] + 1)
-        return GroupColumns(*np.array(rows, np.int64).T, np.array(depths, np.int64))
+        parent, superstep, size = np.array(rows, np.int64).T
+        return GroupColumns(parent, superstep, size, np.array(depths, np.int64))
 
     return once(run, GROUPS, compute)
 

@@ -24,7 +24,6 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler._sums import RunSums
     from bsplib.profiler.window import RunWindow
     from bsplib.recording.records import Run
@@ -55,8 +54,8 @@ class Departures:
     root: Ints
     """Number of the superstep of the root group in which it took place."""
     origin: Ints
-    """Position in ``CallGraph.origins`` of that of the record with the greatest h, of equals the
-    first."""
+    """Position in ``CallGraph.origins`` of that of the record with the greatest h; of equals, of
+    the lowest pid."""
     h: Floats
     """Greatest h of a process, in bytes."""
     pattern: Ints
@@ -209,7 +208,7 @@ def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str
     h = h_out + h_in if rule == "sum" else np.maximum(h_out, h_in)
     by, steps = by_superstep(run), slice(window.halo_steps, None)  # the halo has the first ones
     most_h, most_in, most_out = (by.greatest(values)[steps] for values in (h, h_in, h_out))
-    row = _first_with(h, by)[steps] - window.halo
+    row = by.leader(h)[steps] - window.halo
     pattern = np.where(most_in > most_out, ExchangeSide.FAN_IN, ExchangeSide.EVEN)
     pattern[most_out > most_in] = ExchangeSide.FAN_OUT
     every = Departures(
@@ -224,14 +223,6 @@ def _of_window(window: RunWindow, sums: RunSums, prices: tuple[float, float, str
         count=np.ones(len(row), np.int32),
     )
     return every.of(np.flatnonzero(by.greatest(run.records["kind"] != Kind.END)[steps]))
-
-
-def _first_with(values: Floats, by: BySuperstep) -> Ints:
-    """Return the first record with the greatest value in each superstep."""
-    row = np.zeros(by.count, np.int64)
-    leading = np.flatnonzero(values == by.spread(by.greatest(values)))[::-1]
-    row[by.of_record[leading]] = leading
-    return row
 
 
 def _short(numbers: Ints) -> Ints:
