@@ -363,7 +363,7 @@ def _clipped(low: _Number, high: _Number, begin: _Number, end: _Number) -> tuple
 class Grid:
     """Amounts of several layers, by column and row. Columns divide an axis evenly."""
 
-    def __init__(self, low: int, width: int, amounts: Floats) -> None:
+    def __init__(self, low: float, width: float, amounts: Floats) -> None:
         """Sum up amounts.
 
         Args:
@@ -376,6 +376,10 @@ class Grid:
         self._columns = len(amounts)
         self._sums = np.zeros((self._columns + 1, *amounts.shape[1:]))
         np.cumsum(amounts, axis=0, out=self._sums[1:])
+
+    def is_finer(self, edges: Floats, times: int) -> bool:
+        """Tell whether columns between other edges are at least ``times`` as wide, on average."""
+        return bool((edges[-1] - edges[0]) / (len(edges) - 1) >= times * self.width)
 
     def between(self, edges: Floats) -> Floats:
         """Return the amounts between each edge and the next one.

@@ -14,14 +14,13 @@ bins of equal length. Where a picture needs finer ones, its supersteps are booke
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.profiler import account as parts
 from bsplib.profiler.account import Account
+from bsplib.profiler.heatmap import Grid
 from bsplib.profiler.run_account import time_outside
 from bsplib.profiler.survey import span_of
 
@@ -42,7 +41,7 @@ _BIN_CELLS = 2**18
 """About the number of bins times the number of rows."""
 _LEAST_BINS = 2**12
 _MOST_BINS = 2**15
-_LEAST_BINS_PER_COLUMN = 2
+_BINS_PER_COLUMN = 2
 """The records of a column that is narrower are booked again."""
 
 _TRANSFERS = (
@@ -115,7 +114,7 @@ class Spending:
         """
         if len(edges) < 2:
             return np.zeros((0, len(parts.PARTS), self.rows))
-        if self._times is not None and self._times.suffice(edges):
+        if self._times is not None and self._times.is_finer(edges, _BINS_PER_COLUMN):
             return self._times.between(edges)
         spread = _Spread(edges, self.rows, self._block)
         for stretches in self._around:
@@ -137,7 +136,7 @@ class Spending:
         columns = len(edges) - 1
         if columns < 1:
             return np.zeros((0, len(parts.PARTS), self.rows))
-        if self._supersteps is not None and self._supersteps.suffice(edges):
+        if self._supersteps is not None and self._supersteps.is_finer(edges, _BINS_PER_COLUMN):
             return self._supersteps.between(edges)
         low, high = int(edges[0]), int(edges[-1])
         sums = _CellSums(columns, self.rows)
@@ -192,46 +191,13 @@ class SpendingSums:
         for stretches in booked.stretches():
             self._spread.add(stretches)
 
-    def bins(self, around: Iterable[Stretches]) -> tuple[_Bins, _Bins]:
+    def bins(self, around: Iterable[Stretches]) -> tuple[Grid, Grid]:
         """Return a long run in bins of time and of supersteps, with the time around its records."""
         for stretches in around:
             self._spread.add(stretches)
-        by_superstep = np.arange(self._columns + 1.0) * self._many
-        return _Bins(self._edges, self._spread.amounts), _Bins(by_superstep, self._sums.amounts)
-
-
-@dataclass(frozen=True)
-class _Bins:
-    """Amounts in bins of equal length."""
-
-    edges: Floats
-    amounts: Floats
-
-    @property
-    def width(self) -> float:
-        """Length of a bin."""
-        return float(self.edges[1] - self.edges[0])
-
-    def suffice(self, edges: Floats) -> bool:
-        """Tell whether columns are so wide that what lies across their edges is not seen."""
-        return bool(
-            (edges[-1] - edges[0]) / (len(edges) - 1) >= _LEAST_BINS_PER_COLUMN * self.width
-        )
-
-    @cached_property
-    def _until(self) -> Floats:
-        until = np.zeros((len(self.edges), *self.amounts.shape[1:]))
-        np.cumsum(self.amounts, axis=0, out=until[1:])
-        return until
-
-    def between(self, edges: Floats) -> Floats:
-        """Return the amounts between edges; those of a bin are spread evenly over it."""
-        places = np.interp(edges, self.edges, np.arange(len(self.edges)))
-        whole = np.minimum(places.astype(np.int64), len(self.edges) - 2)
-        part = (places - whole)[:, None, None]
-        until = self._until[whole] + part * self.amounts[whole]
-        spent: Floats = np.maximum(np.diff(until, axis=0), 0)
-        return spent
+        low, width = float(self._edges[0]), float(self._edges[1] - self._edges[0])
+        by_time = Grid(low, width, self._spread.amounts)
+        return by_time, Grid(0, self._many, self._sums.amounts)
 
 
 class _CellSums:
