@@ -35,6 +35,7 @@ from bsplib.profiler.costs import (
     by_superstep,
     call_times_ns,
     communication_ns,
+    group_columns,
     h_relation,
     record_around,
     without_core_ns,
@@ -44,6 +45,8 @@ from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from bsplib.profiler._by_step import BySuperstep
@@ -168,6 +171,9 @@ class Account:
         self._outermost = self.owner < 0
         self._gap, self._recording = self._between()
         self._virtual = is_virtual(run)
+        self.blocked_inside, self._ready_inside = np.zeros((2, len(self.step)), np.int64)
+        """How long the process of each record was blocked inside its sub-groups, or waited there
+        for one that was; likewise without a core."""
         self.waits = self._waits()
         """The idle time of each record by what its last process did longer: (causes, records)."""
 
@@ -262,15 +268,58 @@ class Account:
         return blocked_ns(self.run.records)
 
     def _waits(self) -> Ints:
-        """Share out the idle time of each record by what its last process did longer."""
-        records, computing, calls = self.run.records, self.computing, self.calls
-        idle = np.flatnonzero(self._idle)
+        """Share out the idle time of each record by what its last process did longer.
+
+        Those of sub-groups come first, since what a process waited for inside of one is a part of
+        what it did in the superstep around it.
+        """
+        waits = np.zeros((len(CAUSES), len(self.step)), np.int64)
+        for rows in self._levels():
+            idle = rows[np.flatnonzero(self._idle[rows])]
+            shares = shared_out(self._idle[idle], self._longer(idle))
+            for cause in np.flatnonzero(shares.any(axis=1)):
+                waits[cause, idle] = shares[cause]
+            if not self.run.is_interleaved:
+                self._add_inside(rows, waits)
+        return waits
+
+    def _levels(self) -> Iterator[Ints]:
+        """Yield the records of the groups of each depth, the deepest ones first."""
+        if len(self.run.groups) == 1:
+            yield np.arange(len(self.step))
+            return
+        depths = group_columns(self.run).depth[self.run.records["group"]]
+        for depth in range(int(depths.max(initial=0)), -1, -1):
+            yield np.flatnonzero(depths == depth)
+
+    def _add_inside(self, rows: Ints, waits: Ints) -> None:
+        """Add to the records around some records how long their process was without a core there.
+
+        Blocked, or ready: itself, or while it waited for another one that was.
+        """
+        inner = rows[self.owner[rows] >= 0]
+        owner = self.owner[inner]
+        np.add.at(self.blocked_inside, owner, (self.was_blocked + waits[WAS_BLOCKED])[inner])
+        np.add.at(self._ready_inside, owner, (self._was_ready + waits[NO_CORE])[inner])
+
+    @property
+    def was_blocked(self) -> Ints:
+        """How long each record was blocked before its arrival; in sub-groups also for others."""
+        return self.computing.blocked + self.calls.blocked + self.blocked_inside
+
+    @property
+    def _was_ready(self) -> Ints:
+        return self.computing.waited + self.calls.ready + self._ready_inside
+
+    def _longer(self, idle: Ints) -> Ints:
+        """Return by cause what those did longer that some records waited for."""
+        records, calls = self.run.records, self.calls
         behind = self.behind[idle]
         causes = (
-            computing.core,
-            records["sub"],
-            computing.blocked + calls.blocked,
-            computing.waited + calls.ready,
+            self.computing.core,
+            records["sub"] - self.blocked_inside - self._ready_inside,
+            self.was_blocked,
+            self._was_ready,
             records["comm_calls"] - calls.ready - calls.blocked,
             records["start"],
         )
@@ -283,11 +332,7 @@ class Account:
             chosen = np.flatnonzero(self._is_blamed[idle] & self._are_apart(idle, behind))
             every = np.stack([values[behind[chosen]] for values in causes])
             longer[:, chosen] = self._of_blamed(idle[chosen], longer[:, chosen], every)
-        waits = np.zeros((len(CAUSES), len(records)), np.int64)
-        shares = shared_out(self._idle[idle], longer)
-        for cause in np.flatnonzero(shares.any(axis=1)):
-            waits[cause, idle] = shares[cause]
-        return waits
+        return longer
 
     def _are_apart(self, rows: Ints, behind: Ints) -> NDArray[np.bool_]:
         """Tell for records, and those that they waited for, whether these can be elsewhere."""

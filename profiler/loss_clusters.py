@@ -153,6 +153,7 @@ def _habits(
         ns = sum(by_pid[pid] for pid in pids)
         return Cluster(habit, named, origin, ns, most, tuple(pids))
 
+    size = max(size, len(most_of))  # they may be of several sub-groups
     always = (1 / size + _SHARE_ALONE * (1 - 1 / size)) * sum(by_pid[pid] for pid in most_of)
     rest = []
     for pids in teams.values():

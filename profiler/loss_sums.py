@@ -15,7 +15,7 @@ import numpy as np
 from bsplib.profiler import account as parts
 from bsplib.profiler._numbering import rank_in_place, stable_order, starts
 from bsplib.profiler._sums import summed
-from bsplib.profiler.costs import by_superstep, group_sizes
+from bsplib.profiler.costs import by_superstep, group_columns, group_sizes
 
 if TYPE_CHECKING:
     from bsplib.profiler._sums import RunSums
@@ -56,6 +56,8 @@ def lost_by_cause(account: Account) -> dict[str, Ints]:
         if cause == COMM and leaders is not None:
             late = _moving_most(account, late + halo, leaders) - halo
         np.add.at(lost[cause], late, waits[why][waited])
+    if account.blocked_inside.any():
+        lost[WAIT] = _for_blocked_inside(account, lost[WAIT])
     lost[WAIT] += account.computing.blocked[halo:] + account.calls.blocked[halo:]
     if leaders is not None:  # otherwise no transfer is uneven
         uneven = np.zeros(len(account.h_max), np.int64)
@@ -63,6 +65,29 @@ def lost_by_cause(account: Account) -> dict[str, Ints]:
         steps = np.flatnonzero(uneven)
         lost[COMM][leaders[steps] - halo] += uneven[steps]
     return lost
+
+
+def _for_blocked_inside(account: Account, lost: Ints) -> Ints:
+    """Book what is lost for time blocked in sub-groups where it was blocked, and not around them.
+
+    Args:
+        account: the account of a window.
+        lost: what others wait for each record of the window since it was blocked.
+    """
+    owner, own = account.owner, account.was_blocked
+    inside = own + account.waits[parts.WAS_BLOCKED]
+    spread = np.append(np.zeros(account.halo, np.int64), lost)
+    depth = group_columns(account.run).depth[account.run.records["group"]]
+    for level in range(1, int(depth.max()) + 1):
+        rows = np.flatnonzero((depth == level) & (owner >= 0) & (inside > 0))
+        rows = rows[spread[owner[rows]] > 0]
+        around = owner[rows]
+        share = spread[around] / own[around]
+        for places, amounts in ((rows, own), (account.behind[rows], inside - own)):
+            moved = (share * amounts[rows]).astype(np.int64)
+            np.add.at(spread, places, moved)
+            np.subtract.at(spread, around, moved)
+    return spread[account.halo :]
 
 
 def _moving_most(account: Account, late: Ints, leaders: Ints) -> Ints:

@@ -398,6 +398,36 @@ def test_who_waits_for_a_blocked_process_is_part_of_its_sentence(script):
     assert sentence.without_s == pytest.approx(200e-9)
 
 
+def test_who_is_blocked_in_a_sub_group_is_named_there_with_all_who_wait(script):
+    program = script(4)
+    for _ in range(10):
+        with program.partition(2, 2) as (left, right):
+            with program.partition(1, 1, group=left) as (_, alone):
+                program.step("main smooth wait", w=80, group=alone)
+            program.step("main smooth", w=20, group=left)
+            program.step("main smooth", w=20, group=right)
+        program.step("main")
+    run = program.run()
+    run.records["comp_cpu"], run.records["comp_ready"] = 20, 0
+    sentence = book(build(run), FREE).verdict().sentences[0]
+    assert sentence.kind == "blocked"
+    assert "600 ns of 1.00 µs (60%) pass while process 1 is blocked in wait" in sentence.text
+    assert sentence.without_s == pytest.approx(400e-9)
+
+
+def test_one_process_of_many_sub_groups_is_named_though_others_lose_a_little(script):
+    program = script(2)
+    for _ in range(10):
+        with program.partition(1, 1) as (left, right):
+            program.step("main smooth", w=100, group=left)
+            program.step("main smooth", w=21, group=right)
+        program.step("main")
+    run = program.run()
+    run.records["comp_cpu"], run.records["comp_ready"] = 20, 0
+    (sentence,) = book(build(run), FREE).verdict().sentences
+    assert "while process 0 is blocked in smooth" in sentence.text
+
+
 def test_a_run_bound_by_communication_is_told_so_with_its_bytes_and_the_greatest_h(script):
     program = script(2)
     for _ in range(10):
