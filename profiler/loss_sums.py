@@ -61,9 +61,11 @@ def lost_by_cause(account: Account) -> dict[str, Ints]:
     lost[WAIT] += account.computing.blocked[halo:] + account.calls.blocked[halo:]
     if leaders is not None:  # otherwise no transfer is uneven
         uneven = np.zeros(len(account.h_max), np.int64)
-        np.add.at(uneven, step, account.uneven())
+        np.add.at(uneven, step, account.communication.uneven[halo:])
         steps = np.flatnonzero(uneven)
         lost[COMM][leaders[steps] - halo] += uneven[steps]
+        rows, late_ns = account.late_for_transfers()
+        np.add.at(lost[COMM], _moving_most(account, rows, leaders) - halo, late_ns)
     return lost
 
 

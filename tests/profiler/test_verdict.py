@@ -167,6 +167,24 @@ def test_a_run_bound_by_communication_is_told_what_an_even_distribution_would_ta
     )
 
 
+def test_who_is_late_since_its_transfers_took_long_is_named_where_these_were(script):
+    program = script(2)
+    for _ in range(10):
+        program.step("main collect", w=10, puts=[(0, 1, 9000)], transfer=10)
+        program.step("main smooth", w=[10, 10])
+    run = program.run()
+    records = run.records.reshape(-1, 2)  # by superstep
+    for name in ("start", "arrive", "released", "end"):
+        records[name] += (np.arange(len(records)) // 2 * 100)[:, None]
+        records[name][1::2] += 100  # process 1 needs 100 ns more to take in the bytes
+    records["end"][0::2, 1] += 100
+    records["start"][1::2, 0] -= 100
+    records["arrive"][1::2, 0] -= 100
+    verdict = book(build(run), Rates(12e-12, 0.0, source=FITTED)).verdict()
+    assert [each.kind for each in verdict.sentences] == ["fan-in"]
+    assert "transfers to process 1 in collect" in verdict.sentences[0].text
+
+
 def test_a_fan_in_to_changing_processes_rotates(script):
     program = script(4)
     for number in range(40):
