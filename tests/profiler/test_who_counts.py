@@ -13,6 +13,7 @@ from bsplib.profiler.costs import METRICS, record_costs
 from bsplib.profiler.critical import critical_path
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
+from tests.drawn import examples
 
 MILLISECOND = 1_000_000
 
@@ -179,6 +180,7 @@ def expected(run, chosen, costs, group=0):
     return total, found
 
 
+@examples(100)
 @given(st.data())
 def test_any_run_is_summed_over_all_processes_of_each_group(script, data):
     program = data.draw(programs(script))
@@ -192,6 +194,7 @@ def test_any_run_is_summed_over_all_processes_of_each_group(script, data):
         assert reading.cost(name).count == count
 
 
+@examples(100)
 @given(st.data())
 def test_the_average_of_a_node_is_the_sum_of_its_pie_over_the_processes_of_the_run(script, data):
     reading = data.draw(programs(script)).reading()
