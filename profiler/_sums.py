@@ -279,6 +279,12 @@ def where_ended(records: Columns | NDArray[np.void], rows: Ints) -> Columns:
     return Columns({name: records[name][rows] for name in ("stack", "kind")}, len(rows))
 
 
+def origin_keys(records: Columns | NDArray[np.void]) -> Ints:
+    """Return stack and kind of each record in one number, ``stack * len(Kind) + kind``."""
+    keys: Ints = records["stack"] * np.int64(len(Kind)) + records["kind"]
+    return keys
+
+
 class RunSums:
     """Costs of the parts of one run, summed up window by window."""
 
@@ -300,7 +306,7 @@ class RunSums:
         """Take in the records of a window."""
         run, fresh = window.run, window.fresh
         records = run.records[fresh]
-        origin = records["stack"] * np.int64(len(Kind)) + records["kind"]
+        origin = origin_keys(records)
         keys = rank_in_place(origin)
         places, by = _cells_of(window, origin, len(keys))
         cells = CostCells(places, keys % len(Kind) != Kind.END, by)
@@ -337,7 +343,7 @@ class RunSums:
         """Arrange the sums by the order of origins, when all windows have been added."""
         keys = sorted(self._number)
         self.keys = np.array(keys, np.int64)
-        """Stack and kind of each origin in one number, ``stack * len(Kind) + kind``, in order."""
+        """The origins in order, as :func:`origin_keys` has them."""
         self.origins = [(key // len(Kind), Kind(key % len(Kind))) for key in keys]
         """Stack (position in ``run.stacks``) and kind of each origin."""
         self._found = np.array([self._number[key] for key in keys], np.int64)
@@ -349,7 +355,7 @@ class RunSums:
 
     def origin_of(self, records: Columns | NDArray[np.void]) -> Ints:
         """Return the positions in ``origins`` of the origins of some records."""
-        keys: Ints = records["stack"] * np.int64(len(Kind)) + records["kind"]
+        keys = origin_keys(records)
         different = rank_in_place(keys)
         found: Ints = np.searchsorted(self.keys, different).astype(np.int64)
         return found[keys]

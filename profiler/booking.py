@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler._numbering import rank_in_place, ranked
-from bsplib.profiler._sums import summed
+from bsplib.profiler._sums import origin_keys, summed
 from bsplib.profiler.costs import group_sizes
 from bsplib.profiler.leaders import RULES, supersteps_of
-from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +96,7 @@ class BookKeeper:
         """Take in the supersteps of a window."""
         steps = supersteps_of(window.run)
         records = window.run.records
-        origin = records["stack"] * np.int64(len(Kind)) + records["kind"]
+        origin = origin_keys(records)
         leaders = [steps.w, *(steps.h[rule] for rule in RULES)]
         fresh = slice(window.halo_steps, None)  # those of the halo are the first of the root
         number = np.concatenate(
