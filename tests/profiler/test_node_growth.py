@@ -42,3 +42,17 @@ def test_a_prediction_goes_on_from_the_largest_run(tmp_path):
         assert large.total.comp_s == pytest.approx(3e-7 * 65536 / 2)
     small = predict_nodes(model, 2, {"n": 8192}, PLAIN)
     assert small.total.comp_s == pytest.approx(1e-7 * 8192 / 2, rel=0.3)
+
+
+def test_most_of_a_program_may_grow_faster_than_the_whole():
+    """A halo exchange computes on a square grid, after a start that grows with its rows."""
+    runs = [
+        (run_of((7e-4 + 4e-6 * n, 2e-5 + 6e-9 * n * n / p), p), {"n": float(n)}, ())
+        for n in (64, 128, 256)
+        for p in COUNTS
+    ]
+    runs.append((run_of((7e-4 + 4e-6 * 1024, 2e-5 + 6e-9 * 1024**2 / 2), 2), {"n": 1024.0}, ()))
+    found = predict_nodes(fit_nodes(runs), 2, {"n": 2048}, PLAIN)
+    assert found.total.comp_s == pytest.approx(
+        7e-4 + 4e-6 * 2048 + 2e-5 + 6e-9 * 2048**2 / 2, rel=0.1
+    )

@@ -12,8 +12,8 @@ grows that it gets from the system, are tried alone, and the band holds as much 
 hide.
 
 Where data outgrow a cache, a computation jumps, as if it grew with a high power. So no part of a
-program has a higher power than the differences of the whole allow, and beyond the runs a law goes
-on from the longest of them.
+program has a higher power than the differences of the whole allow, except that a large part may
+grow with the square of a size. Beyond the runs a law goes on from the longest of them.
 """
 
 from __future__ import annotations
@@ -78,6 +78,9 @@ _LEAST_OF_GROWTH, _MOST_GROWING = 0.1, 2
 _FEWEST_PAGES, _BASE = 16, 0.1
 """Fewest pages whose growth is one of the data, and what is added to them, as a part of it."""
 _NO_POWERS: Mapping[str, float | None] = {}
+_LARGE = 0.25
+"""Least part of the largest run of a computation that may grow with the square of a size although
+the rest of the program, such as its start, hides this in the whole."""
 _MOST_OTHERS = 4
 """How many other forms of each part of a sum are kept."""
 _ALIKE = 0.5
@@ -105,7 +108,8 @@ class ChainWork:
     page_s: float = field(default=0.0, kw_only=True)
     """Seconds of a page, where they are fitted alone."""
     powers: Mapping[str, float | None] = field(default_factory=dict, kw_only=True)
-    """With which power of each size the whole program grows, as far as it is known."""
+    """The greatest power of each size with which it may grow: that of the whole program, as far as
+    it is known, and of a large part of it at least 2."""
 
     def at(self, used: NDArray[np.bool_]) -> ChainWork:
         """Return it at some of the points."""
@@ -233,7 +237,16 @@ def _paged(works: Mapping[T, ChainWork], varied: Values) -> dict[T, ChainWork]:
     page_s = page_seconds(found, terms, varied)
     whole = np.sum([work.seconds for work in works.values()], axis=0)
     powers = {size: power_beside_constant(varied, whole, size) for size in varied}
-    return {chain: replace(work, page_s=page_s, powers=powers) for chain, work in works.items()}
+    squares = {size: None if power is None else max(power, 2.0) for size, power in powers.items()}
+    largest = int(whole.argmax())
+    return {
+        chain: replace(
+            work,
+            page_s=page_s,
+            powers=squares if work.seconds[largest] > _LARGE * whole[largest] else powers,
+        )
+        for chain, work in works.items()
+    }
 
 
 def fit_work(values: Values, seconds: Vector, varied: Values) -> Law:
@@ -506,13 +519,13 @@ def supported(
     """Return the terms whose growth the differences between the largest runs allow.
 
     A short computation jumps where its data outgrow a cache, and so seems to grow with a high
-    power. So none may grow faster than the whole program.
+    power. So it may not grow faster than the whole program.
 
     Args:
         terms: the terms.
         values: the variables that vary.
         seconds: computation at each point; greater than 0.
-        powers: with which power of each size the whole program grows, as far as it is known.
+        powers: the greatest power of each size with which it may grow, as far as it is known.
     """
     kept = list(terms)
     for size in values:
