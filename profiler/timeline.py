@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.directions import is_out
+from bsplib.directions import Direction, is_out
 from bsplib.machine.measured import FRESH, Begun, ByDirection, Touched, staged_out
 from bsplib.profiler.costs import (
     METRICS,
@@ -165,7 +165,7 @@ def lay_out(run: Run) -> Timeline:
         h_out=h_out[position],
         calls=calls[position],
         cold=_cold(run, found)[position],
-        fresh=_fresh(run, calls)[position],
+        fresh=_fresh(run, calls, found)[position],
         directions={
             direction: ByDirection(*(each[position] for each in amounts))
             for direction, amounts in found.items()
@@ -201,18 +201,31 @@ def _cold(run: Run, found: Mapping[int, ByDirection]) -> NDArray[np.int64]:
     return cold
 
 
-def _fresh(run: Run, calls: NDArray[np.int64]) -> NDArray[np.int64]:
+def _fresh(
+    run: Run, calls: NDArray[np.int64], found: Mapping[int, ByDirection]
+) -> NDArray[np.int64]:
     """Return for each record how many first supersteps are left; see :class:`Begun`."""
     fresh = np.zeros(len(run.records), np.int64)
-    called = np.flatnonzero(calls)
-    pids: NDArray[np.int32] = run.records["pid"][called]
+    copied = found.get(Direction.OUT_COPIED)
+    in_collectives = np.zeros_like(calls) if copied is None else copied.made
+    first = np.union1d(
+        _first(run, calls > in_collectives), _first(run, np.asarray(in_collectives) > 0)
+    )
+    begun = defaultdict[int, Begun](Begun)
+    for record in first.tolist():
+        pid = int(run.records["pid"][record])
+        fresh[record] = begun[pid].fresh(int(calls[record]), int(in_collectives[record]))
+    return fresh
+
+
+def _first(run: Run, used: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the first records of each process at which something is used, ``FRESH`` of each."""
+    places = np.flatnonzero(used)
+    pids: NDArray[np.int32] = run.records["pid"][places]
     by_pid = np.argsort(pids, kind="stable")
     _, starts, counts = np.unique(pids[by_pid], return_index=True, return_counts=True)
-    for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
-        begun = Begun()
-        for record in called[by_pid[start : start + min(count, FRESH)]].tolist():
-            fresh[record] = begun.fresh(int(calls[record]))
-    return fresh
+    rank = np.arange(len(places)) - np.repeat(starts, counts)
+    return places[by_pid[rank < FRESH]]
 
 
 def _inside(run: Run, numbers: NDArray[np.int64], position: NDArray[np.intp]) -> InsideHosts | None:

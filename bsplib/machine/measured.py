@@ -48,7 +48,7 @@ __all__ = [
 
 
 FRESH = 2
-"""Number of supersteps with calls in which a process runs code for the first time."""
+"""Number of supersteps with calls of one way in which a process runs code for the first time."""
 
 
 class HRelation(NamedTuple):
@@ -153,25 +153,28 @@ def staged_out(found: Mapping[int, ByDirection]) -> Any:
 
 
 class Begun:
-    """Counts the supersteps in which a process calls put, get or send, up to ``FRESH``.
+    """Counts the supersteps in which a process communicates in a way, up to ``FRESH`` of each.
 
-    In the first of them the code of the library runs for the first time: parts of it are loaded,
-    and pages and tables of the process are made.
+    The ways are collectives, and put, get and send. In the first of them the code of the library
+    runs for the first time: parts of it are loaded, and pages and tables of the process are made.
     """
 
     def __init__(self) -> None:
-        self._ended = 0
+        self._ended = [0, 0]
 
-    def fresh(self, calls: int) -> int:
+    def fresh(self, calls: int, in_collectives: int = 0) -> int:
         """Return how many of the first supersteps are left, with that of these calls.
 
         Args:
             calls: puts, gets and messages of the process in its next superstep.
+            in_collectives: how many of them are messages of collectives.
         """
-        if not calls or self._ended == FRESH:
-            return 0
-        self._ended += 1
-        return FRESH + 1 - self._ended
+        left = 0
+        for way, count in enumerate((calls - in_collectives, in_collectives)):
+            if count and self._ended[way] < FRESH:
+                self._ended[way] += 1
+                left = max(left, FRESH + 1 - self._ended[way])
+        return left
 
 
 class Touched:

@@ -79,10 +79,11 @@ class MachinePrices:
             pid: of the process in its group.
             member: its pid in the root group.
         """
-        calls = sum(int(each.made[pid]) for each in found.values())
+        made = {direction: int(each.made[pid]) for direction, each in found.items()}
         sent = staged_out(found)
         cold = self._touched[member].cold(0 if sent is None else int(sent[pid]))
-        return New(cold, self._begun[member].fresh(calls))
+        in_collectives = made.get(Direction.OUT_COPIED, 0)
+        return New(cold, self._begun[member].fresh(sum(made.values()), in_collectives))
 
     def price_of_bytes(self, sums: _Bytes, pids: Iterable[int], pattern: str | None) -> float:
         """Return the price for the greatest h of some processes, on a Machine without probe."""
