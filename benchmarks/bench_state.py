@@ -102,7 +102,7 @@ PROGRAMS: tuple[Callable[..., None], ...] = (jacobi, k_means, sparse, quicksort)
 def stateless(machine: Machine) -> Machine:
     """Return a Machine whose supersteps cost the same whatever came before."""
     names = ("late", "apart", "evicted", "evicted_puts", "evicted_collectives", "first")
-    nothing = dict.fromkeys((*names, "first_messages"))
+    nothing = dict.fromkeys((*names, "first_messages", "first_collectives"))
     entries = [replace(entry, **nothing) for entry in machine.measured]
     return replace(machine, measured=tuple(entries))
 

@@ -180,6 +180,7 @@ _CURVES = (
     *("puts", "gets", "collectives", "evicted", "evicted_puts"),
     *("evicted_collectives", "apart", "passes"),
     *("placed", "fetched", "cold", "first", "first_messages"),
+    "first_collectives",
 )
 """What a probe measured that has no pattern, as far as a prediction needs it."""
 

@@ -288,6 +288,8 @@ class Measured:
     """Additional seconds by the first supersteps that are left to a process, with this one."""
     first_messages: Curve | None = None
     """The same where a process makes no puts and gets; where it was not measured, ``first``."""
+    first_collectives: Curve | None = None
+    """The same of collectives; where it was not measured, they take no more than messages."""
     passes: Curve | None = None
     """Seconds of a pass over arrays by their bytes, while all processes make one."""
     misfit: float | None = None
@@ -330,8 +332,12 @@ class Measured:
         first = _on(self.first, relation.fresh)
         if self.first_messages is None:
             return first
+        others = self.first_messages.at(relation.fresh)
+        if self.first_collectives is not None:
+            collected = self.first_collectives.at(relation.fresh)
+            others = np.where(np.asarray(relation.copied) > 0, collected, others)
         of_arrays = relation.put + relation.got + relation.placed + relation.fetched
-        return np.where(np.asarray(of_arrays) > 0, first, self.first_messages.at(relation.fresh))
+        return np.where(np.asarray(of_arrays) > 0, first, others)
 
     def _evicted_s(self, relation: HRelation) -> Any:
         """Return the seconds of an exchange after which nothing of it was in the caches."""

@@ -28,6 +28,7 @@ CURVES = {
     "fetched": "bytes",
     "first": "left",
     "first_messages": "left",
+    "first_collectives": "left",
 }
 """Curves that are no pattern, and what they go by."""
 _ENTRIES = ("p", *(f"{name}_s" for name in TIMES), *RATIOS, "patterns", *CURVES)

@@ -106,6 +106,10 @@ messages that are read in place::
     left = [0, 1, 2]
     seconds = [0.0, 1e-5, 3e-4]
 
+    [measured.first_collectives]      # and of supersteps of collectives
+    left = [0, 1, 2]
+    seconds = [0.0, 3e-5, 5e-4]
+
 Name, source and g are required, and cores where there are nodes; a figure that is missing is a
 gap; of an entry of ``measured`` p and empty_s are required. Other entries are errors, and so is a
 later version.

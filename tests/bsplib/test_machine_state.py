@@ -99,6 +99,39 @@ def test_the_first_supersteps_with_calls_cost_more():
     assert [begun.fresh(calls) for calls in (0, 3, 0, 1, 1)] == [0, 2, 0, 1, 0]
 
 
+def test_the_first_collectives_cost_more_also_after_other_calls():
+    curves = (Curve((0, 1, 2), (0.0, 1e-4 * way, 1e-3 * way)) for way in (1, 2, 3))
+    names = "first", "first_messages", "first_collectives"
+    machine = replace(PROBED, measured=(replace(TWO, **dict(zip(names, curves, strict=True))),))
+    for way, factor in (("put", 1), ("pickled", 2), ("copied", 3)):
+        warm, new = (price(machine, h=8, calls=1, fresh=left, **{way: 8})[0] for left in (0, 2))
+        assert new - warm == pytest.approx(1e-3 * factor)
+    begun = Begun()
+    calls = [(3, 0), (2, 2), (1, 0), (4, 1), (2, 2), (1, 0)]
+    assert [begun.fresh(*each) for each in calls] == [2, 2, 1, 1, 0, 0]
+
+
+def test_first_collectives_have_the_same_price_on_virtual_processors_and_in_a_replay(tmp_path):
+    first = Curve((0, 1, 2), (0.0, 1e-4, 7e-4))
+    machine = replace(PROBED, measured=(replace(TWO, first=first),))
+
+    def main(bsp):
+        bsp.charge(1e-3)
+        for _ in range(3):
+            bsp.send(1 - bsp.pid, np.zeros(4))
+            bsp.sync()
+        for _ in range(3):
+            bsp.allgather(np.zeros(4))
+
+    (tmp_path / "machine.toml").write_text(machine.text())
+    path = tmp_path / "run.bsp"
+    bsplib.run(main, nprocs=2, backend="sim", machine=str(tmp_path / "machine.toml"), profile=path)
+    (run,) = read_trace(path).runs
+    found = predict(run, choose_prices(run), ["BSP"]).totals["BSP"]
+    assert found.total_s == pytest.approx(run.records["end"].max() / 1e9, abs=1e-8)
+    assert found.comm_s > 2 * (7e-4 + 1e-4)
+
+
 @pytest.mark.parametrize("how", ["put_at", "get_at"])
 def test_elements_by_index_have_the_same_price_on_virtual_processors_and_in_a_replay(
     how, write, tmp_path

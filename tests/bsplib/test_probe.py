@@ -211,7 +211,7 @@ def test_the_first_supersteps_cost_what_they_last_beyond_the_fastest_later_one(m
     monkeypatch.setattr(
         probe_times, "run", lambda *_, nprocs, **__: [(came, came + lasts)] * nprocs
     )
-    curve = probe_times.first_curve(2, "shm")
+    curve = probe_times.first_curve(2, "shm", state.PUTS)
     beyond = np.maximum(lasts[:FRESH] - 0.125, 0)
     assert curve == Curve(tuple(range(FRESH + 1)), (0.0, *beyond[::-1].tolist()))
 
@@ -219,7 +219,8 @@ def test_the_first_supersteps_cost_what_they_last_beyond_the_fastest_later_one(m
 @pytest.mark.parametrize(
     ("main", "way", "sizes"),
     [
-        *((probe_times._begin, by_put, {64}) for by_put in (True, False)),
+        *((probe_times._begin, way, {0, 64}) for way in ("messages", "puts")),
+        (probe_times._begin, "collectives", {0, 3 * 64}),
         *((state._exchange_swept, way, {0, 1024, 4096}) for way in ("messages", "puts")),
         (state._exchange_swept, "collectives", {0, 3 * 1024, 3 * 4096}),
     ],

@@ -61,6 +61,7 @@ PROBED = replace(
             cold=Curve((0, 2**14, 2**20), (0.0, 5e-5, 1e-3 * p)),
             first=Curve((0, 1, 2), (0.0, 1e-4, 9e-4 * p)),
             first_messages=Curve((0, 1, 2), (0.0, 5e-5, 3e-4 * p)),
+            first_collectives=Curve((0, 1, 2), (0.0, 7e-5, 5e-4 * p)),
         )
         for p in (1, 2, 4, 64)
     ),

@@ -68,9 +68,10 @@ function callSeconds(entry, pattern, { calls, gets, messages, objects, unpickled
 }
 
 /* What code takes that runs for the first time. */
-function firstSeconds(entry, { fresh, put, got, placed, fetched }) {
-  const ofMessages = entry.first_messages && put + got + placed + fetched <= 0;
-  return onAny(ofMessages ? entry.first_messages : entry.first, fresh);
+function firstSeconds(entry, { fresh, put, got, placed, fetched, copied }) {
+  if (!entry.first_messages || put + got + placed + fetched > 0) return onAny(entry.first, fresh);
+  const ofCollectives = entry.first_collectives && copied > 0;
+  return onCurve(ofCollectives ? entry.first_collectives : entry.first_messages, fresh);
 }
 
 /* What an exchange takes more where the caches hold other data, some time after the last sync. */

@@ -54,8 +54,8 @@ _CACHE_BYTES = 2**20
 """Size of the cache next to a core, where the system does not tell it."""
 _CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
 _QUARTILE = 0.25
-_PUTS, _COLLECTIVES = "puts", "collectives"
-_WAYS = "messages", _PUTS, _COLLECTIVES
+MESSAGES, PUTS, COLLECTIVES = "messages", "puts", "collectives"
+_WAYS = MESSAGES, PUTS, COLLECTIVES
 """Ways of an exchange: with a neighbour by messages or puts, and with all by a collective."""
 
 
@@ -266,12 +266,12 @@ def _pass_over(bsp: Group) -> Seconds:
 
 def _exchange(bsp: Group, way: str, source: NDArray[np.uint8], there: NDArray[np.uint8]) -> None:
     """Send an array, or put it there."""
-    if len(source) and way == _COLLECTIVES:
+    if len(source) and way == COLLECTIVES:
         bsp.allgather(source)
         return
     partner = pid if (pid := bsp.pid ^ 1) < bsp.nprocs else bsp.pid
     if len(source) and partner != bsp.pid:
-        if way == _PUTS:
+        if way == PUTS:
             bsp.put(partner, source, there, offset=0)
         else:
             bsp.send(partner, source)

@@ -32,7 +32,13 @@ from bsplib.backends import table as backends
 from bsplib.machine.measured import FRESH, Curve, Measured
 from bsplib.machine.pattern import PATTERNS
 from bsplib.machine.probing.elements import measure_elements
-from bsplib.machine.probing.state import measure_before, measure_passes
+from bsplib.machine.probing.state import (
+    COLLECTIVES,
+    MESSAGES,
+    PUTS,
+    measure_before,
+    measure_passes,
+)
 from bsplib.machine.speed import axpy_flops
 from bsplib.running.launch import run
 from bsplib.running.options import BackendName
@@ -248,10 +254,7 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         evicted_puts=None if state is None else state.evicted_puts,
         evicted_collectives=None if state is None else state.evicted_collectives,
         evicting=0.0 if state is None else state.evicting_s,
-        first=first_curve(times.nprocs, backend) if curves and anew else None,
-        first_messages=(
-            first_curve(times.nprocs, backend, by_put=False) if curves and anew else None
-        ),
+        **(firsts(times.nprocs, backend) if curves and anew else {}),
         placed=None if elements is None else elements.placed,
         fetched=None if elements is None else elements.fetched,
         passes=measure_passes(times.nprocs, backend) if anew else None,
@@ -325,15 +328,22 @@ def recording_s(nprocs: int, backend: BackendName) -> float:
     return max(recorded - plain, 0.0)
 
 
-def first_curve(nprocs: int, backend: BackendName, *, by_put: bool = True) -> Curve:
+def firsts(nprocs: int, backend: BackendName) -> dict[str, Curve]:
+    """Return what the first supersteps take more of each way to communicate, by name."""
+    names = {PUTS: "first", MESSAGES: "first_messages", COLLECTIVES: "first_collectives"}
+    return {name: first_curve(nprocs, backend, way) for way, name in names.items()}
+
+
+def first_curve(nprocs: int, backend: BackendName, way: str) -> Curve:
     """Return what the first supersteps of processes take more, in which they communicate.
 
     Args:
         nprocs: number of processes.
         backend: starts processes.
-        by_put: they put something into an array that is registered; otherwise they send messages.
+        way: they put something into an array that is registered, send messages, or call a
+            collective.
     """
-    runs = [run(_begin, by_put, nprocs=nprocs, backend=backend) for _ in range(_COLD_RUNS)]
+    runs = [run(_begin, way, nprocs=nprocs, backend=backend) for _ in range(_COLD_RUNS)]
     came, went = np.max(runs, axis=1).transpose(1, 2, 0)  # by superstep and run
     taken = typical((went - came).T)
     left = tuple(range(FRESH + 1))
@@ -384,21 +394,24 @@ def _syncs(bsp: Group) -> float:
     return min(best)
 
 
-def _begin(bsp: Group, by_put: bool) -> tuple[Seconds, Seconds]:
+def _begin(bsp: Group, way: str) -> tuple[Seconds, Seconds]:
     """Communicate in the first supersteps of a run; return when each began and ended."""
     came, went = np.zeros((2, FRESH + 3))
     right, row = (bsp.pid + 1) % bsp.nprocs, np.ones(_ROWS)
-    there = bsp.zeros((_ROWS, _ROWS)) if by_put else None
+    there = bsp.zeros((_ROWS, _ROWS)) if way == PUTS else None
     bsp.sync()  # the sync that registers an array takes longer, and mostly precedes the puts
     for number in range(len(came)):
         came[number] = bsp.time()
-        if there is None:
-            bsp.send(right, row)
+        if way == COLLECTIVES:
+            bsp.allgather(row)
         else:
-            bsp.put(right, row, there, at=np.s_[-1])
-        bsp.sync()
-        for _ in bsp.messages():
-            pass
+            if there is None:
+                bsp.send(right, row)
+            else:
+                bsp.put(right, row, there, at=np.s_[-1])
+            bsp.sync()
+            for _ in bsp.messages():
+                pass
         went[number] = bsp.time()
     return came, went
 
