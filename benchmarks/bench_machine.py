@@ -152,7 +152,7 @@ def replayed(path: Path, machine: Machine) -> Report:
     graph = prediction.callgraph.graph
     leaves = []
     for node, parts in prediction.nodes[MEASURED].items():
-        if graph.out_degree(node):
+        if graph.succ[node]:
             continue
         leaves.append(
             {

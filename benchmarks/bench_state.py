@@ -124,7 +124,7 @@ def compared(path: Path, machine: Machine) -> Report:
             **{name: each.nodes[_MODEL][node].exchange_s for name, each in found.items()},
         }
         for node, parts in one.nodes[MEASURED].items()
-        if not graph.out_degree(node) and parts.exchange_s >= _LEAST_PART * took
+        if not graph.succ[node] and parts.exchange_s >= _LEAST_PART * took
     ]
     totals = {name: each.totals[_MODEL].total_s for name, each in found.items()}
     return {"measured_s": took, **totals, "cost_centres": leaves}
