@@ -13,42 +13,72 @@ Edge = tuple[str, str]
 Data = dict[str, Any]
 
 
-class NodeData(dict[str, Data]):
+class NodeData(Mapping[str, Data]):
     """The nodes of a graph in the order in which they were added, with their data."""
+
+    def __init__(self, found: dict[str, Data]) -> None:
+        self._found = found
+
+    def __getitem__(self, node: str) -> Data:
+        return self._found[node]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
 
     def __call__(self, data: str | bool) -> NodeValues:
         """Return pairs of a node and what it has under a name; all its data with ``True``."""
-        return NodeValues(self, data)
+        return NodeValues(self._found, data)
 
 
 class NodeValues:
     """One value of each node: pairs, in which the value of a node can be looked up."""
 
-    def __init__(self, nodes: NodeData, data: str | bool) -> None:
-        self._nodes, self._data = nodes, data
+    def __init__(self, found: dict[str, Data], data: str | bool) -> None:
+        self._found, self._data = found, data
 
     def __getitem__(self, node: str) -> Any:
-        found = self._nodes[node]
+        found = self._found[node]
         return found[self._data] if isinstance(self._data, str) else found
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
-        return ((node, self[node]) for node in self._nodes)
+        return ((node, self[node]) for node in self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
-class EdgeData(dict[Edge, Data]):
+class EdgeData(Mapping[Edge, Data]):
     """The edges of a graph, those of one caller after those of another, with their data."""
+
+    def __init__(self, onward: dict[str, dict[str, Data]]) -> None:
+        self._onward = onward
+
+    def __getitem__(self, edge: Edge) -> Data:
+        return self._onward[edge[0]][edge[1]]
+
+    def __iter__(self) -> Iterator[Edge]:
+        return ((caller, callee) for caller, below in self._onward.items() for callee in below)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._onward.values()))
 
     def __call__(self, data: str) -> Iterator[tuple[str, str, Any]]:
         """Yield caller, callee, and what their edge has under a name."""
-        return ((*edge, found[data]) for edge, found in self.items())
+        return (
+            (caller, callee, found[data])
+            for caller, below in self._onward.items()
+            for callee, found in below.items()
+        )
 
 
 class DirectedGraph:
     """A directed graph; nodes are texts."""
 
     def __init__(self) -> None:
-        self.nodes = NodeData()
-        """The nodes with their data."""
+        self._data: dict[str, Data] = {}
         self.succ: dict[str, dict[str, Data]] = {}
         """For each node those that it leads to, with the data of the edges."""
         self.pred: dict[str, dict[str, Data]] = {}
@@ -56,7 +86,7 @@ class DirectedGraph:
 
     def add_node(self, node: str, /, **data: Any) -> None:
         """Add a node with its data, or add to the data of a node."""
-        self.nodes.setdefault(node, {}).update(data)
+        self._data.setdefault(node, {}).update(data)
         self.succ.setdefault(node, {})
         self.pred.setdefault(node, {})
 
@@ -67,22 +97,23 @@ class DirectedGraph:
         self.succ[caller][callee] = self.pred[callee][caller] = data
 
     def __contains__(self, node: object) -> bool:
-        return node in self.nodes
+        return node in self._data
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.nodes)
+        return iter(self._data)
 
     def __len__(self) -> int:
-        return len(self.nodes)
+        return len(self._data)
+
+    @property
+    def nodes(self) -> NodeData:
+        """The nodes with their data."""
+        return NodeData(self._data)
 
     @property
     def edges(self) -> EdgeData:
         """The edges with their data."""
-        return EdgeData(
-            ((caller, callee), data)
-            for caller, below in self.succ.items()
-            for callee, data in below.items()
-        )
+        return EdgeData(self.succ)
 
     def has_edge(self, caller: str, callee: str) -> bool:
         """Tell whether an edge is there."""
@@ -95,6 +126,10 @@ class DirectedGraph:
     def predecessors(self, node: str) -> Iterator[str]:
         """Yield the nodes that lead to a node."""
         return iter(self.pred[node])
+
+    def out_degree(self, node: str) -> int:
+        """Return how many nodes a node leads to."""
+        return len(self.succ[node])
 
     def leaves(self) -> list[str]:
         """Return the nodes that lead to no other."""

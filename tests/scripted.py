@@ -172,7 +172,7 @@ class Reading:
         """Cost of a node or an edge."""
         ids = [self.ids[name] for name in place.split(" > ")]
         graph = self.callgraph.graph
-        return graph.nodes[ids[0]]["cost"] if len(ids) == 1 else graph.edges[tuple(ids)]["cost"]
+        return graph.nodes[ids[0]]["cost"] if len(ids) == 1 else graph.edges[ids]["cost"]
 
     def ns(self, place: str, metric: str = "comp") -> tuple[float, ...]:
         """Maximum, average and minimum in the script's own unit, as exact as it."""

@@ -38,6 +38,7 @@ def test_a_graph_is_read_as_one_of_networkx(edges):
         assert own.nodes(data="cost")[node] == other.nodes[node]["cost"]
         assert list(own.successors(node)) == list(other.successors(node))
         assert list(own.predecessors(node)) == list(other.predecessors(node))
+        assert own.out_degree(node) == other.out_degree(node)
         assert own.ancestors(node) == networkx.ancestors(other, node)
         assert all(own.has_edge(node, to) == other.has_edge(node, to) for to in "mabcdefgz")
 
