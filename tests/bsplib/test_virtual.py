@@ -246,9 +246,9 @@ def test_what_is_not_charged_is_measured(simulate):
         return float(bsp.time()), int(x[0])
 
     results, times = simulate(main, nprocs=3, machine=GREATER)
-    assert len({end for end, _ in results}) > 0
-    assert times.parallel_s > 2 * L
+    assert len(results) == 3
     assert times.computation_s > 0
+    assert times.parallel_s > L + 0.99 * times.computation_s / 3  # the slowest is no faster
 
 
 @pytest.mark.parametrize("seconds", [-1, -1e-9, float("nan")])
