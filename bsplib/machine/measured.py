@@ -153,7 +153,7 @@ def staged_out(found: Mapping[int, ByDirection]) -> Any:
 
 
 class Begun:
-    """Counts the supersteps in which a process communicates in a way, up to ``FRESH`` of each.
+    """Counts the supersteps in which a process communicates, up to ``FRESH`` of each way.
 
     The ways are collectives, and put, get and send. In the first of them the code of the library
     runs for the first time: parts of it are loaded, and pages and tables of the process are made.
@@ -322,7 +322,7 @@ class Measured:
             messages = self.patterns.get(pattern)
             if curve is not None and messages is not None and np.any(nbytes):
                 whole = messages.at(relation.h)
-                whole = np.where(whole > 0, whole, np.inf)  # of no time there is no ratio
+                whole = np.where(whole > 0, whole, np.inf)  # no ratio to a time of 0
                 more = (curve.at(nbytes) - messages.at(nbytes)) / whole
                 found = found + np.where(np.asarray(nbytes) > 0, more, 0.0)
         return np.maximum(found, 0.0)

@@ -181,7 +181,7 @@ class _ObliviousByBytes:
     def __init__(self, prices: MachinePrices, members: Sequence[int]) -> None:
         self._prices, self._sums = prices, _Bytes(len(members))
 
-    def add(self, transfers: Sequence[Transfer], pid: int) -> None:  # noqa: ARG002  # they say it
+    def add(self, transfers: Sequence[Transfer], pid: int) -> None:  # noqa: ARG002  # they name it
         """See :meth:`ObliviousPrices.add`."""
         self._sums.add(transfers)
 

@@ -329,7 +329,7 @@ def recording_s(nprocs: int, backend: BackendName) -> float:
 
 
 def firsts(nprocs: int, backend: BackendName) -> dict[str, Curve]:
-    """Return what the first supersteps take more of each way to communicate, by name."""
+    """Return the additional seconds of first supersteps, by name, for each way to communicate."""
     names = {PUTS: "first", MESSAGES: "first_messages", COLLECTIVES: "first_collectives"}
     return {name: first_curve(nprocs, backend, way) for way, name in names.items()}
 
@@ -399,7 +399,7 @@ def _begin(bsp: Group, way: str) -> tuple[Seconds, Seconds]:
     came, went = np.zeros((2, FRESH + 3))
     right, row = (bsp.pid + 1) % bsp.nprocs, np.ones(_ROWS)
     there = bsp.zeros((_ROWS, _ROWS)) if way == PUTS else None
-    bsp.sync()  # the sync that registers an array takes longer, and mostly precedes the puts
+    bsp.sync()  # which registers the array, and takes longer than the supersteps to measure
     for number in range(len(came)):
         came[number] = bsp.time()
         if way == COLLECTIVES:
