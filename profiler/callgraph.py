@@ -14,9 +14,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+import networkx
 import numpy as np
 
-from bsplib.profiler.digraph import DirectedGraph, downwards
 from bsplib.profiler.limits import check_graph
 from bsplib.profiler.lines import is_comprehension
 from bsplib.profiler.summary import Cost, Summary
@@ -70,7 +70,7 @@ class CallOrigin(NamedTuple):
 class CallGraph:
     """The functions that lead to syncs, and their costs."""
 
-    graph: DirectedGraph
+    graph: networkx.DiGraph
     """Nodes are the ids, with attributes ``node`` (a Node) and ``cost`` (a Cost). An edge
     has the ``cost`` of the part of the callee that was called through this caller.
 
@@ -115,6 +115,19 @@ class CallGraph:
         shown = _of_program(self.run.stacks[stack])
         named = [frame.line for frame in shown if not is_comprehension(frame)]
         return [shown[0].line, *named] if len(named) < 2 else named
+
+    def leaves(self) -> list[str]:
+        """Return the ids of the cost centres: the nodes that call no other."""
+        return [name for name, callees in self.graph.out_degree if callees == 0]
+
+    def depths(self) -> dict[str, int]:
+        """Return how many calls lead from the root to each node, in the order of the call tree.
+
+        Each node stands below its nearest caller.
+        """
+        tree = networkx.bfs_tree(self.graph, self.root)
+        depth = networkx.single_source_shortest_path_length(tree, self.root)
+        return {name: depth[name] for name in networkx.dfs_preorder_nodes(tree, self.root)}
 
     def onward(self, chain: Sequence[str]) -> dict[str, Cost]:
         """Return the costs that passed through a call chain, by the next node below it.
@@ -188,7 +201,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
 
     origins_of = map(frozenset, (*passing.values(), *parts.values()))
     check_graph(len(passing) + len(parts), run, sums.work(origins_of))
-    graph = DirectedGraph()
+    graph = networkx.DiGraph()
     for key in _down_the_tree(root, parts):
         cost = sums.cost(frozenset(passing[key]))
         graph.add_node(key.id(), node=Node(key.id(), *key), cost=cost)
@@ -257,10 +270,10 @@ def _rooted(callers: list[_Callers]) -> tuple[_Key, list[_Callers]]:
 
 def _down_the_tree(root: _Key, edges: Iterable[tuple[_Key, _Key]]) -> list[_Key]:
     """Return the nodes in the order of the call tree."""
-    below: defaultdict[_Key, list[_Key]] = defaultdict(list)
-    for caller, callee in edges:
-        below[caller].append(callee)
-    return [key for key, _ in downwards(root, below)]
+    calls = networkx.DiGraph()
+    calls.add_node(root)
+    calls.add_edges_from(edges)
+    return list(networkx.dfs_preorder_nodes(calls, root))
 
 
 def _chain(callers: _Callers) -> list[_Key]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+import networkx
 import numpy as np
 
 from bsplib.profiler.lines import (
@@ -116,7 +117,7 @@ def _by_centre(callgraph: CallGraph) -> dict[str, list[tuple[int, Floats]]]:
 def _leading(callgraph: CallGraph, centre: str) -> Set[_Name]:
     """Return the functions that lead to a cost centre."""
     nodes = callgraph.graph.nodes(data="node")
-    above = (nodes[name] for name in callgraph.graph.ancestors(centre))
+    above = (nodes[name] for name in networkx.ancestors(callgraph.graph, centre))
     return {_Name(node.file, node.name, node.line) for node in above}
 
 

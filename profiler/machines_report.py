@@ -124,7 +124,7 @@ def _greatest_share(node: str, columns: Sequence[MachineColumn]) -> float:
 
 def _leader(callgraph: CallGraph, ledger: Ledger) -> str:
     """Return the cost centre that costs most."""
-    leaves = callgraph.graph.leaves()
+    leaves = callgraph.leaves()
     leader: str = max(leaves, key=lambda leaf: ledger.nodes[leaf].cost_s)
     return leader
 

@@ -117,7 +117,7 @@ def _overtakings(
     callgraph: CallGraph, priced: Callable[[float], Ledger], low: float, high: float
 ) -> Iterator[Overtaking]:
     """Yield the crossovers of the cost centres that cost most at either end."""
-    leaves = callgraph.graph.leaves()
+    leaves = callgraph.leaves()
     leading = [_leading(priced(value), leaves) for value in (low, high)]
     for pair in combinations(dict.fromkeys(leading[0] + leading[1]), 2):
         for value, other, node in crossings(lambda value: _of(priced(value), pair), low, high):  # noqa: B023  # called at once

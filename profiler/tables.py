@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import networkx
 import numpy as np
 
 from bsplib.profiler import format as fmt
@@ -21,7 +22,6 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import networkx
     from numpy.typing import NDArray
 
     from bsplib.profiler.callgraph import CallGraph, Cost, Node
@@ -234,8 +234,6 @@ def plain_graph(callgraph: CallGraph, ledger: Ledger | None = None) -> networkx.
     the unit in the name; with a ledger also losses and costs. Attributes of the graph:
     root, program, nprocs, backend.
     """
-    import networkx  # noqa: PLC0415  # it takes long
-
     run = callgraph.run
     facts = {key: str(run.meta.get(key, "unknown")) for key in ("program", "backend")}
     visible = {key: fmt.visible(value) for key, value in facts.items()}

@@ -34,8 +34,9 @@ from bsplib.webui.machines import describe_machines
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    import networkx
+
     from bsplib.profiler.callgraph import CallGraph, Cost, Node, Summary
-    from bsplib.profiler.digraph import DirectedGraph
     from bsplib.profiler.losses import Ledger
     from bsplib.recording.records import Run, RunHead
 
@@ -255,7 +256,7 @@ def lay_out(
         return {}
 
 
-def _positions(graph: DirectedGraph, names: Sequence[str]) -> list[int]:
+def _positions(graph: networkx.DiGraph, names: Sequence[str]) -> list[int]:
     position = {name: number for number, name in enumerate(graph)}
     return [position[name] for name in names]
 
@@ -428,7 +429,7 @@ def _percent(part: float) -> str:
     return f"{100 * part:.2g}%" if part >= NEGLIGIBLE else "less than 0.1%"
 
 
-def links(graph: DirectedGraph, names: Collection[str]) -> list[DrawnLink]:
+def links(graph: networkx.DiGraph, names: Collection[str]) -> list[DrawnLink]:
     """Return the lines between nodes: the edges, and calls through nodes that are not shown.
 
     Args:

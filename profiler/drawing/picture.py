@@ -16,17 +16,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import graphviz
+import networkx
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.digraph import DirectedGraph
 from bsplib.profiler.drawing import shown_nodes
 from bsplib.profiler.drawing.graphviz import LayoutError, run_dot
 from bsplib.profiler.run_title import title_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import networkx
 
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.drawing.shown_nodes import ShownLink
@@ -161,11 +159,10 @@ def to_dot(
 
 def _direction(picture: Drawing) -> str:
     """Return the direction of the calls: from left to right, or downwards for a long chain."""
-    lines, root = DirectedGraph(), picture.callgraph.root
-    for link in picture.links:
-        lines.add_edge(link.caller, link.callee)
-    depths = lines.depths(root) if root in lines else {}
-    abreast = Counter(depths.values()) or {0: 1}
+    lines, root = networkx.DiGraph(), picture.callgraph.root
+    lines.add_node(root)
+    lines.add_edges_from((link.caller, link.callee) for link in picture.links)
+    abreast = Counter(networkx.single_source_shortest_path_length(lines, root).values())
     width, height = len(abreast) * _STEP, max(abreast.values()) * _ABREAST
     return "TB" if width > _WIDEST * height else "LR"
 

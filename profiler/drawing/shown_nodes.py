@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from bsplib.profiler.digraph import DirectedGraph
+    import networkx
 
 MOST_SHOWN = 80
 """Number of nodes that can be read on a screen or on a page."""
@@ -24,7 +24,7 @@ class ShownLink(NamedTuple):
 
 
 def chosen(
-    graph: DirectedGraph,
+    graph: networkx.DiGraph,
     ranks: Mapping[str, tuple[float, ...]],
     always: Iterable[str],
     most: int = MOST_SHOWN,
@@ -45,7 +45,7 @@ def chosen(
     return [name for name in graph if name in kept]
 
 
-def links(graph: DirectedGraph, shown: Collection[str]) -> list[ShownLink]:
+def links(graph: networkx.DiGraph, shown: Collection[str]) -> list[ShownLink]:
     """Return the lines between the nodes that are shown.
 
     A node is linked with each shown node that it calls, directly or through nodes that are
@@ -63,7 +63,7 @@ def links(graph: DirectedGraph, shown: Collection[str]) -> list[ShownLink]:
     ]
 
 
-def _reached(graph: DirectedGraph, caller: str, shown: frozenset[str]) -> Iterator[str]:
+def _reached(graph: networkx.DiGraph, caller: str, shown: frozenset[str]) -> Iterator[str]:
     """Yield each shown node that is called directly or through nodes that are not shown."""
     seen = {caller}
     waiting = list(graph.successors(caller))[::-1]

@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.digraph import downwards
 from bsplib.profiler.models.prediction import MEASURED, Prediction, TimeParts, predict
 from bsplib.profiler.models.replay import MODELS
 
@@ -167,6 +166,6 @@ def _nodes(prediction: Prediction) -> Table:
 
 def _labels(prediction: Prediction) -> Iterator[tuple[str, Text]]:
     """Yield the nodes in call-tree order, with their indented labels."""
-    graph, root = prediction.callgraph.graph, prediction.callgraph.root
-    for node, indent in downwards(root, graph.succ):
-        yield node, Text("  " * indent + fmt.label(graph.nodes[node]["node"]))
+    nodes = prediction.callgraph.graph.nodes(data="node")
+    for name, depth in prediction.callgraph.depths().items():
+        yield name, Text("  " * depth + fmt.label(nodes[name]))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from bsplib.errors import UsageError
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS
-from bsplib.profiler.digraph import downwards
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,11 +103,10 @@ _SIZES: dict[str, Callable[[NodeRow], float]] = {
 
 def tree_rows(profile: RunProfile) -> list[NodeRow]:
     """Return all nodes in the order of the call tree, each under its nearest caller."""
-    graph, root = profile.callgraph.graph, profile.callgraph.root
-    booked = profile.ledger().nodes
+    costs, booked = profile.callgraph.graph.nodes(data="cost"), profile.ledger().nodes
     return [
-        NodeRow(name, depth, graph.nodes[name]["cost"], booked[name])
-        for name, depth in downwards(root, graph.nearest_tree(root).succ)
+        NodeRow(name, depth, costs[name], booked[name])
+        for name, depth in profile.callgraph.depths().items()
     ]
 
 

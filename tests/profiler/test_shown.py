@@ -1,14 +1,11 @@
+import networkx
 import pytest
 
-from bsplib.profiler.digraph import DirectedGraph
 from bsplib.profiler.drawing.shown_nodes import ShownLink, chosen, links
 
 
 def called(*edges):
-    found = DirectedGraph()
-    for caller, callee in edges:
-        found.add_edge(caller, callee)
-    return found
+    return networkx.DiGraph(edges)
 
 
 @pytest.fixture
