@@ -25,6 +25,10 @@ _PARTS_TITLE = (
     "(measured - predicted) / measured:"
 )
 _PARTS = ("computation", "communication", "synchronisation")
+_PARTS_WITH_ERRORS = (
+    *("computation", "communication and\nsynchronisation", "synchronisation\nalone"),
+    "error",
+)
 
 
 def predict_all(
@@ -60,7 +64,8 @@ def print_predictions(
     for position, prediction in enumerate(predictions):
         console.print(_title(position if number is None else number, prediction), soft_wrap=True)
         if waiting := fmt.waiting(prediction.callgraph.run):
-            console.print(Text(f"{waiting} (part of the measured total only)"), soft_wrap=True)
+            part = "total only" if prediction.is_elsewhere else "computation"
+            console.print(Text(f"{waiting} (part of the measured {part})"), soft_wrap=True)
         console.print(_totals(prediction))
         console.print(_nodes(prediction))
         if not prediction.is_elsewhere and (model := _shown_model(prediction)):
@@ -96,15 +101,20 @@ def _title(position: int, prediction: Prediction) -> Text:
 
 
 def _totals(prediction: Prediction) -> Table:
-    """Return a table with one row for each model: its total, the parts, and its error if any."""
+    """Return a table with one row for each model: its total, the parts, and its error if any.
+
+    Errors are of computation and of communication with synchronisation, so these are shown then:
+    the measured computation has the time that it waited for a core.
+    """
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("model")
-    errors = [] if prediction.is_elsewhere else ["error"]
-    for title in ("total", *_PARTS, *errors):
+    for title in ("total", *(_PARTS if prediction.is_elsewhere else _PARTS_WITH_ERRORS)):
         table.add_column(title, justify="right")
     for name, parts in prediction.totals.items():
         cells = _texts(name, parts)
-        if name != MEASURED and errors:
+        if not prediction.is_elsewhere:
+            cells[1:3] = fmt.seconds(parts.busy_s), fmt.seconds(parts.exchange_s)
+        if name != MEASURED and not prediction.is_elsewhere:
             comp, comm = prediction.part_errors(name)
             cells[1:3] = _with_error(cells[1], comp), _with_error(cells[2], comm)
             cells.append(_error(prediction.error_percent(name)))

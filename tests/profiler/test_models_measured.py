@@ -12,6 +12,7 @@ from rich.console import Console
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, load_machine
 from bsplib.machine.measured import Curve, Measured
+from bsplib.profiler import format as fmt
 from bsplib.profiler.models.prediction import predict
 from bsplib.profiler.models.replay import MODELS, replay
 from bsplib.profiler.models.report import print_predictions
@@ -176,6 +177,28 @@ def test_the_tables_show_the_errors_of_both_parts(script):
     assert "supersteps cost what a probe measured" in text
     assert "under OBSP*; in brackets the error" in text
     assert text.count("%)") >= 4 * 2 + 2
+
+
+def test_each_error_is_that_of_the_numbers_in_its_column(script):
+    """Also where processes share cores, and where synchronisation is a part of the prediction."""
+    program = script(3)
+    program.step("main", w=[1500] * 3, cpu=[1000] * 3, puts=[(0, 1, 100)], waits=[0, 70, 70])
+    machine = load_machine("shared-memory")
+    known = {"machine": asdict(machine), "backend": "shm", "cpu_measured": True}
+    run = program.run(meta=known)
+    file = io.StringIO()
+    prediction = predict(run, choose_prices(run), ("BSP",))
+    print_predictions([prediction], console=Console(width=120, file=file))
+    text, took, found = file.getvalue(), *prediction.totals.values()
+    assert took.waiting_s
+    errors = prediction.part_errors("BSP")
+    for value, other, error in (
+        (took.busy_s, found.comp_s, errors.computation),
+        (took.exchange_s, found.exchange_s, errors.communication),
+    ):
+        assert error == pytest.approx(100 * (value - other) / value)
+        assert fmt.seconds(value) in text
+        assert f"{fmt.seconds(other)} ({error:.1f}%)" in text
 
 
 def test_a_trace_with_a_measured_machine_can_be_written_as_json():
