@@ -108,9 +108,14 @@ def book_samples(run: Run) -> BookedSamples:
         np.concatenate([np.zeros(0, np.int64), *(rows[name] for rows in chunks)])
         for name in ("pid", "end")
     )
-    for pid in range(run.nprocs):
-        mine = np.flatnonzero(samples["pid"] == pid)
-        rows = np.flatnonzero(pids == pid)
+    rows_by_pid, samples_by_pid = (
+        np.argsort(each, kind="stable") for each in (pids, samples["pid"])
+    )
+    for pid in np.unique(samples["pid"]):
+        mine, rows = (
+            order[slice(*np.searchsorted(each, (pid, pid + 1), sorter=order))]
+            for each, order in ((samples["pid"], samples_by_pid), (pids, rows_by_pid))
+        )
         # The superstep of a sub-group ends before the one around it: the first end counts.
         place = np.searchsorted(ends[rows], samples["time"][mine], side="right")
         within = place < len(rows)

@@ -236,16 +236,14 @@ def check_waits(run: Run, advance: Callable[[int], None] = lambda _: None) -> No
     """
     if run.waits is None:
         return
-    records = run.table("records")
-    ends = {"record": len(records), "behind": len(records)}
-    parts = [rows["pid"] for _, rows in records.chunks(("pid",))]
-    pid = np.concatenate([np.zeros(0, np.int64), *parts])
-    last = -1
+    ends = dict.fromkeys(("record", "behind"), len(run.table("records")))
+    callers, last = _Callers(run), -1
     for block in _blocks("wait", ArrayTable(run.waits)):
         block.check_ranges(ends)
         record, behind = block.columns["record"], block.columns["behind"]
         block.refuse(np.diff(record, prepend=last) <= 0, "a record out of order")
-        block.refuse(pid[record] == pid[behind], "a process that waits for itself")
+        (_, pid), (_, other) = callers.of(record), callers.of(behind)
+        block.refuse(pid == other, "a process that waits for itself")
         last = int(record[-1])
         advance(len(block.rows))
 

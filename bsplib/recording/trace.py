@@ -3,7 +3,8 @@
 A trace is a zip archive of uncompressed members, which are exactly these:
 
 ``trace.json``
-    UTF-8, at most 64 MiB: the document that ``bsplib.recording.trace_document`` specifies.
+    UTF-8, at most 64 MiB with 3 * 2**20 values: the document that
+    ``bsplib.recording.trace_document`` specifies.
 
 ``run-0/records``, ``run-0/traffic``, ``run-1/records``, ...
     Rows of dtypes ``bsplib.recording.records.RECORD`` and ``TRAFFIC``, in the chunks that
@@ -14,7 +15,7 @@ A trace is a zip archive of uncompressed members, which are exactly these:
 
 ``run-0/samples``, ``run-0/waits``, ...
     The same of dtype ``SAMPLE``, only of runs that were sampled, and of dtype ``WAIT``, only of
-    programs of mpi4py.
+    programs of mpi4py; beyond 2**20 rows, at most 8 in a byte of the file.
 
 ``bsplib.recording.records`` describes the fields. A reader checks ranges, positions and
 order, so that the profiler need not check a Trace that was read. Zip compresses nothing. The
@@ -86,7 +87,11 @@ _LOCAL_HEADER = struct.Struct("<26sHH")
 """What stands before the name and the content of a member; at the end the lengths of the name
 and of further fields."""
 OPTIONAL = {"samples": SAMPLE, "waits": WAIT}
-"""The tables that a run need not have."""
+"""The tables that a run need not have, and that are read as a whole."""
+_MOST_WHOLE = 2**20
+_MOST_IN_BYTE = 8
+"""Rows of these: any number up to the first, and beyond that so many for each byte of the member.
+Times of samples differ by a byte at least, since a timer is never exact to the nanosecond."""
 _PIECE = 2**18
 """Bytes of an array that are read at once: few enough to stay in the cache of a core."""
 
@@ -404,6 +409,10 @@ class _Reader:
         """Return a table that a run need not have; None if it does not."""
         if entry.get(table) is None:
             return None
+        name = self._name(folder, table)
+        count, nbytes = length_of(entry, table, name), self._member(name).file_size
+        if count > max(_MOST_WHOLE, nbytes * _MOST_IN_BYTE):
+            raise TraceError(f"{name} declares {count} rows in {nbytes} bytes")
         return self._table(folder, table, OPTIONAL[table], entry).whole()
 
     def _advance(self, size_bytes: float) -> None:

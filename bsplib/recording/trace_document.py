@@ -74,6 +74,8 @@ FORMAT = "bsplib trace"
 FORMAT_VERSION = 3
 
 MAX_JSON_BYTES = 64 * 2**20
+MAX_VALUES = 3 * 2**20
+"""Most values of the document: three bytes can be one, which takes some 64 bytes of memory."""
 MAX_META_NESTING = 32
 MAX_NPROCS = 2**16
 SOURCES_OF_TIME = frozenset({"cpu", "ready", "faults"})
@@ -85,7 +87,18 @@ class TraceTooLongError(TraceError):
     """A trace has too many groups, stacks or runs to be read."""
 
 
-def to_json(trace: Trace, last: dict[str, Any] | None = None) -> str:
+def excess_of(content: bytes) -> str:
+    """Say what makes a document too long to be read; empty if it is not.
+
+    Commas and brackets are counted, which are at least as many as the values.
+    """
+    if len(content) > MAX_JSON_BYTES:
+        return f"{len(content)} bytes, more than {MAX_JSON_BYTES}"
+    values = sum(map(content.count, (b",", b"[", b"{")))
+    return f"some {values} values, more than {MAX_VALUES}" if values > MAX_VALUES else ""
+
+
+def to_json(trace: Trace, last: dict[str, Any] | None = None) -> bytes:
     """Return the document in JSON, with shorter stacks if it would be too long.
 
     Args:
@@ -101,14 +114,12 @@ def to_json(trace: Trace, last: dict[str, Any] | None = None) -> str:
             whole = _document(trace, most)
             if last is not None:
                 whole["runs"][-1].update(last)
-            document = json.dumps(whole, allow_nan=False)
+            document = json.dumps(whole, allow_nan=False).encode()
         except (TypeError, ValueError) as error:
             raise TraceError(f"cannot be written as JSON: {error}") from error
-        if len(document) <= MAX_JSON_BYTES:
+        if not (excess := excess_of(document)):
             return document
-    raise TraceTooLongError(
-        f"trace.json would have {len(document)} bytes, more than {MAX_JSON_BYTES}"
-    )
+    raise TraceTooLongError(f"trace.json would have {excess}")
 
 
 def _document(trace: Trace, most: int) -> dict[str, Any]:
@@ -148,7 +159,8 @@ def parse(content: bytes) -> tuple[int, list[Any]]:
     Nothing but format and version is checked.
 
     Raises:
-        TraceError: the document declares another format or version, or has no list of runs.
+        TraceError: the document is too long, declares another format or version, or has no list
+            of runs.
         ValueError: it is not UTF-8, or not JSON.
     """
 
@@ -157,6 +169,8 @@ def parse(content: bytes) -> tuple[int, list[Any]]:
             raise TraceError(f"trace.json contains the number {text[:40]}, which is not finite")
         return number
 
+    if excess := excess_of(content):
+        raise TraceError(f"trace.json has {excess}")
     document = json.loads(content.decode("utf-8"), parse_constant=finite, parse_float=finite)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise TraceError(f"trace.json does not declare the format {FORMAT!r}")

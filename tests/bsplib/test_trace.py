@@ -25,6 +25,7 @@ from bsplib.recording.records import (
     SAMPLE,
     TRAFFIC,
     UNMEASURED,
+    WAIT,
     Doing,
     Frame,
     GroupInfo,
@@ -630,6 +631,41 @@ def test_a_bomb_in_a_chunk_is_refused_before_it_is_unpacked(path):
         with pytest.raises(TraceError, match="6 rows declares a content of 100000000 bytes"):
             read_trace(path)
         assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("table", "dtype"), [("samples", SAMPLE), ("waits", WAIT)])
+def test_a_table_that_is_read_whole_has_few_rows_in_a_byte(path, table, dtype):
+    equal = chunk(np.zeros(2**14, dtype)) * 100
+
+    def declare(document):
+        document["runs"][0][table] = 100 << 14
+        document["runs"][1].update(waits=None)
+
+    rewrite(path, contents(path) | {f"run-0/{table}": equal})
+    change_document(path, declare)
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            TraceError, match=rf"run-0/{table} declares 1638400 rows in \d{{4}} bytes"
+        ):
+            read_trace(path)
+        assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_document_of_too_many_values_is_refused_before_it_takes_memory(path):
+    text = b'{"format": "bsplib trace", "version": 3, "runs": [' + b"[]," * 2**21 + b"[]]}"
+    rewrite(path, contents(path) | {"trace.json": text})
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            TraceError, match=r"trace.json has some 4\d{6} values, more than 3145728"
+        ):
+            read_trace(path)
+        assert tracemalloc.get_traced_memory()[1] < 3 * len(text)
     finally:
         tracemalloc.stop()
 
