@@ -101,8 +101,13 @@ def elsewhere(folder: Path, about: About) -> str:
 
 def _lock(folder: Path, locks: ExitStack) -> None:
     held = lock_if_possible(folder)
+    if held is None and folder.exists():
+        raise TraceError(
+            f"{folder}: the run that records here is still running, or another bsp recover or bsp "
+            f"merge reads it"
+        )
     if held is None:
-        raise TraceError(f"{folder}: the run that records here is still running")
+        raise TraceError(f"{folder} was removed meanwhile: its records have become a trace")
     locks.callback(os.close, held)
 
 

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.recording import recovery, spool, trace_document
+from bsplib.recording.folder_lock import lock_if_possible
 from bsplib.recording.records import MAX_STACK, MAX_TEXT, Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.sync_kinds import Kind
@@ -612,6 +613,21 @@ def test_the_command_says_what_it_has_written(records, tmp_path):
     assert done.exit_code == 0
     assert done.output == f"wrote {path}: 2 processes, 5 supersteps: bsp report {path}\n"
     assert left(tmp_path) == [TRACE]
+
+
+def test_a_folder_of_which_another_command_made_the_trace_meanwhile_is_no_running_run(
+    records, tmp_path, monkeypatch
+):
+    def lock(folder):
+        monkeypatch.undo()
+        assert recover(folder).exit_code == 0
+        return lock_if_possible(folder)
+
+    monkeypatch.setattr(recovery, "lock_if_possible", lock)
+    done = recover(records, "--out", tmp_path / "late.bsp")
+    assert done.output == (
+        f"Error: {records} was removed meanwhile: its records have become a trace\n"
+    )
 
 
 def test_recover_replaces_no_file_unless_it_is_named(records, tmp_path):
