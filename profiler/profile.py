@@ -96,6 +96,16 @@ class RunProfile:
     """Rates at which costs and losses are priced; None: those of the run."""
 
     @property
+    def program(self) -> str:
+        """The program with its arguments, in a form that is safe to show."""
+        return fmt.program(self.run, most=10_000)
+
+    @property
+    def backend(self) -> str:
+        """The backend, such as ``shm``; ``unknown`` where the trace does not say."""
+        return fmt.said(self.run, "backend")
+
+    @property
     def nprocs(self) -> int:
         """Number of processes."""
         return self.run.nprocs

@@ -23,6 +23,7 @@ from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import VIEWS, critical_path
 from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.profile import Profile
+from bsplib.profiler.tables import facts
 from bsplib.recording.records import Trace
 from bsplib.sync_kinds import Kind
 
@@ -66,6 +67,8 @@ def test_a_file_becomes_a_profile_with_its_runs(file):
     profile = bsplib.load(str(file))
     assert [run.number for run in profile.runs] == [1, 2]
     assert [run.nprocs for run in profile.runs] == [4, 4]
+    for run in profile.runs:
+        assert (run.program, run.backend) == (facts(run.run, 1)["program"], "sim")
     assert repr(profile) == "<Profile of run.bsp: 2 runs>"
     assert repr(profile.runs[0]).startswith("<RunProfile run 1: ")
     assert repr(profile.runs[0]).endswith("4 processes, backend sim, 9.00 ms, complete>")
