@@ -160,11 +160,13 @@ def _checked(line: str, place: str) -> Row:
     """Return a line as numbers and text."""
     try:
         row = json.loads(line)
-        values = [*row["params"].values(), row["value"], *row["times"]]
+        lists = [row["times"], row.get("h", [0]), *row.get("counted", {}).values()]
+        values = [*row["params"].values(), row["value"], *(each for some in lists for each in some)]
         numbers = all(type(each) in (int, float) and math.isfinite(each) for each in values)
+        numbers = numbers and all(type(some) is list and some for some in lists)
         texts = all(isinstance(each, str) for each in (row["callpath"], row["formula"]))
         known = isinstance(row["run"]["id"], str) and type(row["run"]["of"]) is int
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         numbers = texts = known = False
     if not (numbers and texts and known):
         raise UsageError(
@@ -218,7 +220,7 @@ def append(path: Path, rows: Sequence[Row]) -> None:
 
 
 def _text(rows: Iterable[Row]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def merge(paths: Sequence[Path], out: Path, *, force: bool = False) -> int:

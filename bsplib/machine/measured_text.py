@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -147,7 +148,10 @@ def number_of(what: str, value: object) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{what} is {value!r}; it has to be a number")  # noqa: TRY004  # as all here
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{what} is {reprlib.repr(value)}, which is beyond all floats") from None
 
 
 def whole_of(what: str, value: object, most: int) -> int:

@@ -95,11 +95,14 @@ def _read_csv(
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     first = lines[0] if lines else ""
     delimiter = max(",;\t", key=first.count)
-    rows = [
-        (number, row)
-        for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=delimiter), 1)
-        if any(cell.strip() for cell in row) and not row[0].lstrip().startswith("#")
-    ]
+    try:
+        rows = [
+            (number, row)
+            for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=delimiter), 1)
+            if any(cell.strip() for cell in row) and not row[0].lstrip().startswith("#")
+        ]
+    except csv.Error as error:
+        raise TimingsError(f"{source} is no table of times: {error}") from None
     names = [name.strip() for name in rows[0][1]] if rows else []
     if len(set(names)) < len(names):
         raise TimingsError(f"{source}: two columns have the same name in {', '.join(names)}")
@@ -185,7 +188,7 @@ def read_json_lines(text: str, source: str) -> dict[Series, Table]:
             names = names or [str(name) for name in params]
             point = [_finite(params[name]) for name in names]
             values = [_finite(each) for each in (value if isinstance(value, list) else [value])]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
             raise TimingsError(
                 f'{place} is no measurement such as {{"params": {{"p": 4}}, "value": 1.5}}: '
                 f"{_cause(error)}"

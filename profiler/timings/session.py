@@ -165,7 +165,7 @@ def _fit_table(
 
 
 def _write_json(found: dict[str, Any], path: Path, *, force: bool) -> None:
-    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(found, indent=1) + "\n"
     if path == Path("-"):
         print(text, end="")
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import mmap
 
 import numpy as np
@@ -263,6 +264,34 @@ def test_files_are_merged_and_what_is_in_two_of_them_counts_once(path, tmp_path)
     assert found.name == "f"
     assert sorted(found.values["P"]) == [1, 1, 2, 2, 2]
     assert found.formulas == ("f[0] + f[1]*N/P",)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"times": []},
+        {"times": 3},
+        {"times": [10**400]},
+        {"value": float("inf")},
+        {"params": {"N": 10**400}},
+        {"h": ["8", "16"]},
+        {"h": []},
+        {"counted": {"cycles": [1, None]}},
+        {"counted": [1]},
+        {"run": {"id": 3, "of": 1}},
+    ],
+)
+def test_a_passage_with_values_that_cannot_be_is_refused(path, changes):
+    first, *_ = path.read_text().splitlines()
+    path.write_text(json.dumps(json.loads(first) | changes) + "\n")
+    with pytest.raises(UsageError, match=r"line 1 is no passage of an experiment; "):
+        datafile.read(path)
+
+
+def test_names_that_no_encoding_has_can_be_merged(path, tmp_path):
+    path.write_text(path.read_text().replace('"callpath": "f"', '"callpath": "\\ud800"'))
+    datafile.merge([path], tmp_path / "all.jsonl")
+    assert [row["callpath"] for row in datafile.read(tmp_path / "all.jsonl")] == ["\ud800"] * 3
 
 
 @pytest.mark.parametrize(

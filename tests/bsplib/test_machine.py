@@ -143,6 +143,7 @@ def test_a_missing_entry_is_named(write, entry):
         ("g_s_per_byte", '"fast"', "g is 'fast'; it has to be a number"),
         ("g_s_per_byte", "[1]", r"g is \[1\]; it has to be a number"),
         ("g_s_per_byte", "true", "g is True; it has to be a number"),
+        ("l_s", f"1{'0' * 400}", r"l is 1000\d*\.\.\.0+, which is beyond all floats"),
         ("h", '"mean"', "h is 'mean'; it has to be 'max' or 'sum'"),
         ("p", '"many"', "p is 'many'; it has to be a whole number from 1"),
         ("p", "0", "p is 0"),

@@ -104,6 +104,8 @@ def test_a_name_that_cannot_stand_in_a_formula_is_changed(tmp_path):
         ("N,time\n1,nan\n", r"line 2: time is 'nan', which is no number$"),
         ("N,time\n1,2,3\n", r"line 2: there are 3 cells under 2 names"),
         ("N,N,time\n1,2,3\n", r"two columns have the same name"),
+        (f"N,time\n1,{'9' * 200_000}\n", r"is no table of times: field larger than field limit"),
+        (f'{{"params": {{"p": 1{"0" * 400}}}, "value": 1}}\n', r"line 1 is no measurement"),
         ('{"params": {"p": 1}}\n', r"line 1 is no measurement .*: 'value' is missing"),
         ('{"params": {"p": 1}, "value": "x"}\n', r"line 1 is no measurement"),
         (

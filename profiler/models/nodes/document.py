@@ -119,7 +119,7 @@ def write_model(model: NodeModel, path: str | Path, *, force: bool = False) -> N
     Raises:
         UsageError: the file cannot be written.
     """
-    text = json.dumps(document(model), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(document(model), indent=1) + "\n"
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", _on_one_line, text)
     try:
         write_text(path, text, force=force)

@@ -212,7 +212,7 @@ def fit_and_print(
     if json == Path("-"):
         import json as text  # noqa: PLC0415
 
-        print(text.dumps(document(model), indent=1, ensure_ascii=False))
+        print(text.dumps(document(model), indent=1))
         return
     show_model(model, Console(), points)
     if json is not None:
