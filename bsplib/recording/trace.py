@@ -90,7 +90,7 @@ OPTIONAL = {"samples": SAMPLE, "waits": WAIT}
 """The tables that a run need not have, and that are read as a whole."""
 _MOST_WHOLE = 2**20
 _MOST_IN_BYTE = 8
-"""Rows of these: any number up to the first, and beyond that so many for each byte of the member.
+"""Rows of these: up to the first any number, otherwise at most the second for a byte of the member.
 Times of samples differ by a byte at least, since a timer is never exact to the nanosecond."""
 _PIECE = 2**18
 """Bytes of an array that are read at once: few enough to stay in the cache of a core."""
