@@ -186,6 +186,12 @@ def warn(text: str, category: type[Warning]) -> None:
     warnings.warn_explicit(text, category, frame.f_code.co_filename, frame.f_lineno, registry=known)
 
 
+def file_and_line() -> tuple[str, int]:
+    """Return the whole name of the file of the call, and its line there."""
+    frame = caller()
+    return (END, 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
 def operation() -> str:
     """Return the name of the primitive that the program called; ``main`` once it returned."""
     frame: FrameType | None = sys._getframe(1)

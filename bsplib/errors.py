@@ -121,7 +121,11 @@ class MissingExtraError(BspError, ImportError):
 
 
 class CheckWarning(UserWarning):
-    """With ``check=True``: something legal that is probably a mistake, as unread messages."""
+    """With ``check=True``: something legal that is probably a mistake, as unread messages.
+
+    Each process says it once for each line, and the caller of the run warns: its filters and those
+    of pytest count.
+    """
 
 
 class TraceError(BspError, ValueError):

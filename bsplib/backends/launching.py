@@ -4,8 +4,8 @@ A backend knows nothing of programs, records or Machines. It is given a :class:`
 its processes execute, and reports how each of them ended:
 
 * where each process has an interpreter of its own, the backend calls :meth:`Work.alone`
-  in it, sends the bytes that this returns to the caller, and decodes them there with
-  :meth:`Work.read`;
+  in it, sends the bytes that this tells and returns to the caller, in this order, and decodes them
+  there with :meth:`Work.read`;
 * where all processes are inside the caller's process, the backend uses :meth:`Work.inside`.
 
 Once a process has failed, the others go on to their next sync and no further; real
@@ -27,6 +27,9 @@ from bsplib.errors import ProcessDiedError
 OpenPort = Callable[[], Port]
 """Opens the port of a process to the root group."""
 
+Tell = Callable[[bytes], None]
+"""Sends bytes to the caller at once. They come there before the report of the process."""
+
 
 class Ended(Protocol):
     """How a process ended."""
@@ -39,7 +42,7 @@ class Ended(Protocol):
 class JobRunner(Protocol):
     """What kept processes need for several jobs; it can be pickled, and compared."""
 
-    def run(self, job: bytes, pid: int, open_port: OpenPort) -> tuple[bytes, bool]:
+    def run(self, job: bytes, pid: int, open_port: OpenPort, tell: Tell) -> tuple[bytes, bool]:
         """Do what :meth:`Work.alone` does for the work from which the job was made.
 
         Returns:
@@ -80,11 +83,15 @@ class Work(Protocol):
             carrier: None for processes that can map the memory of the caller.
         """
 
-    def alone(self, pid: int, open_port: OpenPort) -> bytes:
+    def alone(self, pid: int, open_port: OpenPort, tell: Tell) -> bytes:
         """Do the work in a process of its own; return its report as bytes. Nothing is raised."""
 
-    def read(self, report: bytes, pid: int) -> Ended:
-        """Return how a process ended from the bytes of its report. Nothing is raised."""
+    def read(self, told: bytes, pid: int) -> Ended | None:
+        """Return how a process ended from the bytes of its report; None where they are no report.
+
+        Raises:
+            Warning: the process warns, and the caller wants this to be an error.
+        """
 
     def inside(self) -> InsideWork:
         """Return the work for processes that are inside the caller's process.

@@ -7,6 +7,7 @@ of :mod:`bsplib.core.calls` that goes on to the engine. None of them keeps an at
 from __future__ import annotations
 
 import operator
+import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, Self
 
@@ -17,7 +18,13 @@ from bsplib.core.engine import Engine
 from bsplib.core.entries import SendBuffer
 from bsplib.core.protocols import Checks
 from bsplib.core.values import SlowValues, Values
-from bsplib.errors import BspError, PartitionError, ProcessRangeError, UsageError
+from bsplib.errors import (
+    BspError,
+    CheckWarning,
+    PartitionError,
+    ProcessRangeError,
+    UsageError,
+)
 from bsplib.primitives.superstep import Supersteps
 from bsplib.transfers.argument_order import no_process
 from bsplib.transfers.casting import as_array
@@ -32,6 +39,13 @@ if TYPE_CHECKING:
     from bsplib.transfers.watch import Watch
 
 
+class Warn(Protocol):
+    """Warns of something at a line of a file."""
+
+    def __call__(self, text: str, category: type[Warning], file: str, line: int, /) -> None:
+        """Warn; the arguments are those of ``warnings.warn_explicit``."""
+
+
 class Terms(NamedTuple):
     """What holds for all groups of a run in one process."""
 
@@ -41,6 +55,8 @@ class Terms(NamedTuple):
     check: bool = False
     samples: Samples | None = None
     """Where the blocks of experiments are measured; None if they are not."""
+    warn: Warn = warnings.warn_explicit
+    """Lets the caller of the run warn."""
 
 
 class GroupRecording(Protocol):
@@ -128,7 +144,7 @@ class GroupState(Calls):
 
         above = None if self._parent is None else self._parent._watch
         quarantine = Quarantine(self._port.release) if above is None else above.quarantine
-        return Watch(self._error, quarantine)
+        return Watch(self._error, self._warn, quarantine)
 
     def _new_checking(self) -> Checking | None:
         if self._watch is None:
@@ -261,6 +277,10 @@ class GroupState(Calls):
         while group._parent is not None:
             group = group._parent
         return group._engine.superstep
+
+    def _warn(self, text: str) -> None:
+        """Warn of what is probably a mistake, at the line of the program that calls a primitive."""
+        self._terms.warn(text, CheckWarning, *call_site.file_and_line())
 
     # -- what several primitives need -----------------------------------------------------------
 

@@ -21,6 +21,7 @@ from bsplib.backends.launching import Death, Ended, Interrupted, Report, TimeIsO
 from bsplib.backends.members import Whereabouts, named
 from bsplib.errors import (
     BspError,
+    CheckWarning,
     MessageError,
     ProcessDiedError,
     RunTimeoutError,
@@ -251,7 +252,7 @@ def _trim(error: BaseException | None, seen: set[int]) -> None:
         for frame in _frames(error.__traceback__)
         if not call_site.is_own(frame.tb_frame.f_code)
     ]
-    own = isinstance(error, BspError | KeyboardInterrupt | MemoryError)
+    own = isinstance(error, BspError | CheckWarning | KeyboardInterrupt | MemoryError)
     if kept or own or isinstance(error.__cause__, RemoteTraceback):
         for outer, inner in zip(kept, [*kept, None][1:], strict=True):
             outer.tb_next = inner

@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import FunctionType
@@ -16,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from bsplib.backends.base import Port, Stopped
-from bsplib.backends.launching import Carrier, Ended, OpenPort
+from bsplib.backends.launching import Carrier, Ended, OpenPort, Tell
 from bsplib.errors import ArgumentError, UsageError
 from bsplib.group import Group
+from bsplib.primitives.state import Warn
 from bsplib.running import shared
 from bsplib.running.failures import (
     Failure,
@@ -39,6 +41,8 @@ from bsplib.running.task import (
 )
 from bsplib.visible import text_of
 
+_WARNS = b"w"
+"""First byte of what a process tells when it warns; no report begins with it."""
 _PLAIN = (int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
 
 
@@ -51,6 +55,7 @@ class TaskWork:
 
     def __init__(self, task: Task) -> None:
         self._task = task
+        self._has_raised = False
 
     @property
     def has_shared(self) -> bool:
@@ -77,16 +82,29 @@ class TaskWork:
                 return shared.pickled_by_name(job, carrier)
         return _pickled(job, task, carrier)
 
-    def alone(self, pid: int, open_port: OpenPort) -> bytes:
+    def alone(self, pid: int, open_port: OpenPort, tell: Tell) -> bytes:
         """See :meth:`Work.alone`."""
         lines = whole_lines(lambda: pid, label=self._task.conditions.label)
-        outcome, _ = _pickled_outcome(lambda: self._task, lines, pid, open_port)
+        outcome, _ = _pickled_outcome(lambda: self._task, lines, pid, open_port, tell)
         return _with_records(outcome, self._task.conditions, pid)
 
-    def read(self, report: bytes, pid: int) -> Ended:
+    def read(self, told: bytes, pid: int) -> Ended | None:
         """See :meth:`Work.read`."""
-        outcome = read_outcome(_received(report, self._task.conditions, pid), pid)
+        if told.startswith(_WARNS):
+            self._warn(told)
+            return None
+        outcome = read_outcome(_received(told, self._task.conditions, pid), pid)
         return outcome if isinstance(outcome, Failure | Halt) else Returned(*outcome)
+
+    def _warn(self, told: bytes) -> None:
+        """Warn in the caller, whose filters count: pytest, for example, collects warnings there."""
+        if self._has_raised:  # this ends the run, and what comes late must not raise again
+            return
+        try:
+            warnings.warn_explicit(*pickle.loads(told[len(_WARNS) :]))
+        except Warning:
+            self._has_raised = True
+            raise
 
     def inside(self) -> InsideTask:
         """See :meth:`Work.inside`."""
@@ -112,7 +130,7 @@ class TaskRunner:
 
     __hash__ = None  # type: ignore[assignment]  # conditions need not have any
 
-    def run(self, job: bytes, pid: int, open_port: OpenPort) -> tuple[bytes, bool]:
+    def run(self, job: bytes, pid: int, open_port: OpenPort, tell: Tell) -> tuple[bytes, bool]:
         """See :meth:`JobRunner.run`."""
         if self._lines is None:  # the first time; it is the same process each time
             self._lines = whole_lines(lambda: pid, label=self.conditions.label)
@@ -122,7 +140,7 @@ class TaskRunner:
             comments.install(afresh=True)
         made, self._made = self._made, None
         outcome, failed = _pickled_outcome(
-            lambda: self._task(job), self._lines, pid, open_port, made
+            lambda: self._task(job), self._lines, pid, open_port, tell, made
         )
         return _with_records(outcome, self.conditions, pid), failed
 
@@ -165,9 +183,10 @@ def _pickled_outcome(
     lines: whole_lines,
     pid: int,
     open_port: OpenPort,
+    tell: Tell,
     made: Group | None = None,
 ) -> tuple[bytes, bool]:
-    """Do a task in a process of its own.
+    """Do a task in a process of its own, and tell the caller of its warnings.
 
     Returns:
         Pickled: the tuple of a Returned, a Failure, or a Halt if it was stopped;
@@ -180,13 +199,23 @@ def _pickled_outcome(
         task = find_task()
         seed_generators(task.seeds, pid)
         with lines, breakpoints(task.conditions.debugged, pid):
-            outcome = tuple(run_task(task, open_port(), made, started_ns))
+            warn = _told_to(tell)
+            outcome = tuple(run_task(task, open_port(), warn, made, started_ns))
     except BaseException as error:  # noqa: BLE001  # the caller of run raises it
         outcome, has_failed = _describe(error, pid), True
     try:
         return pickle.dumps(outcome, 5), has_failed
     except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__
         return pickle.dumps(describe_failure(unpicklable_result(pid, reason), pid), 5), True
+
+
+def _told_to(tell: Tell) -> Warn:
+    """Return what tells the caller of a warning; see :meth:`TaskWork.read`."""
+
+    def warn(*warning: Any) -> None:
+        tell(_WARNS + pickle.dumps(warning, 5))
+
+    return warn
 
 
 def _describe(error: BaseException, pid: int) -> Failure | Halt:
@@ -240,7 +269,8 @@ class InsideTask:
     def run(self, pid: int, open_port: OpenPort) -> Ended:
         """See :meth:`InsideWork.run`."""
         args, kwargs = pickle.loads(self._arguments)  # made above
-        done = run_task(self._task._replace(args=args, kwargs=kwargs), open_port())
+        task = self._task._replace(args=args, kwargs=kwargs)
+        done = run_task(task, open_port(), warnings.warn_explicit)
         try:
             return done._replace(value=pickle.loads(pickle.dumps(done.value, 5)))
         except Exception as reason:  # noqa: BLE001  # anything may go wrong in a foreign __reduce__

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
-from warnings import warn_explicit
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from bsplib.backends.table import own_cores
 from bsplib.errors import TraceWarning
 from bsplib.group import Group
 from bsplib.primitives.ending import retire
-from bsplib.primitives.state import Terms
+from bsplib.primitives.state import Terms, Warn
 from bsplib.running.allocation import keep_freed_memory
 from bsplib.running.failures import Failure, failure_of
 from bsplib.running.virtual_group import virtual_group
@@ -87,13 +86,18 @@ def make_group(conditions: Conditions, port: Port) -> Group | None:
 
 
 def run_task(
-    task: Task, port: Port, made: Group | None = None, started_ns: int | None = None
+    task: Task,
+    port: Port,
+    warn: Warn,
+    made: Group | None = None,
+    started_ns: int | None = None,
 ) -> Returned:
     """Run ``main`` in this process; return its result, and what was measured.
 
     Args:
         task: the program.
         port: of this process.
+        warn: lets the caller of the run warn.
         made: what :func:`make_group` has made for this port; it is used for one task.
         started_ns: when this process could begin to set up; None in virtual time.
     """
@@ -110,13 +114,31 @@ def run_task(
         while port.now() < meeting.released:  # where clocks differ, by their error at most
             pass
     samples = _samples(conditions) if conditions.measures else None
-    terms = Terms(meeting.released, machine, check, samples)
+    terms = Terms(meeting.released, machine, check, samples, _Once(warn))
     moments = _Moments(ready_ns if started_ns is None else started_ns, ready_ns)
     try:
         return Returned(_run_on_terms(task, port, terms, made, alignment, moments), samples)
     finally:
         if samples is not None:
             samples.close()
+
+
+class _Once:
+    """Warns, but of the same thing at the same line only once in a run.
+
+    Args:
+        warn: warns.
+    """
+
+    def __init__(self, warn: Warn) -> None:
+        self._warn = warn
+        self._known: set[tuple[Any, ...]] = set()
+
+    def __call__(self, *warning: Any) -> None:
+        """Warn; the arguments are those of ``warnings.warn_explicit``."""
+        if warning not in self._known:
+            self._known.add(warning)
+            self._warn(*warning)
 
 
 class _Moments(NamedTuple):
@@ -180,7 +202,8 @@ def _run_with_records(
             moments = _Moments(began_ns, began_ns)
         spool.note(began=began_ns, started=moments.started_ns, ready=moments.ready_ns)
         recorder = Recorder(spool, _call_main.__code__, task.main, began_ns, is_virtual=is_virtual)
-        sampled = _sampling(port, spool, began_ns) if conditions.lines else nullcontext()
+        warn = terms.warn
+        sampled = _sampling(port, spool, began_ns, warn) if conditions.lines else nullcontext()
         with closing(recorder), sampled:
             opened_ns = max(terms.began_ns, port.now())
             recording = GroupRecords(recorder, port, root_group(port.nprocs), opened_ns)
@@ -192,14 +215,14 @@ def _run_with_records(
         return result
 
 
-def _sampling(port: Port, spool: Spool, began_ns: int) -> AbstractContextManager[Any]:
+def _sampling(port: Port, spool: Spool, began_ns: int, warn: Warn) -> AbstractContextManager[Any]:
     """Sample the lines that this process executes, while the block is executed."""
     from bsplib.recording.line_sampler import LineSampler  # noqa: PLC0415  # few runs want it
 
     sampler = LineSampler(spool, _call_main.__code__, began_ns, port.now)
     if reason := sampler.start():
         text = f"lines: process {port.pid} is not sampled: {reason}"
-        warn_explicit(text, TraceWarning, call_site.BEFORE, 0)
+        warn(text, TraceWarning, call_site.BEFORE, 0)
     return closing(sampler)
 
 

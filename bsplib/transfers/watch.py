@@ -11,7 +11,7 @@ import numpy as np
 
 from bsplib import call_site
 from bsplib.core.atomics import filler
-from bsplib.errors import BspError, CheckWarning, OverlapError, RegistrationError
+from bsplib.errors import BspError, OverlapError, RegistrationError
 from bsplib.transfers.guard import AccessCheck, access_of, guarded, plain, readable
 from bsplib.transfers.held_arrays import is_held
 from bsplib.transfers.place import Array
@@ -67,14 +67,19 @@ class Watch:
 
     Args:
         error: makes an error with process, superstep and line.
+        warn: warns at the line of the program that calls a primitive.
         quarantine: freed memory of this process.
     """
 
     def __init__(
-        self, error: Callable[[type[BspError], str], BspError], quarantine: Quarantine
+        self,
+        error: Callable[[type[BspError], str], BspError],
+        warn: Callable[[str], None],
+        quarantine: Quarantine,
     ) -> None:
         self.quarantine = quarantine
         self._error = error
+        self._warn = warn
         self._watched: list[_Watched] = []
         self._verified: list[_Watched] = []
         self._expecting: list[AccessCheck] = []
@@ -171,11 +176,10 @@ class Watch:
             return
         registration.origin = None
         name = f"the array {origin.name!r}" if origin.name else "the array"
-        call_site.warn(
+        self._warn(
             f"{name} of process {process}, from {origin.words}, is reached by {what}, but the "
             f"program does not hold it any more; an assignment such as x = x + 1 makes another "
-            f"array: write x[...] = x + 1",
-            CheckWarning,
+            f"array: write x[...] = x + 1"
         )
 
     def begin(self, registry: Registry) -> None:
@@ -210,11 +214,10 @@ class Watch:
         by_source = Counter(sources)
         senders = ", ".join(f"{count} from process {pid}" for pid, count in by_source.items())
         was, them = ("was", "it") if len(sources) == 1 else ("were", "them")
-        call_site.warn(
+        self._warn(
             f"{len(sources)} message{'s' * (len(sources) != 1)} to process {process} ({senders}) "
             f"{was} not read before the superstep ended at {call_site.line()}, and {was} lost; "
-            f"read {them} before, by bsp.messages()",
-            CheckWarning,
+            f"read {them} before, by bsp.messages()"
         )
 
     def _report(self, freed: bool, text: str) -> Exception:

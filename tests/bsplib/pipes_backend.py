@@ -344,7 +344,8 @@ def be_process(
         if number != pid:
             ours.close()
     mail = Mail(pipes, callers[pid][1])
-    callers[pid][1].send_bytes(work.alone(pid, lambda: PipesPort(mail, pid, range(len(callers)))))
+    tell = callers[pid][1].send_bytes
+    tell(work.alone(pid, lambda: PipesPort(mail, pid, range(len(callers))), tell))
 
 
 class Started:
@@ -368,15 +369,19 @@ class Started:
 
     def news(self, timeout: float) -> dict[int, Ended | Death]:
         ready = wait(list(self._pipes.values()), timeout)  # so are pipes of processes that died
-        return {pid: self._outcome(pid) for pid, pipe in [*self._pipes.items()] if pipe in ready}
+        found = {pid: self._outcome(pid) for pid, pipe in self._pipes.items() if pipe in ready}
+        outcomes = {pid: outcome for pid, outcome in found.items() if outcome is not None}
+        for pid in outcomes:
+            self._pipes.pop(pid).close()
+        return outcomes
 
-    def _outcome(self, pid: int) -> Ended | Death:
-        with self._pipes.pop(pid) as pipe:
-            try:
-                return self._read(pipe.recv_bytes(), pid)
-            except (EOFError, OSError):
-                self.processes[pid].join()
-                return Death(pid, 0, self.processes[pid].exitcode)
+    def _outcome(self, pid: int) -> Ended | Death | None:
+        try:
+            told = self._pipes[pid].recv_bytes()
+        except (EOFError, OSError):
+            self.processes[pid].join()
+            return Death(pid, 0, self.processes[pid].exitcode)
+        return self._read(told, pid)
 
     def tell_to_stop(self) -> None:
         for pipe in self._pipes.values():

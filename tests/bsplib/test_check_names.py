@@ -121,9 +121,9 @@ def replacing(bsp, make, transfer, replaces):
 
 @pytest.mark.parametrize("make", MAKES)
 @pytest.mark.parametrize("transfer", TRANSFERS)
-def test_an_array_that_was_replaced_while_transfers_reach_it_is_warned_of(make, transfer):
+def test_an_array_that_was_replaced_while_transfers_reach_it_is_warned_of(run, make, transfer):
     with pytest.warns(CheckWarning) as caught:
-        bsplib.run(replacing, make, transfer, True, nprocs=2, backend="sim", check=True)
+        run(replacing, make, transfer, True, check=True)
     (found,) = caught
     text = str(found.message)
     assert text.startswith(f"the array of process 0, from {make} at test_check_names.py:")
@@ -135,7 +135,7 @@ def test_an_array_that_was_replaced_while_transfers_reach_it_is_warned_of(make, 
 @pytest.mark.parametrize("transfer", TRANSFERS)
 def test_an_array_that_the_program_holds_is_not_warned_of(run, make, transfer):
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # real processes inherit it
+        warnings.simplefilter("error")
         run(replacing, make, transfer, False, check=True)
 
 

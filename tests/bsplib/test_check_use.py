@@ -9,7 +9,6 @@ import warnings
 import numpy as np
 import pytest
 
-import bsplib
 from bsplib import CheckWarning, OverlapError, RegistrationError
 
 pytestmark = pytest.mark.procs(1, 2, 3)
@@ -360,9 +359,9 @@ ENDS = pytest.mark.parametrize("end", ["sync", "oblsync", "sub-group", "main"])
 
 
 @ENDS
-def test_messages_that_are_never_read_are_warned_of_on_virtual_processors(nprocs, end):
+def test_messages_that_are_never_read_are_warned_of(run, nprocs, end):
     with pytest.warns(CheckWarning) as caught:
-        bsplib.run(unread, end, nprocs=nprocs, backend="sim", check=True)
+        run(unread, end, check=True)
     found = sorted(str(each.message) for each in caught)
     assert len(found) == nprocs
     for pid, text in enumerate(found):
@@ -370,25 +369,6 @@ def test_messages_that_are_never_read_are_warned_of_on_virtual_processors(nprocs
             f"1 message to process {pid} (1 from process {(pid - 1) % nprocs}) was not "
             f"read before the superstep ended at "
         )
-
-
-def test_messages_that_are_never_read_are_warned_of_by_real_processes(execute):
-    done = execute(
-        """
-        import bsplib
-
-        def main(bsp):
-            bsp.send(0, "one")
-            bsp.sync()
-            bsp.sync()
-
-        if __name__ == "__main__":
-            bsplib.run(main, nprocs=2, check=True)
-        """
-    )
-    assert done.returncode == 0
-    senders = "(1 from process 0, 1 from process 1)"
-    assert f"script.py:7: CheckWarning: 2 messages to process 0 {senders} were" in done.stderr
 
 
 def test_messages_that_are_read_are_not_warned_of(run):
@@ -403,7 +383,7 @@ def test_messages_that_are_read_are_not_warned_of(run):
         return found, int(total[1])
 
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # real processes inherit it
+        warnings.simplefilter("error")
         found = run(main, check=True)
     assert found == [("onetwo", len(found))] * len(found)
 

@@ -109,13 +109,13 @@ def test_a_result_that_is_cut_short_is_a_death_although_a_grandchild_lives(
 ):
     alone = TaskWork.alone
 
-    def dies_while_it_sends(work, pid, open_port):
+    def dies_while_it_sends(work, pid, open_port, tell):
         if pid == VICTIM:
             pipe = sys._getframe(1).f_locals["pipe"]
             os.write(pipe.fileno(), struct.pack("!Q", 1000) + b"the first bytes of a thousand")
             forks(family)
             os.kill(os.getpid(), signal.SIGKILL)
-        return alone(work, pid, open_port)
+        return alone(work, pid, open_port, tell)
 
     monkeypatch.setattr(TaskWork, "alone", dies_while_it_sends)
     with pytest.raises(bsplib.ProcessDiedError, match=r"^process 1 was killed by SIGKILL"):

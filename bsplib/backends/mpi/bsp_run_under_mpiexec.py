@@ -166,7 +166,7 @@ class ForeignJob(Job):
         with one_thread_in_main(), let_through(), interrupter.handling():
             thread.start()
             try:
-                report, _ = work.job_runner.run(work.job(), 0, open_port)
+                report, _ = work.job_runner.run(work.job(), 0, open_port, self._tell)
                 self._own.append(report)
             except Stopped:  # it was interrupted after main
                 pass
@@ -227,14 +227,20 @@ class ForeignJob(Job):
             os.read(self._wakes, 64)
         while self._own:
             head = control.REPORTED.pack(self._run, self._link.condition)
-            report = head + self._own.pop()
+            report = head + self._own.pop(0)
             news.append(News(0, Message(control.REPORT, report)))
         return news
 
     def _outcome(self, news: News) -> Ended | Death | None:
-        if news.message is None or news.message.kind in (control.REPORT, control.DIED):
+        outcome = super()._outcome(news)
+        if outcome is not None or news.message is None or news.message.kind == control.DIED:
             self._reported.add(news.rank)
-        return super()._outcome(news)
+        return outcome
+
+    def _tell(self, told: bytes) -> None:
+        """Tell the caller, which is another thread of this process, what process 0 says."""
+        self._own.append(told)
+        os.write(self._wakes_it, b"x")
 
     def tell_to_stop(self) -> None:
         """See :meth:`Observed.tell_to_stop`."""

@@ -52,7 +52,8 @@ READY = 18
 OUTPUT = 19
 """What the rank writes to its standard output (first byte 1) or error (2)."""
 REPORT = 20
-"""How the process ended in a run; what :data:`REPORTED` has stands before it."""
+"""How the process ended in a run, or what it tells before; what :data:`REPORTED` has stands before
+it."""
 MEMORY = 21
 """For the watcher itself: where it reads the supersteps of runs in which ranks share memory."""
 RENEWED = 22

@@ -70,7 +70,7 @@ class Job:
         self._memory = 0
         self._memory_of = 0
         """The run that has made the memory which ranks may share, and its number of processes."""
-        self._read: Callable[[bytes, int], Ended]
+        self._read: Callable[[bytes, int], Ended | None]
         self._is_stopping = False
         self._doubtful: list[tuple[int, Death]] = []  # deaths, with the kind of evidence
         self._doubtful_until = math.inf

@@ -260,14 +260,17 @@ def _do(job: bytes, runner: JobRunner, up: Stream, page: Page, link: Link) -> No
             page.read_elsewhere(note, lambda: up.put(control.MEMORY, control.NOTE.pack(*note)))
         return port
 
+    def tell(report: bytes) -> None:
+        up.put(control.REPORT, control.REPORTED.pack(run, link.condition), report)
+
     with one_thread_in_main():
-        report, failed = runner.run(job[control.RUN.size :], link.rank, open_port)
+        report, failed = runner.run(job[control.RUN.size :], link.rank, open_port, tell)
     if not failed:  # else nobody may be there to take what is left, and the caller has to know
         link.end()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):  # there is none, or it is closed
             stream.flush()
-    up.put(control.REPORT, control.REPORTED.pack(run, link.condition), report)
+    tell(report)
     up.flush_all()
 
 

@@ -53,6 +53,8 @@ class Channel:
     """
 
     def __init__(self, pipe: Connection) -> None:
+        self.sent = 0
+        """How many messages were sent."""
         self._pipe = pipe
         self._descriptor = pipe.fileno()
         self._rest = b""  # of what was read: the beginning of the next message
@@ -69,6 +71,7 @@ class Channel:
         Raises:
             OSError: the other end is closed.
         """
+        self.sent += 1
         for part in parts_of(message):
             self.write(part)
 

@@ -62,7 +62,7 @@ def be_process(
     _answer(context.control, context.start_of(context.pid))
     channel = Channel(pipe)
     if work is not None:
-        channel.send(work.alone(context.pid, lambda: ShmPort.of_root(context)))
+        channel.send(work.alone(context.pid, lambda: ShmPort.of_root(context), channel.send))
         tell_of_threads(context.pid)
         return
     _spread(context)
@@ -76,8 +76,10 @@ def be_process(
             runner = pickle.loads(message[1:])  # from the parent, as all that follows
             continue
         assert runner is not None  # it comes before the first job
-        report, is_urgent = runner.run(message, context.pid, root.open)
-        stays = not is_urgent and is_small(report)
+        sent = channel.sent
+        report, is_urgent = runner.run(message, context.pid, root.open, channel.send)
+        # What was told before is in the pipe, and the caller reads that no more after the report.
+        stays = not is_urgent and is_small(report) and channel.sent == sent
         left = report if stays else b""
         is_last = reports.leave(context.pid, context.runs + 1, left, context.fences)
         if not stays:

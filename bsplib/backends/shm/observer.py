@@ -74,7 +74,7 @@ class Observer:
         self._reports = Reports(segment, self.nprocs)
         self._idling = Idling(yields)
         self._has_begun = False
-        self._read: Callable[[bytes, int], Ended]
+        self._read: Callable[[bytes, int], Ended | None]
 
     def watch(self) -> None:
         """Watch the processes that have been added to :attr:`processes` since the last call."""
@@ -102,11 +102,11 @@ class Observer:
 
     # -- outcomes ---------------------------------------------------------------------------
 
-    def begin(self, read: Callable[[bytes, int], Ended], *, last: bool) -> None:
+    def begin(self, read: Callable[[bytes, int], Ended | None], *, last: bool) -> None:
         """Expect one outcome of each process from now on.
 
         Args:
-            read: decodes the bytes of a report.
+            read: decodes the bytes that a process tells or reports; see :meth:`Work.read`.
             last: a process ends when it has reported; otherwise it may leave its report.
         """
         self._read = read
@@ -165,7 +165,8 @@ class Observer:
         number, find = self._number, self._reports.find
         left = {pid: report for pid in self._missing if (report := find(pid, number))}
         self._missing.difference_update(left)
-        return {pid: self._read(report, pid) for pid, report in left.items()}
+        read = {pid: self._read(report, pid) for pid, report in left.items()}
+        return {pid: ended for pid, ended in read.items() if ended is not None}
 
     def _outcome(self, pid: int, source: int) -> Ended | Death | None:
         """Return how a process ended of which a source is ready; None if it has not ended."""
@@ -173,8 +174,10 @@ class Observer:
         has_come = source == pipe.fileno() or pipe.has_come()
         while has_come:
             report = received(pipe)
-            if report != LOOK:
-                return self._read(report, pid) if report else self.death(pid)
+            if not report:
+                return self.death(pid)
+            if report != LOOK and (ended := self._read(report, pid)) is not None:
+                return ended
             has_come = pipe.has_come()
         return None if source == pipe.fileno() else self.death(pid)
 
