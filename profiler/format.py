@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from bsplib.profiler.callgraph import Node, Summary
     from bsplib.recording.records import Run
 
-_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-_SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+SIZE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def seconds(value_s: float) -> str:
     """Return a time with three digits, such as ``1.35 ms``; from 1000 s on in whole seconds."""
-    for scale, unit in _TIME_UNITS:
+    for scale, unit in TIME_UNITS:
         if _three_digits(value_s) >= scale:
             return f"{_short(value_s / scale)} {unit}"
     return f"{_short(value_s * 1e9)} ns" if value_s else "0 s"
@@ -27,7 +27,7 @@ def seconds(value_s: float) -> str:
 
 def size(value_bytes: float) -> str:
     """Return a number of bytes, such as ``812 B`` or ``1.35 MB`` (1 MB is 10**6 bytes)."""
-    for scale, unit in _SIZE_UNITS:
+    for scale, unit in SIZE_UNITS:
         if _three_digits(value_bytes) >= scale:
             return f"{_short(value_bytes / scale)} {unit}"
     return f"{value_bytes:.0f} B"

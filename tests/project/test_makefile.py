@@ -63,3 +63,10 @@ def test_uv_installs_what_the_demo_needs_where_it_is_there(commands):
     assert any("/somewhere/uv venv --quiet --seed --python python3 .venv" in line for line in lines)
     assert "python3 -m venv .venv" in commands("demo")
     assert "/uv " not in commands("demo")
+
+
+def test_lint_checks_the_types_of_the_scripts_with_a_node_of_its_own(commands):
+    lint = commands("lint")
+    assert "npm-cli.js install" in lint
+    assert "--project tests/typing/page/jsconfig.json" in lint
+    assert "npm-cli.js" not in commands("demo")

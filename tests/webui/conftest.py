@@ -130,6 +130,12 @@ def tab(_shared_tab):
     assert troubles == []
 
 
+@pytest.fixture
+def unfold_paths():
+    """Opens the fold of the seventeen critical paths, which may be open."""
+    return lambda tab: tab.locator("#paths details").evaluate("fold => { fold.open = true; }")
+
+
 @contextmanager
 def served(*traces, **options):
     """Serve the pages of traces; gives their address."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from bsplib.profiler.critical import METRIC_TITLES
 from bsplib.recording.records import NOT_MEASURED, Trace
 
 pytestmark = pytest.mark.browser
@@ -62,15 +63,29 @@ def test_a_part_says_who_caused_it_and_where(page):
     expect(page.locator("#detail h2")).to_have_text("app.py line 12")
 
 
-def test_each_part_and_the_cost_are_choices_of_shades(page):
-    choice = page.get_by_role("combobox", name="Shade by a part of the account")
-    expect(choice.locator("option")).to_have_count(11)
-    choice.select_option("useful")
+def test_loss_cost_and_each_part_that_takes_time_are_choices_of_shades(page):
+    choices = page.locator("#paths .added-up label:visible")
+    expect(choices.filter(has_text="useful computation")).to_have_text("useful computation50.0 ms")
+    expect(choices.filter(has_text="unexplained")).to_have_count(0)
+    choices.filter(has_text="useful computation").click()
     expect(page.locator("#legend .title")).to_have_text("useful computation")
     expect(page.get_by_role("radio", name="loss", exact=True)).not_to_be_checked()
-    page.get_by_role("radio", name="cost", exact=True).check(force=True)
+    choices.filter(has_text="cost").click()
     expect(page.locator("#legend .title")).to_have_text("cost")
-    expect(choice).to_have_value("")
+
+
+def test_the_costs_of_the_paper_are_in_a_fold_with_words(page):
+    page.get_by_role("radio", name="loss", exact=True).check(force=True)
+    table = page.locator("#paths details table")
+    expect(table).to_be_hidden()
+    page.locator("#paths summary").click()
+    assert table.locator("thead th").all_inner_texts() == [
+        "maximum",
+        "imbalance",
+        "relative",
+        "weighted",
+    ]
+    assert table.locator("tbody th").all_inner_texts() == [*METRIC_TITLES.values()]
 
 
 @pytest.fixture

@@ -57,12 +57,15 @@ def test_a_box_says_name_and_value_and_has_a_bar_for_each_process(tab, broadcast
     expect(node).to_have_attribute("aria-label", re.compile("bcast_onestage, 5.25 MB, on the crit"))
 
 
-def test_another_metric_shades_and_labels_the_boxes_in_place(tab, broadcast_url, show):
+def test_another_metric_shades_and_labels_the_boxes_in_place(
+    tab, broadcast_url, show, unfold_paths
+):
     open_graph(tab, broadcast_url, "metric=h-imb", show=show)
     node = box(tab, "bcast.py line 41")
     before = node.bounding_box()
     assert fill(node) == "rgb(255, 255, 255)"
     expect(node).to_have_attribute("data-bin", "0")
+    unfold_paths(tab)
     tab.get_by_role("radio", name="computation, absolute", exact=True).check(force=True)
     expect(node).not_to_have_attribute("data-bin", "0")
     assert fill(node) != "rgb(255, 255, 255)"
@@ -306,7 +309,7 @@ def test_a_long_name_ends_with_an_ellipsis_and_is_whole_in_the_tooltip(
 
 @pytest.mark.slow
 def test_above_five_hundred_nodes_the_graph_is_one_canvas_that_keys_walk(
-    tab, tree_run, served, show
+    tab, tree_run, served, show, unfold_paths
 ):
     with served(Trace((tree_run(600),))) as url:
         show(tab, url, "all=1")
@@ -314,6 +317,7 @@ def test_above_five_hundred_nodes_the_graph_is_one_canvas_that_keys_walk(
         expect(tab.locator(".node")).to_have_count(0)
         canvas = tab.locator("canvas.drawing")
         before = canvas.screenshot()
+        unfold_paths(tab)
         tab.get_by_role("radio", name="idle time, relative imbalance").check(force=True)
         expect(tab.locator("#legend .title")).to_have_text("idle time, relative imbalance")
         tab.keyboard.press("0")

@@ -57,8 +57,11 @@ def test_tabs_are_walked_by_arrow_keys(tab, broadcast_url, show):
     expect(tab.get_by_role("tab", name="Compare")).to_be_focused()
 
 
-def test_the_address_holds_path_and_node_by_their_names(tab, broadcast_url, broadcast_trace, show):
+def test_the_address_holds_path_and_node_by_their_names(
+    tab, broadcast_url, broadcast_trace, show, unfold_paths
+):
     show(tab, broadcast_url)
+    unfold_paths(tab)
     tab.get_by_role("radio", name="idle time, relative imbalance").check(force=True)
     tab.locator("#chain").get_by_role("button", name="main").click()
     assert f"node={ids(broadcast_trace)['main']}" in tab.url
@@ -209,9 +212,12 @@ def test_a_loss_that_happened_once_is_shown_in_the_timeline(tab, run_maker, fram
         expect(tab.get_by_role("tab", selected=True)).to_have_text("Timeline")
 
 
-def test_a_click_in_the_function_bar_shows_the_scores_of_that_path(tab, broadcast_url, show):
+def test_a_click_in_the_function_bar_shows_the_scores_of_that_path(
+    tab, broadcast_url, show, unfold_paths
+):
     show(tab, broadcast_url)
-    expect(tab.locator("#paths input")).to_have_count(19)
+    expect(tab.locator("#paths input")).to_have_count(29)
+    unfold_paths(tab)
     tab.get_by_role("radio", name="h-relation, absolute", exact=True).check(force=True)
     expect(tab.locator("#legend")).to_contain_text("h-relation, absolute in MB")
     expect(tab.locator("#chain .score").first).to_have_text("6.75 MB")

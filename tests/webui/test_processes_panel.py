@@ -86,7 +86,7 @@ def test_the_sum_of_maxima_stands_beside_the_maximum_of_sums_and_the_average(loo
     expect(look("main")).to_contain_text("Partly fixed: the greatest sum is that of process 3")
 
 
-def test_another_metric_is_chosen_in_the_panel(tab, look):
+def test_another_metric_is_chosen_in_the_panel(tab, look, unfold_paths):
     panel = look("fixed")
     expect(panel.get_by_role("button", name="comp", exact=True)).to_have_attribute(
         "aria-pressed", "true"
@@ -96,6 +96,7 @@ def test_another_metric_is_chosen_in_the_panel(tab, look):
     assert sums(panel) == ["4.00 kB", "4.00 kB", "2.00 kB"]
     panel.get_by_role("button", name="comm", exact=True).click()
     expect(panel).to_contain_text("There is nothing to share out here.")
+    unfold_paths(tab)
     tab.get_by_role("radio", name="idle time, absolute", exact=True).check(force=True)
     expect(panel.get_by_role("button", name="idle", exact=True)).to_have_attribute(
         "aria-pressed", "true"

@@ -25,6 +25,7 @@ function fit(element, texts) {
   return false;
 }
 
+/** @param {Context} context */
 export function createAccount({ store }) {
   const host = byId("account");
   const bar = html("div", { class: "account-bar", role: "group" });
@@ -98,6 +99,7 @@ export function createAccount({ store }) {
       who.length ? html("span", { class: "who" }, `most of it in ${who.join(", ")}`) : null].filter(Boolean);
   }
 
+  /** @type {View["show"]} */
   function show(model, { metric }) {
     const { parts, elapsed_s: elapsed } = model.account;
     host.hidden = elapsed === 0;

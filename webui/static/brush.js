@@ -3,6 +3,7 @@
 import { button, byId, html } from "./dom.js";
 import { integer } from "./format.js";
 
+/** @param {Context} context */
 export function createBrush({ store }) {
   const host = byId("brushed");
 

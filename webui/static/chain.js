@@ -3,9 +3,11 @@
 import { byId, html } from "./dom.js";
 import { label, scoreText } from "./format.js";
 
+/** @param {Context} context */
 export function createChain({ store }) {
   const host = byId("chain");
 
+  /** @type {View["show"]} */
   function show(model, { metric, node: selected }) {
     const scores = model.chainScores(metric);
     const steps = model.chain(metric).map((node, depth) => {

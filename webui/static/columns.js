@@ -2,7 +2,8 @@
    came through an edge. A part is { part, priced, name, place }. */
 
 import { html } from "./dom.js";
-import { METRICS, amount, balance, integer, percent, seconds } from "./format.js";
+import { amount, balance, integer, percent, seconds } from "./format.js";
+import { METRICS } from "./terms.js";
 
 function metric(name) {
   return {

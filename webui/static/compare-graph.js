@@ -47,6 +47,7 @@ export function createChangeGraph(host, context, select) {
   const stage = html("div", { class: "stage" });
   const note = html("p", { class: "note" });
   host.replaceChildren(stage, note, legend());
+  /** @type {Model} */
   let model = null;
   let scene = null;
   let asked = 0;

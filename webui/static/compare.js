@@ -24,6 +24,7 @@ function choices(name, label, options, chosen, onchoose) {
       }), html("span", {}, title))));
 }
 
+/** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
   const { api, loaded, store } = context;
   const { state, update } = store;
@@ -147,6 +148,7 @@ export function create(host, context) {
     return graph.fill(loaded.model, answer, chosen, selected());
   }
 
+  /** @type {View["show"]} */
   function show(model, _, changed) {
     if (changed !== null && answer !== null && !["model", "compared", "filters"].some((name) => changed.has(name))) {
       table.choose(selected());

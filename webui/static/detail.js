@@ -2,9 +2,10 @@
 
 import { byId, html } from "./dom.js";
 import {
-  METRICS, amount, balance, count, integer, isInSeconds, kind, label, percent, place, scoreText, seconds, summary,
+  amount, balance, count, integer, isInSeconds, kind, label, percent, place, scoreText, seconds, summary,
 } from "./format.js";
 import { openingNode } from "./opening.js";
+import { METRICS } from "./terms.js";
 
 /* The node that is shown where none is chosen: that of the verdict or the critical path. */
 function culprit(model, metric) {
@@ -79,6 +80,7 @@ function booked(model, { priced }, metric) {
       })));
 }
 
+/** @param {Context} context */
 export function createDetail({ store }) {
   function link(model, edge, node, metric) {
     const part = model.edges[edge];
@@ -103,6 +105,7 @@ export function createDetail({ store }) {
       html("ul", {}, ...sorted.map((edge) => link(model, edge, model.edges[edge][end], metric))));
   }
 
+  /** @type {View["show"]} */
   function show(model, state) {
     const chosen = selection(model, state);
     byId("detail").replaceChildren(

@@ -28,6 +28,7 @@ export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
+/** @returns {any} */
 export function byId(id) {
   return document.getElementById(id);
 }

@@ -125,6 +125,7 @@ export function createSvgDrawing(host, { nameOf, labelOf }) {
     element: canvas, load, paint, mark, transform, setReachable, hit,
     focus: (node) => nodes.get(node)?.element.focus({ preventScroll: true }),
     focused: () => {
+      /** @type {HTMLElement} */
       const within = document.activeElement?.closest("[data-node]");
       return within && canvas.contains(within) ? Number(within.dataset.node) : null;
     },

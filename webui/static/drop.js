@@ -26,6 +26,7 @@ async function send(file) {
 }
 
 /* Opens what is dropped on the page. Returns the button that opens a file. */
+/** @param {Context} context */
 export function createDrop({ store, refresh, say }) {
   const veil = html("div", { class: "drop", hidden: true },
     html("p", {}, "Drop a trace (.bsp) to open it"));

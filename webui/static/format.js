@@ -1,39 +1,14 @@
 /* Texts for numbers, by the same rules as profiler/format.py. */
 
-const TIME_UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+import { MEASURES, METRICS, NARROW, PARTS, PART_TITLES, PATHS, SIZE_UNITS, TIME_UNITS } from "./terms.js";
+
 const EXACT = 60; // decimals: all that a number from 1 to 1000 has
-const SIZE_UNITS = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
 
-export const METRICS = {
-  comp: "computation", comm: "communication", idle: "idle time", h: "h-relation",
-};
-export const MEASURES = {
-  abs: "absolute", imb: "absolute imbalance", rel: "relative imbalance",
-  weighted: "weighted imbalance",
-};
-/* The view of losses, and the seventeen critical paths of Jarvis et al. (2002). */
-export const PATHS = ["loss", "sync", ...Object.keys(METRICS).flatMap((metric) =>
-  Object.keys(MEASURES).map((measure) => `${metric}-${measure}`))];
-
-/* The parts of the account, in their order (profiler/account.py). */
-export const PARTS = ["useful", "imbalance", "transfers", "transfer_imbalance", "latency",
-  "blocked", "core", "recording", "ends", "unexplained"];
-const PART_TITLES = {
-  cost: "cost", useful: "useful computation", imbalance: "imbalance of computation",
-  transfers: "transfers (g h)", transfer_imbalance: "imbalance of transfers",
-  latency: "superstep latency (l)", blocked: "blocked", core: "waiting for a core",
-  recording: "recording", ends: "start and end", unexplained: "unexplained",
-};
-/* The same for narrow places. */
-const PART_NAMES = {
-  useful: "useful", imbalance: "imbalance", transfers: "transfers", transfer_imbalance: "uneven",
-  latency: "latency", core: "no core", ends: "ends",
-};
-export const partName = (part) => PART_NAMES[part] ?? PART_TITLES[part];
+export const partName = (part) => NARROW[part] ?? PART_TITLES[part];
 /* All that shades can stand for: the paths, and what adds up over the run in seconds. */
 export const SHADES = [...PATHS, "cost", ...PARTS];
 export const isPart = (path) => PARTS.includes(path);
-export const isInSeconds = (path) => path === "loss" || Object.hasOwn(PART_TITLES, path);
+export const isInSeconds = (path) => path === "loss" || path === "cost" || isPart(path);
 
 const KINDS = {
   "": "function", sync: "cost centre: sync", oblsync: "cost centre: oblivious sync",
@@ -130,8 +105,8 @@ export function roughScore(value, path) {
 }
 
 export function pathTitle(path) {
-  if (path === "loss") return "loss";
-  if (Object.hasOwn(PART_TITLES, path)) return PART_TITLES[path];
+  if (path === "loss" || path === "cost") return path;
+  if (isPart(path)) return PART_TITLES[path];
   if (path === "sync") return "number of supersteps";
   const [metric, measure] = path.split("-");
   return `${METRICS[metric]}, ${MEASURES[measure]}`;

@@ -1,7 +1,8 @@
 /* The texts of the graph's tooltips. */
 
 import { about, executed, executedText } from "./executed.js";
-import { METRICS, count, label, pathTitle, place, scoreText, summary } from "./format.js";
+import { count, label, pathTitle, place, scoreText, summary } from "./format.js";
+import { METRICS } from "./terms.js";
 
 function costs({ cost }) {
   return Object.keys(METRICS).map((metric) => `${METRICS[metric]} ${summary(cost[metric], metric)}`);

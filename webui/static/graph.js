@@ -26,6 +26,7 @@ const READABLE = SMALLEST_LETTERS / LETTER_PX; // the scale of a graph that does
 
 const sameList = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
 
+/** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
   const { update, state } = context.store;
   const texts = context.texts ?? { nodeText, lineText }; // of the tooltips
@@ -52,6 +53,7 @@ export function create(host, context) {
     viewport.centre(x, y);
     rememberZoom();
   });
+  /** @type {Model} */
   let model = null;
   let drawing = null;
   let scene = null;
@@ -343,6 +345,7 @@ export function create(host, context) {
     if (node !== null && !model.run.shown.includes(node)) unfolded.add(node);
   }
 
+  /** @type {View["show"]} */
   function show(newModel, _, changed) {
     isVisible = true;
     byId("overview").hidden = false;

@@ -21,6 +21,7 @@ function picker(label, options, onchange) {
 }
 
 /* The pickers of trace, run and the run to compare with, and the facts of the run that is shown. */
+/** @param {Context} context */
 export function createHeader(context) {
   const { state, update } = context.store;
   const pickers = html("span", { class: "pickers" });

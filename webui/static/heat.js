@@ -134,7 +134,7 @@ export function createWindow(answer) {
       return (cell, column) => (most > 0
         ? Math.sqrt(h[cell] * units.h[column] / Math.max(answer.supersteps[column], 1e-9) / most) : 0);
     }
-    if (layer !== "loss") return (cell, column, time) => (time > 0 ? layers[layer][cell] / time : 0);
+    if (layer !== "loss") return (cell, _, time) => (time > 0 ? layers[layer][cell] / time : 0);
     return (cell, column, time, share) => {
       const lost = rates.ratio * over[cell] * units.time[column] + rates.g * overH[cell] * units.h[column];
       const mean = time * units.time[column] * rates.ratio / share;

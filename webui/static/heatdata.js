@@ -13,6 +13,7 @@ const COARSE = "This page was saved to a file with a coarse timeline: bsp view s
 
 /* arrived(): windows have changed. say(text): a sentence for the reader. busy(flag): whether
    finer windows are on their way. */
+/** @param {Context} context */
 export function createHeatData({ api, store: { state } }, { arrived, say, busy }) {
   const windows = { base: null, fine: null };
   let key = ""; // run and axis of what is there

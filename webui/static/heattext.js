@@ -1,9 +1,10 @@
 /* What a cell of the heat map holds, in words. */
 
 import { html } from "./dom.js";
-import { PARTS, bytes, integer, label, pathTitle, percent, seconds } from "./format.js";
+import { bytes, integer, label, pathTitle, percent, seconds } from "./format.js";
 import { LAYERS, TIMES } from "./heat.js";
 import { processRange } from "./names.js";
+import { PARTS } from "./terms.js";
 
 function supersteps(heat, column) {
   const [first, last] = [heat.first[column], heat.last[column]];
@@ -26,10 +27,12 @@ function times(heat, cell, size) {
 
 /* The parts of the account in a cell, the greatest first; they are known to half a percent. */
 function spent({ parts }, cell) {
-  const total = PARTS.reduce((sum, part) => sum + parts[part][cell], 0);
-  return PARTS.map((part) => [part, parts[part][cell] / (total || 1)])
-    .filter(([, share]) => share >= 0.005).sort(([, a], [, b]) => b - a)
-    .map(([part, share]) => `${pathTitle(part)} ${(100 * share).toFixed(0)}%`).join(", ");
+  /** @type {(part: string) => number} */
+  const amountOf = (part) => parts[part][cell];
+  const total = PARTS.reduce((sum, part) => sum + amountOf(part), 0);
+  return PARTS.map((part) => ({ part, share: amountOf(part) / (total || 1) }))
+    .filter(({ share }) => share >= 0.005).sort((a, b) => b.share - a.share)
+    .map(({ part, share }) => `${pathTitle(part)} ${(100 * share).toFixed(0)}%`).join(", ");
 }
 
 /* The supersteps, processes, cost centre, times, h and loss of a cell: elements. On the axis

@@ -4,13 +4,16 @@ import { state } from "./store.js";
 
 const shortcuts = []; // { keys, help, section, action, view }
 
+/** @type {(event: KeyboardEvent) => boolean} */
+const always = () => true;
+
 /* Registers a shortcut.
 
    keys: values of KeyboardEvent.key that do the same. action(event). view: name of the only
    view in which it works; else it works everywhere. when(event): whether it applies; a key
    that is handled elsewhere is only listed, by when: () => false. */
 export function shortcut(
-  keys, help, action, { section = "Everywhere", view = null, when = () => true } = {},
+  keys, help, action, { section = "Everywhere", view = null, when = always } = {},
 ) {
   shortcuts.push({ keys: [keys].flat(), help, section, action, view, when });
 }

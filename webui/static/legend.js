@@ -27,6 +27,7 @@ export function createLegend(words = {}) {
   const { titleOf = pathTitle, meaningOf = meaning } = words;
   const host = byId("legend");
 
+  /** @type {View["show"]} */
   function show(model, { metric }) {
     const swatches = LIMITS.slice(1).map((_, bin) =>
       html("span", { class: "swatch", "data-bin": bin }));

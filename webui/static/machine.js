@@ -64,6 +64,7 @@ function outcome(model, isOwn) {
 }
 
 /* context.outcome(model, isOwn): paragraphs on what the run costs; of a profile, if left out. */
+/** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
   const { state, update } = context.store;
   const outcomeOf = context.outcome ?? outcome;
@@ -102,6 +103,7 @@ export function create(host, context) {
     opener.classList.toggle("other", !isOwn);
   }
 
+  /** @type {View["show"]} */
   function show(model) {
     const { run, rates } = model;
     offer(run);

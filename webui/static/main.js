@@ -27,6 +27,7 @@ import { createViews } from "./views.js";
 /* What every view and panel is given. loaded.model is null until a run has been loaded;
    refresh() loads the list of traces anew, after one has been added, and shows it. */
 const loaded = { traces: [], model: null };
+/** @type {Context} */
 const context = {
   store: { state, update, subscribe },
   api: { get, address, offline, Offline },

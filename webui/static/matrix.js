@@ -90,11 +90,11 @@ export function createMatrix(read, zoom) {
     context.fillStyle = colour("--bar");
     const height = at.side / data.rows;
     data.h_out.most.forEach((value, row) => {
-      context.fillRect(at.right + GAP, at.top + row * height, value / most * BARS, Math.max(height - (height > 4), 0.7));
+      context.fillRect(at.right + GAP, at.top + row * height, value / most * BARS, Math.max(height - (height > 4 ? 1 : 0), 0.7));
     });
     const width = at.side / data.columns;
     data.h_in.most.forEach((value, column) => {
-      context.fillRect(at.left + column * width, at.bottom + GAP, Math.max(width - (width > 4), 0.7), value / most * BARS);
+      context.fillRect(at.left + column * width, at.bottom + GAP, Math.max(width - (width > 4 ? 1 : 0), 0.7), value / most * BARS);
     });
   }
 

@@ -1,8 +1,9 @@
 /* A loaded run, priced by some rates: what every view shows. Nodes and edges are named by
    their positions in `nodes` and `edges`, as the server numbers them. */
 
-import { PATHS, isInSeconds } from "./format.js";
+import { isInSeconds } from "./format.js";
 import { price, summedUp } from "./pricing.js";
+import { PATHS } from "./terms.js";
 
 function lists(length) {
   return Array.from({ length }, () => []);
@@ -34,6 +35,7 @@ function costScore(part, path) {
      edgeOf(ids), reprice(rates), rates, priced, score(node, path), edgeScore(edge, path),
      shade(node, path), scale(path), chain(path), chainScores(path), pie(node, path),
      weight(edge, path) } */
+/** @param {RunAnswer} run */
 export function createModel(run) {
   const { nodes, edges, root } = run;
   const positions = new Map(nodes.map((node, position) => [node.id, position]));

@@ -1,84 +1,69 @@
-/* The function bar: loss, cost, the parts of the account, sync, and four metrics with four measures
-   each. Each button shows the greatest score of its path, so that the table is a summary, too. */
+/* What the shades can show: the loss, the cost and the parts of the account, and in a fold the
+   seventeen of Jarvis et al. Each has its greatest score beside it, so that the list is a summary, too. */
 
 import { byId, html } from "./dom.js";
-import {
-  MEASURES, METRICS, PARTS, PATHS, count, isInSeconds, isPart, pathTitle, roughScore, scoreText, seconds,
-} from "./format.js";
+import { count, isInSeconds, pathTitle, roughScore, scoreText } from "./format.js";
+import { MEASURES, MEASURE_MEANINGS, MEASURE_NAMES, METRICS, PARTS, PATHS } from "./terms.js";
 
-const HEADS = { abs: "abs", imb: "imb", rel: "rel", weighted: "wtd" };
-const MEANINGS = {
-  abs: "absolute: the maximum", imb: "absolute imbalance: maximum − average",
-  rel: "relative imbalance: 1 − average / maximum",
-  weighted: "weighted imbalance: absolute times relative imbalance",
-};
-
-const SHOWN = ["cost", ...PATHS];
-const isWide = (path) => isInSeconds(path) || path === "sync";
+const ADDED_UP = ["loss", "cost", ...PARTS]; // in seconds, over the run
+const OF_THE_PAPER = PATHS.filter((path) => path !== "loss");
 
 function fullText(value, path) {
   return path === "sync" ? count(value, "superstep") : scoreText(value, path);
 }
 
+/** @param {Context} context */
 export function createPaths({ store }) {
   const cells = new Map();
 
-  function radio(path) {
-    const score = html("span", {});
+  function radio(path, ...title) {
+    const score = html("span", { class: "score" });
     const input = html("input", {
       type: "radio", name: "metric", value: path, "aria-label": pathTitle(path),
       onchange: () => store.update({ metric: path }),
     });
-    const label = html("label", {}, input, score);
+    const label = html("label", { "data-part": PARTS.includes(path) ? path : null }, input,
+      html("span", {}, ...title, score));
     cells.set(path, { score, input, label });
     return label;
   }
 
-  const part = html("select", {
-    "aria-label": "Shade by a part of the account", title: "A part of the account as the shade",
-    onchange: () => store.update({ metric: part.value || "loss" }),
-  });
-
-  const wide = (path, name) => html("tr", {}, html("th", { scope: "row" }, name),
-    html("td", { colspan: 4 }, radio(path)));
-  const heads = html("tr", {}, html("td"), ...Object.keys(MEASURES).map((measure) =>
-    html("th", { scope: "col", title: MEANINGS[measure] }, HEADS[measure])));
-  const rows = Object.entries(METRICS).map(([metric, title]) =>
-    html("tr", {}, html("th", { scope: "row", title }, metric),
-      ...Object.keys(MEASURES).map((measure) => html("td", {}, radio(`${metric}-${measure}`)))));
-  byId("paths").replaceChildren(html("table", {},
-    html("colgroup", {}, html("col", {}), html("col", { span: 4 })), html("tbody", {},
-    wide("loss", "loss"), wide("cost", "cost"),
-    html("tr", {}, html("th", { scope: "row", title: "a part of the account" }, "part"),
-      html("td", { colspan: 4 }, part)),
-    wide("sync", "sync"), heads, ...rows)));
+  const swatch = () => html("span", { class: "part-swatch" });
+  const row = (path) => radio(path, ...(PARTS.includes(path) ? [swatch()] : []),
+    html("span", { class: "name" }, pathTitle(path)));
+  const heads = html("tr", {}, ...Object.keys(MEASURES).map((measure) =>
+    html("th", { scope: "col", title: `${MEASURES[measure]}: ${MEASURE_MEANINGS[measure]}` }, MEASURE_NAMES[measure])));
+  const rows = Object.entries(METRICS).flatMap(([metric, title]) => [
+    html("tr", {}, html("th", { scope: "rowgroup", colspan: 4 }, title)),
+    html("tr", {}, ...Object.keys(MEASURES).map((measure) => html("td", {}, radio(`${metric}-${measure}`))))]);
+  const fold = html("details", {},
+    html("summary", { title: "The critical paths of Jarvis et al. (2002)" }, "17 costs of supersteps"),
+    row("sync"), html("table", {}, html("thead", {}, heads), html("tbody", {}, ...rows)));
+  byId("paths").replaceChildren(html("div", { class: "added-up" }, ...ADDED_UP.map(row)), fold);
 
   function greatest(model, path) {
     return model.nodes.reduce((most, _, node) => Math.max(most, model.score(node, path)), 0);
   }
 
+  /** @type {View["show"]} */
   function show(model, state, changed) {
-    for (const path of SHOWN) cells.get(path).input.checked = path === state.metric;
-    if (changed.has("model")) {
-      showScores(model);
-      offerParts(model.account);
+    for (const [path, { input }] of cells) input.checked = path === state.metric;
+    if (OF_THE_PAPER.includes(state.metric)) fold.open = true;
+    if (changed.has("model")) showScores(model);
+    for (const path of PARTS) {
+      const { label } = cells.get(path);
+      label.hidden = path !== state.metric && !(amountOf(model, path) > 0);
     }
-    part.value = isPart(state.metric) ? state.metric : "";
-    part.classList.toggle("chosen", part.value !== "");
   }
 
-  function offerParts({ parts }) {
-    const spent = new Map(parts.map((each) => [each.name, each.seconds]));
-    part.replaceChildren(html("option", { value: "" }, "part of the account …"),
-      ...PARTS.map((name) => html("option", { value: name }, `${pathTitle(name)}: ${seconds(spent.get(name))}`)));
-  }
+  const amountOf = (model, path) => (PARTS.includes(path)
+    ? model.account.parts.find(({ name }) => name === path).seconds : greatest(model, path));
 
   function showScores(model) {
-    for (const path of SHOWN) {
-      const { score, label } = cells.get(path);
-      const most = greatest(model, path);
-      score.textContent = isWide(path) ? fullText(most, path) : roughScore(most, path);
-      label.title = `${pathTitle(path)}: at most ${fullText(most, path)}`;
+    for (const [path, { score, label }] of cells) {
+      const most = amountOf(model, path);
+      score.textContent = isInSeconds(path) || path === "sync" ? fullText(most, path) : roughScore(most, path);
+      label.title = `${pathTitle(path)}: ${PARTS.includes(path) ? "" : "at most "}${fullText(most, path)}`;
     }
   }
 

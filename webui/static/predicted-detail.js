@@ -49,6 +49,7 @@ function laws(model, node) {
   });
 }
 
+/** @param {Context} context */
 export function createPredictedDetail({ store }) {
   function list(model, title, edges, end, metric) {
     const sorted = [...edges].sort((a, b) => model.edgeScore(b, metric) - model.edgeScore(a, metric));
@@ -66,6 +67,7 @@ export function createPredictedDetail({ store }) {
       })));
   }
 
+  /** @type {View["show"]} */
   function show(model, state) {
     const chosen = selection(model, state);
     byId("detail").replaceChildren(heading(model, chosen), times(model, chosen));

@@ -200,7 +200,9 @@ async function start() {
   startTheme();
   explainPage(HELP);
   followAddress();
+  /** @type {any} */
   const model = createPredicted(data);
+  /** @type {any} */
   const context = {
     store: { state, update, subscribe }, api: { offline: true }, texts,
     outcome: () => [html("p", {}, html("b", {}, `The run takes ${seconds(model.prediction.total)}`),

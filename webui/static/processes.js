@@ -2,9 +2,10 @@
 
 import { html } from "./dom.js";
 import { selection } from "./detail.js";
-import { METRICS, amount, integer, percent } from "./format.js";
+import { amount, integer, percent } from "./format.js";
 import { onHosts, processName } from "./names.js";
 import { bars, pie, ranked, strip } from "./shares.js";
+import { METRICS } from "./terms.js";
 
 const MOST_SLICES = 16; // of a pie
 const EVEN = 0.05; // an imbalance below this part of the maximum is none
@@ -68,6 +69,7 @@ function sums({ max, avg }, most, metric) {
   }));
 }
 
+/** @param {HTMLElement} host @param {Context} context */
 export function create(host, { store, api, query }) {
   const heading = html("h3", {}, "Processes");
   const choice = html("div", { class: "metrics", role: "group", "aria-label": "Metric" });
@@ -109,6 +111,7 @@ export function create(host, { store, api, query }) {
     }
   }
 
+  /** @type {View["show"]} */
   function show(model, state) {
     shown = { model, state: { trace: state.trace, run: state.run }, selected: selection(model, state) };
     draw();

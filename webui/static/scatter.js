@@ -30,6 +30,7 @@ function triangle(context, r, down) {
 }
 
 /* A logarithmic scale from values to pixels; values of 0 have a place of their own before it. */
+/** @returns {{ at: (value: number) => number, low: number, high: number, hasZero: boolean }} */
 function scaleOf(values, from, to, room) {
   const positive = values.filter((value) => value > 0);
   const low = positive.reduce((a, b) => Math.min(a, b), Infinity);
@@ -48,6 +49,7 @@ function scaleOf(values, from, to, room) {
 export function createScatter(read, choose) {
   const canvas = html("canvas", { class: "scatter", role: "img" });
   let data = null;
+  /** @type {(point: number) => any} */
   let selected = () => false;
   let hovered = null;
 

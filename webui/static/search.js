@@ -5,6 +5,7 @@ import { integer } from "./format.js";
 import { shortcut } from "./keys.js";
 import { search } from "./match.js";
 
+/** @param {HTMLElement} host @param {Context} context */
 export function create(host, { store }) {
   const { state, update } = store;
   const input = html("input", {
@@ -17,6 +18,7 @@ export function create(host, { store }) {
   const count = html("span", { id: "search-count", class: "quiet", "aria-live": "polite" });
   const error = html("p", { class: "search-error", role: "alert", hidden: true });
   host.replaceChildren(count, input, error);
+  /** @type {Model} */
   let model = null;
   let found = [];
   shortcut("/", "Search a part of a name, file:line, or /expression/: there Enter goes to the next "

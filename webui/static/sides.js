@@ -32,7 +32,7 @@ function openDrawer(side) {
   else root.dataset.drawer = side;
   byId("scrim").hidden = side === null;
   for (const each of ["left", "right"]) {
-    byId(`open-${each}`).setAttribute("aria-expanded", each === side);
+    byId(`open-${each}`).setAttribute("aria-expanded", String(each === side));
   }
   if (side !== null) byId(side).querySelector("button, input, [tabindex]")?.focus();
 }

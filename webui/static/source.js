@@ -13,6 +13,7 @@ const COLUMNS = [["loss", "Loss at the chosen rates"], ["supersteps", "Superstep
   ["h", "Sum of the greatest h of each superstep"]];
 
 /* Columns of a run that was sampled: the parts of the seconds that are added up, and a title. */
+/** @type {[string, string[], string][]} */
 const SAMPLED = [
   ["computing", ["computing"], "Computing here and in what is called here; average of the processes"],
   ["waiting", ["waiting", "calls"], "In syncs and communication calls; average of the processes"],
@@ -54,6 +55,7 @@ function code(pieces) {
     (typeof piece === "string" ? piece : html("span", { class: `tok-${piece[0]}` }, piece[1]))));
 }
 
+/** @param {HTMLElement} host @param {Context} context */
 export function create(host, { store, api, query }) {
   let asked = null; // address of the answer that is shown or on its way
   let answer = null;
@@ -142,6 +144,7 @@ export function create(host, { store, api, query }) {
     }
   }
 
+  /** @type {View["show"]} */
   function show(model, state, changed) {
     current = { model, state };
     if (changed === null) drawn = null;

@@ -3,8 +3,9 @@
    million are read alike. */
 
 import { html } from "./dom.js";
-import { PARTS, pathTitle } from "./format.js";
+import { pathTitle } from "./format.js";
 import { rgb } from "./ramp.js";
+import { PARTS } from "./terms.js";
 
 const MOST_HIGH = 40; // pixels of a cell: more are not seen as more
 const LEAST_APART = 6; // pixels of a cell, from which on the last one is left free between rows

@@ -50,10 +50,12 @@ const listeners = [];
 
 const usualIn = (usual, fields) => (typeof usual === "function" ? usual(fields) : usual);
 
+/** @returns {any} */
 function defaults(fields) {
   return Object.fromEntries(Object.entries(fields).map(([name, [usual]]) => [name, usual]));
 }
 
+/** @type {State} */
 export const state = { ...defaults(FIELDS), filters: defaults(FILTERS) };
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
@@ -106,6 +108,7 @@ export function fromAddress(fragment) {
 
 /* Changes fields of the state and tells all listeners which fields changed. Filters that are
    not named in `changes.filters` stay as they are. */
+/** @param {Changes} changes */
 export function update(changes, { push = true } = {}) {
   const next = { ...changes };
   if (changes.filters) next.filters = { ...state.filters, ...changes.filters };

@@ -10,6 +10,7 @@ import { shortcut } from "./keys.js";
 const ROW = 40; // height in pixels, as in table.css
 const AHEAD = 8; // rows that are drawn above and below those that are seen
 
+/** @param {HTMLElement} host @param {Context} context */
 export function create(host, { store }) {
   const { state, update } = store;
   const table = html("table", {
@@ -19,6 +20,7 @@ export function create(host, { store }) {
   const summary = html("p", { class: "quiet summary", "aria-live": "polite" });
   const sandwich = html("section", { class: "sandwich", "aria-label": "Callers above, callees below" });
   host.replaceChildren(scroller, summary, sandwich);
+  /** @type {Model} */
   let model = null;
   let visible = false;
   let parts = []; // the rows, in their order
@@ -185,6 +187,7 @@ export function create(host, { store }) {
 
   new ResizeObserver(requestDraw).observe(scroller);
 
+  /** @type {View["show"]} */
   function show(next, _, changed) {
     model = next;
     visible = true;

@@ -1,5 +1,7 @@
 /* Round numbers for an axis. */
 
+import { TIME_UNITS } from "./terms.js";
+
 /* At most about `most` multiples of 1, 2 or 5 times a power of ten between low and high, none
    closer together than `least`. */
 export function ticks(low, high, most, least = 0) {
@@ -25,11 +27,9 @@ export function logarithmicTicks(low, high, most) {
   return found;
 }
 
-const UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
-
 /* Seconds on an axis that ends at `high`, with digits enough to tell steps of `step` apart. */
 export function inUnit(value, high, step) {
-  const [unit, name] = UNITS.find(([size]) => high >= size) ?? UNITS[UNITS.length - 1];
+  const [unit, name] = TIME_UNITS.find(([size]) => high >= size) ?? TIME_UNITS.at(-1);
   const digits = Math.max(0, Math.ceil(-Math.log10(step / unit)));
   return `${(value / unit).toFixed(Math.min(digits, 9)).replace("-", "−")} ${name}`;
 }

@@ -25,6 +25,7 @@ const HELP = "Drag to move, turn the wheel to zoom, double-click to see one supe
 const LEAST_SUPERSTEPS = 1; // that are seen at the greatest zoom
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
+/** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
   const { state, update } = context.store;
   const canvas = html("canvas", {
@@ -56,6 +57,7 @@ export function create(host, context) {
     },
     busy: (flag) => canvas.setAttribute("aria-busy", String(flag)),
   });
+  /** @type {Model} */
   let model = null;
   let visible = false;
   let sentence = ""; // about the data, instead of the help
@@ -138,6 +140,7 @@ export function create(host, context) {
   }
 
   /* The part of the axis that supersteps from a to b, inclusive, take. */
+  /** @param {number[]} steps */
   function stretch([first, last]) {
     const { base, fine } = data.windows;
     if (state.axis === "superstep" && isWithoutGaps(base)) return [first, last + 1];
@@ -428,6 +431,7 @@ export function create(host, context) {
     refine();
   }).observe(canvas);
 
+  /** @type {View["show"]} */
   function show(next, _, changed) {
     model = next;
     visible = true;

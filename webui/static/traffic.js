@@ -23,6 +23,7 @@ const LINE = "A point is a superstep. The line is g h + l, fitted to this run: a
 const NOTHING = "No process sent bytes to another one here.";
 const NO_TIME = "No superstep of this run took time to communicate.";
 
+/** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
   const { store, api } = context;
   const { state, update } = store;
@@ -47,6 +48,7 @@ export function create(host, context) {
     html("section", { class: "scatter-part", "aria-label": "Departures from g h + l" },
       html("header", {}, departsTitle, marks), departsNote, scatter.canvas, pointText, lists));
 
+  /** @type {Model} */
   let model = null;
   let visible = false;
   let scale = "log";
@@ -235,6 +237,7 @@ export function create(host, context) {
     if (answers.departures !== null) showDepartures();
   });
 
+  /** @type {View["show"]} */
   function show(next, _, changed) {
     model = next;
     visible = true;

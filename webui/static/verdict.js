@@ -9,12 +9,14 @@ const AROUND = 12; // supersteps shown on either side of one
 const TALL = 900; // pixels: in a lower window, only the first sentence is shown at first
 
 /* isLong: whether all sentences are shown at first in every window. */
+/** @param {Context} context */
 export function createVerdict({ store, isLong = false }) {
   const host = byId("verdict");
   let isShort = !isLong && window.innerHeight < TALL;
   let shown = null;
 
   function choose({ node, superstep }, model) {
+    /** @type {Changes} */
     const view = superstep === null ? {} : {
       view: "timeline", axis: "superstep",
       span: [Math.max(0, superstep - AROUND), superstep + AROUND + 1],
@@ -59,6 +61,7 @@ export function createVerdict({ store, isLong = false }) {
     host.hidden = sentences.length === 0;
   }
 
+  /** @type {View["show"]} */
   function show(model) {
     shown = model;
     draw(model);

@@ -15,6 +15,7 @@ import { create as table } from "./table.js";
 import { create as timeline } from "./timeline.js";
 import { create as traffic } from "./traffic.js";
 
+/** @type {[string, string, (host: HTMLElement, context: Context) => View][]} */
 const VIEWS = [
   ["graph", "Graph", graph], ["table", "Table", table], ["timeline", "Timeline", timeline],
   ["traffic", "Traffic", traffic], ["source", "Source", source], ["compare", "Compare", compare],
@@ -69,6 +70,7 @@ export function createViews(tabs, main, context) {
     chosen.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
+  /** @type {View["show"]} */
   function show(model, changed) {
     const name = made.has(state.view) ? state.view : "graph";
     const appears = name !== visible;

@@ -8,7 +8,7 @@ const FEW = 120; // nodes related to one node that are all shown, however cheap
 
 /* The nodes that are reached from a node along edges: "callees" with end "to", or "callers"
    with end "from"; the node itself included. `stop` ends the search below a node. */
-export function reached(model, start, lists, end, stop = () => false) {
+export function reached(model, start, lists, end, stop = (_) => false) {
   const seen = new Set([start]);
   const waiting = [start];
   while (waiting.length) {
