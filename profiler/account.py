@@ -155,7 +155,7 @@ class Account:
         by = by_superstep(run)
         self.step = by.of_record
         """For each record the number of its superstep."""
-        self.behind, self._is_blamed = _with_blamed(run, _arrived_last(run, by))
+        self.behind, self.is_blamed = _with_blamed(run, _arrived_last(run, by))
         """For each record the position of the record that it waited for; of those that
         arrived last their own."""
         self.before = _before(run, by)
@@ -169,19 +169,17 @@ class Account:
         """For each record of a sub-group the position of the record that it is inside of; or -1."""
         self._inside = _inside(run, self.owner)
         self._outermost = self.owner < 0
-        self._gap, self._recording = self._between()
+        self.gap, self._recording = self._between()
         self._virtual = is_virtual(run)
         self.blocked_inside, self._ready_inside = np.zeros((2, len(self.step)), np.int64)
         """How long the process of each record was blocked inside its sub-groups, or waited there
         for one that was; likewise without a core."""
-        self.waits = self._waits()
-        """The idle time of each record by what its last process did longer: (causes, records)."""
 
     @cached_property
     def booked(self) -> BookedRows:
         """What is booked for the records of the window."""
         rows = slice(self.halo, len(self.step))
-        parts = self._own(rows)
+        parts = self.own(rows)
         waits = self.waits[:, rows]
         for cause, part in _PART_OF.items():
             parts[part] += waits[cause]
@@ -206,7 +204,7 @@ class Account:
     def covered(self) -> Ints:
         """Return how much of the time of each process is in its records, and between them."""
         records = self.run.records[self.halo :]
-        mine, gap = self._outermost[self.halo :], self._gap[self.halo :]
+        mine, gap = self._outermost[self.halo :], self.gap[self.halo :]
         covered = np.zeros(self.run.nprocs, np.int64)
         np.add.at(covered, records["pid"], (records["end"] - records["start"] + gap) * mine)
         return covered
@@ -270,8 +268,9 @@ class Account:
     def _blocked(self) -> Ints:
         return blocked_ns(self.run.records)
 
-    def _waits(self) -> Ints:
-        """Share out the idle time of each record by what its last process did longer.
+    @cached_property
+    def waits(self) -> Ints:
+        """The idle time of each record by what its last process did longer: (causes, records).
 
         Those of sub-groups come first, since what a process waited for inside of one is a part of
         what it did in the superstep around it.
@@ -331,8 +330,8 @@ class Account:
             if values.any():  # often half of the causes have nothing
                 np.subtract(values[behind], values[idle], out=more)
                 np.maximum(more, 0, out=more)
-        if self._is_blamed is not None:
-            chosen = np.flatnonzero(self._is_blamed[idle] & self._are_apart(idle, behind))
+        if self.is_blamed is not None:
+            chosen = np.flatnonzero(self.is_blamed[idle] & self._are_apart(idle, behind))
             every = np.stack([values[behind[chosen]] for values in causes])
             longer[:, chosen] = self._of_blamed(idle[chosen], longer[:, chosen], every)
         return longer
@@ -379,7 +378,7 @@ class Account:
         idle: Ints = self.run.records["released"] - self.run.records["arrive"]
         return idle
 
-    def _own(self, rows: slice) -> Ints:
+    def own(self, rows: slice) -> Ints:
         """Return the parts of some records without their idle time."""
         records, computing = self.run.records[rows], self.computing
         parts = np.zeros((len(PARTS), len(records)), np.int64)
@@ -389,10 +388,15 @@ class Account:
         parts[USEFUL], parts[BLOCKED] = computing.core[rows], computing.blocked[rows] + blocked
         parts[TRANSFERS], parts[TRANSFER_IMBALANCE] = transfers + calls, uneven
         parts[LATENCY], parts[CORE] = latency, computing.waited[rows] + waited
-        between = self._gap[rows] + records["sub"] - self._inside[rows]
-        parts[RECORDING], unknown = taken(between, self._recording[rows])
-        parts[UNEXPLAINED] = rest + unknown
+        recording, unknown = self.between
+        parts[RECORDING] = recording[rows]
+        parts[UNEXPLAINED] = rest + unknown[rows]
         return parts
+
+    @cached_property
+    def between(self) -> tuple[Ints, Ints]:
+        """Time before each record, or in it around its sub-groups: of the recorder, and other."""
+        return taken(self.gap + self.run.records["sub"] - self._inside, self._recording)
 
     @cached_property
     def _late(self) -> tuple[Ints, list[tuple[int, Ints]]]:

@@ -1,0 +1,539 @@
+"""The paths that led processes to where they are, and to what of them idle time is due.
+
+The **path** of a process at a moment is a row of nodes. Between the release of one superstep and
+its arrival at the next one a process adds a node: what its transfers took after the release, and
+what it did then, in nanoseconds by *strand*. When it has waited for another process, it goes on
+from the path of that one, not from its own. So paths are a forest: a node has one *parent*, and
+two paths have all nodes in common that are older than the moment when one began to follow the
+other.
+
+When process i has waited for process j, the idle time goes, in proportion, to what the path of j
+has more than that of i in the same superstep and strand, and there to the cost centre and the
+process of the node. Supersteps of sub-groups that one partition opened are the same in this; they
+are told apart by their *rank*, which falls along a path backwards. Both paths are followed
+backwards together until they meet, for all records of a window of the run at once.
+
+What a later window may need of earlier ones is the *tail*: the paths of all processes back to where
+they meet.
+
+Source: root causes of wait states (Böhme, Geimer, Wolf et al. 2010), carried on through indirect
+waits by the paths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bsplib.profiler._numbering import preceding
+from bsplib.profiler.account import taken
+from bsplib.profiler.costs import group_columns, once
+from bsplib.sync_kinds import Kind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.profiler.account import Account
+    from bsplib.recording.records import Run
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+(
+    COMP,
+    CALLS,
+    BLOCKED,
+    CORE,
+    RECORDING,
+    GAP,
+    TRANSFERS,
+    LATENCY,
+    BLOCKED_AFTER,
+    CORE_AFTER,
+    REST,
+    START,
+) = range(12)
+"""The strands of a node. Before the arrival: what the process computed, its calls of primitives,
+blocked, without a core, the recorder, and what is not known. After the release before it: its
+transfers, l, blocked, without a core, and what is not known. Then how much later it began ``main``.
+"""
+STRANDS = 12
+_OWN, _AFTER, _BUSY = slice(COMP, TRANSFERS), slice(TRANSFERS, START), slice(COMP, RECORDING)
+_WORK = 64
+"""A window is done when its records have been followed back by this many nodes on average. What is
+left of the idle time goes where the rest of it went. Only where processes wait in turn for others
+that never wait are paths longer, and the last supersteps there are like the ones before."""
+_LATE = 10
+"""Processes that arrive in the last tenth of a wait share it."""
+_MOST_KEPT = 2**14
+"""Nodes of the tail, before its older ones are summed up by cost centre."""
+_NOWHERE = -(2**62)
+"""The rank of node 0, at which all paths begin."""
+_LAST = _SUMMED_UP = 2**40
+"""More than the number of a partition, or of a call stack."""
+
+
+class Nodes(NamedTuple):
+    """Nodes of paths, as columns; node 0 is the beginning of all paths."""
+
+    pid: Ints
+    rank: Ints
+    parent: Ints
+    origin: Ints
+    """Shape (2, nodes): call stack of the strands before the arrival, and of those after the
+    release before it."""
+    position: Ints
+    """Likewise the position of the record in the whole run; -1 where several are summed up."""
+    strands: Floats
+    """Nanoseconds, shape (STRANDS, nodes)."""
+    cut: Floats
+    """Shape (2, nodes): how much of the parent is part of the path, of what was before its arrival
+    and after the release; less than 1 where a record waited for one that arrived after it."""
+
+    def at(self, chosen: Ints) -> Nodes:
+        """Return some of the nodes, with the parents that they had."""
+        columns: tuple[Any, ...] = self
+        return Nodes(*(column[..., chosen] for column in columns))
+
+
+def _joined(parts: list[Nodes]) -> Nodes:
+    return Nodes(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What a window needs of those before it."""
+
+    nodes: Nodes
+    tip: Ints
+    """By process the node from which its path goes on."""
+    cut: Floats
+    """Shape (2, processes): how much of that node is part of the path."""
+
+    @classmethod
+    def of_nothing(cls, nprocs: int) -> Tail:
+        """Return the tail before the first window."""
+        zero, both = np.zeros(1, np.int64), np.full((2, 1), -1, np.int64)
+        rank = np.full(1, _NOWHERE)
+        nodes = Nodes(zero, rank, zero, both, both, np.zeros((STRANDS, 1)), np.ones((2, 1)))
+        return cls(nodes, np.zeros(nprocs, np.int64), np.ones((2, nprocs)))
+
+    def outside(self, origin: int) -> Tail:
+        """Return the tail with all that it has at another origin."""
+        origins = np.full_like(self.nodes.origin, origin)
+        return replace(self, nodes=self.nodes._replace(origin=origins))
+
+
+class IdleShares(NamedTuple):
+    """Idle time with its roots, as columns of equal lengths; the sum is the idle time recorded."""
+
+    row: Ints
+    """The record that was idle, counted without the halo."""
+    node: Ints
+    """The node that is the root."""
+    strand: Ints
+    """Of the node; where nothing explains the idle time GAP of the node of the record itself."""
+    ns: Ints
+
+
+class Paths:
+    """The paths of the processes in a window of a run.
+
+    Args:
+        account: the account of the window.
+        origin: the call stack of each record, with those of the halo.
+        tail: what :meth:`tail` of the window before has returned.
+    """
+
+    def __init__(self, account: Account, origin: Ints, tail: Tail) -> None:
+        run, halo = account.run, account.halo
+        records, self._account = run.records, account
+        self._halo, self._count = halo, len(records)
+        self.first = len(tail.nodes.pid)
+        """The node of the first record after the halo, and those of the others follow."""
+        self._first = self.first - halo
+        self._before = before = (
+            account.before if len(run.groups) == 1 else preceding(records["pid"].astype(np.int64))
+        )
+        self._pid = records["pid"].astype(np.int64)
+        strands = np.zeros((STRANDS, self._count - halo))
+        strands[_OWN] = _own(account)
+        old = before[halo:]
+        strands[_AFTER] = _after(account)[:, old] * (old >= 0)
+        self._add_start(strands)
+        target, cut = self._targets()
+        self._target, self._cut = target, cut
+        known = old >= halo
+        parent = np.where(known, target[old], tail.tip[self._pid[halo:]])
+        cuts = np.where(known, cut[:, old], tail.cut[:, self._pid[halo:]])
+        position = np.append(np.full(halo, -1), account.position)
+        rank, lead_rank = _ranks(run, int(tail.nodes.rank.max()) + 1)
+        fresh = Nodes(
+            self._pid[halo:],
+            rank[halo:],
+            parent,
+            np.stack([origin[halo:], origin[old]]),
+            np.stack([position[halo:], position[old]]),
+            strands,
+            cuts,
+        )
+        parts = [tail.nodes, fresh]
+        if len(run.groups) > 1:
+            parts.append(self._leads(fresh, lead_rank, origin, position))
+        self.nodes = _joined(parts)
+        self._tip, self._tip_cut = tail.tip, tail.cut
+
+    def _add_start(self, strands: Floats) -> None:
+        """Add to the first record of each process how much later than others it began ``main``."""
+        halo, records = self._halo, self._account.run.records
+        first = halo + np.flatnonzero(self._before[halo:] < 0)
+        if halo or len(first) == 0:
+            return
+        around = first
+        while (inside := self._account.owner[around] >= 0).any():
+            around = np.where(inside, self._account.owner[around], around)
+        start = records["start"][around]
+        strands[START, first] = start - start.min()
+
+    def _targets(self) -> tuple[Ints, Floats]:
+        """Return for each record the node from which its process goes on, and its cut."""
+        account, records = self._account, self._account.run.records
+        target = self._first + account.behind
+        cut = np.ones((2, self._count))
+        blamed = account.is_blamed
+        if blamed is None or not blamed.any():
+            return target, cut
+        # The other process was, at the release, in the node with the last begin before it.
+        begin = np.where(self._before < 0, records["start"], records["released"][self._before])
+        waiting = np.flatnonzero(blamed & (records["released"] > records["arrive"]))
+        order = np.lexsort((begin, self._pid))
+        order = order[order >= self._halo]
+        least = int(begin.min())
+        span = int(max(begin.max(), records["released"].max())) - least + 1
+        time, pid = records["released"][waiting], self._pid[account.behind[waiting]]
+        keys = self._pid[order] * span + (begin[order] - least)
+        at = np.searchsorted(keys, pid * span + (time - least)) - 1
+        found = order[at.clip(min=0)]
+        sound = (at >= 0) & (self._pid[found] == pid)
+        waiting, time, found = waiting[sound], time[sound], found[sound]
+        target[waiting] = self._first + found
+        old = self._before[found]
+        left = np.where(old < 0, 0, records["end"][old] - records["released"][old])
+        since = time - begin[found]
+        lasted = records["arrive"][found] - begin[found]
+        cut[1, waiting] = np.minimum(since / np.maximum(left, 1), 1.0)
+        cut[0, waiting] = ((since - left) / np.maximum(lasted - left, 1)).clip(0.0, 1.0)
+        return target, cut
+
+    def _leads(self, fresh: Nodes, rank: Ints, origin: Ints, position: Ints) -> Nodes:
+        """Return nodes for what processes computed before they opened a sub-group.
+
+        They stand before the first record of the sub-group, and belong to the record around it,
+        from whose node they are taken; ``fresh.parent`` is changed.
+        """
+        records, owner, halo = self._account.run.records, self._account.owner, self._halo
+        group, start, end = records["group"], records["start"], records["end"]
+        busy = fresh.strands[_BUSY].sum(axis=0)
+        row = halo + np.flatnonzero(owner[halo:] >= 0)
+        old = self._before[row]
+        since = np.where(old < 0, np.iinfo(np.int64).min, end[old])
+        at, below = row, row - halo
+        rows, arounds, below_of, ns = ([np.zeros(0, np.int64)] for _ in range(4))
+        number = self._count - halo
+        while len(row):
+            around = owner[at]
+            fits = (start[at] > since) & ((old < 0) | (group[old] != group[at]))
+            lead = np.where(fits, start[at] - np.maximum(since, start[around]), 0)
+            some = np.flatnonzero(lead > 0)
+            rows.append(at[some])
+            arounds.append(around[some])
+            ns.append(lead[some])
+            below_of.append(below[some])
+            below = below.copy()
+            below[some] = number + np.arange(len(some))
+            number += len(some)
+            more = (start[around] > since) & (owner[around] >= 0)
+            at, below, row = around[more], below[more], row[more]
+            old, since = old[more], since[more]
+        at, around, lead, below = (np.concatenate(each) for each in (rows, arounds, ns, below_of))
+        share = np.minimum(lead / np.maximum(busy[around - halo], 1), 1.0)
+        strands = np.zeros((STRANDS, len(at)))
+        strands[_BUSY] = fresh.strands[_BUSY, around - halo] * share
+        taken_away = np.bincount(around - halo, share, len(busy)).clip(max=1.0)
+        fresh.strands[_BUSY] *= 1 - taken_away
+        parent, cut = np.zeros(len(at), np.int64), np.ones((2, len(at)))
+        both, shift = np.stack([around, around]), len(fresh.pid)
+        for lead_at, under in enumerate(below.tolist()):  # inner ones come first
+            inner = under < shift
+            mine, cuts = (fresh.parent, fresh.cut) if inner else (parent, cut)
+            place = under if inner else under - shift
+            parent[lead_at], cut[:, lead_at] = mine[place], cuts[:, place]
+            mine[place], cuts[:, place] = self._first + halo + shift + lead_at, 1.0
+        return Nodes(self._pid[at], rank[at], parent, origin[both], position[both], strands, cut)
+
+    def shares(self) -> IdleShares:
+        """Return the idle time of the records of the window with its roots."""
+        row, node, cut, ns = self._waits()
+        found = self._walk(self._first + row, node, cut)
+        entry, root, strand, weight = found
+        total = np.bincount(entry, weight, len(row))
+        mine = np.floor(ns[entry] * (weight / total[entry])).astype(np.int64)
+        left = ns - np.bincount(entry, mine, len(row)).astype(np.int64)
+        greatest = np.zeros(len(row))
+        np.maximum.at(greatest, entry, weight)
+        best = np.full(len(row), -1)
+        best[entry] = np.where(weight == greatest[entry], np.arange(len(entry)), best[entry])
+        most = np.flatnonzero(weight == greatest[entry])
+        best[entry[most]] = most
+        sound = best >= 0
+        np.add.at(mine, best[sound], left[sound])
+        none = np.flatnonzero(~sound & (ns > 0))
+        return IdleShares(
+            np.append(row[entry], row[none]) - self._halo,
+            np.append(root, self._first + row[none]),
+            np.append(strand, np.full(len(none), GAP)),
+            np.append(mine, ns[none]),
+        )
+
+    def _waits(self) -> tuple[Ints, Ints, Floats, Ints]:
+        """Return the records that were idle, each with the nodes it waited for, and how long.
+
+        Those that arrived in the last tenth of a wait of a whole group share it.
+        """
+        account, records, halo = self._account, self._account.run.records, self._halo
+        idle = records["released"] - records["arrive"]
+        row = halo + np.flatnonzero(idle[halo:])
+        if account.run.nprocs == 2 or len(row) == 0:  # the other one
+            return row, self._target[row], self._cut[:, row], idle[row]
+        kind = records["kind"][row]
+        together = (kind == Kind.SYNC) | ((kind == Kind.END) & (records["group"][row] == 0))
+        if account.is_blamed is not None:
+            together &= ~account.is_blamed[row]
+        step, arrive = account.step, records["arrive"]
+        fresh = halo + np.lexsort((arrive[halo:], step[halo:]))
+        least = int(arrive.min())
+        span = int(max(arrive.max(), records["released"].max())) - least + 1
+        keys = step[fresh] * span + (arrive[fresh] - least)
+        since = (records["released"] - idle // _LATE)[row] - least
+        low = np.searchsorted(keys, step[row] * span + since)
+        count = np.searchsorted(step[fresh], step[row], side="right") - low
+        count = np.where(together, count, 1).clip(min=1)
+        each = np.repeat(np.arange(len(row)), count)
+        number = np.arange(len(each)) - np.repeat(np.cumsum(count) - count, count)
+        late = fresh[(low[each] + number).clip(max=len(fresh) - 1)]
+        node = np.where((together & (count > 1))[each], self._first + late, self._target[row][each])
+        ns = idle[row] // count
+        ns = ns[each] + (number == 0) * (idle[row] - ns * count)[each]
+        return row[each], node, self._cut[:, row[each]], ns
+
+    def _walk(self, x: Ints, y: Ints, cut: Floats) -> tuple[Ints, Ints, Ints, Floats]:
+        """Follow pairs of paths back until they meet; return what those of ``y`` have more.
+
+        Returns:
+            The number of the pair, the node, the strand, and how many nanoseconds.
+        """
+        nodes, entry = self.nodes, np.arange(len(x))
+        rows = np.flatnonzero(nodes.strands.any(axis=1)).tolist()
+        is_cut = bool((nodes.cut != 1).any())
+        cut_x = np.ones_like(cut)
+        cut_y, work = cut, _WORK * self._count + 2**20
+        found: list[tuple[Ints, Ints, Ints, Floats]] = []
+        while len(entry) and work > 0:
+            work -= len(entry)
+            rank_x, rank_y = nodes.rank[x], nodes.rank[y]
+            same = rank_x == rank_y
+            both = bool(same.all())
+            for strand in rows:
+                theirs, mine = nodes.strands[strand][y], nodes.strands[strand][x]
+                if is_cut:
+                    side = int(_AFTER.start <= strand < _AFTER.stop)
+                    theirs, mine = theirs * cut_y[side], mine * cut_x[side]
+                more = theirs - (mine if both else mine * same)
+                some = np.flatnonzero(more > 0 if both else (more > 0) & (rank_y >= rank_x))
+                if len(some):
+                    found.append((entry[some], y[some], np.full(len(some), strand), more[some]))
+            if both:
+                next_x, next_y = nodes.parent[x], nodes.parent[y]
+            else:
+                next_x = np.where(rank_x >= rank_y, nodes.parent[x], x)
+                next_y = np.where(rank_y >= rank_x, nodes.parent[y], y)
+            if is_cut:
+                cut_x = np.where(next_x == x, cut_x, nodes.cut[:, x])
+                cut_y = np.where(next_y == y, cut_y, nodes.cut[:, y])
+            on = (next_x != next_y) & (next_y != 0)
+            if is_cut:
+                on |= (cut_x != cut_y).any(axis=0) & (next_x != 0)
+            entry, x, y = entry[on], next_x[on], next_y[on]
+            if is_cut:
+                cut_x, cut_y = cut_x[:, on], cut_y[:, on]
+        nothing = np.zeros(0, np.int64)
+        found.append((nothing, nothing, nothing, np.zeros(0)))
+        entries, roots, strands, weights = zip(*found, strict=True)
+        return (
+            np.concatenate(entries),
+            np.concatenate(roots),
+            np.concatenate(strands),
+            np.concatenate(weights),
+        )
+
+    def tail(self) -> Tail:
+        """Return the paths of all processes, back to where they meet, for the next window."""
+        last = np.ones(self._count, bool)
+        last[self._before[self._before >= 0]] = False
+        rows = self._halo + np.flatnonzero(last[self._halo :])
+        tip, cut = self._tip.copy(), self._tip_cut.copy()
+        tip[self._pid[rows]] = self._target[rows]
+        cut[:, self._pid[rows]] = self._cut[:, rows]
+        return _tail(self.nodes, tip, cut)
+
+
+class _Heads:
+    """The nodes that some paths have come to, which are followed backwards together."""
+
+    def __init__(self, nodes: Nodes, heads: Ints) -> None:
+        self._rank, self._parent = nodes.rank, nodes.parent
+        self.all = set(heads.tolist())
+        self._heap = [(-int(nodes.rank[node]), node) for node in self.all]
+        heapify(self._heap)
+
+    def pop(self) -> tuple[int, int]:
+        """Take the node of the highest rank; return it and its parent."""
+        _, node = heappop(self._heap)
+        self.all.remove(node)
+        return node, int(self._parent[node])
+
+    def push(self, node: int) -> None:
+        """Come to a node where no path is yet."""
+        self.all.add(node)
+        heappush(self._heap, (-int(self._rank[node]), node))
+
+
+def _tail(nodes: Nodes, tip: Ints, cut: Floats) -> Tail:
+    """Keep what some paths have not in common; sum up what is old."""
+    heads = _Heads(nodes, tip)
+    kept: list[int] = []
+    while len(heads.all) > 1 and len(kept) < _MOST_KEPT:
+        node, parent = heads.pop()
+        kept.append(node)
+        if parent not in heads.all:
+            heads.push(parent)
+    place = np.zeros(len(nodes.pid), np.int64)
+    if len(heads.all) == 1:  # they have met; of this node only what is cut off can matter
+        kept.append(*heads.all)
+        parts = [nodes.at(np.zeros(1, np.int64))]
+    else:
+        ends = np.array(sorted(heads.all))
+        older, place[ends] = _summed_up(nodes, heads, ends)
+        parts = [nodes.at(np.zeros(1, np.int64)), older]
+    chosen = np.array([node for node in kept if node], np.int64)
+    place[chosen] = sum(len(part.pid) for part in parts) + np.arange(len(chosen))
+    parts.append(nodes.at(chosen))
+    joined = _joined(parts)
+    fresh = slice(len(joined.pid) - len(chosen), None)
+    joined.parent[fresh] = place[joined.parent[fresh]]
+    return Tail(joined, place[tip], cut)
+
+
+def _summed_up(nodes: Nodes, heads: _Heads, ends: Ints) -> tuple[Nodes, Ints]:
+    """Sum up paths by cost centre and process, from where they are to where they meet.
+
+    Returns:
+        The nodes, and for each of ``ends``, at which the paths are, the one that stands for it.
+    """
+    piece_of = {node: number for number, node in enumerate(ends.tolist())}
+    first = dict(piece_of)
+    sums: list[dict[tuple[int, ...], Floats]] = [{} for _ in piece_of]
+    onward, nothing = [-1] * len(sums), np.zeros(STRANDS)
+    while len(heads.all) > 1:
+        node, parent = heads.pop()
+        piece = piece_of.pop(node)
+        if node:
+            key = (*nodes.origin[:, node].tolist(), int(nodes.pid[node]))
+            known = sums[piece].get(key, nothing)
+            sums[piece][key] = known + nodes.strands[:, node]
+        if parent in heads.all:
+            onward[piece] = onward[piece_of[parent]] = len(sums)
+            piece_of[parent] = len(sums)
+            sums.append({})
+            onward.append(-1)
+        else:
+            piece_of[parent] = piece
+            heads.push(parent)
+    columns: list[tuple[int, int, int, int, int]] = []
+    strands: list[Floats] = []
+    newest = [0] * len(sums)
+    for piece in reversed(range(len(sums))):  # what is older comes first
+        newest[piece] = newest[onward[piece]] if onward[piece] >= 0 else 0
+        for key in sorted(sums[piece]):
+            own, after, pid = key
+            columns.append((pid, own - _SUMMED_UP, newest[piece], own, after))
+            strands.append(sums[piece][key])
+            newest[piece] = len(columns)
+    pids, ranks, parents, *origins = np.array(columns, np.int64).reshape(-1, 5).T
+    none, whole = np.full((2, len(columns)), -1), np.ones((2, len(columns)))
+    table = np.array(strands).reshape(-1, STRANDS).T
+    found = Nodes(pids, ranks, parents, np.stack(origins), none, table, whole)
+    return found, np.array([newest[first[node]] for node in ends.tolist()])
+
+
+def _own(account: Account) -> Floats:
+    """Return the strands of each record before its arrival."""
+    records, computing, calls = account.run.records, account.computing, account.calls
+    recording, unknown = account.between
+    return np.stack(
+        [
+            computing.core,
+            records["comm_calls"] - calls.ready - calls.blocked,
+            computing.blocked + calls.blocked,
+            computing.waited + calls.ready,
+            recording,
+            unknown,
+        ]
+    )[:, account.halo :].astype(np.float64)
+
+
+def _after(account: Account) -> Floats:
+    """Return the strands of each record after its release."""
+    records, calls, parts = account.run.records, account.calls, account.communication
+    rest = records["end"] - records["released"]
+    core, rest = taken(rest, (parts.core - calls.ready).clip(min=0))
+    blocked, rest = taken(rest, (parts.blocked - calls.blocked).clip(min=0))
+    latency, rest = taken(rest, parts.latency)
+    unknown, transfers = taken(rest, parts.rest)
+    return np.stack([transfers, latency, blocked, core, unknown]).astype(np.float64)
+
+
+def _ranks(run: Run, least: int) -> tuple[Ints, Ints]:
+    """Return the rank of the superstep of each record, and of what leads to it.
+
+    Supersteps of sub-groups that one partition opened have the same rank. All are in the order of
+    time, and greater than those of the windows before.
+    """
+    records = run.records
+    if len(run.groups) == 1:
+        return records["superstep"], records["superstep"]
+    places = once(run, "places of groups", lambda: _places(run))
+    group, rows = records["group"], np.arange(len(records))
+    keys = np.zeros((len(records), places.shape[1] + 2), np.int64)
+    keys[:, :-2] = places[group]
+    at = 2 * group_columns(run).depth[group]
+    keys[rows, at], keys[rows, at + 1] = 2 * records["superstep"] + 1, _LAST
+    leads = keys.copy()
+    leads[rows, at] -= 1
+    _, rank = np.unique(np.concatenate([keys, leads]), axis=0, return_inverse=True)
+    rank = rank.reshape(-1) + max(least, 0)
+    return rank[: len(rows)], rank[len(rows) :]
+
+
+def _places(run: Run) -> Ints:
+    """Return for each group in which supersteps and partitions of those around it it was opened."""
+    found: list[tuple[int, ...]] = [()]
+    for group in run.groups[1:]:  # each is after its parent
+        found.append((*found[group.parent], 2 * group.superstep + 1, group.ordinal))
+    places = np.zeros((len(found), max(map(len, found))), np.int64)
+    for number, place in enumerate(found):
+        places[number, : len(place)] = place
+    return places
