@@ -198,6 +198,9 @@ cdef extern from *:
     /* numpy's types of scalars; expanded where a module uses them, behind numpy's headers. */
     #define bsp_is_float64(o) PyArray_IsScalar((o), Float64)
     #define bsp_is_int64(o) PyArray_IsScalar((o), Int64)
+    #define bsp_is_number(n) ((n) <= NPY_CLONGDOUBLE || (n) == NPY_HALF)
+    #define bsp_form(a) (bsp_is_number(PyArray_TYPE(a)) && PyDataType_METADATA(PyArray_DESCR(a)) == NULL \\
+        ? PyArray_TYPE(a) + 1 + (PyArray_ISNOTSWAPPED(a) ? 0 : 32) : 0)
     #define bsp_has_references(a) PyDataType_REFCHK(PyArray_DESCR(a))
     #define bsp_new_array(dtype, ndim, dims) \\
         (Py_INCREF(dtype), PyArray_NewFromDescr( \\
@@ -241,6 +244,7 @@ cdef extern from *:
     bint bsp_is_float64(object value) noexcept
     bint bsp_is_int64(object value) noexcept
     bint bsp_has_references(cnp.ndarray array) noexcept
+    int bsp_form(cnp.ndarray array) noexcept
     object bsp_new_array(object dtype, int ndim, cnp.npy_intp *dims)
     object bsp_array_at(object dtype, int ndim, cnp.npy_intp *dims, void *data)
     void bsp_fill_new(cnp.ndarray array) noexcept
@@ -314,6 +318,8 @@ cdef inline word length_of(cnp.ndarray array, int axis) noexcept:
     return <word> cnp.PyArray_DIM(array, axis)
 cdef inline Py_ssize_t stride_of(cnp.ndarray array, int axis) noexcept:
     return <Py_ssize_t> cnp.PyArray_STRIDE(array, axis)
+cdef inline bint is_boolean(cnp.ndarray array) noexcept:
+    return cnp.PyArray_ISBOOL(array)
 cdef inline bint is_packed(cnp.ndarray array) noexcept:
     return cnp.PyArray_IS_C_CONTIGUOUS(array)
 cdef inline bint is_writable(cnp.ndarray array) noexcept:
@@ -322,6 +328,16 @@ cdef inline bint owns_memory(cnp.ndarray array) noexcept:
     return cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
 cdef inline bint is_of(cnp.ndarray array, object dtype) noexcept:
     return <void *> cnp.PyArray_DESCR(array) == <void *> dtype
+cdef inline bint same_form(cnp.ndarray one, cnp.ndarray other) noexcept:
+    return (
+        cnp.PyArray_DESCR(one) == cnp.PyArray_DESCR(other)
+        and cnp.PyArray_DATA(one) == cnp.PyArray_DATA(other)
+        and same_shape(one, other)
+        and (cnp.PyArray_NDIM(one) == 0 or memcmp(
+            cnp.PyArray_STRIDES(one), cnp.PyArray_STRIDES(other),
+            cnp.PyArray_NDIM(one) * sizeof(cnp.npy_intp)) == 0))
+cdef inline int form_of(cnp.ndarray array) noexcept:
+    return bsp_form(array)
 cdef inline bint same_shape(cnp.ndarray one, cnp.ndarray other) noexcept:
     cdef int ndim = cnp.PyArray_NDIM(one)
     if ndim != cnp.PyArray_NDIM(other):
@@ -342,8 +358,6 @@ cdef inline object copied(cnp.ndarray array):
     made = new_like(array)
     bsp_copy(cnp.PyArray_DATA(made), cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
     return made
-cdef inline object dtype_id(cnp.ndarray array):
-    return <word> <void *> cnp.PyArray_DESCR(array)
 cdef inline void fill_new(cnp.ndarray array) noexcept:
     bsp_fill_new(array)
 

@@ -28,6 +28,9 @@ STORES_IN_ORDER = platform.machine().lower() in {"x86_64", "amd64", "i386", "i68
 FLOAT, INTEGER = 1, 2
 """Kinds of dtypes whose single elements can be given as Python numbers."""
 
+_MOST_OF_NUMPY = 23
+_SWAPPED = 32
+
 _BOTH_ENDS = 128
 """Bytes of the new destination of a get that are filled."""
 
@@ -231,6 +234,11 @@ def stride_of(array: Any, axis: int) -> int:
     return cast(int, array.strides[axis])
 
 
+def is_boolean(array: Any) -> bool:
+    """Tell whether the elements of an array are truth values."""
+    return cast(bool, array.dtype.kind == "b")
+
+
 def is_packed(array: Any) -> bool:
     """Tell whether the elements are contiguous, in C order."""
     return cast(bool, array.flags.c_contiguous)
@@ -249,6 +257,24 @@ def owns_memory(array: Any) -> bool:
 def is_of(array: Any, dtype: Any) -> bool:
     """Tell whether the dtype of an array is this object; an equal one may be another object."""
     return array.dtype is dtype
+
+
+def same_form(one: Any, other: Any) -> bool:
+    """Tell whether two arrays have the same elements, in the same shape, and one dtype object."""
+    return (
+        one.dtype is other.dtype
+        and one.shape == other.shape
+        and one.strides == other.strides
+        and address_of(one) == address_of(other)
+    )
+
+
+def form_of(array: Any) -> int:
+    """Return type number and byte order of an array of numbers in one word; 0 for other arrays."""
+    dtype = array.dtype
+    if dtype.num > _MOST_OF_NUMPY or dtype.kind not in "biufc" or dtype.metadata is not None:
+        return 0
+    return cast(int, dtype.num + 1 + (0 if dtype.isnative else _SWAPPED))
 
 
 def same_shape(one: Any, other: Any) -> bool:
@@ -285,11 +311,6 @@ def filler(dtype: Any) -> Any:
     if dtype.kind == "b":
         return np.array(True)
     return np.full(dtype.itemsize, 0xFF, np.uint8).view(dtype)[0]
-
-
-def dtype_id(array: Any) -> int:
-    """Return the ``id()`` of the dtype of an array."""
-    return id(array.dtype)
 
 
 def fill_new(array: Any) -> None:

@@ -1,8 +1,8 @@
 cimport cython
 from bsplib.core.atomics cimport (
-    address_of, base_of, copy, copy_out, dtype_id, fill_new, fits, is_array, is_of, is_packed, is_writable,
-    length_of, nbytes_of, ndim_of, new_like, owns_memory, packed, poke, prepare, same_shape, small_integer,
-    this_thread, word, write_bytes, write_number,
+    address_of, base_of, copy, copy_out, fill_new, fits, form_of, is_array, is_of, is_packed, is_writable,
+    length_of, nbytes_of, ndim_of, new_like, owns_memory, packed, poke, prepare, same_form, same_shape,
+    small_integer, this_thread, word, write_bytes, write_number,
 )
 from bsplib.core.entries cimport (
     KIND_SHIFT, MESSAGE, MOST_SLOTS, PUT, SLOT_SHIFT, STAGED_MESSAGE, STAGED_PUT, STRIDED, Arrivals, SendBuffer,
@@ -15,7 +15,7 @@ from bsplib.core.queue cimport Queue
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
 cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES
 cdef word COPIED, PICKLED_BEFORE
-cdef Py_ssize_t _MOST_OFFSET
+cdef Py_ssize_t _MOST_HEADS, _MOST_OFFSET
 
 cdef class Engine:
     cdef readonly int pid, nprocs
@@ -41,7 +41,7 @@ cdef class Engine:
     cdef readonly bint gets_are_direct
     cdef readonly dict early_gets
     cdef object _read
-    cdef readonly dict heads_out, dtypes
+    cdef readonly dict heads_out
     cdef readonly bint has_early
     cdef readonly word[::1] early_puts
 
@@ -118,8 +118,9 @@ cdef class Engine:
     cdef bint _hpgets_at_sync(self) except -1
     cpdef void add_ask(self, int sender, word nbytes, object pending) except *
 
-    @cython.locals(to=Py_ssize_t, nbytes=word, at=word)
+    @cython.locals(to=Py_ssize_t, nbytes=word, at=word, form=int)
     cdef bint send_quickly(self, object pid, object payload, object tag) except -1
+    cpdef int remember_head(self, object key, bytes head) except -1
     cdef bint _takes_payload(self, word nbytes) except -1
     cdef word message_room(self, int to, bytes head, word nbytes, word made) except 0
     cpdef void add_message(

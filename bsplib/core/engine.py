@@ -48,9 +48,9 @@ if not cython.compiled:
         base_of,
         copy,
         copy_out,
-        dtype_id,
         fill_new,
         fits,
+        form_of,
         is_array,
         is_of,
         is_packed,
@@ -63,6 +63,7 @@ if not cython.compiled:
         packed,
         poke,
         prepare,
+        same_form,
         same_shape,
         small_integer,
         this_thread,
@@ -89,6 +90,8 @@ they do not. Larger ones are staged, but for a few that the buffer takes, see
 _MANY_PAGES = 1 << 16
 """Least number of bytes of an hpput that maps all pages that it writes at once, if it is the first
 transfer to that array. This is faster than one page fault for each of them."""
+_MOST_HEADS = 4096
+"""Heads of messages that are remembered."""
 _MOST_OFFSET = 1 << 40
 """The greatest offset that is taken here: its byte is sure to have less than 63 bits."""
 
@@ -168,13 +171,12 @@ class Engine:
         reads their destinations in this superstep, which own their memory or are of hpgets."""
         self.early_gets: dict[int, int] = {}
         """How many hpgets have read at their calls, by process."""
-        self.dtypes: dict[Any, Any] = {}
-        """The dtypes of messages that were read before, by their encoded form."""
         self._read = np.empty(0, np.uint8)
         """Memory for the values of gets that are not direct, until they are written."""
         self.heads_out: dict[Any, bytes] = {}
-        """The encoded heads of messages that were sent before, by the form of the payload and the
-        tag. A message whose head is not here is encoded by the mailbox."""
+        """The encoded heads of messages that were sent before, by the tag, and for arrays of
+        numbers by :func:`~bsplib.core.atomics.form_of`, shape and tag: all that a head depends on.
+        A message whose head is not here is encoded by the mailbox."""
         self.has_early = False
         """An hpput has been executed at its call."""
         self.early_puts = numbers("Q", [0])
@@ -343,6 +345,8 @@ class Engine:
         known: KnownArray = self._known
         if not is_array(values) or not same_shape(values, known.array):
             return -1
+        if not same_form(self._last_array, known.array):
+            return -1
         if known.alike or (ndim_of(values) == 1 and known.sizes[to] == nbytes_of(known.array)):
             return 0
         return -1
@@ -370,6 +374,8 @@ class Engine:
                 return first * self._known.itemsize if 0 <= first <= _MOST_OFFSET else -1
             known: KnownArray = self._known
             if not is_array(dst) or ndim_of(dst) != 1 or length_of(dst, 0) != count:
+                return -1
+            if not same_form(dst, known.array):
                 return -1
             return 0 if known.alike or known.sizes[to] == nbytes_of(dst) else -1
         if offset is not None or not is_array(dst) or not self._find_known(base_of(dst)):
@@ -409,10 +415,13 @@ class Engine:
         """Return what an index names of an array that is alike on all processes, or None."""
         if not (type(at) is slice or type(at) is tuple or type(at) is int):
             return None
-        if not self._find_known(array) or not self._known.alike or not ndim_of(array):
+        if not self._find_known(array) or not self._known.alike:
+            return None
+        whole = self._known.array
+        if not ndim_of(whole):
             return None
         try:
-            view = array[at]
+            view = whole[at]
         except IndexError:  # the call is checked, which names it
             return None
         return view if is_array(view) else None
@@ -647,13 +656,23 @@ class Engine:
             return True
         if not is_array(payload) or not is_packed(payload):
             return False
+        form = form_of(payload)
+        if form == 0:
+            return False
         nbytes = nbytes_of(payload)
-        head = self.heads_out.get((dtype_id(payload), payload.shape, tag))
+        head = self.heads_out.get((form, payload.shape, tag))
         if head is None or not self._takes_payload(nbytes):
             return False
         at = self.message_room(to, head, nbytes, made_as(tag, 0))
         copy_out(at, address_of(payload), nbytes)
         return True
+
+    def remember_head(self, key: Any, head: bytes) -> int:
+        """Keep an encoded head for messages of the same form and tag; see ``heads_out``."""
+        if len(self.heads_out) > _MOST_HEADS:
+            self.heads_out.clear()
+        self.heads_out[key] = head
+        return 0
 
     def _takes_payload(self, nbytes: int) -> bool:
         """Tell whether a payload goes into the send buffer; if not, it is staged."""

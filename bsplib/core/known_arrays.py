@@ -57,7 +57,7 @@ class KnownArray:
     """A registered array, here and on the other processes.
 
     Args:
-        array: the array of this process.
+        array: the array of this process, as a view that the program cannot change.
         slot: number of the registration.
         sizes: bytes of the array on each process, by pid; 0 where there is none.
         alike: shape and dtype are the same on all processes.

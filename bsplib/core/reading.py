@@ -10,6 +10,7 @@ try:
     import cython
 except ImportError:
     from bsplib.core import _no_cython as cython
+from bsplib.core.forms import DTYPES
 from bsplib.core.queue import Queue
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ class Reading:
         self._engine = engine
         self._bsp = bsp
         self._queue: Queue = engine.queue
-        self._dtypes: dict[Any, Any] = engine.dtypes
 
     def __iter__(self) -> Reading:
         return self
@@ -72,7 +72,7 @@ class Reading:
             if form[0] == "bytes":
                 return source, tag, content
             if form[0] == "array":
-                dtype = self._dtypes.get(form[2])
+                dtype = DTYPES.get(form[2])
                 if dtype is not None and type(content) is bytearray:
                     return source, tag, np.ndarray(form[1], dtype, content)
                 if dtype is not None:

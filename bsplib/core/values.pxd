@@ -1,6 +1,6 @@
 cimport cython
 from bsplib.core.atomics cimport (
-    FLOAT, INTEGER, address_of, array_at, copied, copy, copy_out, fits, is_array, is_of, is_packed,
+    FLOAT, INTEGER, address_of, array_at, copied, copy, copy_out, fits, form_of, is_array, is_boolean, is_of, is_packed,
     is_writable, length_of, nbytes_of, ndim_of, new_array, number_in, owns_memory, prepare,
     same_shape, small_integer, this_thread, word, write_number,
 )
@@ -9,12 +9,13 @@ from bsplib.core.engine cimport Engine
 from bsplib.core.entries cimport MOST_LARGE
 from bsplib.core.queue cimport Queue
 
-cdef word COPIED
+cdef word COPIED, _NO_LENGTH
+cdef dict _KINDS
 cdef int _NUMPYS, _SUM, _PRODUCT, _LEAST, _GREATEST
 
 cdef class Fold:
     cdef readonly object op, ufunc
-    cdef readonly bint elementwise, in_tree, keeps_dtype
+    cdef readonly bint elementwise, counts, in_tree, keeps_dtype
     cdef int _code
     @cython.locals(count=Py_ssize_t, width=Py_ssize_t, first=Py_ssize_t, number=Py_ssize_t)
     cpdef object whole(self, list operands, object out)
@@ -38,8 +39,9 @@ cdef class Values:
     cdef Engine _engine
     cdef object _slow
     cdef Clock _clock
-    cdef readonly dict recipes, heads_of, number_kinds
-    cdef object _last_dtype
+    cdef readonly dict recipes
+    cdef dict _float_heads, _integer_heads, _numpys_heads
+    cdef int _last_form
     cdef word _last_length
     cdef object _last_tag, _last_head
     cdef word _sent_at
@@ -47,7 +49,7 @@ cdef class Values:
     cdef object _known_head, _known_operation, _known_header
     cdef int _known_kind
     cdef object _known_dtype, _known_shape
-    @cython.locals(recipes=dict)
+    @cython.locals(recipes=dict, recipe=Recipe)
     cpdef object recipe_of(self, str operation, object op, object x)
     cpdef object combined(self, object bsp, Recipe recipe, object stage, object value, object out)
     cpdef object total(self, Recipe recipe, list operands, object out)
@@ -77,7 +79,7 @@ cdef class Values:
     )
     cdef bint _send_array(self, object receivers, object value, object tag) except -1
     cdef bint _is_copied_there(self, object receivers, word nbytes) except -1
-    @cython.locals(length=word)
+    @cython.locals(length=word, form=int)
     cdef object _head_of(self, object array, object tag)
     @cython.locals(
         queue=Queue, messages=list, count=Py_ssize_t, number=Py_ssize_t,

@@ -18,6 +18,15 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
 from bsplib.core.engine import Engine
+from bsplib.core.forms import (
+    ARRAY,
+    FLOAT64,
+    INT64,
+    Form,
+    decode_dtype,
+    form_of_array,
+    head_of_collective,
+)
 from bsplib.core.kinds import COPIED
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import BspError
@@ -32,7 +41,9 @@ if not cython.compiled:
         copy,
         copy_out,
         fits,
+        form_of,
         is_array,
+        is_boolean,
         is_of,
         is_packed,
         is_writable,
@@ -60,8 +71,14 @@ SCALARS = "()"
 
 _NUMPYS = 3
 """Beside FLOAT and INTEGER, the kind of a float64 of numpy's."""
+_KINDS = {FLOAT64: FLOAT, INT64: INTEGER}
+_FORM_OF_FLOAT: Form = (ARRAY, (), FLOAT64)
+_FORM_OF_INTEGER: Form = (ARRAY, (), INT64)
+_FORM_OF_NUMPYS: Form = (ARRAY, (1,), FLOAT64)
+"""The forms of numbers. An array without axes stands for a number of Python's own."""
 _SUM, _PRODUCT, _LEAST, _GREATEST = 1, 2, 3, 4
 _CODES = {np.add: _SUM, np.multiply: _PRODUCT, np.minimum: _LEAST, np.maximum: _GREATEST}
+_NO_LENGTH = (1 << 64) - 1
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
 _BITWISE = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
 _COLLECTIVES = ("broadcast", "gather", "allgather", "scatter", "alltoall", "split")
@@ -85,6 +102,8 @@ class Fold:
         self.op = op
         self.ufunc = ufunc
         self.elementwise = elementwise
+        self.counts = ufunc is np.add
+        """Truth values have to be made numbers first: the sum of them is their number."""
         self.in_tree = ufunc is not None and ufunc in _IN_A_TREE
         self.keeps_dtype = self.in_tree and elementwise and ufunc not in _LOGICAL
         """The combination of arrays of one dtype has this dtype, too."""
@@ -246,13 +265,12 @@ class Values:
         """Recipes by the form of the values, and then by op. A form is the name of the collective
         and the type of a number or the shape of an array. A value whose recipe is here has not to
         be checked again."""
-        self.heads_of: dict[Any, dict[Any, bytes]] = {float: {}, int: {}, _FLOAT64: {}}
-        """The encoded heads of messages with a number, by its type and the tag: of an int of at
-        most 64 bits, and of a number of numpy's that is to be combined."""
-        self.number_kinds: dict[Any, int] = {}
-        """Which of both a message has, by its encoded dtype; 0 for others."""
+        # The encoded heads of messages with a number that fits into 64 bits, by the tag.
+        self._float_heads: dict[Any, bytes] = {}
+        self._integer_heads: dict[Any, bytes] = {}
+        self._numpys_heads: dict[Any, bytes] = {}
         # The head of the array with one axis that was sent last, and what it is the head of.
-        self._last_dtype: Any = None
+        self._last_form = 0
         self._last_length = 0
         self._last_tag: Any = None
         self._last_head: Any = None
@@ -280,7 +298,10 @@ class Values:
             recipes = self.recipes.get((operation, x.shape))
         else:
             return None
-        return None if recipes is None else recipes.get(op)
+        recipe: Recipe | None = None if recipes is None else recipes.get(op)
+        if recipe is not None and recipe.fold.counts and is_array(x) and is_boolean(x):
+            return None
+        return recipe
 
     def combined(self, bsp: Any, recipe: Recipe, stage: Any, value: Any, out: Any) -> Any:
         """Return the combination of the values of all blocks of a stage; see :meth:`total`."""
@@ -463,12 +484,20 @@ class Values:
             return False
         if is_array(value):
             return is_packed(value) and self._send_array(receivers, value, tag)
-        heads = self.heads_of.get(type(value))
-        if heads is None:
+        kind, heads, form = FLOAT, self._float_heads, _FORM_OF_FLOAT
+        if type(value) is int:
+            kind, heads, form = INTEGER, self._integer_heads, _FORM_OF_INTEGER
+        elif type(value) is _FLOAT64:
+            heads, form = self._numpys_heads, _FORM_OF_NUMPYS
+        elif type(value) is not float:
             return False
-        kind, head = INTEGER if type(value) is int else FLOAT, heads.get(tag)
-        if head is None or not fits(kind, value):
+        if not fits(kind, value):
             return False
+        head = heads.get(tag)
+        if head is None:
+            if tag.header != SCALARS and (tag.header != NUMBER or form is _FORM_OF_NUMPYS):
+                return False  # its receiver would take it for an array
+            head = heads[tag] = head_of_collective(tag, form)
         for to in receivers:
             write_number(self._engine.message_room(to, head, 8, COPIED), kind, value)
         return True
@@ -515,20 +544,29 @@ class Values:
         return len(receivers) == 1 and self._engine.buffer_takes(nbytes)
 
     def _head_of(self, array: Any, tag: Any) -> Any:
-        """Return the encoded head of a message with an array; None if none was sent before."""
-        if ndim_of(array) != 1:
-            return self._engine.heads_out.get((id(array.dtype), array.shape, tag))
-        length = length_of(array, 0)
+        """Return the encoded head of a message with an array; None for an array of objects."""
+        form = form_of(array)
+        if form == 0:  # the names of its fields, among others, may have changed
+            dtype = array.dtype
+            if dtype.hasobject:
+                return None
+            return head_of_collective(tag, form_of_array(array.shape, dtype))
+        length = length_of(array, 0) if ndim_of(array) == 1 else _NO_LENGTH
         if (
-            not is_of(array, self._last_dtype)
-            or length != self._last_length
-            or (tag is not self._last_tag)
+            form == self._last_form
+            and length == self._last_length
+            and tag is self._last_tag
+            and length != _NO_LENGTH
         ):
-            self._last_dtype, self._last_length, self._last_tag = array.dtype, length, tag
-            self._last_head = self._engine.heads_out.get((id(array.dtype), array.shape, tag))
-            if self._last_head is None:
-                self._last_tag = None
-        return self._last_head
+            return self._last_head
+        key = form, array.shape, tag
+        head = self._engine.heads_out.get(key)
+        if head is None:
+            head = head_of_collective(tag, form_of_array(array.shape, array.dtype))
+            self._engine.remember_head(key, head)
+        self._last_form, self._last_length, self._last_tag = form, length, tag
+        self._last_head = head
+        return head
 
     # -- taking -------------------------------------------------------------------------------
 
@@ -642,18 +680,17 @@ class Values:
                 return False  # a pickle, or a piece
         elif found != header:
             return False
-        dtype = self._engine.dtypes.get(form[2])
-        if dtype is None:
-            return False
+        if type(form[2]) is not str:
+            return False  # each array gets a dtype of its own, which its reader may change
         kind = 0
         if found in (SCALARS, NUMBER):
-            # The array of a number of numpy's has one axis.
-            kind = self.number_kinds.get(form[2], 0)
+            kind = _KINDS.get(form[2], 0)
             if form[1]:
                 kind = _NUMPYS if kind == FLOAT else 0
             if kind == 0:
                 return False
-        self._known_kind, self._known_dtype, self._known_shape = kind, dtype, form[1]
+        self._known_kind, self._known_shape = kind, form[1]
+        self._known_dtype = decode_dtype(form[2])
         self._known_head, self._known_operation, self._known_header = head, operation, header
         return True
 

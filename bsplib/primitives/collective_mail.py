@@ -27,14 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from bsplib.core.known_arrays import kind_of
+from bsplib.core.forms import ARRAY
 from bsplib.core.queue import CollectiveTag, Message
 from bsplib.core.values import NUMBER, SCALARS
 from bsplib.errors import MessageError, SyncMismatchError
 from bsplib.primitives.mailbox import send_slowly
 from bsplib.primitives.state import GroupState
 from bsplib.transfers import messages, operations
-from bsplib.transfers.registry import DtypeCode
 
 _NUMBERS = frozenset({int, float})
 """Types of values that travel as an array without axes. An int of more than 64 bits is pickled."""
@@ -115,32 +114,19 @@ def unwrap(bsp: GroupState, message: Message, *, copy: bool = True) -> Any:
         is_array = copy and header is not True
         keep = bsp._port.keep if is_array else None
         payload = messages.decode(head, content, bsp._port.fetch, copy=is_array, keep=keep)
-        if head[2][0] == "array":
-            _remember_dtype(bsp, head[2][2], payload.dtype)
-            if header == NUMBER:
-                return payload.item()
+        if header == NUMBER and head[2][0] == ARRAY:
+            return payload.item()
         return unpack(payload, pickled=header is True)
     finally:
         bsp._engine.end_call()
 
 
-def _remember_dtype(bsp: GroupState, code: DtypeCode, dtype: np.dtype[Any]) -> None:
-    """Let the engine take messages with arrays of this dtype from now on."""
-    bsp._engine.dtypes[code] = dtype
-    bsp._values.number_kinds[code] = kind_of(dtype)
-
-
 def send_value(bsp: GroupState, to: int, value: Any, tag: CollectiveTag) -> None:
-    """Send a value to one process, and let the engine send others of its form."""
+    """Send a value to one process, with every check there is."""
     says_number = (SCALARS,) if type(value) is np.float64 else (SCALARS, NUMBER)
     # Without such a header the receiver would take it for an array.
-    heads = bsp._values.heads_of.get(type(value)) if tag.header in says_number else None
-    payload = value if heads is None else operations.to_wire(value)
-    send_slowly(bsp, to, payload, tag)
-    if heads is not None and type(payload) is np.ndarray:
-        head = bsp._engine.heads_out.get((id(payload.dtype), payload.shape, tag))
-        if head is not None:
-            heads[tag] = head
+    is_number = tag.header in says_number and type(value) in (float, int, np.float64)
+    send_slowly(bsp, to, operations.to_wire(value) if is_number else value, tag)
 
 
 def pack(bsp: GroupState, operation: str, x: Any) -> tuple[Any, Any]:

@@ -84,7 +84,8 @@ def reduce(
 
     With a ufunc the values are numbers, or arrays of one shape (or what
     ``numpy.asarray`` takes). Of Python's own numbers and strings the result is one
-    too: integers do not overflow, bools stay bools, strings add.
+    too: integers do not overflow, strings add. A sum of truth values is their number,
+    also in arrays; other operations on them give truth values.
 
     For arrays the Machine chooses, as for :meth:`broadcast` and counting 8 bytes
     for each element: either everything goes to the root, which combines it; or each
@@ -392,13 +393,19 @@ def _new_recipe(bsp: GroupState, operation: str, op: Any, x: Any) -> tuple[Recip
     x = bsp._to_read(operation, x)
     if not isinstance(ufunc, np.ufunc) or ufunc.signature is not None:
         return _recipe(bsp, operation, Fold(ufunc, None, False), "any", 0), x
-    scalar = operations.scalar_of(x)
+    scalar, is_known = operations.scalar_of(x), True
+    if scalar is None:
+        values = bsp._as_array(operation, x)
+        if values.ndim == 0 and values.dtype == object:
+            scalar, is_known = values.item(), False  # a Fraction, which Python combines
     if scalar is not None:
+        scalar = operations.counted(scalar) if ufunc is np.add else scalar
         fold = Fold(operations.on_scalars(ufunc), ufunc, False)
         recipe = _recipe(bsp, operation, fold, SCALARS, _WORD)
-        _remember(bsp, recipe, op, type(scalar))
+        if is_known:
+            _remember(bsp, recipe, op, type(scalar))
         return recipe, scalar
-    values = bsp._as_array(operation, x)
+    values = operations.counted(values) if ufunc is np.add else values
     fold = Fold(ufunc, ufunc, True)
     recipe = _recipe(bsp, operation, fold, str(values.shape), values.size * _WORD)
     _remember(bsp, recipe, op, values.shape)

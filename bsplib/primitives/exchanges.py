@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsplib.core.forms import DtypeCode, decode_dtype, encode_dtype
 from bsplib.core.queue import Message
 from bsplib.core.values import may_overlap
 from bsplib.errors import BspError, UsageError
@@ -41,7 +42,6 @@ from bsplib.primitives.outs import (
 )
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.place import Array
-from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 _PIECE = "piece"
 """The header of a message with a piece of a value."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bsplib.core.atomics import form_of
 from bsplib.core.engine import made_as
 from bsplib.core.kinds import MADE_OF_OBJECTS, PICKLED_BEFORE
 from bsplib.core.queue import CollectiveTag, Message
@@ -18,8 +19,6 @@ from bsplib.transfers import messages
 _QUICK_TAGS = (int, str, CollectiveTag)
 """Types of tags, besides None, that the engine takes."""
 _MOST_PICKLED = PICKLED_BEFORE - 1 - MADE_OF_OBJECTS
-_MOST_HEADS = 4096
-"""Heads of messages that are remembered for the engine."""
 
 
 def send_slowly(bsp: GroupState, pid: Any, payload: Any, tag: Any) -> None:
@@ -37,7 +36,8 @@ def send_slowly(bsp: GroupState, pid: Any, payload: Any, tag: Any) -> None:
         bsp._engine.add_message(to, encoded, content[1], content[2], made)
     else:
         bsp._engine.add_message(to, encoded, content, len(content), made)
-    _remember_head(bsp, payload, tag, encoded)
+    if bsp._supersteps.tag_size is None and (tag is None or type(tag) in _QUICK_TAGS):
+        _remember_head(bsp, payload, tag, encoded)
 
 
 def _made_as(payload: Any, tag: Any, form: tuple[Any, ...]) -> int:
@@ -53,22 +53,10 @@ def _made_as(payload: Any, tag: Any, form: tuple[Any, ...]) -> int:
 
 def _remember_head(bsp: GroupState, payload: Any, tag: Any, encoded: bytes) -> None:
     """Let the engine send messages with the same form and tag from now on."""
-    if bsp._supersteps.tag_size is not None or not (tag is None or type(tag) in _QUICK_TAGS):
-        return
     if type(payload) is bytes:
-        key: Any = tag
-    elif type(payload) is np.ndarray and _has_a_lasting_form(payload.dtype):
-        key = id(payload.dtype), payload.shape, tag
-    else:
-        return
-    if key in bsp._engine.heads_out:
-        return  # the message was too large for the engine
-    if len(bsp._engine.heads_out) > _MOST_HEADS:
-        bsp._engine.heads_out.clear()
-        bsp._dtypes_of_heads.clear()
-    bsp._engine.heads_out[key] = encoded
-    if type(payload) is np.ndarray:
-        bsp._dtypes_of_heads.append(payload.dtype)
+        bsp._engine.remember_head(tag, encoded)
+    elif type(payload) is np.ndarray and form_of(payload):
+        bsp._engine.remember_head((form_of(payload), payload.shape, tag), encoded)
 
 
 def qsize(bsp: GroupState) -> tuple[int, int]:
@@ -156,8 +144,6 @@ def decode(bsp: GroupState, message: Message) -> tuple[int, Any, Any]:
     """Return a message as a program reads it."""
     source, head, content = message
     payload = messages.decode(head, content, bsp._port.fetch, keep=bsp._port.keep)
-    if head[2][0] == "array" and not isinstance(content, tuple):
-        bsp._engine.dtypes[head[2][2]] = payload.dtype
     return source, messages.decode_tag(head), payload
 
 
@@ -185,11 +171,3 @@ def _check_tag(bsp: GroupState, tag: Any) -> Any:
             MessageError, f"send: tags are bytes of length {bsp._supersteps.tag_size}, not {tag!r}"
         )
     return tag
-
-
-def _has_a_lasting_form(dtype: np.dtype[Any]) -> bool:
-    """Tell whether all arrays of a dtype are sent as their bytes, and look the same there.
-
-    Arrays of objects are pickled. The names of fields can be changed in place.
-    """
-    return dtype.names is None and not dtype.hasobject

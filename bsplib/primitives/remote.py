@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from bsplib.call_site import here
 from bsplib.core.entries import index_bytes
+from bsplib.core.forms import are_equal
 from bsplib.core.kinds import ASK, PLACED, STAGED_ASK, STAGED_PLACED
 from bsplib.core.known_arrays import KnownArray
 from bsplib.errors import BspError
@@ -27,7 +28,6 @@ from bsplib.transfers.descriptions import (
     Put,
     packed,
 )
-from bsplib.transfers.guard import plain
 from bsplib.transfers.irregular import (
     CountedElements,
     UncheckedElements,
@@ -39,7 +39,7 @@ from bsplib.transfers.irregular import (
     whole_array,
 )
 from bsplib.transfers.place import Array
-from bsplib.transfers.registry import Registration, encode_dtype
+from bsplib.transfers.registry import Registration
 from bsplib.transfers.target import Target, target_of
 
 Offset = int | None
@@ -137,7 +137,8 @@ def _keep_known(bsp: GroupState, dst: Any) -> None:
         if registration.announced is not None and bsp._engine.takes(registration.slot):
             sizes = _sizes_there(registration, bsp._nprocs)
             alone = registry.is_alone(registration)
-            known = KnownArray(handle, registration.slot, sizes, registration.alike, alone)
+            array = registration.array  # it has the form that was registered for good
+            known = KnownArray(array, registration.slot, sizes, registration.alike, alone)
             bsp._engine.known_arrays[id(handle)] = known
 
 
@@ -173,7 +174,8 @@ def get_slowly(
     if bsp._watch is not None:
         site = here(operation)
         destination = bsp._watch.destination(destination, operation, new=dst is None)
-    into = destination if type(destination) is np.ndarray else plain(destination)
+    # The program may change the shape of its array before the values come.
+    into = np.ndarray.view(destination, np.ndarray)
     _ask(bsp, sender, get, PendingGet(sender, into, target.rearranged, target.dtype, site=site))
     return destination
 
@@ -335,14 +337,13 @@ def get_at(
     chosen = _elements(bsp, "get_at", registration, of, at, named.inner)
     site = _site(bsp, "get_at")
     buffers = _buffers(bsp, {pid: 8 * number for pid, number in chosen.numbers.items()})
+    into = np.ndarray.view(destination, np.ndarray)
     positions = chosen.deal_positions({pid: memory for pid, (_, memory) in buffers.items()})
     for pid, (where, memory) in buffers.items():
         number = chosen.numbers[pid]
         get = ElementsGet(registration.slot, number * dtype.itemsize)
         _add_elements(bsp, pid, (ASK, STAGED_ASK), packed(get, site), number, where, memory)
-        pending = PendingGet(
-            pid, plain(destination), None, dtype, positions[pid], site, by_index=True
-        )
+        pending = PendingGet(pid, into, None, dtype, positions[pid], site, by_index=True)
         bsp._engine.add_ask(pid, get.nbytes, pending)
     if bsp._watch is not None and destination.size:
         destination = bsp._watch.destination(destination, "get_at", new=out is None)
@@ -368,11 +369,14 @@ def _elements(
 def _sizes_there(registration: Registration, nprocs: int) -> list[int]:
     """Return the bytes of a registered array on each process; 0 where it cannot be named."""
     assert registration.array is not None  # the caller has checked
+    assert registration.dtype is not None
     if registration.alike:
         return [registration.array.nbytes] * nprocs
-    dtype = encode_dtype(registration.array.dtype)
+    dtype = registration.dtype
     announced = [registration.announced_on(pid) for pid in range(nprocs)]
     return [
-        0 if there is None or there.dtype != dtype else there.size * registration.itemsize
+        0
+        if there is None or not are_equal(there.dtype, dtype)
+        else there.size * registration.itemsize
         for there in announced
     ]

@@ -122,8 +122,6 @@ class GroupState(Calls):
         """Does what the engine leaves to it. Has the size of tags."""
         self._checking = self._new_checking()
         """Observes the engine for ``check=True``; None without it."""
-        self._dtypes_of_heads: list[Any] = []
-        """Keeps dtypes alive whose ``id()`` is part of a key of remembered heads."""
         self._awaited: dict[int, weakref.ref[Array]] = {}
         """Results of gets by index, by their ``id()``. Filled and emptied by
         :mod:`bsplib.primitives.remote_array`."""

@@ -20,6 +20,7 @@ from bsplib.core.elements import (
     write_elements,
 )
 from bsplib.core.entries import index_bytes
+from bsplib.core.forms import decode_dtype
 from bsplib.errors import (
     BoundsError,
     DtypeError,
@@ -30,7 +31,7 @@ from bsplib.errors import (
 from bsplib.transfers import operations
 from bsplib.transfers.argument_order import swapped
 from bsplib.transfers.place import Array
-from bsplib.transfers.registry import Registration, Registry, decode_dtype
+from bsplib.transfers.registry import Registration, Registry
 
 Indices = NDArray[np.int64]
 
@@ -187,8 +188,8 @@ def whole_array(operation: str, registry: Registry, place: Any, *others: Any) ->
 
 def dtype_there(operation: str, registration: Registration) -> np.dtype[Any]:
     """Return the dtype of a registered array."""
-    if registration.array is not None:
-        return registration.array.dtype
+    if registration.dtype is not None:
+        return decode_dtype(registration.dtype)
     for there in registration.announced or []:
         if there is not None:
             return decode_dtype(there.dtype)

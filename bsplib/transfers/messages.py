@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -17,15 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Buffer, Handle, Payload
+from bsplib.core.forms import (
+    ARRAY,
+    BYTES,
+    FORM_OF_BYTES,
+    NUMBER,
+    PICKLE,
+    DtypeCode,
+    Form,
+    decode_dtype,
+    encode_dtype,
+    form_of_array,
+)
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import MessageError
 from bsplib.transfers.guard import GuardedArray, readable
-from bsplib.transfers.registry import DtypeCode, decode_dtype, encode_dtype
 
 INLINE = 1024
 """Bytes up to which a payload is part of its entry."""
 
-MessageHead = tuple[Any, bool, tuple[Any, ...]]
+MessageHead = tuple[Any, bool, Form]
 """Tag of a message, whether the tag is pickled, and the form of the payload."""
 
 Stage = Callable[[int, int], tuple[Handle, Buffer]]
@@ -33,12 +43,6 @@ Fetch = Callable[[Handle], memoryview]
 Keep = Callable[[Handle], Buffer | None]
 
 _PLAIN = {type(None), bool, int, float, str, bytes}
-
-_BYTES, _ARRAY, _NUMBER, _PICKLE = "bytes", "array", "number", "pickle"
-"""Kinds of payloads. A kind is the first part of the form, which is part of a message's head.
-The other parts are shape and dtype of an array, the dtype of a number, or the sizes of a
-pickle and of its buffers."""
-_FORM_OF_BYTES = (_BYTES,)
 
 
 def pack(values: NDArray[Any], stage: Stage, to: int) -> Payload:
@@ -63,36 +67,26 @@ def encode(payload: Any, tag: Any, stage: Stage, to: int) -> tuple[MessageHead, 
     """
     wire_tag, pickled = (tag, False) if type(tag) in _PLAIN else _encode_tag(tag)
     if type(payload) is bytes:
-        return (wire_tag, pickled, _FORM_OF_BYTES), _pack_bytes(payload, stage, to)
+        return (wire_tag, pickled, FORM_OF_BYTES), _pack_bytes(payload, stage, to)
     if type(payload) is np.ndarray and not payload.dtype.hasobject:
-        form = _form_of_array(payload.shape, payload.dtype)
+        form = form_of_array(payload.shape, payload.dtype)
         return (wire_tag, pickled, form), pack(payload, stage, to)
     if _is_number(payload):
-        return (wire_tag, pickled, _form_of_number(payload.dtype)), payload.tobytes()
+        form = NUMBER, encode_dtype(payload.dtype)
+        return (wire_tag, pickled, form), payload.tobytes()
     if type(payload) is GuardedArray:
         return encode(readable(payload), tag, stage, to)
     form, content = _encode_pickle(payload, stage, to)
     return (wire_tag, pickled, form), content
 
 
-@lru_cache(maxsize=256)
-def _form_of_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """Return the form of an array: the same object each time."""
-    return _ARRAY, shape, encode_dtype(dtype)
-
-
-@lru_cache(maxsize=256)
-def _form_of_number(dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    return _NUMBER, encode_dtype(dtype)
-
-
-def _encode_pickle(payload: Any, stage: Stage, to: int) -> tuple[tuple[Any, ...], Payload]:
+def _encode_pickle(payload: Any, stage: Stage, to: int) -> tuple[Form, Payload]:
     """Return a pickle and the buffers of the arrays inside it, one behind the other."""
     buffers: list[pickle.PickleBuffer] = []
     head = _pickle("payload", payload, buffers.append)
     parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
     sizes = [len(part) for part in parts]
-    form = (_PICKLE, *sizes)
+    form = (PICKLE, *sizes)
     if sum(sizes) <= INLINE:
         return form, b"".join(parts)
     handle, memory = stage(sum(sizes), to)
@@ -101,11 +95,11 @@ def _encode_pickle(payload: Any, stage: Stage, to: int) -> tuple[tuple[Any, ...]
     return form, handle
 
 
-def pickled_bytes(payload: Any, form: tuple[Any, ...]) -> int | None:
+def pickled_bytes(payload: Any, form: Form) -> int | None:
     """Return the bytes of a message of objects, without arrays inside; None for other messages."""
-    if form[0] == _PICKLE:
+    if form[0] == PICKLE:
         return int(form[1])
-    return payload.nbytes if form[0] == _NUMBER else None
+    return payload.nbytes if form[0] == NUMBER else None
 
 
 def is_plain(payload: Any) -> bool:
@@ -164,18 +158,18 @@ def decode(
     An array of a bytearray uses its memory: nothing else does. So does one whose payload
     ``keep`` makes this process's own (:meth:`bsplib.backends.base.Port.keep`).
     """
-    if keep is not None and head[2][0] == _ARRAY and isinstance(content, tuple):
+    if keep is not None and head[2][0] == ARRAY and isinstance(content, tuple):
         kept = keep(content)
         if kept is not None:
             return np.ndarray(head[2][1], decode_dtype(head[2][2]), buffer=kept)
     data = content if isinstance(content, bytearray) else unpack(content, fetch)
     form = head[2]
     kind = form[0]
-    if kind == _ARRAY:
+    if kind == ARRAY:
         return _array(data, form[1], form[2], copy=copy)
-    if kind == _BYTES:
+    if kind == BYTES:
         return bytes(data) if copy else memoryview(data)
-    if kind == _NUMBER:
+    if kind == NUMBER:
         return _array(data, (), form[1], copy=False)[()]
     return _decode_pickle(memoryview(data), form[1:])
 

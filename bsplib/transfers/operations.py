@@ -134,6 +134,14 @@ def scalar_of(x: Any) -> Any | None:
     return None
 
 
+def counted(x: Any) -> Any:
+    """Return truth values as 0 and 1, so that their sum is their number; other values unchanged."""
+    if type(x) is bool:
+        return int(x)
+    is_numpys = isinstance(x, np.ndarray | np.generic) and x.dtype == np.bool_
+    return x.astype(np.int64) if is_numpys else x
+
+
 def to_wire(scalar: Any) -> Any:
     """Return the payload of a scalar: a number becomes an array, which needs no pickle.
 

@@ -7,21 +7,18 @@ are. The number of a registration is called its slot.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable
-from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bsplib.core.atomics import same_form
+from bsplib.core.forms import DtypeCode, are_equal, decode_dtype, encode_dtype
 from bsplib.errors import RegistrationError, SyncMismatchError
-from bsplib.transfers.array_lookup import Identities
-from bsplib.transfers.guard import plain
+from bsplib.transfers.array_lookup import Clusters
 from bsplib.transfers.held_arrays import Origin
 from bsplib.transfers.place import Array, Region, address, memory_range, region_of
-
-DtypeCode = str | bytes
 
 
 class AnnouncedArray(NamedTuple):
@@ -39,23 +36,9 @@ class AnnouncedArray(NamedTuple):
 
     def is_like(self, other: AnnouncedArray | None) -> bool:
         """Tell whether another array has the same shape and dtype."""
-        return other is not None and self[:2] == other[:2]
-
-
-@lru_cache(maxsize=256)
-def encode_dtype(dtype: np.dtype[Any]) -> DtypeCode:
-    """Return a dtype as a plain value."""
-    plain = dtype.names is None and dtype.subdtype is None
-    return dtype.str if plain else pickle.dumps(dtype)
-
-
-@lru_cache(maxsize=256)
-def decode_dtype(code: DtypeCode) -> np.dtype[Any]:
-    """Return the dtype of a code that :func:`encode_dtype` made."""
-    if isinstance(code, str):
-        return np.dtype(code)
-    dtype: np.dtype[Any] = pickle.loads(code)  # from a process of the same run
-    return dtype
+        return (
+            other is not None and self.shape == other.shape and are_equal(self.dtype, other.dtype)
+        )
 
 
 class StandIn:
@@ -73,8 +56,12 @@ class Registration:
         shared_address: int | None = None,
     ) -> None:
         self.slot = slot
-        self._shared_address = shared_address
-        self.array: Array | None = plain(array)
+        self.shared_address = shared_address
+        """Where other processes find it; None if they cannot reach it."""
+        self.array: Array | None = None if array is None else np.ndarray.view(array, np.ndarray)
+        """A view of its own: the program may change shape, strides, dtype and flags of its one."""
+        self.dtype: DtypeCode | None = None if array is None else encode_dtype(array.dtype)
+        """That of the array, whose fields the program may give other names."""
         self.handle: Any = StandIn() if array is None else array
         """The object that the program uses to name it: an array or a stand-in."""
         self.memory = memory
@@ -98,11 +85,9 @@ class Registration:
 
     def announcement(self) -> AnnouncedArray | None:
         """Return what is announced to the other processes; None if None is registered."""
-        if self.array is None:
+        if self.array is None or self.dtype is None:
             return None
-        return AnnouncedArray(
-            self.array.shape, encode_dtype(self.array.dtype), self._shared_address
-        )
+        return AnnouncedArray(self.array.shape, self.dtype, self.shared_address)
 
     def name(self) -> str | None:
         """Return the variable that has the array, where ``check=True`` has seen it."""
@@ -114,7 +99,9 @@ class Registration:
 
     def is_of(self, handle: Any) -> bool:
         """Tell whether an array or a stand-in names all elements of this registration."""
-        return handle is self.handle or _key(handle) == self.key
+        if handle is self.handle and (self.array is None or same_form(handle, self.array)):
+            return True
+        return _key(handle) == self.key
 
     def contiguous_start(self, view: Array) -> int | None:
         """Return the first of the contiguous elements that a view of another shape has.
@@ -135,7 +122,7 @@ def _key(handle: Any) -> tuple[Any, ...]:
         return (id(handle),)
     # Strides of axes of length 1 have no meaning.
     steps = tuple(s for s, n in zip(handle.strides, handle.shape, strict=True) if n > 1)
-    return address(handle), handle.shape, steps, handle.dtype
+    return address(handle), handle.shape, steps, encode_dtype(handle.dtype)
 
 
 def _nearest(view: Array, around: list[Registration]) -> list[Registration]:
@@ -143,22 +130,39 @@ def _nearest(view: Array, around: list[Registration]) -> list[Registration]:
 
     Where the view lies, another array may end, or begin: so its address does not tell whose it is.
     """
-    owner = _owner(view)
+    owner, _ = _owner(view)
     return sorted(
         around,
         key=lambda registration: (
             not registration.is_of(view),
-            _owner(registration.array) is not owner,
+            _owner(registration.array)[0] is not owner,
         ),
     )
 
 
-def _owner(array: Array | None) -> Any:
-    """Return what the memory of an array and of its views belongs to."""
-    owner: Any = None if array is None else plain(array)
-    while isinstance(owner, np.ndarray) and owner.base is not None:
-        owner = owner.base
-    return owner
+def _owner(array: Any) -> tuple[Array | None, Any]:
+    """Return the array that an array is a view of, as are all views of it, and its memory.
+
+    The memory is None where that array owns it.
+    """
+    whole, memory = None, array
+    while isinstance(memory, np.ndarray | memoryview):
+        if isinstance(memory, np.ndarray):
+            whole, memory = memory, memory.base
+        else:
+            memory = memory.obj
+    return whole, memory
+
+
+def _was_freed(view: Array, registration: Registration) -> bool:
+    """Tell whether a view is of an array that was in the memory of a registered one before it.
+
+    Shared memory is used again after ``pop_reg``, and in the next run of a pool.
+    """
+    if registration.shared_address is None:
+        return False
+    (whole, memory), (registered, there) = _owner(view), _owner(registration.array)
+    return memory is there and whole is not registered
 
 
 def _bytes_of(array: Array | None) -> memoryview | None:
@@ -180,7 +184,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._active: dict[int, Registration] = {}  # effective ones, by slot; the latest last
-        self._identities: Identities[Registration] = Identities()
+        self._clusters: Clusters[Registration] = Clusters()
         self._pushed: dict[int, Registration] = {}  # by slot, as the next two
         self._popped: dict[int, Registration] = {}
         self._unannounced: dict[int, Registration] = {}
@@ -213,7 +217,9 @@ class Registry:
         Raises:
             RegistrationError: the array has none.
         """
-        stack = self._stacks.get(_key(handle)) or self._stack_of_object(handle)
+        stack = self._stacks.get(_key(handle))
+        if not stack or _was_freed(handle, stack[-1]):
+            stack = self._stack_of_object(handle)
         registration = stack.pop()
         if not stack:
             del self._stacks[registration.key]
@@ -250,8 +256,8 @@ class Registry:
         A registration of which basic slices can make the view comes first; if there is none,
         it is the latest one whose memory surrounds the view.
         """
-        registration = self._identities.named.get(id(handle))
-        if registration is not None:
+        registration = self.named_by(handle)
+        if registration is not None and registration.is_of(handle):
             return Found(registration, None)
         if not isinstance(handle, np.ndarray):
             return None
@@ -274,7 +280,7 @@ class Registry:
         low, high = memory_range(view, origin)
         return [
             registration
-            for registration in reversed(self._active.values())
+            for registration in self._clusters.near(low, high)
             if registration.memory_range[0] <= low
             and high <= registration.memory_range[1]
             and (
@@ -282,19 +288,16 @@ class Registry:
                 or registration.memory_range[0] < registration.memory_range[1]
                 or registration.is_of(view)
             )
+            and not _was_freed(view, registration)
         ]
 
     def named_by(self, array: Any) -> Registration | None:
         """Return the registration that an array object names by its identity, or None."""
-        return self._identities.named.get(id(array))
+        return self._clusters.named_by(array)
 
     def is_alone(self, registration: Registration) -> bool:
         """Tell whether no other registered array shares memory with a registered one."""
-        low, high = registration.memory_range
-        return all(
-            other is registration or other.memory_range[1] <= low or high <= other.memory_range[0]
-            for other in self._active.values()
-        )
+        return self._clusters.is_alone(registration)
 
     def is_pending(self, handle: Any) -> bool:
         """Tell whether an array was pushed in this superstep."""
@@ -345,14 +348,9 @@ class Registry:
 
     def drop_popped(self) -> list[Registration]:
         """Let the pops of this superstep take effect; return those whose memory is free."""
-        simple = True
         for registration in self._popped.values():
             del self._active[registration.slot]
-            simple &= self._identities.remove(registration)
-        if not simple:  # arrays inside a popped one can be found by identity again
-            self._identities.clear()
-            for registration in self._active.values():
-                self._identities.add(registration)
+            self._clusters.remove(registration)
         freed = [r for r in self._popped.values() if r.memory is not None]
         self._popped.clear()
         return freed
@@ -389,7 +387,7 @@ class Registry:
 
     def _activate(self, registration: Registration) -> None:
         self._active[registration.slot] = registration
-        self._identities.add(registration)
+        self._clusters.add(registration)
 
 
 def _plain(there: AnnouncedArray | None) -> tuple[Any, ...] | None:

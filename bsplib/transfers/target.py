@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bsplib import call_site
+from bsplib.core.forms import are_equal, decode_dtype
 from bsplib.errors import BoundsError, DtypeError, PlaceError, RegistrationError
 from bsplib.transfers.argument_order import swapped
 from bsplib.transfers.casting import check_out
@@ -29,7 +30,7 @@ from bsplib.transfers.place import (
     to_wire,
     whole,
 )
-from bsplib.transfers.registry import AnnouncedArray, Registration, Registry, decode_dtype
+from bsplib.transfers.registry import AnnouncedArray, Registration, Registry
 
 
 def target_of(
@@ -343,14 +344,14 @@ class Target:
         return there
 
     def _check_dtype(self) -> None:
-        array = self._registration.array
-        if array is None or self._registration.announced is None:
+        here = self._registration.dtype
+        if here is None or self._registration.announced is None:
             return
-        theirs = decode_dtype(self._there().dtype)
-        if theirs != array.dtype:
+        there = self._there().dtype
+        if not are_equal(here, there):
             raise DtypeError(
-                f"{self._operation}: {self._words()} has dtype {array.dtype} here and dtype "
-                f"{theirs} on process {self._pid}"
+                f"{self._operation}: {self._words()} has dtype {decode_dtype(here)} here and dtype "
+                f"{decode_dtype(there)} on process {self._pid}"
             )
 
     def _check(self) -> None:

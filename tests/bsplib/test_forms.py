@@ -1,0 +1,326 @@
+"""What is remembered of a value depends on nothing that its form leaves out."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import bsplib
+
+NUMBERS = (2**63, -1, 2**31, -(2**31), 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 0, 1.5, -2.5j, 7)
+
+
+def right(bsp):
+    return (bsp.pid + 1) % bsp.nprocs
+
+
+def test_a_sum_of_ints_is_right_whatever_its_group_has_added_before(run, nprocs):
+    def main(bsp):
+        return [bsp.allreduce(number) for number in NUMBERS]
+
+    assert run(main) == [[nprocs * number for number in NUMBERS]] * nprocs
+
+
+@pytest.mark.parametrize("operation", ["broadcast", "allgather", "gather", "alltoall", "scatter"])
+def test_a_number_arrives_as_it_was_sent_whatever_was_sent_before(run, operation):
+    def main(bsp, operation):
+        came = []
+        for number in NUMBERS:
+            in_parts = operation in ("alltoall", "scatter")
+            came.append(getattr(bsp, operation)([number] * bsp.nprocs if in_parts else number))
+        return came
+
+    for came in run(main, operation):
+        for number, values in zip(NUMBERS, came, strict=True):
+            for value in values if isinstance(values, list) else [values]:
+                assert value is None or (type(value), value) == (type(number), number)
+
+
+def test_prefixes_of_ints_are_right_whatever_came_before(run, nprocs):
+    def main(bsp):
+        bsp.scan(2**63), bsp.exscan(2**63)
+        return bsp.scan(-1), bsp.exscan(-1)
+
+    assert run(main) == [(-pid - 1, -pid) for pid in range(nprocs)]
+
+
+def test_an_array_names_what_it_still_is_of_its_registration_when_its_shape_has_changed(run):
+    def main(bsp):
+        x = bsp.push_reg(np.zeros(64))
+        bsp.sync()
+        bsp.put(right(bsp), np.ones(32), x[::2])
+        bsp.sync()
+        x.shape = (2, 2, 2, 2, 4)
+        for number in range(50):
+            values = np.full((2, 2, 2, 2, 4), float(number))
+            bsp.put(right(bsp), values, x)
+            with pytest.raises(bsplib.PlaceError):
+                bsp.put(right(bsp), values, x[::-1, ::-1, ::-1, ::-1, ::-1])
+            bsp.put(right(bsp), 5.0, x, offset=63)
+            with pytest.raises(bsplib.BoundsError):  # the array there has one axis
+                bsp.put(right(bsp), np.zeros(64), x, at=np.s_[0, 0])
+            bsp.sync()
+        return x.reshape(-1).tolist()
+
+    assert set(map(tuple, run(main))) == {(*[49.0] * 63, 5.0)}
+
+
+def test_an_array_whose_dtype_has_changed_names_no_elements_of_its_registration(run):
+    def main(bsp):
+        x = bsp.push_reg(np.zeros(4))
+        bsp.sync()
+        bsp.put(right(bsp), np.ones(4), x)
+        bsp.sync()
+        x.dtype = np.int64
+        with pytest.raises(bsplib.PlaceError):
+            bsp.put(right(bsp), np.ones(4, np.int64), x)
+        with pytest.raises(bsplib.PlaceError):
+            bsp.put(right(bsp), [1, 2, 3, 4], x)
+        bsp.put(right(bsp), 2.5, x, offset=1)  # an element of the array that was registered
+        bsp.sync()
+        return x.view(float).tolist()
+
+    assert set(map(tuple, run(main))) == {(1.0, 2.5, 1.0, 1.0)}
+
+
+def test_an_array_whose_strides_have_changed_names_the_elements_that_it_shows(run):
+    def main(bsp):
+        whole = np.zeros(8)
+        x = bsp.push_reg(whole[:4])
+        bsp.sync()
+        bsp.put(right(bsp), np.ones(4), x)
+        bsp.sync()
+        with warnings.catch_warnings(action="ignore"):  # numpy advises against it
+            x.strides = (16,)
+        with pytest.raises(bsplib.BspError):
+            bsp.put(right(bsp), np.full(4, 2.0), x)
+        bsp.sync()
+        return whole.tolist()
+
+    assert set(map(tuple, run(main))) == {(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)}
+
+
+def test_an_array_that_has_become_read_only_is_written_by_others_all_the_same(run):
+    def main(bsp):
+        x = bsp.push_reg(np.zeros((4, 2))[:, 0])
+        bsp.sync()
+        x.flags.writeable = False
+        bsp.put(right(bsp), [1.0, 2.0, 3.0], x[1:])
+        bsp.sync()
+        bsp.put(right(bsp), [4.0, 5.0], x[::2])
+        bsp.sync()
+        return x.tolist()
+
+    assert set(map(tuple, run(main))) == {(4.0, 1.0, 5.0, 3.0)}
+
+
+def test_names_of_fields_that_a_reader_changes_change_no_other_message(run):
+    def main(bsp):
+        sent = np.zeros(2, [("a", "i8"), ("b", "f8")])
+        found = []
+        for _ in range(3):
+            bsp.send(right(bsp), sent)
+            bsp.sync()
+            ((_, _, came),) = bsp.messages()
+            found.append((sent.dtype.names, came.dtype.names))
+            came.dtype.names = "c", "d"
+            gathered = bsp.allgather(sent)
+            found.append(tuple(each.dtype.names for each in gathered))
+            if bsp.nprocs > 1:
+                gathered[right(bsp)].dtype.names = "e", "f"
+            bsp.sync()  # on virtual processors the others see what is shared
+        return found
+
+    for found in run(main):
+        assert {names for each in found for names in each} == {("a", "b")}
+
+
+def test_names_of_fields_that_a_sender_changes_are_those_of_later_messages(run):
+    def main(bsp):
+        sent = np.zeros(2, np.dtype([("a", "i8")]))
+        found = []
+        for name in ("a", "b", "a"):
+            sent.dtype.names = (name,)
+            bsp.send(right(bsp), sent)
+            bsp.sync()
+            found += [came.dtype.names for _, _, came in bsp.messages()]
+        return found
+
+    assert all(found == [("a",), ("b",), ("a",)] for found in run(main))
+
+
+def dtypes():
+    """Return many dtypes; a pickle of them would not tell types of one size."""
+    return [
+        *map(np.dtype, "?bBhHiIlLqQefdgFDG"),
+        *(np.dtype(code).newbyteorder(">") for code in "hlqdD"),
+        *map(np.dtype, (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4)),
+        *map(np.dtype, ("S3", "U2", "M8[D]", "m8[ns]", "V3")),
+        np.dtype([("a", ">i2"), ("b", ml_dtypes.bfloat16)]),
+        np.dtype("f8", metadata={"unit": "m"}),
+        np.dtype("f8"),
+    ]
+
+
+def test_an_array_keeps_its_dtype_in_messages_and_collectives(run):
+    def main(bsp):
+        came = []
+        for number in (1, 1, 200):
+            for dtype in dtypes():
+                bsp.send(right(bsp), np.zeros(number, dtype))
+                bsp.send(right(bsp), np.zeros(number, dtype)[0])
+            bsp.sync()
+            came.append([payload.dtype for _, _, payload in bsp.messages()])
+            gathered = [bsp.allgather(np.zeros(number, dtype)) for dtype in dtypes()]
+            came.append([values[right(bsp)].dtype for values in gathered])
+        return [[described(dtype) for dtype in each] for each in came]
+
+    def described(dtype):
+        return str(dtype), dtype.num, dtype.isnative, dtype.metadata and dict(dtype.metadata)
+
+    alone = [described(dtype) for dtype in dtypes()]
+    scalars = [described(np.zeros(1, dtype)[0].dtype) for dtype in dtypes()]
+    sent = [each for one in zip(alone, scalars, strict=True) for each in one]
+    for came in run(main):
+        for messages, gathered in zip(came[::2], came[1::2], strict=True):
+            assert messages == sent
+            assert gathered == alone
+
+
+def test_arrays_of_foreign_dtypes_are_put_got_and_added(run, nprocs):
+    def main(bsp):
+        x = bsp.push_reg(np.zeros(4, ml_dtypes.bfloat16))
+        bsp.sync()
+        bsp.put(right(bsp), np.ones(2, ml_dtypes.bfloat16), x, offset=1)
+        bsp.sync()
+        got = bsp.get(right(bsp), x)
+        total = bsp.allreduce(np.ones(3, ml_dtypes.bfloat16))
+        bsp.sync()
+        return str(got.dtype), got.tolist(), str(total.dtype), total.tolist()
+
+    result = ("bfloat16", [0, 1, 1, 0], "bfloat16", [nprocs] * 3)
+    assert run(main) == [result] * nprocs
+
+
+@pytest.mark.parametrize("odd", [Fraction(1, 2), 2**70, 1 + 2j], ids=str)
+def test_ints_beside_an_object_are_added_as_pythons(run, nprocs, odd):
+    def main(bsp, odd):
+        values = [odd if bsp.pid == 0 else 2**62, odd if bsp.pid == bsp.nprocs - 1 else 2**62]
+        return [bsp.allreduce(value) for value in values], [bsp.scan(value) for value in values]
+
+    whole = odd + (nprocs - 1) * 2**62
+    for pid, (totals, prefixes) in enumerate(run(main, odd)):
+        assert totals == [whole, whole]
+        assert prefixes == [odd + pid * 2**62, (pid + 1) * 2**62 if pid < nprocs - 1 else whole]
+
+
+@pytest.mark.not_on_mpi("its ranks keep arrays as the processes of shm do")
+def test_an_array_of_the_last_run_of_a_pool_names_no_array_of_this_one(backend):
+    with bsplib.Pool(2, backend=backend) as pool:
+        pool.run(keep_an_array)
+        assert pool.run(put_to_the_kept_array) == ["RegistrationError"] * 2
+
+
+KEPT = []
+
+
+def keep_an_array(bsp):
+    KEPT[:] = [*KEPT, bsp.zeros(8)][-2:]
+    bsp.sync()
+
+
+def put_to_the_kept_array(bsp):
+    x = bsp.zeros(8)
+    bsp.sync()
+    bsp.put(right(bsp), 1.0, x, offset=0)
+    bsp.sync()
+    found = "nothing"
+    for kept in (KEPT[0], KEPT[-1][2:4], KEPT[-1]):
+        try:
+            bsp.put(right(bsp), np.ones(kept.shape), kept)
+        except bsplib.BspError as error:
+            found = type(error).__name__
+        else:
+            return "taken"
+    bsp.put(right(bsp), np.ones(2), np.frombuffer(x)[2:4])  # it is of this run, seen in another way
+    bsp.sync()
+    assert x.tolist() == [1, 0, 1, 1, 0, 0, 0, 0]
+    return found
+
+
+def test_an_array_that_was_freed_names_no_array_that_has_its_memory_now(run):
+    def main(bsp):
+        x = bsp.zeros(8)
+        bsp.sync()
+        bsp.pop_reg(x)
+        bsp.sync()
+        bsp.zeros(8), bsp.zeros(8)
+        bsp.sync()
+        with pytest.raises(bsplib.RegistrationError):
+            bsp.put(right(bsp), np.ones(8), x)
+
+    run(main)
+
+
+TRUE = (True, np.True_, np.array(True), [True, False], np.array([[True], [False]]))
+SUMS = ("sum", np.add, np.sum, sum)
+
+
+@pytest.mark.parametrize("op", SUMS, ids=["sum", "add", "numpy's", "Python's"])
+def test_a_sum_of_truth_values_is_their_number(run, nprocs, op):
+    def main(bsp, op):
+        found = []
+        for collective in (bsp.allreduce, bsp.reduce, bsp.scan, bsp.exscan):
+            for _ in range(2):  # the second time as quickly as may be
+                found += [collective(x, op) for x in TRUE]
+                collective(np.ones((2, 1), np.int32), op)  # has the shape of one of them
+        return [
+            (x if x is None else np.asarray(x).dtype.kind, np.shape(x), np.sum(x)) for x in found
+        ]
+
+    for pid, found in enumerate(run(main, op)):
+        count = [nprocs, nprocs, pid + 1, pid]
+        for number, (kind, shape, total) in enumerate(found):
+            if number // 10 == 1 and pid > 0:
+                assert kind is None
+            else:
+                assert kind == "i"
+                assert shape == np.shape(TRUE[number % 5])
+                assert total == count[number // 10]
+
+
+def test_a_sum_of_truth_values_and_numbers_counts_the_true_ones(run, nprocs):
+    def main(bsp):
+        last = bsp.pid == bsp.nprocs - 1
+        return bsp.allreduce(5 if last else True), bsp.allreduce(
+            np.full(2, 5) if last else np.ones(2, bool)
+        ).tolist()
+
+    assert run(main) == [(nprocs + 4, [nprocs + 4] * 2)] * nprocs
+
+
+def test_other_operations_on_truth_values_give_truth_values(run, nprocs):
+    def main(bsp):
+        ones = np.ones(2, bool)
+        bsp.allreduce(np.ones(2))
+        found = [bsp.allreduce(x, op) for op in (np.logical_or, "max", "xor") for x in (True, ones)]
+        return [(type(x), np.asarray(x).dtype.kind, np.any(x)) for x in found]
+
+    one = nprocs % 2 == 1
+    kinds = [(kind, "b", value) for value in (True, True, one) for kind in (bool, np.ndarray)]
+    assert run(main) == [kinds] * nprocs
+
+
+def test_a_put_that_adds_truth_values_adds_them_as_numpy_does(run):
+    def main(bsp):
+        x = bsp.zeros(2, bool)
+        bsp.sync()
+        bsp.put_at(right(bsp), [0, 0], [True, True], x, op=np.add)
+        bsp.sync()
+        return x.tolist()
+
+    assert set(map(tuple, run(main))) == {(True, False)}
