@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
+import resource
 import secrets
-import shutil
 import socket
-import tempfile
 import threading
 import time
 import webbrowser
@@ -40,7 +40,6 @@ from bsplib.webui.page import (
 from bsplib.webui.traces import Traces
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
@@ -77,19 +76,18 @@ class DroppedFiles:
             DroppedError: it is no trace, or larger than allowed.
         """
         name = visible(name.replace("\\", "/").rpartition("/")[2])[:MAX_NAME] or "dropped trace"
-        with self._lock, tempfile.NamedTemporaryFile(suffix=".bsp") as file:
-            shutil.copyfileobj(stream, file)
-            size = file.tell()
-            file.flush()
+        with self._lock:
+            content = stream.read()
+            size = len(content)
             if size > MAX_FILE_BYTES or self._bytes + size > MAX_ALL_BYTES:
                 raise DroppedError(
                     f"{name} has {size} bytes: a dropped file may have {MAX_FILE_BYTES}, and all "
                     f"together {MAX_ALL_BYTES}; give larger ones to bsp view."
                 )
             try:
-                trace = read_trace(file.name)
+                trace = read_trace(name, content=content)
             except TraceError as error:
-                raise DroppedError(str(error).replace(file.name, name)) from None
+                raise DroppedError(str(error)) from None
             self._bytes += size
         return trace, name
 
@@ -100,9 +98,12 @@ DROPPED_TYPE = "application/octet-stream"
 HOST = "127.0.0.1"
 TRUSTED_HOSTS = (HOST, "localhost")
 
+MOST_CONNECTIONS = 128
+"""A browser has 6; fewer where the process may open few files."""
+
 LIMITS: dict[str, Any] = {
     "threads": 8,
-    "connection_limit": 512,
+    "connection_limit": 2 * MOST_CONNECTIONS,  # never reached: then nobody would be let in
     "channel_timeout": 10,
     "cleanup_interval": 2,
     "max_request_header_size": 2**14,
@@ -137,6 +138,14 @@ class _Channel(HTTPChannel):
     """
 
     _begun_s = 0.0
+    most_connections = MOST_CONNECTIONS
+
+    def __init__(self, server: Any, *connection: Any, **options: Any) -> None:
+        """Take a new connection; beyond the limit, the one that was idle for longest is closed."""
+        super().__init__(server, *connection, **options)
+        idle = [each for each in server.active_channels.values() if not each.requests]
+        if len(server.active_channels) > self.most_connections and idle:
+            min(idle, key=lambda each: each.last_activity).handle_close()
 
     def received(self, data: bytes) -> bool:
         """Receive a part of a request."""
@@ -151,6 +160,12 @@ class _Channel(HTTPChannel):
     def _limit_s(self) -> float:
         # What follows the header is a file from one who knows the token: see _channel.
         return UPLOAD_SECONDS if self.request.headers_finished else REQUEST_SECONDS
+
+
+def _most_connections() -> int:
+    """Return how many connections are kept: they get half of the files that may still be opened."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(4, min(MOST_CONNECTIONS, (most - len(os.listdir("/proc/self/fd"))) // 2))
 
 
 def _channel(upload: str) -> type[_Channel]:
@@ -170,6 +185,7 @@ def _channel(upload: str) -> type[_Channel]:
 
     class Channel(_Channel):
         parser_class = Parser
+        most_connections = _most_connections()
 
     return Channel
 

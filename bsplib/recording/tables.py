@@ -7,6 +7,7 @@ each contiguous, which numpy processes several times as fast as the fields of a 
 
 from __future__ import annotations
 
+import io
 import os
 import weakref
 from abc import ABC, abstractmethod
@@ -214,6 +215,22 @@ class TraceFile:
         if crc32(payload) != chunk.checksum:
             raise TraceError(f"{self._path} was changed while it was read: read it again.")
         return payload
+
+
+class HeldFile(TraceFile):
+    """The content of a file in memory, which keeps no descriptor open."""
+
+    def __init__(self, content: bytes, path: str) -> None:
+        super().__init__(io.BytesIO(content), path)
+        self._content = content
+
+    def size(self) -> int:
+        """See :meth:`TraceFile.size`."""
+        return len(self._content)
+
+    def peek(self, at: int, nbytes: int) -> bytes:
+        """See :meth:`TraceFile.peek`."""
+        return self._content[at : at + nbytes]
 
 
 class StoredTable(RunTable):

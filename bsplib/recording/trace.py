@@ -57,6 +57,7 @@ from bsplib.recording.records import MAX_NUMBER, RECORD, SAMPLE, TRAFFIC, WAIT, 
 from bsplib.recording.tables import (
     ArrayTable,
     Columns,
+    HeldFile,
     RunTable,
     StoredChunk,
     StoredTable,
@@ -238,7 +239,10 @@ def _write_rows(archive: zipfile.ZipFile, name: str, rows: NDArray[np.void]) -> 
 
 
 def read_trace(
-    path: str | os.PathLike[str], *, progress: Callable[[float], object] | None = None
+    path: str | os.PathLike[str],
+    *,
+    progress: Callable[[float], object] | None = None,
+    content: bytes | None = None,
 ) -> Trace:
     """Read a trace.
 
@@ -249,6 +253,7 @@ def read_trace(
         path: the file.
         progress: called now and then with the part of the file that has been read and
             checked, from 0 to 1.
+        content: what the file has, where that is in memory; then nothing is opened.
 
     Returns:
         The trace; its arrays are read-only. The records stay in the file, which stays open, until
@@ -258,7 +263,7 @@ def read_trace(
         TraceError: the file does not exist, is no trace, is damaged, or has another version.
     """
     try:
-        return _read(Path(path), progress or (lambda _: None))
+        return _read(Path(path), progress or (lambda _: None), content)
     except TraceError as error:
         raise TraceError(f"{path}: {error}.") from error
 
@@ -276,17 +281,28 @@ def read_heads(path: str | os.PathLike[str]) -> tuple[RunHead, ...]:
         raise TraceError(f"{path}: {error}.") from error
 
 
-def _read(path: Path, progress: Callable[[float], object] = lambda _: None) -> Trace:
+def _read(
+    path: Path,
+    progress: Callable[[float], object] = lambda _: None,
+    content: bytes | None = None,
+) -> Trace:
     """Read a trace; the texts of errors continue a sentence that begins with the path."""
-    with _reader(path, progress) as reader:
+    with _reader(path, progress, content) as reader:
         return reader.trace()
 
 
 @contextmanager
-def _reader(path: Path, progress: Callable[[float], object] = lambda _: None) -> Iterator[_Reader]:
+def _reader(
+    path: Path,
+    progress: Callable[[float], object] = lambda _: None,
+    content: bytes | None = None,
+) -> Iterator[_Reader]:
     """Open a trace; whatever is wrong with the file becomes a TraceError."""
     try:
-        file = TraceFile(_opened(path), str(path))
+        if content is None:
+            file = TraceFile(_opened(path), str(path))
+        else:
+            file = HeldFile(content, str(path))
         with zipfile.ZipFile(file.file) as archive:
             yield _Reader(archive, file, progress)
     except OSError as error:

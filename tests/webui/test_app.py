@@ -1,8 +1,11 @@
 import os
 import queue
 import re
+import shlex
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -296,17 +299,13 @@ def crowd():
         yield connect
 
 
-@pytest.mark.parametrize(
-    ("limit", "count"), [(512, 300), pytest.param(20, 60, marks=pytest.mark.slow)]
-)
 @pytest.mark.slow
+@pytest.mark.parametrize(("limit", "count"), [(128, 300), (20, 60), (128, 50)])
 def test_connections_that_ask_for_nothing_do_not_keep_others_out(
     broadcast_trace, monkeypatch, crowd, limit, count
 ):
-    monkeypatch.setitem(app.LIMITS, "connection_limit", limit)
-    if count > limit:
-        monkeypatch.setitem(app.LIMITS, "channel_timeout", 1)
-        monkeypatch.setitem(app.LIMITS, "cleanup_interval", 1)
+    monkeypatch.setattr(app, "MOST_CONNECTIONS", limit)
+    monkeypatch.setitem(app.LIMITS, "channel_timeout", 600)  # so none is closed for its age
     seen = []
 
     def browse(url):
@@ -320,6 +319,21 @@ def test_connections_that_ask_for_nothing_do_not_keep_others_out(
     monkeypatch.setattr(webbrowser, "open", browse)
     webui.serve(broadcast_trace)
     assert seen == [200]
+
+
+@pytest.mark.slow
+def test_where_few_files_may_be_open_idle_connections_are_fewer(broadcast_trace, tmp_path, crowd):
+    write_trace(tmp_path / "x.bsp", broadcast_trace)
+    view = [sys.executable, "-m", "bsplib", "view", "--no-browser", str(tmp_path / "x.bsp")]
+    line = f"ulimit -n 64; exec {shlex.join(view)}"
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["sh", "-c", line], stdout=pipe, stderr=pipe, text=True) as server:
+        url = re.search(r"http://\S+/", server.stdout.readline()).group()
+        crowd(url, 100)
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            assert answer.status == 200
+        server.send_signal(signal.SIGINT)
+        assert server.communicate(timeout=30)[1] == ""
 
 
 def test_a_port_may_be_chosen_and_used_again(broadcast_trace, visits, free_port):

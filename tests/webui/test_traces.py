@@ -1,5 +1,7 @@
 """The list of traces: files, a folder that changes, and files that are dropped on the page."""
 
+import gc
+import os
 import re
 from pathlib import Path
 
@@ -180,6 +182,16 @@ def test_all_dropped_files_together_are_limited(client, make, monkeypatch):
     content = make("x.bsp").read_bytes()
     monkeypatch.setattr(app, "MAX_ALL_BYTES", 2 * len(content))
     assert [post(client, content).status_code for _ in range(3)] == [200, 200, 400]
+
+
+def test_no_descriptor_of_a_dropped_file_stays_open(client, make):
+    content = make("x.bsp").read_bytes()
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(1, 6):
+        assert post(client, content).status_code == 200
+        assert client.get(f"/secret/traces/{number}/runs/0.json").status_code == 200
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_nothing_of_a_dropped_file_stays_on_the_disk(client, make, tmp_path, monkeypatch):
