@@ -14,6 +14,8 @@ def visible(text: str) -> str:
 
     Markup is not escaped: the caller has to do that for the format of its output.
     """
+    if text.isprintable():
+        return text
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in text

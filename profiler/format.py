@@ -53,7 +53,7 @@ def summary(value: Summary, metric: str) -> str:
 def label(node: Node) -> str:
     """Return the name of a node, with the kind of its sync if that is not ``sync``."""
     kind = f" ({node.sync})" if node.sync not in ("", "sync") else ""
-    return visible(node.name) + kind
+    return visible(node.name + kind)
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

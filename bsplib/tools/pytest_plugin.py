@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bsplib.output_file import write_text
-from bsplib.visible import as_command
+from bsplib.visible import as_command, visible
 
 if TYPE_CHECKING:
     from bsplib.recording.records import Run
@@ -172,7 +172,7 @@ class _Baseline:
                 f"--bsp-baseline: there is no file {self._file}; --bsp-update writes it"
             ) from None
         except (OSError, ValueError) as error:
-            raise pytest.UsageError(f"--bsp-baseline: {self._file}: {error}") from None
+            raise pytest.UsageError(visible(f"--bsp-baseline: {self._file}: {error}")) from None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -197,7 +197,7 @@ class _Baseline:
             pytest.fail(self._message(found, trace), pytrace=False)
 
     def _message(self, found: list[str], trace: BspTrace) -> str:
-        shown = [f"  {change}" for change in found[:_MOST_CHANGES]]
+        shown = [f"  {visible(change)}" for change in found[:_MOST_CHANGES]]
         if more := len(found) - len(shown):
             shown.append(f"  and {more} more")
         return "\n".join(

@@ -6,10 +6,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from bsplib.console import Console
 from bsplib.profiler.compare.conditions import differences
 from bsplib.profiler.compare.node_texts import LESS, MORE, STATUS_MARKS, label, short_label, values
 from bsplib.profiler.compare.quantities import QUANTITIES, SHOWN

@@ -12,6 +12,7 @@ from bsplib.profiler.compare.quantities import EXACT, QUANTITIES
 from bsplib.profiler.compare.report import print_comparison
 from bsplib.profiler.compare.traces import compare_traces
 from bsplib.profiler.compare.verdict import verdict
+from bsplib.visible import visible
 
 if TYPE_CHECKING:
     from bsplib.profiler.compare.comparison import Compared, Comparison, MeasuredNode
@@ -57,7 +58,7 @@ def compare_and_print(
         _print_tables(pairs, sort, top)
     for pair, violation in found:
         run = f"run {pair.after}, " if len(pairs) > 1 else ""
-        print(f"{run}{violation}.", file=sys.stderr)
+        print(visible(f"{run}{violation}."), file=sys.stderr)
     return not found
 
 

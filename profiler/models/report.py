@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from bsplib.console import Console
 from bsplib.profiler import format as fmt
 from bsplib.profiler.models.prediction import MEASURED, Prediction, TimeParts, predict
 from bsplib.profiler.models.replay import MODELS

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from bsplib.console import Console
 from bsplib.profiler import format as fmt
 from bsplib.profiler.critical import LOSS, TITLES, VIEWS
 from bsplib.profiler.repeats import gathered

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 
+from bsplib.console import Console
 from bsplib.experiments.formula import FormulaError, read_formula
 from bsplib.profiler.models.band import CONFIDENCE, Attempt, Band, calibrate_jointly
 from bsplib.profiler.models.combined import choose_combined

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from bsplib.console import Console
 from bsplib.extras import need
 from bsplib.output_file import write_text
 from bsplib.profiler import plotting

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from bsplib.console import Console
 from bsplib.errors import UsageError
 from bsplib.profiler import plotting
 from bsplib.profiler.tune.app import TRACE_OPTION, App, find_app

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import re
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 import bsplib
+from bsplib.console import Console
 from bsplib.machine import Machine, load_machine
 from bsplib.machine.probing.probe import Probed
 from bsplib.machine.probing.table import table
+from bsplib.profiler.callgraph import Node
+from bsplib.profiler.format import label
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.tools.cli import main as bsp
@@ -83,6 +90,36 @@ def test_a_machine_is_probed_under_any_name():
         console.print(table(Probed(machine, {})))
     assert "\x1b]" not in capture.get()
     assert r"\x1b]0;owned" in capture.get()
+
+
+def test_a_console_shows_no_control_character_whatever_is_printed():
+    table = Table(HOSTILE)
+    table.add_row(Text(HOSTILE))
+    file = io.StringIO()
+    Console(file=file, width=200).print(HOSTILE, Text(HOSTILE), table, markup=False)
+    shown = file.getvalue()
+    assert shown.replace("\n", "").isprintable()
+    assert shown.count(r"\x1b]0;owned") == 4
+
+
+def test_a_console_on_a_terminal_has_its_own_colours():
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, color_system="standard", _environ={})
+    console.print(Text("\x1b[31m", style="green"))
+    assert file.getvalue() == "\x1b[32m\\x1b[31m\x1b[0m\n"
+
+
+@pytest.mark.parametrize("room", ["bsplib", "profiler", "webui"])
+def test_every_command_prints_on_that_console(room):
+    for path in (Path(bsplib.__file__).parents[1] / room).rglob("*.py"):
+        text = path.read_text()
+        others = "rich.console" in text and re.search(r"\bConsole\((?!rich)", text)
+        assert not others or "bsplib.console" in text, path
+
+
+def test_a_hostile_name_of_a_sync_is_no_part_of_a_label():
+    node = Node("n0", "cost_centre", "main", "a.py", 1, "\x1b[31m\u202e")
+    assert label(node) == r"main (\x1b[31m\u202e)"
 
 
 def test_text_is_made_visible_on_one_line_or_on_its_own():

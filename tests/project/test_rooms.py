@@ -27,7 +27,7 @@ LINKED = ("profiler", "webui", "apps")
 """Rooms whose folders stand at the top."""
 
 BELOW_ALL = {
-    *("errors", "call_site", "sync_kinds", "directions", "visible", "version", "extras"),
+    *("errors", "call_site", "sync_kinds", "directions", "visible", "console", "version", "extras"),
     "output_file",
 }
 """Modules that any other one may import, as far as they are there."""

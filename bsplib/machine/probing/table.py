@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
+from rich.console import Group
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from bsplib.backends import table as backends
+from bsplib.console import Console
 from bsplib.machine.measured import FRESH
 from bsplib.machine.probing.probe import BUDGET_S, ROUNDS, Probed, counts_of, probe
 from bsplib.running.options import BackendName

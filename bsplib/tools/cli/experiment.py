@@ -10,13 +10,14 @@ from pathlib import Path
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from bsplib.backends import table as backends
 from bsplib.command_options import OutputFile, check_output, force_option
+from bsplib.console import Console
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments import datafile
 from bsplib.experiments.counters import COUNTERS, reason_against
@@ -36,7 +37,7 @@ from bsplib.tools.cli.options import (
     machine_option,
 )
 from bsplib.tools.cli.run import data_file_of, enter, put_first
-from bsplib.visible import as_command, visible
+from bsplib.visible import as_command
 
 
 @click.group("experiment", cls=Listing)
@@ -223,7 +224,7 @@ def _progress(total: int) -> Iterator[Callable[[str], None]]:
         begun = iter(range(total))
 
         def advance(what: str) -> None:
-            progress.update(bar, completed=next(begun), description=visible(what))
+            progress.update(bar, completed=next(begun), description=escape(what))
             progress.refresh()
 
         yield advance
@@ -254,7 +255,7 @@ def show_table(path: Path) -> None:
         raise UsageError(f"{path} has no passages of experiments")
     for experiment in found.values():
         title = f"{experiment.name}: {'; '.join(experiment.formulas)}"
-        console.print(Text(visible(title), style="bold"), soft_wrap=True)
+        console.print(Text(title, style="bold"), soft_wrap=True)
         console.print(_table(experiment))
 
 
@@ -263,7 +264,7 @@ def _table(experiment: datafile.Experiment) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     counted = _counted(experiment)
     for name in (*experiment.values, "passages", "least time", "median", "avg/max", *counted):
-        table.add_column(Text(visible(name)), justify="right")
+        table.add_column(Text(name), justify="right")
     points: dict[tuple[Number, ...], list[datafile.Row]] = {}
     for row in experiment.rows:
         points.setdefault(tuple(row["params"][name] for name in experiment.values), []).append(row)

@@ -18,7 +18,6 @@ from bsplib.tools.cli.options import (
     speed_option,
 )
 from bsplib.tools.cli.traces import position_of, read
-from bsplib.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -104,9 +103,10 @@ def command(
 def _list(machines: Sequence[tuple[str, Machine]]) -> None:
     """Print a table of Machines; what is not known of one is left empty."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415  # imported late
-    from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
+
+    from bsplib.console import Console  # noqa: PLC0415
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("NAME", no_wrap=True)
@@ -117,7 +117,7 @@ def _list(machines: Sequence[tuple[str, Machine]]) -> None:
         l_s = machine.l if machine.l is not None and machine.l >= 0 else None
         figures = (machine.p, machine.speed, machine.g, l_s)
         cells = ("" if figure is None else f"{figure:.3g}" for figure in figures)
-        table.add_row(*(Text(visible(cell)) for cell in (name, *cells, machine.source)))
+        table.add_row(*(Text(cell) for cell in (name, *cells, machine.source)))
     Console().print(table)
 
 

@@ -76,8 +76,7 @@ def command(
       bsp probe --out here.toml
       bsp probe --backend mpi -n 16 --name cluster
     """
-    from rich.console import Console  # noqa: PLC0415  # imported late
-
+    from bsplib.console import Console  # noqa: PLC0415  # imported late
     from bsplib.machine.probing.table import probe_with_progress, table  # noqa: PLC0415
 
     name = name or platform.node() or "this computer"

@@ -48,7 +48,8 @@ def say_written(target: Path, run: Run) -> None:
     number = len(set(run.records["superstep"][run.records["group"] == 0].tolist()))
     path = visible(str(target))
     if run.absent:
-        click.echo(f"{run.meta['error']}; give further folders, if there are any", err=True)
+        told = f"{run.meta['error']}; give further folders, if there are any"
+        click.echo(visible(told), err=True)
     processes = f"{run.nprocs} process{'es' * (run.nprocs != 1)}"
     supersteps = f"{number} superstep{'s' * (number != 1)}"
     click.echo(f"wrote {path}: {processes}, {supersteps}: {as_command('bsp', 'report', target)}")

@@ -14,8 +14,7 @@ from bsplib.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rich.console import Console
-
+    from bsplib.console import Console
     from bsplib.recording.records import Trace
 
 LONG_BYTES = 10**8
@@ -76,7 +75,7 @@ def _named(file: Path) -> str:
 
 def _terminal(file: Path) -> Console | None:
     """Return standard error if it is a terminal and a file takes long; otherwise None."""
-    from rich.console import Console  # noqa: PLC0415  # imported late
+    from bsplib.console import Console  # noqa: PLC0415  # imported late
 
     try:
         is_long = file.stat().st_size >= LONG_BYTES

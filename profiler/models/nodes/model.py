@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 
+from bsplib.console import Console
 from bsplib.profiler.models.nested_regions import distance
 from bsplib.profiler.models.nodes.collectives import kinds_of, ratio_of
 from bsplib.profiler.models.nodes.laws import EXACT, REFUSED, Law, Point, PredictedValue

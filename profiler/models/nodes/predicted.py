@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from rich.console import Console
 
+from bsplib.console import Console
 from bsplib.errors import UsageError
 from bsplib.profiler.models.nodes.laws import FITTED, Point, PredictedValue
 from bsplib.profiler.models.nodes.memory import memory_use

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
+from bsplib.console import Console
 from bsplib.errors import UsageError
 from bsplib.profiler.models.nodes.document import document, write_model
 from bsplib.profiler.models.nodes.model import NodeModel, fit_nodes

@@ -1,0 +1,22 @@
+"""The console on which commands print: no text can control the terminal, wherever it is from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import rich.console
+from rich.segment import Segment
+
+from bsplib.visible import visible_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Console(rich.console.Console):
+    """A console that shows unprintable characters of texts by their escapes."""
+
+    def render(self, *renderable: Any, **options: Any) -> Iterable[Segment]:
+        """Return the segments of a renderable; what rich itself controls is kept."""
+        for text, style, control in super().render(*renderable, **options):
+            yield Segment(text if control else visible_lines(text), style, control)
