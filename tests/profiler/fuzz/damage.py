@@ -90,7 +90,7 @@ def changed_json(data: bytes, draw: random.Random) -> bytes:
         elif isinstance(place, dict) and draw.random() < 0.2:
             place[draw.choice(TEXTS)] = place.pop(key)
         else:
-            place[key] = draw.choice(NUMBERS + TEXTS + OTHERS)
+            place[key] = copy.deepcopy(draw.choice(NUMBERS + TEXTS + OTHERS))
     return json.dumps(document[0]).encode()
 
 
