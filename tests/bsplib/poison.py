@@ -21,7 +21,8 @@ blocks of control words      verified before each post: the label of a block is 
 all memory of a heap         verified to hold the pattern still when it is used again
 ============================ =====================================================================
 
-All hooks are subclasses, so that a run without the mode executes nothing of this module.
+All hooks are subclasses, so that a run without the mode executes nothing of this module. What is
+encoded quickly is compared, too: :mod:`.compared`.
 """
 
 from __future__ import annotations
@@ -61,6 +62,10 @@ from bsplib.backends.shm.staging import FreeStagingBuffers, StagingBuffer
 from bsplib.backends.shm.waiting import Futex, Outside
 from bsplib.core.entries import Block
 from bsplib.core.meeting import SharedMeeting
+
+from .compared import comparing
+
+comparing().__enter__()  # in each process that imports this module, to its end
 
 PATTERN = 0xDB
 """Each byte of memory that was given back; 0xDBDBDBDBDBDBDBDB is no byte of the segment."""

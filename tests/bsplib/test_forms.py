@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from fractions import Fraction
 
@@ -10,6 +11,11 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.primitives import mailbox
+from tests import drawn
+
+from .compared import comparing
+from .random_programs import forms
 
 NUMBERS = (2**63, -1, 2**31, -(2**31), 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 0, 1.5, -2.5j, 7)
 
@@ -324,3 +330,22 @@ def test_a_put_that_adds_truth_values_adds_them_as_numpy_does(run):
         return x.tolist()
 
     assert set(map(tuple, run(main))) == {(True, False)}
+
+
+@pytest.mark.lengthy
+@pytest.mark.procs(1, 2, 3)
+def test_random_programs_find_every_form_as_it_was_sent(backend, nprocs):
+    with comparing():
+        for seed in range(drawn.times(20)):
+            bsplib.run(forms.main, 100 * nprocs + seed, nprocs=nprocs, backend=backend)
+
+
+@pytest.mark.procs(2)
+def test_comparing_finds_what_the_core_encodes_in_another_way(backend, nprocs, monkeypatch):
+    def main(bsp):
+        bsp.send(0, 1.5)
+
+    numbers = itertools.count()
+    monkeypatch.setattr(mailbox, "_made_as", lambda *_: next(numbers))
+    with comparing(), pytest.raises(AssertionError, match="the core has"):
+        bsplib.run(main, nprocs=nprocs, backend=backend)
