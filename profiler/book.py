@@ -10,8 +10,10 @@ process that began ``main`` later.
 
 What readers ask for:
 
+- the book: :func:`book_of`. Nothing is read before it is asked for; what needs the records in the
+  same pass, as the timeline does, is given to :meth:`Book.hand_out` first.
 - who spent it (bars of a process, account): :meth:`Book.by_process`, :meth:`Book.whole`; in time
-  or by record (timeline): :meth:`Book.by_window` with :attr:`BookedWindow.spent`, and
+  or by record (timeline): :attr:`BookedWindow.own` and :attr:`BookedWindow.idle`, and
   :attr:`Book.outside` for what is in no record.
 - nodes and edges: :meth:`Book.time_of` for the origins that pass through one, or all at once
   :meth:`Book.of_graph`. The time of a node is the mean over the processes of all that is rooted
@@ -34,7 +36,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -158,58 +160,74 @@ class BookedWindow:
         origin = np.where(strand == paths.START, NOWHERE, nodes.origin[side, node])
         return nodes.position[side, node], origin, nodes.pid[node], _CAUSE[strand]
 
-    @cached_property
+    @property
     def spent(self) -> Ints:
-        """Nanoseconds of each record of the window by part of the account, idle time included.
-
-        Shape (parts, records), without those of the halo.
-        """
-        own = self._own.copy()
-        count = own.shape[1]
-        part = np.array(PART_OF)[_CAUSE[self.shares.strand]]
-        place = part * count + self.shares.row
-        own += _counted(place, self.shares.ns, own.size).reshape(own.shape)
-        return own
+        """What each record took by part of the account: shape (parts, records)."""
+        return self.own + self.idle
 
     @cached_property
-    def _own(self) -> Ints:
-        """What the records took beside their idle time."""
+    def own(self) -> Ints:
+        """What each record took beside its idle time: shape (parts, records)."""
         return self.account.own(slice(self.account.halo, None))
+
+    @property
+    def idle(self) -> Ints:
+        """The idle time of each record by part of the account: shape (parts, records)."""
+        shape = self.own.shape
+        place = _PART[self.shares.strand] * shape[1] + self.shares.row
+        return _counted(place, self.shares.ns, self.own.size).reshape(shape)
+
+    @cached_property
+    def pid(self) -> Ints:
+        """The process of each record."""
+        pid: Ints = self.account.run.records["pid"][self.account.halo :].astype(np.int64)
+        return pid
+
+    def by_process(self) -> Ints:
+        """Return what each process spent in the records: shape (parts, processes)."""
+        nprocs = self.account.run.nprocs
+        idle = _counted(
+            _PART[self.shares.strand] * nprocs + self.pid[self.shares.row],
+            self.shares.ns,
+            len(PARTS) * nprocs,
+        )
+        return _by(self.pid, self.own, nprocs) + idle.reshape(len(PARTS), nprocs)
 
     @cached_property
     def lost(self) -> RootRows:
         """All roots of idle time and of uneven bytes, and what was blocked or without a core."""
-        nodes, first, own = self._ways.nodes, self._ways.first, self._own
-        fresh = slice(first, first + own.shape[1])
-        count = len(nodes.pid)
-        found = []
+        nodes, first, own = self._ways.nodes, self._ways.first, self.own
+        fresh, count = slice(first, first + own.shape[1]), len(nodes.pid)
+        held = np.bincount(self.shares.strand, minlength=paths.STRANDS)
+        by_itself = {paths.BLOCKED: own[BLOCKED], paths.CORE: own[CORE]}
+        rows = [self._rows_of(0, BYTES, self._uneven(count))]
         for strand, cause in _CAUSE_OF.items():
-            of_strand = self.shares.strand == strand
-            ns = _counted(self.shares.node[of_strand], self.shares.ns[of_strand], count)
-            if strand == paths.BLOCKED:
-                ns[fresh] += own[BLOCKED]
-            elif strand == paths.CORE:
-                ns[fresh] += own[CORE]
-            found.append((int(_SIDE[strand]), cause, ns))
-        found.append((0, BYTES, self._uneven(count)))
-        rows = []
-        for side, cause, ns in found:
-            node = np.flatnonzero(ns)
-            rows.append(
-                RootRows(
-                    nodes.position[side, node],
-                    nodes.origin[side, node] if cause != START else np.full(len(node), NOWHERE),
-                    nodes.pid[node],
-                    np.full(len(node), cause),
-                    nodes.rank[node],
-                    ns[node],
-                )
-            )
+            mine = by_itself.get(strand)
+            if not held[strand] and (mine is None or not mine.any()):
+                continue
+            chosen = self.shares.strand == strand
+            ns = _counted(self.shares.node[chosen], self.shares.ns[chosen], count)
+            if mine is not None:
+                ns[fresh] += mine
+            rows.append(self._rows_of(int(_SIDE[strand]), cause, ns))
         return RootRows(*(np.concatenate(each) for each in zip(*rows, strict=True)))
+
+    def _rows_of(self, side: int, cause: int, ns: Ints) -> RootRows:
+        """Return what is booked for one cause, by node."""
+        nodes, node = self._ways.nodes, np.flatnonzero(ns)
+        origin = nodes.origin[side, node]
+        return RootRows(
+            nodes.position[side, node],
+            origin if cause != START else np.full_like(origin, NOWHERE),
+            nodes.pid[node],
+            np.full(len(node), cause),
+            nodes.rank[node],
+            ns[node],
+        )
 
     def _uneven(self, count: int) -> Ints:
         """Return by node what others take longer since it has the greatest h."""
-        uneven, account = self._own[TRANSFER_IMBALANCE], self.account
+        uneven, account = self.own[TRANSFER_IMBALANCE], self.account
         rows = np.flatnonzero(uneven)
         if len(rows) == 0:
             return np.zeros(count, np.int64)
@@ -218,19 +236,30 @@ class BookedWindow:
 
     def kept(self) -> tuple[Ints, Ints, Ints]:
         """Return origin, process and parts of what each record took that is its own root."""
-        own = self._own.copy()
+        own = self.own.copy()
         own[[TRANSFER_IMBALANCE, BLOCKED, CORE]] = 0  # these are in ``lost``
-        records = self.account.run.records[self.account.halo :]
-        return self._origin[self.account.halo :], records["pid"].astype(np.int64), own
+        return self._origin[self.account.halo :], self.pid, own
 
 
 _CAUSE = np.array([_CAUSE_OF[strand] for strand in range(paths.STRANDS)])
+_PART = np.array(PART_OF)[_CAUSE]
 _SIDE = np.array([paths.TRANSFERS <= strand < paths.START for strand in range(paths.STRANDS)], int)
 
 
 def _counted(place: Ints, ns: Ints, count: int) -> Ints:
     """Add up whole numbers by place."""
     sums: Ints = np.bincount(place, ns, count).astype(np.int64)  # exact below 2**53
+    return sums
+
+
+def _by(place: Ints, rows: Ints, count: int) -> Ints:
+    """Add up the columns of some rows by place: shape (rows, places)."""
+    sums: Ints = np.zeros((len(rows), count), np.int64)
+    begins = starts(place)  # the records of a process stand in a row
+    chosen = np.flatnonzero(rows.any(axis=1))
+    if len(begins) and len(chosen):
+        parts = np.add.reduceat(rows[chosen], begins, axis=1)
+        np.add.at(sums, (chosen[:, None], place[begins]), parts)
     return sums
 
 
@@ -299,84 +328,76 @@ class RootSums:
         """How much of the time of each process is in its records, and between them."""
         self.begin_ns, self.end_ns = MAX_NUMBER, 0
         """When the records begin and end, with what the recorder took before the first."""
-        self._keys: Ints = np.zeros(0, np.int64)
-        self._parts: Ints = np.zeros((len(PARTS), 0), np.int64)
-        self._lost_keys: Ints = np.zeros(0, np.int64)
-        self._lost: Ints = np.zeros((4, 0), np.int64)
-        """Sum, number, greatest and its position."""
+        self._kept = _SumsByKey(len(PARTS))
+        """What is its own root, by origin and process."""
+        self._lost = _SumsByKey(2)
+        """Sum and number of all other roots, by origin, process and cause."""
+        self._greatest: dict[int, tuple[int, int]] = {}
+        """The greatest of them, with the position of its record, by the same keys."""
         self.worst: dict[tuple[int, int], WorstSuperstep] = {}
         """By origin and cause."""
 
     def add(self, booked: BookedWindow) -> None:
         """Take in a window."""
-        records = booked.account.run.records[booked.account.halo :]
-        pid = records["pid"].astype(np.int64)
-        for part, ns in enumerate(booked.spent):
-            if ns.any():
-                self.by_process[part] += _counted(pid, ns, self._nprocs)
-        self.covered += booked.account.covered()
-        begin = records["start"] - booked.account.gap[booked.account.halo :]
-        self.begin_ns = int(begin.min(initial=self.begin_ns))
+        account = booked.account
+        records = account.run.records[account.halo :]
+        self.by_process += booked.by_process()
+        self.covered += account.covered()
+        self.begin_ns = int(
+            (records["start"] - account.gap[account.halo :]).min(initial=self.begin_ns)
+        )
         self.end_ns = int(records["end"].max(initial=self.end_ns))
-        lost = booked.lost
-        self._add_parts(*booked.kept())
-        parts = np.zeros((len(PARTS), len(lost.ns)), np.int64)
-        parts[np.array(PART_OF)[lost.cause], np.arange(len(lost.ns))] = lost.ns
-        self._add_parts(lost.origin, lost.pid, parts)
-        self._add_lost(lost)
-
-    def _add_parts(self, origin: Ints, pid: Ints, parts: Ints) -> None:
+        origin, pid, own = booked.kept()
         number = (origin - BEFORE) * self._nprocs + pid
         found = rank_in_place(number)
-        sums = np.stack([_counted(number, ns, len(found)) for ns in parts])
-        self._keys, self._parts = _summed(
-            np.append(self._keys, found), np.append(self._parts, sums, axis=1)
-        )
+        self._kept.add(found, _by(number, own, len(found)))
+        self._add_lost(booked.lost)
 
     def _add_lost(self, lost: RootRows) -> None:
-        rows = np.flatnonzero((lost.cause < _LOSSES) & (lost.origin >= 0))
-        lost = RootRows(*(column[rows] for column in lost))
-        if len(rows) == 0:
+        if len(lost.ns) == 0:
             return
-        number = (lost.origin * self._nprocs + lost.pid) * len(CAUSES) + lost.cause
-        keys = np.append(self._lost_keys, number)
-        table = np.append(
-            self._lost, np.stack([lost.ns, np.ones_like(lost.ns), lost.ns, lost.position]), axis=1
-        )
-        order = np.lexsort((-table[2], keys))
-        begins = starts(keys[order])
-        sums = np.add.reduceat(table[:2, order], begins, axis=1)
-        self._lost_keys = keys[order[begins]]
-        self._lost = np.append(sums, table[2:, order[begins]], axis=0)
+        number = ((lost.origin - BEFORE) * self._nprocs + lost.pid) * len(CAUSES) + lost.cause
+        found = rank_in_place(number)
+        counts = np.bincount(number, minlength=len(found))
+        self._lost.add(found, np.stack([_counted(number, lost.ns, len(found)), counts]))
+        most = np.zeros(len(found), np.int64)
+        np.maximum.at(most, number, lost.ns)
+        at = np.zeros(len(found), np.int64)
+        rows = np.flatnonzero(lost.ns == most[number])[::-1]
+        at[number[rows]] = lost.position[rows]
+        for key, ns, position in zip(found.tolist(), most.tolist(), at.tolist(), strict=True):
+            if ns > self._greatest.get(key, (0, 0))[0]:
+                self._greatest[key] = ns, position
         self._add_worst(lost)
 
     def _add_worst(self, lost: RootRows) -> None:
-        """Find the superstep that loses most at each origin, for each cause."""
-        step = lost.rank - lost.rank.min()
-        steps = len(rank_in_place(step))
-        place = (lost.origin * len(CAUSES) + lost.cause) * steps + step
-        number = place.copy()
-        found = rank_in_place(number)
-        ns = _counted(number, lost.ns, len(found))
-        at = found // steps
-        order = np.lexsort((-ns, at))
-        for first in order[starts(at[order])].tolist():
-            origin, cause = divmod(int(at[first]), len(CAUSES))
-            known = self.worst.get((origin, cause))
-            if known is None or ns[first] > known.ns:
-                rows = np.flatnonzero(number == first)
-                columns = (lost.position[rows], lost.pid[rows], lost.ns[rows])
-                records = tuple(zip(*(column.tolist() for column in columns), strict=True))
-                self.worst[origin, cause] = WorstSuperstep(int(ns[first]), records)
+        """Find the superstep that loses most at each origin, for each cause of a loss."""
+        rows = np.flatnonzero((lost.cause < _LOSSES) & (lost.origin >= 0))
+        place = lost.origin[rows] * len(CAUSES) + lost.cause[rows]
+        least = int(lost.rank[rows].min(initial=0))
+        for number in np.flatnonzero(np.bincount(place)).tolist():
+            mine = rows[place == number]
+            step = lost.rank[mine] - least
+            rank_in_place(step)
+            by_step = _counted(step, lost.ns[mine], 0)
+            first = int(by_step.argmax())
+            where = divmod(number, len(CAUSES))
+            known = self.worst.get(where)
+            if known is None or by_step[first] > known.ns:
+                some = mine[step == first]
+                columns = (column[some].tolist() for column in (lost.position, lost.pid, lost.ns))
+                records = tuple(zip(*columns, strict=True))
+                self.worst[where] = WorstSuperstep(int(by_step[first]), records)
 
     @property
     def losses(self) -> Iterator[Loss]:
         """What is lost by origin, process and cause."""
-        for key, row in zip(self._lost_keys.tolist(), self._lost.T.tolist(), strict=True):
+        for key, row in zip(self._lost.keys.tolist(), self._lost.sums.T.tolist(), strict=True):
             place, cause = divmod(key, len(CAUSES))
             origin, pid = divmod(place, self._nprocs)
-            ns, records, worst_ns, worst = row
-            yield Loss(origin, pid, cause, ns, records, worst_ns, worst)
+            if cause < _LOSSES and origin >= -BEFORE:
+                ns, records = row
+                yield Loss(origin + BEFORE, pid, cause, ns, records, *self._greatest[key])
 
     @cached_property
     def by_origin(self) -> Ints:
@@ -390,28 +411,55 @@ class RootSums:
 
     @cached_property
     def _by_origin(self) -> Ints:
-        origin = self._keys // self._nprocs
-        return np.stack([_counted(origin, ns, self._origins - BEFORE) for ns in self._parts])
+        return self._added_up(None, self._origins - BEFORE)
 
     def by_root_process(self, origins: Iterable[int]) -> Ints:
         """Return what is rooted at some origins, by the process that is the root.
 
         Shape (parts, processes).
         """
-        chosen = np.zeros(self._origins - BEFORE, bool)
-        chosen[np.array(list(origins), np.int64) - BEFORE] = True
-        origin, pid = np.divmod(self._keys, self._nprocs)
-        here = chosen[origin]
-        return np.stack([_counted(pid[here], ns[here], self._nprocs) for ns in self._parts])
+        return self._added_up(np.array(list(origins), np.int64) - BEFORE, self._nprocs)
+
+    def _added_up(self, chosen: Ints | None, count: int) -> Ints:
+        """Add up all roots by origin, or those at the chosen origins by process."""
+        kept, pid = np.divmod(self._kept.keys, self._nprocs)
+        place, cause = np.divmod(self._lost.keys, len(CAUSES))
+        lost, lost_pid = np.divmod(place, self._nprocs)
+        if chosen is None:
+            here, there = np.arange(len(kept)), np.arange(len(lost))
+            pid, lost_pid = kept, lost
+        else:
+            here, there = (np.flatnonzero(np.isin(origin, chosen)) for origin in (kept, lost))
+        sums: Ints = np.zeros((count, len(PARTS)), np.int64)
+        np.add.at(sums, pid[here], self._kept.sums[:, here].T)
+        part = np.array(PART_OF)[cause[there]]
+        np.add.at(sums, (lost_pid[there], part), self._lost.sums[0, there])
+        return sums.T
 
 
-def _summed(keys: Ints, sums: Ints) -> tuple[Ints, Ints]:
-    """Add up columns with the same key."""
-    order = np.argsort(keys, kind="stable")
-    begins = starts(keys[order])
-    if len(begins) == 0:
-        return keys, sums
-    return keys[order[begins]], np.add.reduceat(sums[:, order], begins, axis=1)
+class _SumsByKey:
+    """Columns of sums by key."""
+
+    def __init__(self, rows: int) -> None:
+        self.keys: Ints = np.zeros(0, np.int64)
+        self.sums: Ints = np.zeros((rows, 0), np.int64)
+
+    def add(self, keys: Ints, sums: Ints) -> None:
+        """Add columns to those of the same keys."""
+        keys = np.append(self.keys, keys)
+        order = np.argsort(keys, kind="stable")
+        begins = starts(keys[order])
+        if len(begins):
+            self.keys = keys[order[begins]]
+            every = np.append(self.sums, sums, axis=1)
+            self.sums = np.add.reduceat(every[:, order], begins, axis=1)
+
+
+class BookTaker(Protocol):
+    """What takes in what is booked for one window of a run after the other."""
+
+    def add(self, booked: BookedWindow) -> None:
+        """Take in the next window."""
 
 
 class GraphTimes(NamedTuple):
@@ -468,10 +516,16 @@ class Book:
     @cached_property
     def sums(self) -> RootSums:
         """All that is booked, by process and by root."""
+        self.hand_out([])
+        return self.sums
+
+    def hand_out(self, takers: Iterable[BookTaker]) -> None:
+        """Sum up all that is booked, and give each window to some takers in the same pass."""
         sums = RootSums(self.run.nprocs, len(survey(self.run).sums.origins))
         for booked in self.by_window():
-            sums.add(booked)
-        return sums
+            for taker in (sums, *takers):
+                taker.add(booked)
+        self.sums = sums
 
     @property
     def span_ns(self) -> tuple[int, int]:
@@ -535,3 +589,17 @@ class Book:
             {node: self.time_of(nodes[node]) for node in callgraph.graph},
             {edge: self.time_of(edges[edge]) for edge in callgraph.graph.edges},
         )
+
+
+def book_of(run: Run, rates: Rates, first: int = 0, last: int | None = None) -> Book:
+    """Return the book of a run, or of a range of its supersteps; the last one is kept with it."""
+    known = run.derived.get(_BOOK)
+    if known is None or (known.rates, known.first, known.last) != (rates, first, last):
+        known = Book(run, rates, first, last)
+        if run.is_fixed:
+            run.derived[_BOOK] = known
+    book: Book = known
+    return book
+
+
+_BOOK = "book"

@@ -284,9 +284,7 @@ class Paths:
         left = ns - np.bincount(entry, mine, len(row)).astype(np.int64)
         greatest = np.zeros(len(row))
         np.maximum.at(greatest, entry, weight)
-        best = np.full(len(row), -1)
-        best[entry] = np.where(weight == greatest[entry], np.arange(len(entry)), best[entry])
-        most = np.flatnonzero(weight == greatest[entry])
+        best, most = np.full(len(row), -1), np.flatnonzero(weight == greatest[entry])
         best[entry[most]] = most
         sound = best >= 0
         np.add.at(mine, best[sound], left[sound])

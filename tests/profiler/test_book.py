@@ -76,7 +76,8 @@ def check_graph(book, run):
             assert np.array_equal(np.sum(callers, axis=0), time.parts)
 
 
-@examples(100)
+@pytest.mark.slow
+@examples(60)
 @given(st.data())
 def test_the_book_of_any_run_adds_up_at_any_rates(script, data):
     run = data.draw(programs(script, one_stack=False)).run()
@@ -84,7 +85,8 @@ def test_the_book_of_any_run_adds_up_at_any_rates(script, data):
     check(run, Rates(g * 1e-9, latency * 1e-9))
 
 
-@examples(30, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
+@examples(20, suppress_health_check=list(HealthCheck))
 @given(random_programs())
 def test_nothing_is_unexplained_on_virtual_processors(program):
     _, run = record(program, "sim", body=charging_main)
@@ -106,7 +108,7 @@ def backend(request):
 
 
 @pytest.mark.mpi
-@pytest.mark.lengthy
+@pytest.mark.slow
 @pytest.mark.parametrize("nprocs", [3])
 @pytest.mark.parametrize("backend", MPIS, indirect=True)
 def test_the_book_of_random_programs_on_ranks_of_an_mpi_adds_up(nprocs, backend):
@@ -315,7 +317,7 @@ def test_uneven_bytes_have_the_process_that_moves_most_as_root(script):
     program = script(3)
     program.step("main", transfer=80, puts=[(0, 1, 20), (0, 2, 20)])
     (loss,) = check(program.run(), RATES).sums.losses
-    assert (loss.pid, CAUSES[loss.cause], loss.ns, loss.count) == (0, "bytes", 80, 1)
+    assert (loss.pid, CAUSES[loss.cause], loss.ns, loss.records) == (0, "bytes", 80, 1)
 
 
 # -- long runs, and parts of runs -----------------------------------------------------------------
@@ -335,6 +337,7 @@ def late_in_groups_again(bsp):
     late_in_a_group_of_a_group(bsp, 8, 1 * MS)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("most", [2**14, 8])
 @pytest.mark.parametrize(
     ("main", "nprocs"),
@@ -393,6 +396,7 @@ def any_program(bsp, seed, at, pid):
             bsp.oblsync(talk(bsp, ways))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("seed", range(12))
 def test_a_planted_delay_is_the_greatest_loss(tmp_path, seed):
     nprocs = 6
