@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ from bsplib.core.clock import Clock
 from bsplib.core.entries import Block, PrivateMemory
 from bsplib.core.meeting import Meeting
 from bsplib.core.protocols import Staging
+
+Found = TypeVar("Found")
 
 Buffer = NDArray[np.uint8]
 """Memory for a payload, as bytes."""
@@ -266,6 +268,14 @@ class Port(ABC):
         Raises:
             SyncMismatchError: more have come, or fewer have come and no more can come.
         """
+
+    def once(self, find: Callable[[], Found]) -> Found:
+        """Return what a function finds in the posts of all processes, the same for each of them.
+
+        All processes of the group call it after the same meeting. Where they share an interpreter,
+        only the first of them looks: p processes that look at p posts each would take p squared.
+        """
+        return find()
 
     @abstractmethod
     def end_superstep(self) -> None:

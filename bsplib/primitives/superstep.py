@@ -26,7 +26,7 @@ from bsplib.transfers.delivery import (
 from bsplib.transfers.descriptions import Get, unpacked
 from bsplib.transfers.direct_receipt import landings_of_gets, landings_of_puts
 from bsplib.transfers.place import address
-from bsplib.transfers.registry import Registration, Registry
+from bsplib.transfers.registry import Agreement, Registration, Registry, agreement_of
 
 if TYPE_CHECKING:
     from bsplib.transfers.watch import Watch
@@ -104,18 +104,21 @@ class Supersteps:
 
     def _agree(self, engine: Engine) -> None:
         """Compare what the processes have announced, and store it."""
-        commons = [self._notice_of(engine, source) for source in range(engine.nprocs)]
-        for registration in self._registry.agree(commons):
+
+        def find() -> Agreement:
+            return agreement_of([self._notice_of(engine, pid) for pid in range(engine.nprocs)])
+
+        for registration in self._registry.agree(self._port.once(find)):
             packed = registration.bytes is not None
             engine.arrivals.define(registration.slot, registration.address if packed else 0)
         engine.forget_known_arrays()
 
     def _notice_of(self, engine: Engine, source: int) -> Any:
-        """Return what a process has announced to all; None if it has announced nothing."""
+        """Return what a process has announced to all; nothing if it has announced nothing."""
         for entry in engine.arrivals.posted_for(source, engine.nprocs):
             if entry[0] == NOTICE:
                 return marshal.loads(self.data_of(source, entry))
-        return None
+        return ()
 
     def _resolve(self, engine: Engine) -> None:
         """Check what could not be checked at the calls, and wait for all to have done so.

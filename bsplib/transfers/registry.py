@@ -303,10 +303,8 @@ class Registry:
         """Tell whether an array was pushed in this superstep."""
         return any(pushed.is_of(handle) for pushed in self._pushed.values())
 
-    def announcement(self) -> tuple[Any, ...] | None:
-        """Return what to announce at a global sync; None if nothing changes."""
-        if not self.changes:
-            return None
+    def announcement(self) -> tuple[Any, ...]:
+        """Return what to announce at a global sync."""
         made = self._unannounced
         return tuple(
             (*operation, _plain(made[operation[1]].announcement()), made[operation[1]].name())
@@ -315,11 +313,11 @@ class Registry:
             for operation in self.changes
         )
 
-    def agree(self, announcements: list[Any]) -> list[Registration]:
-        """Compare the announcements of all processes; store the arrays that they announce.
+    def agree(self, agreement: Agreement) -> list[Registration]:
+        """Compare own announcements with those of others; store the arrays that they announce.
 
         Args:
-            announcements: by pid, those of :meth:`announcement`.
+            agreement: what all processes have announced.
 
         Returns:
             The registrations that others can name from now on.
@@ -327,17 +325,14 @@ class Registry:
         Raises:
             SyncMismatchError: the processes did not register the same.
         """
-        mine = self.announcement() or ()
-        for pid, theirs in enumerate(announcements):
-            if theirs != mine:
-                _compare(mine, theirs or (), pid)
-        for number, operation in enumerate(mine):
-            if operation[0] in ("push_reg", "allocation"):
-                registration = self._unannounced[operation[1]]
-                announced = [_announced(theirs[number][2]) for theirs in announcements]
-                first = announced[0]
-                registration.announced = announced
-                registration.alike = first is not None and all(map(first.is_like, announced))
+        if not agreement.alike:
+            mine = self.announcement()
+            for pid, theirs in enumerate(agreement.announcements):
+                _compare(mine, theirs, pid)
+        for slot, announced, alike in agreement.arrays:
+            registration = self._unannounced[slot]
+            registration.announced = announced
+            registration.alike = alike
         for registration in self._pushed.values():
             self._activate(registration)
         agreed = [*self._unannounced.values()]
@@ -388,6 +383,34 @@ class Registry:
     def _activate(self, registration: Registration) -> None:
         self._active[registration.slot] = registration
         self._clusters.add(registration)
+
+
+class Agreement(NamedTuple):
+    """What all processes announce at a global sync."""
+
+    announcements: list[tuple[Any, ...]]
+    """By pid, those of :meth:`Registry.announcement`."""
+    alike: bool
+    """They did the same, with arrays of the same names, so that nothing has to be compared."""
+    arrays: list[tuple[int, list[AnnouncedArray | None], bool]]
+    """For each registration its slot, the arrays of all processes by pid, and whether all have one
+    of the same shape and dtype. Empty where the processes did not do the same."""
+
+
+def agreement_of(announcements: list[tuple[Any, ...]]) -> Agreement:
+    """Return what all processes announce, from what each of them has announced, by pid."""
+    first = announcements[0]
+    did = [[operation[:2] for operation in each] for each in announcements]
+    if any(each != did[0] for each in did):
+        return Agreement(announcements, alike=False, arrays=[])
+    names = [[operation[3:] for operation in each] for each in announcements]
+    arrays = []
+    for number, (operation, slot, *_) in enumerate(first):
+        if operation in ("push_reg", "allocation"):
+            announced = [_announced(each[number][2]) for each in announcements]
+            like = announced[0]
+            arrays.append((slot, announced, like is not None and all(map(like.is_like, announced))))
+    return Agreement(announcements, all(each == names[0] for each in names), arrays)
 
 
 def _plain(there: AnnouncedArray | None) -> tuple[Any, ...] | None:

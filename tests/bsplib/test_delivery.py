@@ -60,7 +60,7 @@ from bsplib.transfers.descriptions import (
 )
 from bsplib.transfers.direct_receipt import is_put, landings_of_gets, landings_of_puts
 from bsplib.transfers.irregular import encode_op
-from bsplib.transfers.registry import Registry
+from bsplib.transfers.registry import Registry, agreement_of
 
 SHAPES = {
     "C": lambda: np.zeros((2, 3), int),
@@ -337,7 +337,7 @@ def landed(registry, *incoming):
 @pytest.fixture
 def x(registry):
     registration = registry.push(np.zeros(10))
-    registry.agree([registry.announcement()])
+    registry.agree(agreement_of([registry.announcement()]))
     return registration
 
 
@@ -373,7 +373,7 @@ def test_messages_do_not_keep_puts_from_being_received_in_place(registry, x):
 def test_nothing_lands_in_an_array_with_gaps(registry):
     memory = np.zeros(20)
     gaps = registry.push(memory[::2])
-    registry.agree([registry.announcement()])
+    registry.agree(agreement_of([registry.announcement()]))
     assert landed(registry, [put(gaps.slot, 0, 2)]) == []
 
 
@@ -423,5 +423,5 @@ def test_a_put_that_would_leave_an_array_made_here_is_refused(
     entry = PLACED, 0, 0, described, len(indices), 0, len(data)
     with pytest.raises(BoundsError, match=f"put: {misfit} from process 2 lie outside"):
         check_arrivals(registry, 2, [entry], data_in_records(data))
-    registry.agree([registry.announcement()])  # from now on senders know the array
+    registry.agree(agreement_of([registry.announcement()]))  # from now on senders know the array
     check_arrivals(registry, 2, [entry], data_in_records(data))

@@ -14,11 +14,13 @@ import pytest
 import bsplib
 from bsplib.directions import Direction
 from bsplib.machine import Machine
+from bsplib.primitives import superstep as supersteps
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import RECORD, TRAFFIC
 from bsplib.recording.trace import read_trace
 from bsplib.running.overrides import overriding
 from bsplib.sync_kinds import Kind
+from bsplib.transfers.registry import agreement_of
 
 G, L = 1e-6, 1e-3
 GREATER = Machine("by hand", "made up", g=G, l=L)
@@ -489,3 +491,30 @@ def test_an_unknown_machine_is_one_sentence(bsp):
         r"Error: machine: there is no Machine 'abacus'; name a \.toml file or one of .*\n",
         done.stderr,
     )
+
+
+def test_what_all_register_is_looked_at_once_for_all(monkeypatch):
+    looks = []
+
+    def counted(announcements):
+        looks.append(len(announcements))
+        return agreement_of(announcements)
+
+    def main(bsp):
+        for size in range(3):
+            x = bsp.full(size, bsp.pid)
+            bsp.sync()
+        with bsp.partition([2, bsp.nprocs]) as sub:
+            y = np.zeros(bsp.pid)  # of another size everywhere
+            sub.push_reg(y)
+            sub.sync()
+            seen = sub.get(sub.nprocs - 1, y, at=np.s_[:])
+            sub.sync()
+            sub.pop_reg(y)
+            sub.sync()
+        return seen.size, x.tolist()
+
+    monkeypatch.setattr(supersteps, "agreement_of", counted)
+    found = bsplib.run(main, nprocs=8, backend="sim")
+    assert found == [(1 if pid < 2 else 7, [pid, pid]) for pid in range(8)]
+    assert sorted(looks) == [2, 2, 6, 6, 8, 8, 8]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.backends.base import Arrived, Buffer, Handle, Port, Sent
+from bsplib.backends.base import Arrived, Buffer, Found, Handle, Port, Sent
 from bsplib.backends.launching import Before, ObliviousPrices, Transfer
 from bsplib.backends.members import Members, are_apart, as_members, named
 from bsplib.backends.oblivious import NOTHING, Collector, Post
@@ -95,6 +95,10 @@ class _Group:
     """By number of the oblivious superstep: how many processes will not look at it again."""
     waiting: list[Process] = field(default_factory=list)
     """Processes that wait for messages."""
+    found: Any = None
+    """What the first process has found for all after a meeting; see :meth:`SimPort.once`."""
+    looks: int = 0
+    """Processes that have still to look at it. All have before the next meeting ends."""
     left: int = 0
     """Processes that have left the group."""
 
@@ -321,6 +325,18 @@ class SimPort(Port):
             self._read = read
             self._meeting.looks_back = not self._collector.has_read_all()
         return not self._meeting.looks_back
+
+    def once(self, find: Callable[[], Found]) -> Found:
+        """See :meth:`Port.once`."""
+        group = self._group
+        if not group.looks:
+            group.found = find()
+            group.looks = self.nprocs
+        found: Found = group.found
+        group.looks -= 1
+        if not group.looks:
+            group.found = None
+        return found
 
     # -- supersteps and sub-groups --------------------------------------------------------
 
