@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bsplib.profiler.kinds import FIXED, ONE_OFF
+from bsplib.profiler.lines import book_samples
 from bsplib.profiler.loss_clusters import drafts_of
 from bsplib.profiler.loss_drafts import ClusteredLoss, Draft
-from bsplib.profiler.loss_lines import LookedAt, LossLines, records_of_samples
+from bsplib.profiler.loss_lines import LookedAt, LossLines
 from bsplib.profiler.loss_rows import RowsOfDrafts
 from bsplib.profiler.loss_sums import BYTES, COMM
 from bsplib.profiler.whatif import REMEDIES, MendedRows, Replay, saved
@@ -61,12 +62,12 @@ def find(callgraph: CallGraph, account: RunAccount) -> ClusteredLosses:
     worth = [draft for draft in drafts if draft.ns >= least or draft.cause == BYTES]
     rows_of = RowsOfDrafts(callgraph, account.run.nprocs, drafts)
     mends = [(draft, each) for draft in worth for each in REMEDIES.get(draft.cause, (draft.cause,))]
-    replay, record = Replay(account.run, len(mends)), records_of_samples(callgraph.run)
+    replay, booked = Replay(account.run, len(mends)), book_samples(callgraph.run)
     for each in account.accounts():
         replay.add_alone(each, each.computing.core)
         before = np.zeros((len(mends), len(each.step)))
         after = np.zeros_like(before)
-        looked_at = LookedAt(each, callgraph.run.samples, record)
+        looked_at = LookedAt(each, callgraph.run.samples, booked)
         for draft, rows in rows_of.of(each):
             draft.measured.add(each, draft, rows, callgraph)
             if draft.inside is not None:
@@ -98,9 +99,9 @@ def _joined_by_line(
     if len({draft.who for draft in joinable}) == len(joinable):
         return drafts
     rows_of = RowsOfDrafts(callgraph, account.run.nprocs, drafts)
-    record = records_of_samples(callgraph.run)
+    booked = book_samples(callgraph.run)
     for each in account.accounts():
-        looked_at = LookedAt(each, callgraph.run.samples, record)
+        looked_at = LookedAt(each, callgraph.run.samples, booked)
         for draft, rows in rows_of.of(each):
             if draft.inside is not None:
                 draft.inside.add(looked_at, rows.rows)

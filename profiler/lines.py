@@ -1,11 +1,10 @@
 """What each line of the program takes, from the samples of a run.
 
-A sample stands for the time since the one before it: ``interval_ns``. It is booked to the
-superstep that it falls into, by the times of the records, and to what its process did then.
+A sample stands for the time since the one before it. It is booked to the superstep that it falls
+into, by the times of the records, and to what its process did then.
 
-Where a process was computing by its place, the kernel's figures of its thread since the sample
-before decide (CPU time, and time ready without a core): what was the greatest part of that time
-counts. Where the system does not tell the time without a core, it counts as blocked.
+A process that is blocked has slept since the sample before, and is in a call of the system. One
+that has not slept, and yet had a core for less than half of that time, was without one.
 
 The error of a line with n samples is about sqrt(n) of them.
 """
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
     from bsplib.recording.records import Frame, Run, Stack
 
-USUAL_NS = 1_000_000
-"""Time from one sample to the next, in a trace that does not say it."""
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3")
 """Parts of the names of files that are no part of a program."""
 
@@ -92,21 +89,16 @@ class BookedSamples(NamedTuple):
     """By sample and part (``PARTS``)."""
 
 
-def interval_s(run: Run) -> float:
-    """Return the time from one sample of a process to the next, in seconds."""
-    found = run.meta.get("sample_ns")
-    return (found if type(found) is int and 0 < found <= MAX_NUMBER else USUAL_NS) / 1e9
-
-
 def book_samples(run: Run) -> BookedSamples:
-    """Return superstep and seconds of each sample of a sampled run."""
+    """Return superstep and seconds of each sample of a run; none where it was not sampled."""
+    if run.samples is None:
+        return BookedSamples(np.zeros(0, np.intp), np.zeros((0, len(PARTS))))
     samples = run.samples
-    assert samples is not None
-    record = np.full(len(samples), -1, np.intp)
-    chunks = [rows for _, rows in run.table("records").chunks(("pid", "end"))]
-    pids, ends = (
+    record, spent_s = np.full(len(samples), -1, np.intp), np.zeros(len(samples))
+    chunks = [rows for _, rows in run.table("records").chunks(("pid", "start", "end"))]
+    pids, starts, ends = (
         np.concatenate([np.zeros(0, np.int64), *(rows[name] for rows in chunks)])
-        for name in ("pid", "end")
+        for name in ("pid", "start", "end")
     )
     rows_by_pid, samples_by_pid = (
         np.argsort(each, kind="stable") for each in (pids, samples["pid"])
@@ -120,8 +112,12 @@ def book_samples(run: Run) -> BookedSamples:
         place = np.searchsorted(ends[rows], samples["time"][mine], side="right")
         within = place < len(rows)
         record[mine[within]] = rows[place[within]]
+        first = starts[rows].min(initial=0 if not len(rows) else MAX_NUMBER)
+        spent_s[mine] = np.diff(samples["time"][mine], prepend=first).clip(min=0) / 1e9
+    if type(alike_ns := run.meta.get("sample_ns")) is int and 0 < alike_ns <= MAX_NUMBER:
+        spent_s[:] = alike_ns / 1e9  # earlier versions sampled at equal distances
     seconds = np.zeros((len(samples), len(PARTS)))
-    seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = interval_s(run)
+    seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = spent_s
     return BookedSamples(record, seconds)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler._numbering import preceding, rank_in_place
-from bsplib.profiler.lines import LinePlace, book_samples, places_of
+from bsplib.profiler.lines import LinePlace, places_of
 from bsplib.profiler.loss_sums import COMP, WAIT
 from bsplib.recording.records import Doing
 
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.account import Account, Ints
+    from bsplib.profiler.lines import BookedSamples
     from bsplib.profiler.loss_drafts import ClusteredLoss
     from bsplib.recording.records import Run, Stack
 
 _MOST = 0.5
 """A line, or a stretch, is named if this share of the loss is there."""
 _LEAST_SAMPLES = 5
-"""Fewer samples, beyond what other processes have there, name no line."""
+"""Fewer samples name no line."""
 
 
 class CalledLine(NamedTuple):
@@ -73,10 +74,10 @@ class LossLines:
         return "" if found is None else found.text
 
     def line(self, inside: InsideLoss) -> CalledLine | None:
-        """Return the innermost line with most of the samples of a loss; None if there is none."""
+        """Return the innermost line with most of the time of a loss; None if there is none."""
         excess = inside.excess()
         total = float(excess.clip(min=0).sum())
-        if total < _LEAST_SAMPLES:
+        if inside.samples < _LEAST_SAMPLES or not total:
             return None
         sums: defaultdict[LinePlace, float] = defaultdict(float)
         depths: dict[LinePlace, int] = {}
@@ -88,7 +89,7 @@ class LossLines:
                 sums[place] += excess[number]
                 depths[place] = max(depths.get(place, 0), depth)
                 callers[place][places[depth - 1] if depth else None] += excess[number]
-        most = [place for place, samples in sums.items() if samples >= _MOST * total]
+        most = [place for place, seconds in sums.items() if seconds >= _MOST * total]
         if not most:
             return None
         place = max(most, key=lambda each: (depths[each], sums[each]))
@@ -116,7 +117,10 @@ class InsideLoss:
         self.stretches: Counter[tuple[int, int]] = Counter()
         """Nanoseconds by the stacks of the sync before, -1 for none, and of that at the end."""
         self._mine, self._every = np.zeros((2, stacks))
-        """Samples by stack: of the loss, and of all processes in the same supersteps."""
+        """Seconds by stack, from samples: of the loss, and of all processes in the same
+        supersteps."""
+        self.samples = 0
+        """How many of them the loss has."""
         self._rows = self._here = 0
 
     def empty(self) -> InsideLoss:
@@ -144,17 +148,18 @@ class InsideLoss:
         here[account.step[rows]] = True
         doing = np.isin(samples["doing"], _DOING[self._cause])
 
-        def by_stack(chosen: NDArray[np.bool_]) -> Ints:
+        def add(seconds: NDArray[np.float64], chosen: NDArray[np.bool_]) -> int:
             kept = doing & chosen[row_of_sample]
-            return np.bincount(samples["stack"][kept], minlength=len(self._mine))
+            np.add.at(seconds, samples["stack"][kept], looked_at.seconds[kept])
+            return int(np.count_nonzero(kept))
 
-        self._mine += by_stack(belongs)
-        self._every += by_stack(here[account.step])
+        self.samples += add(self._mine, belongs)
+        add(self._every, here[account.step])
         self._rows += len(rows)
         self._here += int(np.count_nonzero(here[account.step[account.halo :]]))
 
     def excess(self) -> NDArray[np.float64]:
-        """Return by stack how many samples the loss has; of computing, beyond an even share."""
+        """Return by stack the seconds of the loss; of computing, beyond an even share."""
         if self._cause != COMP:
             return self._mine
         return self._mine - self._rows / max(self._here, 1) * self._every
@@ -163,21 +168,25 @@ class InsideLoss:
 class LookedAt:
     """A window of a run, with what was executed in it."""
 
-    def __init__(self, account: Account, samples: NDArray[np.void] | None, record: Ints) -> None:
+    def __init__(
+        self, account: Account, samples: NDArray[np.void] | None, booked: BookedSamples
+    ) -> None:
         """Find the samples of a window.
 
         Args:
             account: the account of the window.
             samples: the samples of the run; None where it was not sampled.
-            record: for each sample the position in the run of the record that it fell into.
+            booked: what they belong to.
         """
         self.account = account
         self.row_of_sample: Ints | None = None
         """For each sample of the window the position of its record there."""
         if samples is not None and len(account.position):
+            record = booked.record.astype(np.int64)
             at = np.searchsorted(account.position, record).clip(max=len(account.position) - 1)
             inside = np.flatnonzero(account.position[at] == record)
             self.samples, self.row_of_sample = samples[inside], at[inside] + account.halo
+            self.seconds = booked.seconds[inside].sum(axis=1)
 
     @cached_property
     def stack_before(self) -> Ints:
@@ -188,16 +197,9 @@ class LookedAt:
         return np.where(before < 0, -1, records["stack"][before])
 
 
-def records_of_samples(run: Run) -> Ints:
-    """Return for each sample the position of the record that it fell into; -1: into none."""
-    if run.samples is None:
-        return np.zeros(0, np.int64)
-    record: Ints = book_samples(run).record.astype(np.int64)
-    return record
-
-
-_DOING = {COMP: (Doing.COMPUTING,), WAIT: (Doing.BLOCKED,)}
-"""What a process does, by its samples, while it causes a loss."""
+_DOING = {COMP: (Doing.COMPUTING, Doing.NO_CORE), WAIT: (Doing.BLOCKED,)}
+"""What a process does, by its samples, while it causes a loss. Where it lacks a core it is about to
+execute its line, too."""
 
 
 # -- the stretch of the program in which a superstep was computed, without samples ----------------

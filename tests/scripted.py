@@ -200,7 +200,7 @@ class Reading:
 def sampled(run: Run, *samples: tuple[int, int, Stack, Doing]) -> Run:
     """A run with samples: process, number of its superstep, stack and what it does.
 
-    Each is taken in the middle of the computing part of its superstep.
+    Each is taken in the middle of the computing part of its superstep, and stands for 1 ms.
     """
     rows, stacks = [], dict.fromkeys(run.stacks)
     for pid, number, stack, doing in samples:
@@ -209,4 +209,5 @@ def sampled(run: Run, *samples: tuple[int, int, Stack, Doing]) -> Run:
         stacks[stack] = None
         rows.append((pid, time, list(stacks).index(stack), doing))
     table = np.array(sorted(rows), SAMPLE)
-    return replace(run, stacks=tuple(stacks), samples=table)
+    meta = run.meta | {"sample_ns": 1_000_000}
+    return replace(run, stacks=tuple(stacks), samples=table, meta=meta)

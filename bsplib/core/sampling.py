@@ -1,42 +1,36 @@
-"""Looks at regular times at what the thread of ``main`` executes: its Python stack, with lines.
+"""Looks from time to time at what the thread of ``main`` executes: its Python stack, with lines.
 
 A timer of the kernel (CLOCK_MONOTONIC) sends a real-time signal, which nothing else uses, to this
 thread. Its handler in C writes down the time and the addresses of the stack's code objects and
-instructions. Where the stack is not that of the tick before, it asks the interpreter, by
-``PyErr_SetInterruptEx``, to call the sampler as soon as it can: at once in Python code, else when
-the call of a function in C has returned. Then the addresses become code objects and lines. So a
-tick inside numpy, which may have released the interpreter lock, counts for the line that called
-numpy, and so does one between threads.
+instructions, and asks the interpreter, by ``PyErr_SetInterruptEx``, to call the sampler as soon as
+it can: at once in Python code, else when the call of a function in C has returned. There the code
+objects that are on the stack are kept alive. At the end the addresses become lines. So a tick
+inside numpy, which may have released the interpreter lock, counts for the line that called numpy.
+A handler in Python alone sees only the line at which the interpreter goes on: for ``a @ b`` this
+is a later one, or that of another function.
 
 The handler reads frames of the interpreter as they are at that instant. It changes nothing,
 allocates nothing, and asks the kernel before it reads a page. What it found is compared with code
-objects that are alive, and never used as an object itself. ``Py_AddPendingCall`` would ask the
-interpreter, too; but it takes a lock, which the interrupted thread may hold.
+objects that are alive, and never used as an object itself.
 
-Why no sampler that exists already:
-
-- **py-spy** and **austin** read the memory of a process from another one. That takes a core of
-  its own, or stops the process meanwhile, and a permission (ptrace) that containers and login
-  nodes often refuse; their times are not on the clock of the records.
-- **Scalene** takes over SIGVTALRM and the functions of the module signal, and reports sums of
-  lines, not times: they cannot be booked to supersteps.
-- **pyinstrument** and **statprof** look from a hook of the interpreter or a CPU-time timer: these
-  miss a call of numpy, or time that passes without CPU time. Kernels fire CPU-time timers at
-  their own ticks only, often 250 times a second.
-- **memray** follows allocations.
-- A thread that samples waits for the interpreter lock, and takes a core of the program.
+A loss of a given share of the run needs the same number of ticks, however long the run is. So the
+time between two ticks grows with the run: a short run has enough of them, and a long one pays
+nothing for them.
 
 Only the compiled core can do this: the interpreted one has no handler in C.
 """
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from types import CodeType, FrameType
+from array import array
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
 
 try:
     import cython
@@ -45,55 +39,37 @@ except ImportError:
 
 if not cython.compiled:
 
-    def can_sample() -> bool:
-        """Return False: there is no handler in C."""
-        return False
-
-    def before_fork() -> None:
-        """Do nothing."""
-
-    def after_fork(_is_child: bool) -> None:
-        """Do nothing."""
-
-    def free_signal() -> int:
-        """Return 0: there is no signal."""
-        return 0
-
-    def start_timer(_number: int, _interval_ns: int) -> int:
+    def start_timer(_number: int, _ring: int, _first_ns: int, _last_ns: int, _of_run: int) -> int:
         """Return that there is no timer."""
         return 1
 
     def stop_timer() -> None:
         """Do nothing."""
 
-    def answer() -> None:
-        """Do nothing."""
 
-    def next_ticks() -> tuple[int, int, int, int, bytes] | None:
-        """Return None: there are no ticks."""
-        return None
-
-    def offset_and_line(code: CodeType, _instruction: int) -> tuple[int, int]:
-        """Return the first line."""
-        return -1, code.co_firstlineno
-
+FIRST_NS = 2_000_000
+"""Time between two ticks at first: a loss of 20 ms has ten of them."""
+OF_RUN = 200
+"""That time is doubled when this many of it have passed. So a twentieth of a run has five ticks or
+more, as many as name a line."""
+LAST_NS = 50_000_000
+"""No longer time between two ticks is needed: they cost less than can be measured."""
 
 Place = tuple[CodeType, int, int]
-"""One call of a stack: code, the offset of the instruction in it (-1: not known), and line."""
+"""One call of a stack: code, the offset of the instruction in it, and line."""
+ON_CORE, BLOCKED, NO_CORE = range(3)
+"""What a thread does: it has a core, it waits for something, or it is ready without a core."""
 
-ON_CORE, BLOCKED, NO_CORE, STATES = range(4)
-"""What a thread does: it has a core, it waits for something, or it is ready without a core. The
-last is counted as blocked where the system does not tell it. ``STATES``: how many these are."""
-MOST_CALLS = 128
-"""Greatest number of calls of a stack that are seen: the innermost ones."""
-_PLACE_BYTES = 16
-"""Of a call in a key: the addresses of its code and of its instruction."""
-_MOST_KEYS = 2**14
-"""Greatest number of stacks that are known; beyond it all are forgotten, and looked up anew."""
-_MOST_NUMBERS = 4096
-"""Numbers that are kept before they are saved: four for each row."""
-
-_signal = 0
+_MOST_CALLS, _RING = 128, 64
+"""Calls of a tick, and ticks of the ring, as in the handler."""
+_READ, _FIELDS = 1, 6
+"""Of the ring: the word with the number of ticks that were read, and those of a tick before its
+calls."""
+_TICK = _FIELDS + 2 * _MOST_CALLS
+_MOST_STACKS = 20_000
+"""Later ones are kept by their innermost call only: in a recursion each tick may find a new one,
+of up to 2 KB."""
+_signals: list[int] = []
 """The signal that is used from the first start on."""
 
 
@@ -101,193 +77,132 @@ def why_not() -> str:
     """Return a sentence that says why nothing can be sampled here; empty if it can be."""
     if not cython.compiled:
         return "lines are sampled by the compiled core, and the interpreted one runs"
-    if not can_sample():
+    is_locked = getattr(sys, "_is_gil_enabled", bool)() or sys.version_info < (3, 13)
+    if sys.platform != "linux" or sys.version_info >= (3, 14) or not is_locked:
         return "lines are sampled on Linux, by CPython 3.11 to 3.13"
+    if threading.current_thread() is not threading.main_thread():
+        return "lines are sampled in the main thread of a process, and main runs in another one"
     return ""
 
 
 class Sampler:
-    """Samples the thread that starts it, which is the main one.
+    """Samples the main thread of this process, which starts and stops it."""
 
-    A **place** is an instruction of a code object. All places that were found are kept in a list.
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}  # of stacks, by the addresses of all calls
+        self._codes: dict[int, CodeType] = {}  # kept alive: their addresses are part of the keys
+        self._ticks: list[list[int]] = []
+        self._ring = array("q", bytes(8 * (_READ + 1 + _RING * _TICK)))
 
-    Args:
-        interval_ns: time from one tick to the next.
-        define: returns the number of a stack, the innermost call first; its second argument tells
-            whether it had more calls than are seen.
-        save: keeps rows: four integers for each, which are the times of the first and the
-            last of some ticks (on the clock of ``time.perf_counter_ns``), how many these are, and
-            ``STATES`` times the number of their stack plus what the thread mostly did before
-            each of them. The ticks between the two are evenly spaced.
-    """
-
-    def __init__(
-        self,
-        interval_ns: int,
-        define: Callable[[list[Place], bool], int],
-        save: Callable[[list[int]], None],
-    ) -> None:
-        self._interval_ns = interval_ns
-        self._define = define
-        self._save = save
-        self._forget()
-        self._rows: list[int] = []
-        self._first = self._last = self._count = 0  # of the row that is not complete
-        self._number = -1
-        self._reads = False
-
-    def start(self) -> None:
-        """Start the timer.
-
-        Raises:
-            OSError: the system has no signal, or no timer, left.
-            ValueError: this is not the main thread, or the system is another one.
-        """
-        global _signal  # noqa: PLW0603  # signals belong to the process
+    def start(self) -> str:
+        """Start the timer; return why that is impossible, empty where it is not."""
         if reason := why_not():
-            raise ValueError(reason)
-        if threading.current_thread() is not threading.main_thread():
-            raise ValueError("main does not run in the main thread of its process")
-        _signal = _signal or free_signal()
-        if not _signal:
-            raise OSError("the program handles all real-time signals")
-        signal.signal(_signal, self._tell)
-        if error := start_timer(_signal, self._interval_ns):
-            raise OSError(error, os.strerror(error))
+            return reason
+        if not _signals:
+            _signals.extend(_free_signals()[:1])
+        if not _signals:
+            return "lines need a real-time signal, and the program uses all of them"
+        signal.signal(_signals[0], self._keep)
+        ring, _ = self._ring.buffer_info()
+        error = start_timer(_signals[0], ring, FIRST_NS, LAST_NS, OF_RUN)
+        return f"lines need a timer: {os.strerror(error)}" if error else ""
 
-    def stop(self) -> None:
-        """Stop the timer, and save what was not saved yet."""
+    def stop(self) -> tuple[list[list[Place]], list[tuple[int, int, int]]]:
+        """Stop the timer.
+
+        Returns:
+            The stacks, with the innermost call first; and for each tick its time on the clock of
+            ``time.perf_counter_ns``, what the thread did, and the number of its stack.
+        """
         stop_timer()
-        if _signal and threading.current_thread() is threading.main_thread():
-            signal.signal(_signal, _ignore)  # one may still be on its way
-        self._read(sys._getframe())
-        self._end_row()
-        self._save(self._rows)
-        self._rows = []
+        self._keep(0, sys._getframe())
+        signal.signal(_signals[0], _ignore)  # one may still be on its way
+        keys = [memoryview(key).cast("q").tolist() for key in self._numbers]
+        if any(address not in self._codes for key in keys for address in key[::2]):
+            # Of functions that had returned whenever the interpreter could call the sampler.
+            self._codes = _codes_of_functions() | self._codes
+        return [self._places(key) for key in keys], _states(self._ticks)
 
-    def _tell(self, _number: int, frame: FrameType | None) -> None:
-        """Read what the handler has found; the interpreter calls this between two instructions."""
-        answer()
-        if self._reads:  # it is called while it runs: the one that runs reads all
-            return
-        self._reads = True
-        try:
-            self._read(frame)
-        finally:
-            self._reads = False
-
-    def _read(self, frame: FrameType | None) -> None:
-        while (ticks := next_ticks()) is not None:
-            first, last, count, state, key = ticks
-            number = self._numbers.get(key, -1)
-            if number < 0:
-                number = self._number_new(key, frame)
-            self._add(first, last, count, STATES * number + state)
-        if len(self._rows) >= _MOST_NUMBERS:
-            rows, self._rows = self._rows, []
-            self._save(rows)
-
-    def _add(self, first: int, last: int, count: int, number: int) -> None:
-        """Add ticks to the row that is not complete, if they are its next ones."""
-        if number == self._number and first - self._last < 2 * self._interval_ns:
-            self._last = last
-            self._count += count
-            return
-        self._end_row()
-        self._first, self._last, self._count, self._number = first, last, count, number
-
-    def _end_row(self) -> None:
-        if self._count:
-            self._rows += self._first, self._last, self._count, self._number
-        self._count = 0
-
-    def _number_new(self, key: bytes, frame: FrameType | None) -> int:
-        """Return the number of a stack whose instructions have not been seen together yet.
-
-        Of a function that calls itself, each tick may find other instructions, or another depth.
-        So a line that is on the stack several times counts once, at its outermost place: such
-        stacks are few, and only a new one is described.
-        """
-        if max(len(self._numbers), len(self._places)) >= _MOST_KEYS:
-            self._forget()
-        found = self._positions_of(key, frame)
-        depth = len(key) // _PLACE_BYTES
-        if not found:
-            return self._define(_current(frame), False)
-        lines: list[int] = []
-        for position in reversed(found[1:]):
-            line = self._lines[position]
-            if line not in lines:
-                lines.append(line)
-        stack = (*lines, found[0], depth == MOST_CALLS)
-        number = self._stacks.get(stack, -1)
-        if number < 0:
-            calls = [self._places[position] for position in (found[0], *reversed(lines))]
-            number = self._define(calls, depth == MOST_CALLS)
-            self._stacks[stack] = number
-        if len(found) == depth:
-            self._numbers[key] = number
-        return number
-
-    def _positions_of(self, key: bytes, frame: FrameType | None) -> list[int]:
-        """Return the positions of the places of a stack, the innermost first.
-
-        Code objects that are neither known nor on the stack now may no longer exist: their calls
-        are left out, and count for the line that called them.
-        """
-        found = []
-        for first in range(0, len(key), _PLACE_BYTES):
-            raw = key[first : first + _PLACE_BYTES]
-            position = self._positions.get(raw, -1)
-            if position < 0:
-                position = self._position_new(raw, frame)
-            if position >= 0:
-                found.append(position)
-        return found
-
-    def _position_new(self, raw: bytes, frame: FrameType | None) -> int:
-        """Return the position of a place that was not known; -1 if its code may be gone."""
-        address, instruction = memoryview(raw).cast("P").tolist()
-        while address not in self._codes:
-            if frame is None:
-                return -1
+    def _keep(self, _number: int, frame: FrameType | None) -> None:
+        """Keep what the handler has found; the interpreter calls this between two instructions."""
+        while frame is not None:
             self._codes[id(frame.f_code)] = frame.f_code
             frame = frame.f_back
-        code = self._codes[address]
-        place = code, *offset_and_line(code, instruction)
-        position = len(self._places)
-        self._lines.append(self._first_of_line.setdefault((address, place[2]), position))
-        self._places.append(place)
-        self._positions[raw] = position
-        return position
+        ring = self._ring
+        while ring[_READ] < ring[0]:
+            first = _READ + 1 + ring[_READ] % _RING * _TICK
+            calls = first + _FIELDS
+            depth = ring[calls - 1] if len(self._numbers) < _MOST_STACKS else 1
+            key = ring[calls : calls + 2 * depth].tobytes()
+            number = self._numbers.setdefault(key, len(self._numbers))
+            self._ticks.append([*ring[first : calls - 1], number])
+            ring[_READ] += 1
 
-    def _forget(self) -> None:
-        """Forget all stacks and code objects; they are looked up anew."""
-        self._numbers: dict[bytes, int] = {}  # by the addresses of all calls
-        self._stacks: dict[tuple[int, ...], int] = {}  # by their lines
-        self._places: list[Place] = []
-        self._positions: dict[bytes, int] = {}  # of places, by address
-        self._lines: list[int] = []  # by position: that of the first place on the same line
-        self._first_of_line: dict[tuple[int, int], int] = {}  # by address of the code, and line
-        self._codes: dict[int, CodeType] = {}  # kept alive: their addresses are part of the keys
+    def _places(self, key: list[int]) -> list[Place]:
+        """Return the calls of a stack; of code that is gone, the line that called it counts."""
+        pairs = zip(key[::2], key[1::2], strict=True)
+        known = ((self._codes[address], at) for address, at in pairs if address in self._codes)
+        return [(code, at, _line(code, at)) for code, at in known]
 
 
-def _current(frame: FrameType | None) -> list[Place]:
-    """Return the places of the stack of a frame, the innermost first."""
-    places: list[Place] = []
-    while frame is not None:
-        code = frame.f_code
-        places.append((code, frame.f_lasti, frame.f_lineno or code.co_firstlineno))
-        frame = frame.f_back
-    return places
+def _states(ticks: list[list[int]]) -> list[tuple[int, int, int]]:
+    """Return time, state and number of the stack of each tick."""
+    found = []
+    for was, now in zip(ticks[:1] + ticks, ticks, strict=False):
+        elapsed, cpu, process, sleeps = (now[field] - was[field] for field in range(4))
+        *_, in_system, number = now
+        state = ON_CORE
+        if sleeps:
+            # A thread that waits while others of its process have cores lets them compute.
+            if in_system and 2 * (process - cpu) < max(elapsed, 1):
+                state = BLOCKED
+        elif 2 * cpu < elapsed:
+            state = NO_CORE
+        found.append((now[0], state, number))
+    return found
+
+
+def _line(code: CodeType, offset: int) -> int:
+    lines = (line for first, end, line in code.co_lines() if first <= offset < end)
+    return next(lines, None) or code.co_firstlineno
+
+
+def _codes_of_functions() -> dict[int, CodeType]:
+    """Return the code of all functions that exist, and that inside of it, by address."""
+    found: dict[int, CodeType] = {}
+    left = [each.__code__ for each in gc.get_objects() if type(each) is FunctionType]
+    while left:
+        code = left.pop()
+        if id(code) not in found:
+            found[id(code)] = code
+            left += [each for each in code.co_consts if type(each) is CodeType]
+    return found
+
+
+def _free_signals() -> list[int]:
+    """Return the real-time signals that the program neither handles nor ignores nor blocks."""
+    text = Path("/proc/self/status").read_text(encoding="utf-8")
+    used = [int(mask, 16) for mask in re.findall(r"Sig(?:Blk|Ign|Cgt):\s*(\w+)", text)]
+    numbers = range(signal.SIGRTMAX - 2, signal.SIGRTMIN, -1)
+    return [each for each in numbers if not any(mask >> (each - 1) & 1 for mask in used)]
 
 
 def _ignore(_number: int, _frame: FrameType | None) -> None:
     """Do nothing for a signal that was on its way when the timer was stopped."""
 
 
+def _mask(how: int) -> None:
+    """Let no tick come during a fork: a slow one would begin anew after each, again and again."""
+    signal.pthread_sigmask(how, _signals)
+
+
+def _end_in_child() -> None:
+    stop_timer()
+    _mask(signal.SIG_UNBLOCK)
+
+
 os.register_at_fork(
-    before=lambda: before_fork(),  # noqa: PLW0108  # a C function is no object
-    after_in_child=lambda: after_fork(True),
-    after_in_parent=lambda: after_fork(False),
+    before=lambda: _mask(signal.SIG_BLOCK),
+    after_in_child=_end_in_child,
+    after_in_parent=lambda: _mask(signal.SIG_UNBLOCK),
 )

@@ -186,7 +186,7 @@ class AboutProcess:
         if what == "host":
             self.host = Host.of_json(value)  # the last one counts
         elif what == "measured":
-            self.measured = checked_reasons(value)
+            self.measured |= checked_reasons(value)
         elif what == "imports":
             if wrong := [each for each in value if not is_import(each)]:
                 raise ValueError(f"it noted an import {wrong[0]}")

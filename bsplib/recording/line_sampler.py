@@ -1,11 +1,8 @@
-"""The samples of one process: what its thread executed, at regular times; written and read.
+"""The samples of one process: what its thread executed from time to time; written and read.
 
-The sampler (:mod:`bsplib.core.sampling`) calls this between two instructions of the program, which
-may be inside any function of Python, the recorder among them. So what it finds is written through
-the two methods of the spool that expect this (:meth:`bsplib.recording.spool.Spool.add_samples`).
-
-Memory is bounded: beyond ``MAX_STACKS`` stacks, a new one is recorded as its innermost function,
-and beyond ``MAX_SAMPLES`` samples, no more are kept.
+The sampler (:mod:`bsplib.core.sampling`) keeps what it sees until ``main`` ends: some 200 ticks for
+each doubling of its duration, and at most 20 a second. Then it is written, once; a process that is
+killed has no samples.
 """
 
 from __future__ import annotations
@@ -22,21 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.core.sampling import STATES, Place, Sampler
+from bsplib.core.sampling import Place, Sampler
 from bsplib.recording.packing import heads, unpacked, whole_chunks
 from bsplib.recording.records import MAX_NUMBER, SAMPLE, Doing, Frame, Stack
 from bsplib.recording.spool import SAMPLES, Spool
 
-INTERVAL_NS = 997_000
-"""Time from one sample to the next: 1 kHz, but in no step with what a program repeats each ms."""
-MAX_STACKS = 20_000
-MAX_SAMPLES = 2**26
-"""Greatest number of samples of one process: 18 hours at 1 kHz."""
-_BY_STATE = np.array([Doing.COMPUTING, Doing.BLOCKED, Doing.NO_CORE], np.uint8)
+_BY_STATE = (Doing.COMPUTING, Doing.BLOCKED, Doing.NO_CORE)
 """What a process does outside of calls and syncs, by the state of its thread."""
 _CUT = Frame("", "[calls left out]", 0, 0)
 """Stands for the outer calls of a stack that is too deep, or one of too many."""
-
 _PRIMITIVES = frozenset(
     {"put", "get", "send", "hpput", "hpget", "put_at", "get_at", "move", "hpmove", "messages"}
     | {"_send_slowly", "_get_slowly", "_decode", "timed"}
@@ -59,122 +50,54 @@ class LineSampler:
     """
 
     def __init__(
-        self,
-        spool: Spool,
-        outermost: CodeType,
-        began_ns: int,
-        now: Callable[[], int],
+        self, spool: Spool, outermost: CodeType, began_ns: int, now: Callable[[], int]
     ) -> None:
-        self._spool: Spool | None = spool
+        self._spool = spool
         self._outermost = outermost
         # The clocks of the hosts of a run differ, and the records have that of process 0.
         self._began_ns = began_ns - (now() - time.perf_counter_ns())
-        self._left = MAX_SAMPLES
-        self._numbers: dict[Stack, int] = {}
         self._owner = os.getpid()
-        self._sampler = Sampler(INTERVAL_NS, self._define_safely, self._save_safely)
-
-    def start(self) -> str:
-        """Start sampling; return why that was impossible, empty where it was not."""
-        try:
-            self._sampler.start()
-        except (OSError, ValueError) as error:
-            self._spool = None
-            return str(error)
-        return ""
+        self._sampler = Sampler()
+        self.reason = self._sampler.start()
+        """Why nothing is sampled; empty where it is."""
 
     def close(self) -> None:
         """End sampling, and write what was sampled; what a forked process has is not its own."""
-        if self._spool is not None and os.getpid() == self._owner:
-            self._sampler.stop()
-        self._spool = None
-
-    def _define_safely(self, places: list[Place], is_cut: bool) -> int:
-        try:
-            return self._define(places, is_cut)
-        except Exception as error:  # noqa: BLE001  # see _fail
-            self._fail(error)
-            return 0
-
-    def _save_safely(self, rows: list[int]) -> None:
-        try:
-            self._save(rows)
-        except Exception as error:  # noqa: BLE001  # see _fail
-            self._fail(error)
-
-    def _fail(self, error: Exception) -> None:
-        """End sampling after an error, which is none of the program.
-
-        A handler of the program's own signals may be called in between, too: what it raises goes
-        on to the program.
-        """
-        if call_site.is_of_handler(error):
-            raise error
-        self._spool = None
-
-    def _save(self, rows: list[int]) -> None:
-        """Write the samples of rows of ticks (:class:`bsplib.core.sampling.Sampler`)."""
-        spool = self._writable()
-        if spool is None or not rows:
+        if self.reason or os.getpid() != self._owner:
             return
-        first, last, count, what = np.array(rows, np.int64).reshape(-1, 4).T
-        count = np.minimum(count, self._left - (np.cumsum(count) - count)).clip(0)
-        self._left -= int(count.sum())
-        each = np.repeat(np.arange(len(count)), count)
-        place, state = np.divmod(what[each], STATES)
-        samples = np.zeros(len(each), SAMPLE)
-        samples["time"] = _times(first, last, count, each) - self._began_ns
-        samples["stack"], is_call = np.divmod(place, 2)
-        samples["doing"] = np.where(is_call, Doing.CALL, _BY_STATE[state])
-        within = (samples["time"] >= 0) & (samples["time"] <= MAX_NUMBER)
-        spool.add_samples(samples[within])
+        stacks, ticks = self._sampler.stop()
+        numbers: dict[Stack, int] = {}
+        found = []
+        for places in stacks:
+            stack, is_call = self._stack_of(places)
+            found.append((numbers.setdefault(stack, len(numbers)), is_call))
+        for stack, number in numbers.items():
+            self._spool.define_sampled(number, stack)
+        rows = []
+        for moment, state, which in ticks:
+            number, is_call = found[which]
+            doing = Doing.CALL if is_call else _BY_STATE[state]
+            rows.append((0, moment - self._began_ns, number, doing))
+        samples = np.array(rows, SAMPLE)
+        self._spool.add_samples(samples[samples["time"] >= 0])
 
-    def _define(self, places: list[Place], is_cut: bool) -> int:
-        """Return twice the number of a stack, plus 1 where it is inside a communication call."""
-        stack, is_call = self._stack_of(places, is_cut)
-        number = self._numbers.get(stack)
-        if number is None and len(self._numbers) >= MAX_STACKS and len(stack) > 1:
-            stack = (_CUT, stack[-1])
-            number = self._numbers.get(stack)
-        if number is None:
-            number = len(self._numbers)
-            if (spool := self._writable()) is not None:
-                spool.define_sampled(number, stack)  # may raise what a handler of the program does
-            self._numbers[stack] = number
-        return 2 * number + is_call
+    def _stack_of(self, places: list[Place]) -> tuple[Stack, bool]:
+        """Return a stack from ``main`` down, and whether it is inside a communication call.
 
-    def _writable(self) -> Spool | None:
-        """Return the spool; None in a forked process, and after an error."""
-        return self._spool if os.getpid() == self._owner else None
-
-    def _stack_of(self, places: list[Place], is_cut: bool) -> tuple[Stack, bool]:
-        """Return a stack from ``main`` down, and whether it is inside a communication call."""
+        A line that a recursion has on the stack several times counts once.
+        """
         codes = [code for code, _, _ in places]
         is_whole = self._outermost in codes
-        if codes[0] is self._outermost or not (is_whole or is_cut):  # outside main
-            return (Frame("", call_site.END, 0, 0, library=True),), False
         places = places[: codes.index(self._outermost)] if is_whole else places
+        if not places:  # outside main
+            return (Frame("", call_site.END, 0, 0, library=True),), False
         frames = [
             Frame(code.co_filename, code.co_qualname, code.co_firstlineno, line, is_own)
             for code, _, line in places
             if not ((is_own := call_site.is_own(code)) and call_site.is_hidden(code))
         ]
-        if not is_whole:
-            frames.append(_CUT)
-        return tuple(reversed(frames)), _is_call(places)
-
-
-def _times(
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    count: NDArray[np.int64],
-    each: NDArray[np.intp],
-) -> NDArray[np.int64]:
-    """Return the times of ticks, which are evenly spaced in a row; ``each`` has their rows."""
-    steps = (last - first) / np.maximum(count - 1, 1)
-    within = np.arange(len(each)) - (np.cumsum(count) - count)[each]
-    times: NDArray[np.int64] = first[each] + (within * steps[each]).astype(np.int64)
-    return times
+        outer = () if is_whole else (_CUT,)
+        return (*outer, *dict.fromkeys(reversed(frames))), _is_call(places)
 
 
 def _is_call(places: list[Place]) -> bool:

@@ -317,7 +317,8 @@ class Run:
     each process waited for threads of its own, where that was measured; imports: for each process
     the modules that it imported inside ``main``, as :class:`bsplib.recording.import_clock.Import`
     has them, where it imported any; absent: see :attr:`absent`;
-    repeat: see :attr:`repeat`; sample_ns: time from one sample of a process to the next.
+    repeat: see :attr:`repeat`; sample_ns: for how long each sample stands, in traces of earlier
+    versions; otherwise for the time since the one before it in its process.
     Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
     together) and clock_bounds_s (by host: the greatest possible error of its times against
     those of process 0, in seconds)."""
@@ -330,8 +331,8 @@ class Run:
     """For how long the cores of the caller's host were taken by other virtual machines, summed
     over the cores, during the run; ``NOT_MEASURED`` where the system does not tell."""
     measured: Mapping[str, str] = field(default_factory=dict)
-    """Why ``cpu``, ``ready`` or ``faults`` was not measured; empty text where it was. Traces of
-    earlier versions have no entries."""
+    """Why ``cpu``, ``ready``, ``faults`` or ``lines`` was not measured; empty text where it was.
+    Traces of earlier versions have no entries."""
     samples: NDArray[np.void] | None = None
     """dtype SAMPLE; None where the run was not sampled."""
     waits: NDArray[np.void] | None = None

@@ -10,7 +10,7 @@ rows becomes 0, then the number of chunks in the mapped file is raised. So where
 chunk more than that number, the mapped rows are either in that chunk or none; a last chunk that is
 not whole is left out, and the rows are still mapped.
 
-Samples are written as chunks only. They may come between any two instructions of the rest.
+Samples are written at the end, as chunks.
 
 Disk space is allocated before a file is mapped: so a full disk is an error at that moment,
 and no SIGBUS later. After such an error, or if a file cannot be created, the process stops
@@ -197,9 +197,7 @@ class Spool:
     def add_samples(self, rows: NDArray[np.void]) -> None:
         """Write samples of this process, which are later than those before.
 
-        This and :meth:`define_sampled` may be called between any two instructions of this
-        process, also of the other methods. So they use nothing that those change in several
-        steps, and where samples cannot be written, the recording of supersteps goes on.
+        Where they, or their stacks, cannot be written, the recording of supersteps goes on.
 
         Args:
             rows: dtype SAMPLE; a stack is a number that :meth:`define_sampled` has defined.
@@ -219,7 +217,7 @@ class Spool:
     def define_sampled(self, number: int, stack: Stack) -> None:
         """Define a stack of samples; see :meth:`add_samples`.
 
-        These stacks have numbers of their own, since the recorder may be about to number one.
+        These stacks have numbers of their own.
 
         Args:
             number: at most the count of those defined before; a smaller one is defined anew.

@@ -12,7 +12,7 @@
                                      its "repeat", if there, is [i, N]: repeat i of N
            "lifetime": LIFETIME | null,
            "steal_ns": number,       -1 where it is not known
-           "measured": {"cpu": "", "ready": "why not", "faults": ""},
+           "measured": {"cpu": "", "ready": "why not", "faults": "", "lines": ""},
            "groups": [[parent, superstep, ordinal, index, MEMBERS], ...],
            "frames": [[file, function, first_line, line, library], ...],
            "stacks": [[position in frames, ...], ...],
@@ -78,7 +78,7 @@ MAX_VALUES = 3 * 2**20
 """Most values of the document: three bytes can be one, which takes some 64 bytes of memory."""
 MAX_META_NESTING = 32
 MAX_NPROCS = 2**16
-SOURCES_OF_TIME = frozenset({"cpu", "ready", "faults"})
+SOURCES_OF_TIME = frozenset({"cpu", "ready", "faults", "lines"})
 """What may be measured, or not, in the records of a run."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 

@@ -23,7 +23,7 @@ import numpy as np
 from bsplib import core
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Report
-from bsplib.errors import ProcessRangeError, UsageError
+from bsplib.errors import ProcessRangeError
 from bsplib.group import Group
 from bsplib.running.failures import report_of, samples, trim, values
 from bsplib.running.options import (
@@ -213,7 +213,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
     nprocs: int | None = None,
     backend: str | None = None,
     profile: str | os.PathLike[str] | None = None,
-    lines: bool = False,
+    lines: bool = True,
     machine: Machine | str | None = None,
     check: bool = False,
     wait: str = "auto",
@@ -241,9 +241,9 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             points to is replaced. If this process is killed before, ``bsp recover FOLDER``
             makes the trace from the records, which lie beside it in a folder
             ``.bsp-records-...``. Nothing is recorded if None.
-        lines: let the trace have samples, too: a thousand times a second, the line that each
-            process executes in the thread of ``main``, with the calls above it. It needs
-            ``profile``, real processes, the compiled core and Linux.
+        lines: let the trace have samples of the lines that each process executes in the thread
+            of ``main``, with the calls above them, where that is possible: it needs real
+            processes, the compiled core and Linux. The trace says why it has none.
         machine: prices the communication of virtual processors, scales their computation
             where it has a speed, and determines when ``broadcast`` uses two stages: a
             :class:`bsplib.Machine`, the name of one, or a TOML file;
@@ -320,7 +320,7 @@ def setting_of(
     machine: Machine | str | None,
     check: bool,
     timeout: float | None = None,
-    lines: bool = False,
+    lines: bool = True,
     **others: Any,
 ) -> Setting:
     """Check the options of a run or a pool; those of ``bsp run`` replace what the script gives.
@@ -347,7 +347,7 @@ def setting_of(
         machine=overrides.machine or machine,
         check=check or overrides.check,
         timeout=timeout if overrides.timeout is None else overrides.timeout,
-        lines=(lines or overrides.lines) and overrides.records,
+        lines=lines and overrides.lines,
         **others,
     )
 
@@ -460,8 +460,6 @@ def run_perhaps_recorded(
     overrides = current()
     target = overrides.profile or profile or overrides.profile_else
     path = None if target is None or not overrides.records else Path(target).absolute()
-    if path is None and setting.lines:
-        raise UsageError("lines: samples are part of a trace; name its file by profile=")
     report = launch(task) if path is None else _recorded(task, setting, path, launch, called_ns)
     if overrides.measured is not None and task.conditions.measures:
         overrides.measured(MeasuredRun(samples(report), setting, _program(), path))
@@ -476,10 +474,6 @@ def _recorded(
     from bsplib.recording.recording import Recording  # noqa: PLC0415
 
     meta, backend = _meta(task, setting), backends.find(setting.backend)
-    if setting.lines:
-        from bsplib.recording.line_sampler import INTERVAL_NS  # noqa: PLC0415  # few runs sample
-
-        meta["sample_ns"] = INTERVAL_NS
     caller = Caller(backend.is_virtual, called_ns)
     recording = Recording(path, setting.nprocs, meta, spread=backend.is_spread, caller=caller)
     try:

@@ -29,7 +29,7 @@ class Setting(NamedTuple):
     start_method: str | None
     seed: int
     timeout: float | None = None
-    lines: bool = False
+    lines: bool = True
 
 
 def choose(  # noqa: PLR0913  # each is an option
@@ -42,14 +42,13 @@ def choose(  # noqa: PLR0913  # each is an option
     start_method: str | None = None,
     seed: int = 0,
     timeout: float | None = None,
-    lines: bool = False,
+    lines: bool = True,
 ) -> Setting:
     """Check the arguments of a call, and fill in defaults.
 
     Raises:
         ProcessRangeError: ``nprocs`` is less than 1 or more than the backend can have.
-        UsageError: there is no such backend, Machine, way to wait or start method, or
-            lines cannot be sampled.
+        UsageError: there is no such backend, Machine, way to wait or start method.
     """
     _check_name("backend", backend, backends.names())
     found = backends.find(backend)
@@ -59,8 +58,6 @@ def choose(  # noqa: PLR0913  # each is an option
     chosen = _machine(found.machine if machine is None else machine)
     if found.is_virtual:
         chosen.need("l")  # every sync has a price
-    if lines:
-        _check_lines(found)
     return Setting(
         backend=backend,
         nprocs=_count(nprocs, found),
@@ -73,19 +70,6 @@ def choose(  # noqa: PLR0913  # each is an option
         timeout=check_timeout(timeout),
         lines=lines,
     )
-
-
-def _check_lines(backend: Backend) -> None:
-    """Raise UsageError if the lines that processes execute cannot be sampled."""
-    from bsplib.core.sampling import why_not  # noqa: PLC0415  # few runs sample
-
-    if backend.is_virtual:
-        raise UsageError(
-            f"lines: the backend {backend.name} has virtual time, which passes in no line; sample "
-            f"lines on real processes (shm or mpi)"
-        )
-    if reason := why_not():
-        raise UsageError(f"lines: {reason}")
 
 
 def _start_methods() -> list[str]:

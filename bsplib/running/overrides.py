@@ -42,7 +42,8 @@ class Overrides(NamedTuple):
     """File of the records where neither ``profile`` nor the script names one."""
     machine: Machine | None = None
     check: bool = False
-    lines: bool = False
+    lines: bool = True
+    """False: no lines are sampled, even if the script asks for it."""
     timeout: float | None = None
     debugged: int | None = None
     label: bool = False

@@ -96,7 +96,7 @@ class Pool:
         *,
         backend: BackendName | None = None,
         profile: str | os.PathLike[str] | None = None,
-        lines: bool = False,
+        lines: bool = True,
         machine: Machine | str | None = None,
         check: bool = False,
         wait: Wait = "auto",

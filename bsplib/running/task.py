@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bsplib import call_site
 from bsplib.backends.base import Alignment, Port
 from bsplib.backends.table import own_cores
-from bsplib.errors import TraceWarning
 from bsplib.group import Group
 from bsplib.primitives.ending import retire
 from bsplib.primitives.state import Terms, Warn
@@ -38,7 +36,7 @@ class Conditions(NamedTuple):
     """Lines that a process prints begin with its pid."""
     records: Destination | None = None
     """Where the records go; None where nothing is recorded."""
-    lines: bool = False
+    lines: bool = True
     """Sample the lines that are executed; only where something is recorded."""
     debugged: int | None = None
     """The real process whose ``breakpoint()`` has the terminal; None where all refuse it."""
@@ -202,9 +200,7 @@ def _run_with_records(
             moments = _Moments(began_ns, began_ns)
         spool.note(began=began_ns, started=moments.started_ns, ready=moments.ready_ns)
         recorder = Recorder(spool, _call_main.__code__, task.main, began_ns, is_virtual=is_virtual)
-        warn = terms.warn
-        sampled = _sampling(port, spool, began_ns, warn) if conditions.lines else nullcontext()
-        with closing(recorder), sampled:
+        with closing(recorder), _sampling(port, spool, began_ns, conditions):
             opened_ns = max(terms.began_ns, port.now())
             recording = GroupRecords(recorder, port, root_group(port.nprocs), opened_ns)
             group = _kind(port, recorded=True)(port, terms, recording=recording)
@@ -215,14 +211,20 @@ def _run_with_records(
         return result
 
 
-def _sampling(port: Port, spool: Spool, began_ns: int, warn: Warn) -> AbstractContextManager[Any]:
+def _sampling(
+    port: Port, spool: Spool, began_ns: int, conditions: Conditions
+) -> AbstractContextManager[Any]:
     """Sample the lines that this process executes, while the block is executed."""
-    from bsplib.recording.line_sampler import LineSampler  # noqa: PLC0415  # few runs want it
+    if not conditions.lines:
+        spool.define_measured({"lines": "this was switched off, by --no-lines or lines=False"})
+        return nullcontext()
+    if port.clock is not None:
+        spool.define_measured({"lines": "virtual time passes in no line"})
+        return nullcontext()
+    from bsplib.recording.line_sampler import LineSampler  # noqa: PLC0415  # not all runs sample
 
     sampler = LineSampler(spool, _call_main.__code__, began_ns, port.now)
-    if reason := sampler.start():
-        text = f"lines: process {port.pid} is not sampled: {reason}"
-        warn(text, TraceWarning, call_site.BEFORE, 0)
+    spool.define_measured({"lines": sampler.reason})
     return closing(sampler)
 
 

@@ -8,6 +8,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.executed import Executed, executed_below
 from bsplib.profiler.lines import PARTS, Line, LineSeconds, lines_of
 from bsplib.profiler.report.lines import print_wrapped
+from bsplib.profiler.survey import is_virtual
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,10 @@ _NAMES = {
 
 
 def print_places(profile: RunProfile, console: Console) -> None:
-    """Print the lines that took most, of a run that was sampled."""
+    """Print the lines that took most; of a run that could not be sampled, why."""
+    reason = profile.run.measured.get("lines", "")
+    if reason and not is_virtual(profile.run):
+        print_wrapped(console, f"no line was sampled: {fmt.visible(reason)}")
     lines = [line for line in lines_of(profile.run) if line.own.total]
     whole_s = sum(line.own.total for line in lines)
     shown = [line for line in lines if line.own.total >= _LEAST_SHARE * whole_s][:MOST_LINES]

@@ -66,7 +66,7 @@ IDEAS = {
 
 OWN = {
     "run": {
-        *("--lines", "--check", "--debug", "--repeat"),
+        *("--no-lines", "--check", "--debug", "--repeat"),
         *("--speedup", "--experiments", "--module"),
     },
     "report": {"--depth", "--node"},

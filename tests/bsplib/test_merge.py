@@ -91,10 +91,10 @@ def left_parts(trace, hosts, monkeypatch):
 
 
 def test_the_parts_become_the_trace_that_processes_beside_it_write(tmp_path, hosts, monkeypatch):
-    run(ring, 5, profile=tmp_path / "parts.bsp")
+    run(ring, 5, profile=tmp_path / "parts.bsp", lines=False)
     assert names(hosts) == []
     monkeypatch.undo()
-    run(ring, 5, profile=tmp_path / "beside.bsp")
+    run(ring, 5, profile=tmp_path / "beside.bsp", lines=False)
     (of_parts,), (beside,) = (
         read_trace(tmp_path / f"{name}.bsp").runs for name in ("parts", "beside")
     )

@@ -15,7 +15,6 @@ EXCEPTIONS = {
     "bsplib/backends/signals.py": _HANDLER,
     "bsplib/backends/shm/parcels.py": "the system forks a process as a whole, and calls what "
     "counts its forks without an argument",
-    "bsplib/core/sampling.py": _HANDLER,
     "bsplib/backends/mpi/bsp_run_under_mpiexec.py": _JOB,
     "bsplib/backends/mpi/program_under_mpiexec.py": _JOB,
     "bsplib/backends/mpi/launch.py": "a lock that another thread of the parent may hold is "

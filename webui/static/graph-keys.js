@@ -30,7 +30,7 @@ const FILTER_KEYS = {
   h: ["hide", "Hide the node"],
   s: ["from", "Show from the node on: the node and its callees"],
   c: ["collapse", "Collapse or expand the callees of the node"],
-  u: ["unfold", "Unfold or fold the functions executed below a cost centre (runs with --lines)"],
+  u: ["unfold", "Unfold or fold the functions executed below a cost centre (runs with samples)"],
   r: ["reset", "Reset: show what was shown at first"],
 };
 

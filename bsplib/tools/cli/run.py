@@ -67,11 +67,11 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     help="Record all runs of SCRIPT in this trace file.",
 )
 @click.option(
-    "--lines",
+    "--no-lines",
     is_flag=True,
-    envvar="BSP_LINES",
+    envvar="BSP_NO_LINES",
     show_envvar=True,
-    help="Let the trace have the lines that processes execute, sampled 1000 times a second.",
+    help="Do not let the trace have samples of the lines that processes execute.",
 )
 @machine_option
 @click.option(
@@ -140,7 +140,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     nprocs: int | None,
     backend: str | None,
     profile: Path | None,
-    lines: bool,
+    no_lines: bool,
     machine: str | None,
     check: bool,
     mpiexec: str | None,
@@ -169,7 +169,6 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     Examples:
       bsp run -n 4 sort.py 1000000
       bsp run --profile sort.bsp sort.py
-      bsp run --profile sort.bsp --lines sort.py
       bsp run --repeat 5 --profile sort.bsp sort.py
       bsp run --backend sim -n 512 --machine ibm-sp2-pvm sort.py
       bsp run --backend mpi -n 64 --mpiexec 'srun --mpi=pmix' sort.py
@@ -178,7 +177,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     try:
         chosen = None if machine is None else load_machine(machine)
         if backend is not None:
-            choose(backend=backend, nprocs=nprocs, machine=chosen, lines=lines)
+            choose(backend=backend, nprocs=nprocs, machine=chosen)
         limit = check_timeout(timeout)
     except BspError as error:
         raise as_sentence(error) from None
@@ -189,7 +188,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
         machine=chosen,
         timeout=limit,
         check=check,
-        lines=lines,
+        lines=not no_lines,
         debugged=debugged,
         label=True,
         report_times=_print_times,
