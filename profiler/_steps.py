@@ -12,8 +12,7 @@ import numpy as np
 
 from bsplib.profiler._by_step import BySuperstep, is_table
 from bsplib.profiler._numbering import ranked
-from bsplib.profiler._sums import where_ended
-from bsplib.profiler.costs import by_superstep, computation_ns, group_sizes, once
+from bsplib.profiler.costs import by_superstep, group_sizes, once
 from bsplib.profiler.window import hand_out, windows
 from bsplib.recording.tables import Columns
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _STEPS = "root supersteps"
+_ENDED = ("stack", "kind", "pid")
 _KEPT_STEPS = 2**21
 """Greatest number of supersteps that are kept one by one. Those of a longer run are read again."""
 
@@ -43,7 +43,7 @@ class StepRows(NamedTuple):
     length: NDArray[np.integer]
     """Time from the start to the end."""
     ended_at: Columns
-    """Stack and kind of the record with the most computation."""
+    """Stack, kind and pid of the record that arrived last."""
 
     @property
     def stop(self) -> int:
@@ -205,7 +205,8 @@ def _of_window(window: RunWindow, first: int) -> tuple[Ints, StepRows]:
         numbers, position = ranked(window.root_supersteps())
         by = BySuperstep(position, records["pid"])
     start, end = by.least(records["start"]), by.greatest(records["end"])
-    ended_at = where_ended(records, by.leader(computation_ns(window.run)[window.fresh]))
+    last = by.leader(records["arrive"])
+    ended_at = Columns({name: records[name][last] for name in _ENDED}, len(last))
     return numbers, StepRows(first, start, _narrow(end - start), ended_at)
 
 
@@ -225,10 +226,8 @@ class ColumnSteps:
         """When the first superstep began, and when the last one ended."""
         self.longest = np.zeros(count, np.int64)
         """Position of the superstep that took longest, of equals the last one."""
-        self.ended_at = Columns(
-            {"stack": np.zeros(count, int), "kind": np.zeros(count, int)}, count
-        )
-        """Stack and kind of the record with the most computation in that superstep."""
+        self.ended_at = Columns({name: np.zeros(count, int) for name in _ENDED}, count)
+        """Stack, kind and pid of the record that arrived last in that superstep."""
         self._lasted = np.full(count, -1)
 
     def is_like(self, other: ColumnSteps) -> bool:

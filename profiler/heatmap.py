@@ -78,7 +78,7 @@ class Window:
     longest: NDArray[np.int64]
     """Number of the superstep of the column that took longest."""
     ended_at: Columns
-    """Stack and kind of the record with the most computation in that superstep."""
+    """Stack, kind and pid of the record for which the others of that superstep waited: the last."""
     began_ns: NDArray[np.int64]
     ended_ns: NDArray[np.int64]
     """When the first process began with the first superstep of the column, and when the

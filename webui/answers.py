@@ -43,7 +43,7 @@ class PageAnswer:
 def _run(opened: OpenRun, query: Query) -> Json:
     """Return the data of a run, or of a part of it at the rates of the whole run."""
     rates = opened.once("rates", lambda: rates_of_run(opened.run))
-    return services.describe_graph(opened.callgraph(opened.part(query)), rates)
+    return services.describe_graph(opened.callgraph(opened.part(query)), rates, opened.sources)
 
 
 def _verdict(opened: OpenRun, query: Query) -> Json:
@@ -85,7 +85,8 @@ def _layout(opened: OpenRun, query: Query) -> Json:
     wanted = sorted({int(word) for word in words})
     shown = [names[number] for number in wanted if number < len(names)]
     below = {number: executed[number] for number in wanted if number >= len(names)}
-    return services.lay_out(callgraph, shown, below)
+    under = services.lines_under(callgraph, opened.sources)
+    return services.lay_out(callgraph, shown, under, below)
 
 
 def _processes(opened: OpenRun, query: Query) -> Json:

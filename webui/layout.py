@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import graphviz
 
-from bsplib.profiler import format as fmt
 from bsplib.profiler.drawing.graphviz import run_dot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bsplib.profiler.callgraph import Node
-
 PX_PER_INCH = 72
 """dot computes in inches; a pixel at scale 1 is one of its points."""
 
-BOX_HEIGHT = 42.0
+BOX_HEIGHT = 56.0
 NARROWEST, WIDEST = 104.0, 236.0
 """Limits of the width of a box: the widest has room for names of about 32 letters."""
+UNDER_SIZE = 0.92
+"""The width of the letters under a name as a part of that of its bold ones."""
 _PADDING = 20.0
 _NARROW, _WIDE = frozenset("iljtfrI.,:;|!'`()[] "), frozenset("mwMW@%")
 
@@ -45,14 +44,9 @@ class DrawnLink(NamedTuple):
     """Position of the edge in the call graph; None for a chain through other nodes."""
 
 
-def box_width(node: Node) -> float:
-    """Return the width of a node's box, from an estimate of the width of its name in pixels."""
-    return name_width(fmt.label(node))
-
-
-def name_width(name: str) -> float:
-    """Return the width of the box of a name that is shown."""
-    estimate = sum(map(_letter_width, name))
+def box_width(name: str, under: str = "") -> float:
+    """Return the width of a box, from estimates of the widths of its texts in pixels."""
+    estimate = max(sum(map(_letter_width, name)), UNDER_SIZE * sum(map(_letter_width, under)))
     return min(WIDEST, max(NARROWEST, round(estimate + _PADDING)))
 
 

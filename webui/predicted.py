@@ -30,7 +30,7 @@ from bsplib.profiler.prices import recorded_machine, slowdowns_here
 from bsplib.profiler.rates import NO_SOURCE, Rates, rates_on
 from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machine, describe_machines
-from bsplib.webui.services import describe_node
+from bsplib.webui.services import describe_node, file_of, short_label
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
@@ -90,7 +90,7 @@ def describe_model(shown: ShownModel) -> Json:
         },
         "machines": machines,
         "root": number[model.root],
-        "nodes": [describe_node(node) for node in model.nodes.values()],
+        "nodes": [describe_node(node) | {"under": file_of(node)} for node in model.nodes.values()],
         "edges": [{"from": number[one], "to": number[other]} for one, other in model.edges()],
         "chains": [
             {
@@ -230,7 +230,10 @@ def _lay_out(model: NodeModel, number: Mapping[str, int]) -> Json:
     """Return the layouts of the graph by dot; empty where the page has to find one itself."""
     if len(number) > _MOST_LAID_OUT:
         return {}
-    widths = {number[name]: box_width(node) for name, node in model.nodes.items()}
+    widths = {
+        number[name]: box_width(short_label(node), file_of(node))
+        for name, node in model.nodes.items()
+    }
     links = [
         DrawnLink(number[one], number[other], position)
         for position, (one, other) in enumerate(model.edges())

@@ -7,8 +7,9 @@ markup.
 
 from __future__ import annotations
 
+import posixpath
 from collections import defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from bsplib.profiler import critical
@@ -25,14 +26,16 @@ from bsplib.profiler.losses import book
 from bsplib.profiler.own_threads import own_threads_sentence
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.profiler.sources import read_sources
 from bsplib.profiler.steal import steal_sentence
 from bsplib.profiler.survey import elapsed_s, root_count, waiting_ns
 from bsplib.webui.books import describe_books
-from bsplib.webui.layout import DrawnLink, box_width, layouts, name_width
+from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machines
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
 
     import networkx
 
@@ -52,6 +55,8 @@ MOST_CAUSES = 3
 """Greatest number of causes that are given of each part of the account."""
 MOST_LAID_OUT = 300
 """Greatest number of nodes for which dot is used; the page lays out larger graphs itself."""
+MOST_UNDER = 36
+"""Columns of a source line under the name of a node; of a longer one the middle is left out."""
 MOST_LINES = 600
 """The same for lines: dot takes long for a tangle, which it cannot make readable either."""
 
@@ -65,23 +70,27 @@ def describe_run(run: Run, *, library: bool = False) -> Json:
     return describe_graph(build(run, library=library))
 
 
-def describe_graph(callgraph: CallGraph, rates: Rates | None = None) -> Json:
+def describe_graph(
+    callgraph: CallGraph, rates: Rates | None = None, folder: Path | None = None
+) -> Json:
     """Return the data of a run with this call graph; see :func:`describe_run`.
 
     Args:
         callgraph: the call graph of the run, or of a part of it.
         rates: the rates by default; those of the run of the call graph if None.
+        folder: where source files are looked for, too.
     """
     graph, run = callgraph.graph, callgraph.run
     rates = rates or rates_of_run(run)
     ledger = book(callgraph, rates)
     names = first_shown(ledger)
+    under = lines_under(callgraph, folder)
     return {
         "run": describe_facts(run),
         "rates": asdict(rates),
         "machines": describe_machines(run),
         "root": list(graph).index(callgraph.root),
-        "nodes": _nodes(callgraph),
+        "nodes": _nodes(callgraph, under),
         "edges": _edges(callgraph),
         "paths": _paths(callgraph),
         "origins": _origins(callgraph),
@@ -90,7 +99,7 @@ def describe_graph(callgraph: CallGraph, rates: Rates | None = None) -> Json:
         "verdict": describe_verdict(ledger),
         "shown": _positions(graph, names),
         "dropped": dropped(ledger, names),
-        "layouts": lay_out(callgraph, names),
+        "layouts": lay_out(callgraph, names, under),
         "executed": describe_executed(callgraph),
         "faults": describe_faults(callgraph),
     }
@@ -223,14 +232,33 @@ def describe_head(run: Run | RunHead) -> Json:
     }
 
 
+def lines_under(callgraph: CallGraph, folder: Path | None = None) -> dict[str, str]:
+    """Return by id what stands under the name of a node.
+
+    This is the source line of a cost centre, if it can be read, and else the file.
+    """
+    sources, found = read_sources(callgraph, folder), {}
+    for name, node in callgraph.graph.nodes(data="node"):
+        excerpt = sources.excerpts[sources.of[name]]
+        line = node.line - excerpt.first
+        is_read = node.kind != "function" and 0 <= line < len(excerpt.lines)
+        text = excerpt.lines[line].strip() if is_read else file_of(node)
+        found[name] = fmt.shortened(text, MOST_UNDER)
+    return found
+
+
 def lay_out(
-    callgraph: CallGraph, names: Sequence[str], executed: Mapping[int, Json] | None = None
+    callgraph: CallGraph,
+    names: Sequence[str],
+    under: Mapping[str, str],
+    executed: Mapping[int, Json] | None = None,
 ) -> Json:
     """Return the layouts of some nodes of a call graph, by dot.
 
     Args:
         callgraph: the call graph.
         names: ids of the nodes.
+        under: by id, what stands under the name of a node.
         executed: functions below cost centres that are shown, too, by their numbers; see
             :func:`describe_executed`.
 
@@ -246,10 +274,10 @@ def lay_out(
     if len(lines) > MOST_LINES:
         return {}
     widths = {
-        position: box_width(graph.nodes[name]["node"])
+        position: box_width(short_label(graph.nodes[name]["node"]), under[name])
         for position, name in zip(_positions(graph, names), names, strict=True)
     }
-    widths |= {position: name_width(each["name"]) for position, each in executed.items()}
+    widths |= {position: box_width(each["name"]) for position, each in executed.items()}
     try:
         return layouts(widths, lines)
     except LayoutError:
@@ -261,7 +289,7 @@ def _positions(graph: networkx.DiGraph, names: Sequence[str]) -> list[int]:
     return [position[name] for name in names]
 
 
-def _nodes(callgraph: CallGraph) -> list[Json]:
+def _nodes(callgraph: CallGraph, under: Mapping[str, str]) -> list[Json]:
     """Return the nodes; without pies where these would have too many slices."""
     pies = len(callgraph.graph) * callgraph.run.nprocs <= MAX_SLICES
     frames = {frame for stack in callgraph.run.stacks for frame in stack if frame.library}
@@ -269,10 +297,11 @@ def _nodes(callgraph: CallGraph) -> list[Json]:
     return [
         {
             **describe_node(data["node"]),
+            "under": under[name],
             "library": (data["node"].file, data["node"].line) in library,
             **describe_cost(data["cost"], pies=pies),
         }
-        for _, data in callgraph.graph.nodes(data=True)
+        for name, data in callgraph.graph.nodes(data=True)
     ]
 
 
@@ -324,11 +353,27 @@ def _through(callgraph: CallGraph, chain: list[str]) -> Cost:
     return whole
 
 
+def file_of(node: Node) -> str:
+    """Return the file of a node, without its folders."""
+    return fmt.visible(posixpath.basename(node.file))
+
+
+def short_name(node: Node) -> str:
+    """Return the name of a node without the file, which its function has."""
+    return fmt.visible(node.name.removeprefix(f"{posixpath.basename(node.file)} "))
+
+
+def short_label(node: Node) -> str:
+    """Return the same, with the kind of sync if that is not ``sync``."""
+    return fmt.label(replace(node, name=short_name(node)))
+
+
 def describe_node(node: Node) -> Json:
     """Return what a page says of a node of a call graph, apart from its cost."""
     return {
         "id": node.id,
         "name": fmt.visible(node.name),
+        "short": short_name(node),
         "kind": node.kind,
         "sync": node.sync,
         "file": fmt.visible(node.file),

@@ -103,6 +103,7 @@ def describe(callgraph: CallGraph, heatmap: Heatmap, window: Window, unit: float
         "last": window.last.tolist(),
         "longest": window.longest.tolist(),
         "centres": [leaves[origin] for origin in origins.tolist()],
+        "late": window.ended_at["pid"].tolist(),
         "began_s": (window.began_ns / 1e9).tolist(),
         "finished_s": (window.ended_ns / 1e9).tolist(),
         "layers": layers,

@@ -17,7 +17,7 @@ def callgraph(broadcast_trace):
 
 @pytest.fixture(scope="module")
 def laid_out(callgraph):
-    return services.lay_out(callgraph, list(callgraph.graph))
+    return services.lay_out(callgraph, list(callgraph.graph), services.lines_under(callgraph))
 
 
 def boxes(drawn):
@@ -40,8 +40,9 @@ def test_every_node_has_a_box_in_both_layouts_and_none_overlap(callgraph, laid_o
 
 def test_a_box_is_as_large_as_dot_was_told(callgraph, laid_out):
     for number, (_, _, width, height) in boxes(laid_out["wide"]).items():
-        node = callgraph.graph.nodes[list(callgraph.graph)[number]]["node"]
-        assert (width, height) == (layout.box_width(node), layout.BOX_HEIGHT)
+        name = list(callgraph.graph)[number]
+        short, under = services.short_label(callgraph.graph.nodes[name]["node"]), "bcast.py"
+        assert (width, height) == (layout.box_width(short, under), layout.BOX_HEIGHT)
 
 
 @pytest.mark.parametrize(("direction", "axis"), [("wide", 0), ("tall", 1)])
@@ -119,7 +120,9 @@ def test_functions_that_call_each_other_in_a_circle_can_be_laid_out(run_maker, f
     maker.step((main, pong, ping), [1e-3, 2e-3])
     callgraph = build(maker.run())
     assert not networkx.is_directed_acyclic_graph(networkx.DiGraph(callgraph.graph.edges))
-    drawn = services.lay_out(callgraph, list(callgraph.graph))["tall"]
+    drawn = services.lay_out(callgraph, list(callgraph.graph), services.lines_under(callgraph))[
+        "tall"
+    ]
     assert len(drawn["nodes"]) == len(callgraph.graph)
 
 
@@ -127,15 +130,14 @@ def test_no_nodes_are_an_empty_layout():
     assert layout.layouts({}, [])["wide"] == {"width": 0, "height": 0, "nodes": [], "links": []}
 
 
-def test_a_long_name_gets_a_wider_box_up_to_a_limit(run_maker, frame):
-    widths = []
-    for name in ("f", "a_name_of_medium_length", "x" * 200, "数" * 200):
-        maker = run_maker(1)
-        maker.step((frame("main", 1, 2), frame(name, 5, 6)), [1e-3])
-        graph = build(maker.run()).graph
-        widths += [layout.box_width(n) for _, n in graph.nodes(data="node") if n.name == name]
+def test_a_long_name_gets_a_wider_box_up_to_a_limit():
+    names = "f", "a_name_of_medium_length", "x" * 200, "数" * 200
+    widths = [layout.box_width(name) for name in names]
     assert widths[0] == layout.NARROWEST
     assert widths[0] < widths[1] < widths[2] == widths[3] == layout.WIDEST
+    assert layout.box_width("line 12", "a line of source that is long") > layout.box_width(
+        "line 12"
+    )
 
 
 def test_where_dot_fails_the_page_is_left_to_lay_out_the_graph(callgraph, tmp_path, monkeypatch):
@@ -143,7 +145,7 @@ def test_where_dot_fails_the_page_is_left_to_lay_out_the_graph(callgraph, tmp_pa
     program.write_text(f"#!{shutil.which('sh')}\nexit 1\n", encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert services.lay_out(callgraph, list(callgraph.graph)) == {}
+    assert services.lay_out(callgraph, list(callgraph.graph), services.lines_under(callgraph)) == {}
 
 
 @pytest.mark.parametrize("limit", ["MOST_LAID_OUT", "MOST_LINES"])
@@ -153,6 +155,6 @@ def test_a_graph_that_is_too_large_for_dot_is_left_to_the_page(callgraph, monkey
     size = {"MOST_LAID_OUT": len(names), "MOST_LINES": len(links)}[limit]
     monkeypatch.setattr(services, "layouts", lambda *_: {"wide": []})
     monkeypatch.setattr(services, limit, size)
-    assert services.lay_out(callgraph, names) == {"wide": []}
+    assert services.lay_out(callgraph, names, services.lines_under(callgraph)) == {"wide": []}
     monkeypatch.setattr(services, limit, size - 1)
-    assert services.lay_out(callgraph, names) == {}
+    assert services.lay_out(callgraph, names, services.lines_under(callgraph)) == {}

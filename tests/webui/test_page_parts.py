@@ -276,3 +276,35 @@ def test_the_header_counts_supersteps_as_main_does(tab, served, show, tmp_path):
         show(tab, url)
         expect(tab.locator(".facts")).to_contain_text("5 supersteps, 3 of them in sub-groups")
         expect(tab.locator("#detail")).to_contain_text("5 supersteps")
+
+
+def test_both_panels_are_drawers_where_a_view_would_have_little_room(open_tab, broadcast_url, show):
+    tab = open_tab(width=1099, height=800)
+    show(tab, broadcast_url)
+    for side in ("left", "right"):
+        expect(tab.locator(f"#{side}")).to_be_hidden()
+        tab.locator(f"#open-{side}").click()
+        expect(tab.locator(f"#{side}")).to_be_visible()
+        tab.keyboard.press("Escape")
+    tab.set_viewport_size({"width": 1100, "height": 800})
+    for side in ("left", "right"):
+        expect(tab.locator(f"#{side}")).to_be_visible()
+        expect(tab.locator(f"#open-{side}")).to_be_hidden()
+
+
+def test_a_grip_says_how_wide_its_panel_is(tab, broadcast_url, show):
+    show(tab, broadcast_url)
+    grip = tab.get_by_role("separator", name="Width of the left panel")
+    before = int(grip.get_attribute("aria-valuenow"))
+    assert before == round(tab.locator("#left").bounding_box()["width"])
+    grip.press("ArrowLeft")
+    expect(grip).to_have_attribute("aria-valuenow", str(before - 16))
+    assert int(grip.get_attribute("aria-valuemin")) < before
+    assert int(grip.get_attribute("aria-valuemax")) > before
+
+
+def test_the_header_says_with_what_a_run_is_compared(tab, broadcast_trace, served, show):
+    with served(broadcast_trace, broadcast_trace, names=("after.bsp", "before.bsp")) as url:
+        show(tab, url)
+        chosen = tab.get_by_label("Compare with").locator("option:checked")
+        expect(chosen).to_contain_text("compared with before.bsp, run 1: 16 processes")

@@ -78,9 +78,9 @@ def test_the_first_sentence_and_the_reddest_node_tell_what_was_planted(opened, n
     assert on_screen(sentence)
     of_nodes = shades(tab)
     (place,) = re.findall(r"\((planted\.py line \d+)", sentence.inner_text())
-    expect(tab.locator(f'.node[aria-label^="{place}"]')).to_have_attribute("aria-pressed", "true")
-    culprit = tab.locator(f'.node[aria-label^="{planted.function},"]')
-    assert on_screen(culprit)
+    culprit = tab.locator(f'.node[aria-label^="{place}"]')
+    expect(culprit).to_have_attribute("aria-pressed", "true")
+    assert on_screen(tab.locator(f'.node[aria-label^="{planted.function},"]'))
     if name != "too many supersteps":  # l that is paid is no loss
         assert of_nodes[culprit.get_attribute("aria-label")] == max(of_nodes.values()) > 0
 

@@ -1,6 +1,7 @@
 import ast
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from bsplib.profiler import critical
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS
 from bsplib.recording.records import Doing, Frame, Trace
+from bsplib.recording.sources import digest
 from bsplib.webui import services
 from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.traces import Traces
@@ -213,3 +215,17 @@ def test_shares_of_what_is_no_part_of_the_graph_are_refused(callgraph, query):
     traces = Traces(Trace((callgraph.run,)))
     with pytest.raises(AddressError, match="Give a node or an edge of the call graph"):
         traces.answer("0", 0, "processes", query)
+
+
+def test_a_cost_centre_is_named_by_its_line_with_its_source_below(run_maker, frame, tmp_path):
+    file = tmp_path / "solve.py"
+    file.write_text("def main(bsp):\n    bsp.sync()  # all wait here\n", encoding="utf-8")
+    maker = run_maker(2)
+    maker.step((frame("main", 1, 2)._replace(file=str(file)),), [1e-3, 2e-3])
+    run = replace(maker.run(), sources={str(file): digest(file.read_bytes())})
+    main, centre = services.describe_run(run)["nodes"]
+    assert (main["short"], main["under"]) == ("main", "solve.py")
+    assert (centre["short"], centre["under"]) == ("line 2", "bsp.sync()  # all wait here")
+    file.write_text("def main(bsp):\n    another line\n", encoding="utf-8")
+    _, centre = services.describe_run(run)["nodes"]
+    assert centre["under"] == "solve.py", "it is not what ran"

@@ -102,7 +102,7 @@ def test_the_function_around_the_sync_is_shown_with_the_cost_of_the_line(tab, ur
         "2",
         '    bsp.sync()  # <script>alert("x")</script>',
     ]
-    expect(current.locator("[data-bin='2']")).to_be_visible()
+    expect(current.locator("[data-bin='4']")).to_be_visible()
     expect(tab.locator(".source tbody tr")).to_have_count(2)
     expect(tab.locator(".source .tok-keyword").first).to_have_text("def")
 

@@ -51,7 +51,7 @@ def test_it_begins_with_the_greatest_loss(tab, table):
     grid = table()
     losses = rows(tab).locator(".of-loss > span:nth-child(2)").all_inner_texts()
     assert names(tab)[0] == "main"
-    assert names(tab)[1:3] == ["bcast_onestage", "bcast.py line 18"]
+    assert names(tab)[1:3] == ["bcast_onestage", "line 18"]
     assert [text.split()[1] for text in losses[:3]] == ["ms"] * 3
     sizes = [float(text.split()[0]) for text in losses if text.endswith(" ms")]
     assert sizes == sorted(sizes, reverse=True)
@@ -71,7 +71,8 @@ def test_every_column_sorts_the_greatest_first_and_again_the_least(
     grid = table()
     costs = graph(broadcast_trace)
     by_name = {
-        name: cost.count if key == "sync" else cost[key].maximum for name, cost in costs.items()
+        name.removeprefix("bcast.py "): cost.count if key == "sync" else cost[key].maximum
+        for name, cost in costs.items()
     }
 
     def values():
@@ -135,7 +136,7 @@ def test_callers_stand_above_the_node_and_callees_below_with_their_parts(
     table(f"node={node_id(broadcast_trace, 'bcast_onestage')}")
     texts = sandwich(tab).locator(".node-name").all_inner_texts()
     assert sorted(texts[:2]) == ["bar", "foo"]
-    assert texts[2:] == ["bcast_onestage", "bcast.py line 18"]
+    assert texts[2:] == ["bcast_onestage", "line 18"]
     expect(sandwich(tab).locator(".of-sync:is(td)")).to_have_text(["5", "5", "10", "10"])
 
 

@@ -318,3 +318,12 @@ def test_it_is_usable_on_a_narrow_screen(tab, timeline):
     expect(tab.locator(".timeline .ramp")).to_be_visible()
     assert tab.locator("canvas.heat").bounding_box()["height"] >= 200
     assert tab.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_click_on_waiting_goes_to_the_process_and_line_that_was_waited_for(tab, timeline):
+    canvas = timeline("span=2000,2010")
+    tab.mouse.move(*at(canvas, 0.55, 0))
+    expect(readout(tab)).to_contain_text("waits for process 2")
+    tab.mouse.click(*at(canvas, 0.55, 0))
+    expect(readout(tab)).to_contain_text("Superstep 2,005, process 2")
+    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 22")

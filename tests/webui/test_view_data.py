@@ -75,6 +75,14 @@ def test_a_column_names_the_cost_centre_of_its_straggler(opened):
     assert answer["centres"] == [node_id(opened, "bcast.py line 18")]
 
 
+def test_a_column_names_the_process_for_which_the_others_waited(run_maker, frame):
+    maker = run_maker(3)
+    for late in (1, 2, 0):
+        maker.step((frame("main", 1, 2),), [3e-3 if pid == late else 1e-3 for pid in range(3)])
+    answer = timeline.timeline(OpenRun(maker.run()), {"columns": "10"})
+    assert answer["late"] == [1, 2, 0]
+
+
 def test_the_supersteps_of_a_node_are_marked_by_ranges(opened):
     foo = timeline.marks(opened, {"node": node_id(opened, "foo")})
     assert foo == {"ranges": [(0, 4)]}

@@ -1,10 +1,11 @@
 /* The inside of a node's box, at scale 1: where name, value and bars stand, and how a name is
    made to fit. Both drawings, as SVG and on a canvas, follow it. */
 
-export const HEIGHT = 42;
+export const HEIGHT = 56;
 export const INSET = 10;
 export const NAME_Y = 17;
-export const VALUE_Y = 34;
+export const UNDER_Y = 31;
+export const VALUE_Y = 49;
 export const BARS_HEIGHT = 14;
 export const LETTER_PX = 12;
 export const RADIUS = 5;
@@ -19,15 +20,10 @@ const FAR_LETTER_PX = 24;
 const family = () => getComputedStyle(document.body).fontFamily;
 let context = null;
 
-/* The font of names (bold) and values. */
-export function font(bold) {
-  return `${bold ? "600 " : ""}${LETTER_PX}px ${family()}`;
-}
-
-/* The width of a text in pixels. */
-export function textWidth(text, bold) {
+/* The width of a text in pixels, in the font of names or in that of what stands under them. */
+function textWidth(text, isName) {
   context ??= document.createElement("canvas").getContext("2d");
-  context.font = font(bold);
+  context.font = `${isName ? "600 " : ""}${LETTER_PX}px ${family()}`;
   return context.measureText(text).width;
 }
 
@@ -38,15 +34,15 @@ export function shortName(name) {
 }
 
 /* The width of a node's box; webui/layout.py estimates it by the same limits. */
-export function boxWidth(name) {
-  const width = textWidth(shortName(name), true) + 2 * INSET;
+export function boxWidth(name, under) {
+  const width = Math.max(textWidth(shortName(name), true), textWidth(under, false)) + 2 * INSET;
   return Math.min(WIDEST, Math.max(NARROWEST, Math.round(width)));
 }
 
-/* The width that a name may take, if it would take more; else null. */
-export function squeezed(name, width) {
+/* The width that a text may take, if it would take more; else null. */
+export function squeezed(text, width, isName = true) {
   const room = width - 2 * INSET;
-  return textWidth(name, true) > room ? room : null;
+  return textWidth(text, isName) > room ? room : null;
 }
 
 /* The size of letters of a name alone in its box, for a small scale. */

@@ -1,5 +1,5 @@
 /* The columns of the tables of nodes: what they show of a node, or of the part of a node that
-   came through an edge. A part is { part, priced, name, place }. */
+   came through an edge. A part is { part, priced, name, under, title }. */
 
 import { html } from "./dom.js";
 import { amount, balance, integer, percent, seconds } from "./format.js";
@@ -28,9 +28,8 @@ function lossCell({ priced }, whole) {
 export const COLUMNS = {
   name: {
     title: "Node", value: ({ name }) => name,
-    cell: ({ name, place }) => [
-      html("span", { class: "node-name", title: name }, name),
-      html("span", { class: "quiet", title: place }, place.split("/").pop()),
+    cell: ({ name, under, title }) => [
+      html("span", { class: "node-name", title }, name), html("span", { class: "quiet", title }, under),
     ],
   },
   loss: { title: "loss", value: ({ priced }) => priced.lost, cell: lossCell },

@@ -5,9 +5,8 @@ import { LESS, MORE, change, differs, judged, relativeText, valueText } from "./
 import { LETTER_PX } from "./box.js";
 import { html } from "./dom.js";
 import { createSvgDrawing } from "./drawing-svg.js";
-import { label } from "./format.js";
 import { neighbour } from "./graph-keys.js";
-import { makeScene } from "./scene.js";
+import { makeScene, namesOf } from "./scene.js";
 import { PADDING, createViewport } from "./viewport.js";
 import { visible } from "./visible.js";
 
@@ -51,10 +50,7 @@ export function createChangeGraph(host, context, select) {
   let model = null;
   let scene = null;
   let asked = 0;
-  const drawing = createSvgDrawing(stage, {
-    nameOf: (node) => label(model.nodes[node]),
-    labelOf: (node, text) => `${label(model.nodes[node])}, ${text}`,
-  });
+  const drawing = createSvgDrawing(stage, namesOf(() => model));
   const viewport = createViewport(stage, {
     onChange: (view) => drawing.transform(view), onRest() {},
   });
@@ -79,7 +75,7 @@ export function createChangeGraph(host, context, select) {
   function look(nodes, quantity) {
     const byId = new Map(nodes.filter(({ after }) => after !== null)
       .map((node) => [node.after.id, node]));
-    const plain = { bin: "0", text: "", bars: [], critical: false };
+    const plain = { bin: "0", text: "", bars: [], critical: false, apart: false };
     return {
       nodes: new Map([...scene.boxes.keys()].map((position) => {
         const node = byId.get(model.nodes[position].id);

@@ -3,17 +3,10 @@
 import { createChangeGraph } from "./compare-graph.js";
 import { createComparisonTable } from "./compare-table.js";
 import { html } from "./dom.js";
-import { othersOf } from "./runs.js";
+import { comparedOf, othersOf } from "./runs.js";
 
 const PRICES = ["machine", "g", "l", "speed"];
 const PATIENCE = 150; // ms until a comparison is priced anew while a slider moves
-
-/* The run to compare with where none is chosen: the one of the same number in another trace,
-   or the only other one. */
-function usual(others, { trace, run }) {
-  const same = others.find((other) => other.trace !== trace && other.number === run);
-  return (same ?? (others.length === 1 ? others[0] : null))?.key ?? null;
-}
 
 /* A row of choices, one of which holds: [value, title] each. */
 function choices(name, label, options, chosen, onchoose) {
@@ -70,8 +63,7 @@ export function create(host, context) {
 
   function offer() {
     const others = othersOf(loaded.traces, state);
-    const known = others.find(({ key }) => key === state.compared);
-    const key = known?.key ?? usual(others, state);
+    const key = comparedOf(others, state);
     const options = others.map((other) => html("option", { value: other.key }, other.text));
     if (key === null) options.unshift(html("option", { value: "" }, "choose a run"));
     picker.replaceChildren(...options);

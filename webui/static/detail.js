@@ -2,7 +2,8 @@
 
 import { byId, html } from "./dom.js";
 import {
-  amount, balance, count, integer, isInSeconds, kind, label, percent, place, scoreText, seconds, summary,
+  amount, balance, count, integer, isInSeconds, kind, label, percent, place, scoreText, seconds, shortLabel,
+  summary,
 } from "./format.js";
 import { openingNode } from "./opening.js";
 import { METRICS } from "./terms.js";
@@ -36,6 +37,7 @@ function heading(model, { part, node, edge }) {
     : html("p", { class: "through" }, `the part called by ${label(model.nodes[part.from])}`);
   return html("header", {},
     html("h2", {}, label(about)), caller,
+    about.kind === "function" || !about.under ? null : html("p", { class: "code" }, about.under),
     html("p", { class: "quiet place" }, ...breakable(place(about) || kind(about))),
     html("p", {}, html("b", {}, count(part.count, "superstep")), ` in ${seconds(part.elapsed_s)}`));
 }
@@ -74,7 +76,7 @@ function booked(model, { priced }, metric) {
       row("w: computation", priced.comp, priced.lostComp),
       row("g h: transfers", priced.comm, priced.lostComm),
       row("l: supersteps", priced.sync, null),
-      priced.lostGroups ? row("unequal sub-groups", null, priced.lostGroups) : null,
+      priced.lostGroups ? row(model.run.run.backend === "mpi4py" ? "uneven exchanges of some processes" : "unequal sub-groups", null, priced.lostGroups) : null,
       row("in all", priced.cost, priced.lost, {
         class: metric === "loss" ? "chosen" : null, title: `The loss is ${percent(share)} of the run`,
       })));
@@ -90,7 +92,7 @@ export function createDetail({ store }) {
     const { id } = model.nodes[node];
     return html("li", {},
       html("button", { type: "button", class: "name", onclick: () => store.update({ node: id, edge: null }) },
-        label(model.nodes[node])),
+        shortLabel(model.nodes[node])),
       html("button", {
         type: "button", class: "part", title: "Show the part that came this way",
         onclick: () => store.update({ node: model.nodes[part.to].id, edge: model.edgeId(edge) }),

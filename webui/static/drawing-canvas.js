@@ -1,7 +1,7 @@
 /* The graph on a canvas, for graphs of many nodes: one element, drawn anew for each change. */
 
 import {
-  BADGE_Y, INSET, LETTER_PX, NAME_Y, RADIUS, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
+  BADGE_Y, INSET, LETTER_PX, NAME_Y, RADIUS, UNDER_Y, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
 } from "./box.js";
 import { html } from "./dom.js";
 import { colour } from "./theme.js";
@@ -12,7 +12,7 @@ const GRIP = 7; // distance in pixels within which a line is hit
 const FADED = 0.25;
 
 /* A drawing in `host`, like createSvgDrawing. The focused node is read aloud by a live region. */
-export function createCanvasDrawing(host, { nameOf, labelOf }) {
+export function createCanvasDrawing(host, { nameOf, underOf, labelOf }) {
   const canvas = html("canvas", {
     class: "drawing", tabindex: 0, role: "application", "aria-label": "Call graph: arrow keys "
       + "move from node to node, Enter selects one.",
@@ -32,7 +32,8 @@ export function createCanvasDrawing(host, { nameOf, labelOf }) {
   function load(scene) {
     boxes = [...scene.boxes.values()].map((box) => {
       const name = shortName(nameOf(box.node));
-      return { ...box, name, squeezed: squeezed(name, box.w), far: farLetters(name, box.w),
+      const under = underOf(box.node);
+      return { ...box, name, under, narrow: squeezed(under, box.w, false), squeezed: squeezed(name, box.w), far: farLetters(name, box.w),
         below: scene.below.get(box.node) ?? 0 };
     });
     isDense = scene.isDense;
@@ -131,6 +132,7 @@ export function createCanvasDrawing(host, { nameOf, labelOf }) {
     context.fillText(box.name, box.x + INSET, box.y + NAME_Y, box.squeezed ?? undefined);
     context.font = `${LETTER_PX}px ${set.family}`;
     context.fillText(text, box.x + INSET, box.y + VALUE_Y);
+    context.fillText(box.under, box.x + INSET, box.y + UNDER_Y, box.narrow ?? undefined);
     context.globalAlpha *= 0.5;
     for (const rectangle of barRectangles(box, bars)) context.fillRect(...rectangle);
     context.globalAlpha = 1;

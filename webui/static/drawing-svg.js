@@ -2,7 +2,7 @@
    aloud. For graphs of some hundred nodes. */
 
 import {
-  BADGE_Y, INSET, NAME_Y, RADIUS, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
+  BADGE_Y, INSET, NAME_Y, RADIUS, UNDER_Y, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
 } from "./box.js";
 import { svg } from "./dom.js";
 
@@ -13,9 +13,12 @@ function barsPath(box, heights) {
     .map(([x, y, width, height]) => `M${x},${y}h${width}v${height}h${-width}z`).join("");
 }
 
-function makeNode(box, name, count) {
+function makeNode(box, name, below, count) {
   const short = shortName(name);
-  const width = squeezed(short, box.w);
+  const fitted = (text, isName) => {
+    const width = squeezed(text, box.w, isName);
+    return { textLength: width, lengthAdjust: width === null ? null : "spacingAndGlyphs" };
+  };
   const far = svg("text", { class: "far", x: box.x + box.w / 2, y: box.y + box.h / 2 }, short);
   far.style.fontSize = `${farLetters(short, box.w)}px`;
   const value = svg("text", { class: "value", x: box.x + INSET, y: box.y + VALUE_Y });
@@ -24,10 +27,8 @@ function makeNode(box, name, count) {
     `+${count}`) : null;
   const element = svg("g", { class: "node", "data-node": box.node, role: "button", tabindex: -1 },
     svg("rect", { class: "shape", x: box.x, y: box.y, width: box.w, height: box.h, rx: RADIUS }),
-    svg("text", {
-      class: "title", x: box.x + INSET, y: box.y + NAME_Y,
-      textLength: width, lengthAdjust: width === null ? null : "spacingAndGlyphs",
-    }, short), value, pie, far, badge);
+    svg("text", { class: "title", x: box.x + INSET, y: box.y + NAME_Y, ...fitted(short, true) }, short),
+    svg("text", { class: "under", x: box.x + INSET, y: box.y + UNDER_Y, ...fitted(below, false) }, below), value, pie, far, badge);
   return { element, value, pie, box };
 }
 
@@ -41,7 +42,7 @@ function makeLine({ edge, path }, position) {
 
 /* A drawing in `host`; the caller transforms and marks it. nameOf and labelOf give the name of
    a node and the text that is read aloud. */
-export function createSvgDrawing(host, { nameOf, labelOf }) {
+export function createSvgDrawing(host, { nameOf, underOf, labelOf }) {
   const layer = svg("g", {});
   const halo = svg("rect", { class: "halo", rx: RADIUS + 4 });
   const lineLayer = svg("g", { class: "lines" });
@@ -56,7 +57,7 @@ export function createSvgDrawing(host, { nameOf, labelOf }) {
 
   function load(scene) {
     nodes = new Map([...scene.boxes.values()].map((box) =>
-      [box.node, makeNode(box, nameOf(box.node), scene.below.get(box.node))]));
+      [box.node, makeNode(box, nameOf(box.node), underOf(box.node), scene.below.get(box.node))]));
     lines = scene.lines.map(makeLine);
     canvas.classList.toggle("dense", scene.isDense);
     lineLayer.replaceChildren(...lines.map(({ element }) => element));

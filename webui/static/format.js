@@ -113,8 +113,13 @@ export function pathTitle(path) {
 }
 
 /* The name of a node, with the kind of its sync if that is not sync. */
-export function label(node) {
-  return node.sync === "" || node.sync === "sync" ? node.name : `${node.name} (${node.sync})`;
+export function label({ name, sync }) {
+  return sync === "" || sync === "sync" ? name : `${name} (${sync})`;
+}
+
+/* The same without the file, which its function has. */
+export function shortLabel({ short, sync, name }) {
+  return label({ name: short ?? name, sync });
 }
 
 export function kind(node) {

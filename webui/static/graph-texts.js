@@ -12,7 +12,7 @@ function costs({ cost }) {
 export function nodeText(model, node, path) {
   if (executed(model, node) !== null) return executedText(model, node);
   const data = model.nodes[node];
-  return [label(data), place(data), `${pathTitle(path)}: ${scoreText(model.score(node, path), path)}`,
+  return [label(data), data.under, place(data), `${pathTitle(path)}: ${scoreText(model.score(node, path), path)}`,
     count(data.count, "superstep"), ...costs(data)].filter(Boolean);
 }
 

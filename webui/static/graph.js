@@ -5,15 +5,14 @@ import { button, byId, html } from "./dom.js";
 import { createCanvasDrawing } from "./drawing-canvas.js";
 import { createSvgDrawing } from "./drawing-svg.js";
 import { LETTER_PX } from "./box.js";
-import { about, below, calledBy, callersOf, executed, nodeOf } from "./executed.js";
-import { label } from "./format.js";
+import { below, calledBy, callersOf, executed, nodeOf } from "./executed.js";
 import { addGraphKeys, neighbour } from "./graph-keys.js";
 import { createFilters } from "./graph-filters.js";
 import { lineText, nodeText } from "./graph-texts.js";
 import { looks } from "./looks.js";
 import { createMinimap } from "./minimap.js";
 import { onPrint } from "./print.js";
-import { makeScene } from "./scene.js";
+import { makeScene, namesOf } from "./scene.js";
 import { pictureName, savePicture } from "./picture.js";
 import { onTheme } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
@@ -35,11 +34,7 @@ export function create(host, context) {
   const filters = createFilters(context, save);
   const toRoot = button("", () => viewport.centre(...middleOf(model.root)), { class: "to-root", hidden: true });
   host.replaceChildren(stage, note, zoomButtons(), filters.element, toRoot);
-  const names = {
-    nameOf: (node) => label(about(model, node)),
-    labelOf: (node, text, critical) =>
-      `${names.nameOf(node)}, ${text}${critical ? ", on the critical path" : ""}`,
-  };
+  const names = namesOf(() => model);
   const viewport = createViewport(stage, {
     onChange: (view, room) => {
       drawing?.transform(view);

@@ -5,7 +5,7 @@ import { byId, html } from "./dom.js";
 import { createDrop } from "./drop.js";
 import { count, integer, processes, seconds } from "./format.js";
 import { pageButtons } from "./page-buttons.js";
-import { othersOf, runText } from "./runs.js";
+import { comparedOf, othersOf, runText } from "./runs.js";
 
 /* A trace by file, program, processes and date; why it cannot be read, where that is so. */
 function traceText({ name, title, runs, error }) {
@@ -57,9 +57,9 @@ export function createHeader(context) {
     const others = othersOf(traces, state);
     if (others.length > 0) {
       const select = picker("Compare with", [["", "compare with ..."],
-        ...others.map(({ key, text }) => [key, text])], () =>
+        ...others.map(({ key, text }) => [key, `compared with ${text}`])], () =>
         update({ compared: select.value || null, view: select.value ? "compare" : state.view }));
-      select.value = others.some(({ key }) => key === state.compared) ? state.compared : "";
+      select.value = comparedOf(others, state) ?? "";
       chosen.push(select);
     }
     pickers.replaceChildren(...chosen);
@@ -78,7 +78,7 @@ export function createHeader(context) {
       run.cores === null ? null : count(run.cores, "core"),
       run.backend, run.hosts === null ? run.host : count(run.hosts.names.length, "host"),
       run.started === null ? null : started(run.started),
-      superstepsText(run.supersteps, nodes[root].count), seconds(run.elapsed_s),
+      superstepsText(run, nodes[root].count), seconds(run.elapsed_s),
       repeats === null ? null : repeatsText(repeats, state.run),
     ];
     facts.replaceChildren(...parts.filter(Boolean).map((part) => html("span", {}, part)));
@@ -91,9 +91,10 @@ export function createHeader(context) {
 
 /* The supersteps as main counts them, and the report: with those of sub-groups. Of sub-groups side
    by side, those with the most supersteps count. */
-function superstepsText(own, all) {
+function superstepsText({ supersteps: own, backend }, all) {
   const text = count(all, "superstep");
-  return all === own ? text : `${text}, ${integer(all - own)} of them in sub-groups`;
+  const where = backend === "mpi4py" ? "among some of the processes" : "in sub-groups";
+  return all === own ? text : `${text}, ${integer(all - own)} of them ${where}`;
 }
 
 function isMedian({ opening, runs }, number) {

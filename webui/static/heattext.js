@@ -3,7 +3,7 @@
 import { html } from "./dom.js";
 import { bytes, integer, label, pathTitle, percent, seconds } from "./format.js";
 import { LAYERS, TIMES } from "./heat.js";
-import { processRange } from "./names.js";
+import { processName, processRange } from "./names.js";
 import { PARTS } from "./terms.js";
 
 function supersteps(heat, column) {
@@ -15,6 +15,12 @@ function supersteps(heat, column) {
 function centre(heat, column, model) {
   const position = model.indexOf(heat.centres[column]);
   return position === null ? "" : label(model.nodes[position]);
+}
+
+/* Whether the processes of a cell wait for others most of the time. */
+export function isWaiting(heat, cell) {
+  const idle = heat.amount("idle", cell);
+  return idle > 0 && TIMES.every((name) => heat.amount(name, cell) <= idle);
 }
 
 function times(heat, cell, size) {
@@ -47,6 +53,7 @@ export function describeCell({ heat, column, row }, model, axis, isAccount) {
   return [
     html("b", {}, `${supersteps(heat, column)}, ${who}`),
     html("span", {}, centre(heat, column, model)),
+    isWaiting(heat, cell) ? html("span", {}, `waits for ${processName(model.run.run.hosts, heat.late[column])}: click to go there`) : "",
     html("span", {}, isAccount ? within + spent(heat, cell) : within + times(heat, cell, size) + each),
     html("span", {}, `h ${bytes(heat.amount("h", cell))}, loss ${seconds(heat.loss(cell, model.rates))}`),
     axis === "time" ? "" : html("span", { class: "quiet" },

@@ -5,6 +5,9 @@ import { isInSeconds } from "./format.js";
 import { price, summedUp } from "./pricing.js";
 import { PATHS } from "./terms.js";
 
+const PALE = 0.1; // of the whole: where no cost centre has so much, none is as red as can be
+const OF_FUNCTIONS = 0.7; // the reddest shade of a function: what it calls stands out
+
 function lists(length) {
   return Array.from({ length }, () => []);
 }
@@ -92,11 +95,14 @@ export function createModel(run) {
     return model.account.parts.find(({ name }) => name === path).origins;
   }
 
-  /* The score of shade 1: the whole cost of the run for losses, 1 for relative imbalance,
+  /* The score of shade 1: of what adds up over the run the greatest of a cost centre, but at least
+     a tenth of the whole, so that a run that loses little stays pale; 1 for relative imbalance,
      the greatest count for sync, else the greatest maximum of the metric in the graph. */
   function scale(path) {
-    if (path === "loss" || path === "cost") return model.priced.cost;
-    if (isInSeconds(path)) return model.account.elapsed_s;
+    if (isInSeconds(path)) {
+      const whole = path === "loss" || path === "cost" ? model.priced.cost : model.account.elapsed_s;
+      return Math.max(whole * PALE, reddest(path)[root]);
+    }
     if (path.endsWith("-rel")) return 1;
     const size = path === "sync" ? path : `${path.split("-")[0]}-abs`;
     if (!scales.has(size)) {
@@ -105,10 +111,26 @@ export function createModel(run) {
     return scales.get(size);
   }
 
-  /* From 0 (white) to 1 (red): the square root of the score's part of the scale. */
+  /* By node, the greatest score of a cost centre below it. */
+  function reddest(path) {
+    const summed = inSeconds(path);
+    if (summed.reddest) return summed.reddest;
+    summed.reddest = nodes.map(() => 0);
+    for (const origin of run.origins) {
+      const score = summed.nodes[origin.chain.at(-1)];
+      for (const node of origin.nodes) summed.reddest[node] = Math.max(summed.reddest[node], score);
+    }
+    return summed.reddest;
+  }
+
+  /* From 0 (white) to 1 (red): the square root of the score's part of the scale. Of what adds up,
+     a function is as red as the reddest cost centre below it, but paler than the reddest of all. */
   function shade(node, path) {
+    const isFunction = isInSeconds(path) && callees[node].length > 0;
+    const score = isFunction ? reddest(path)[node] : model.score(node, path);
     const most = scale(path);
-    return most > 0 ? Math.sqrt(Math.min(1, Math.max(0, model.score(node, path)) / most)) : 0;
+    const found = most > 0 ? Math.sqrt(Math.min(1, Math.max(0, score) / most)) : 0;
+    return isFunction ? Math.min(OF_FUNCTIONS, found) : found;
   }
 
   /* The critical path: positions of nodes from main to a cost centre. */

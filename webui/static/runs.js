@@ -14,3 +14,11 @@ export function othersOf(traces, { trace, run }) {
     key: `${id}.${number}`, trace: id, number, text: `${name}, ${runText(each)}`,
   }))).filter(({ key }) => key !== `${trace}.${run}`);
 }
+
+/* The key of the one that is compared with: the chosen one, else the one of the same number in
+   another trace, or the only other one; null where there is a choice to make. */
+export function comparedOf(others, { trace, run, compared }) {
+  const chosen = others.find(({ key }) => key === compared);
+  const same = others.find((other) => other.trace !== trace && other.number === run);
+  return (chosen ?? same ?? (others.length === 1 ? others[0] : null))?.key ?? null;
+}

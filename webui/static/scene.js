@@ -2,7 +2,7 @@
    be shown largest in the window. */
 
 import { about } from "./executed.js";
-import { label } from "./format.js";
+import { label, shortLabel } from "./format.js";
 import { route } from "./routes.js";
 import { treeLayout } from "./tree-layout.js";
 
@@ -14,6 +14,17 @@ const GAIN_OF_MANY = 1.15;
 const GAIN_OF_TANGLE = 4;
 const MANY = 120; // nodes
 const DENSE = 3; // lines for each node
+
+/* The texts of a node: its name in its box, what stands under it, and what is read aloud.
+   modelOf() gives the model that is shown. */
+export function namesOf(modelOf) {
+  return {
+    nameOf: (node) => shortLabel(about(modelOf(), node)),
+    underOf: (node) => about(modelOf(), node).under ?? "",
+    labelOf: (node, text, critical = false) =>
+      `${label(about(modelOf(), node))}, ${text}${critical ? ", on the critical path" : ""}`,
+  };
+}
 
 const same = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
 
@@ -51,8 +62,7 @@ function largest(layouts, tree, { nodes, links }, room, padding) {
 /* { width, height, boxes: Map(node -> { node, x, y, w, h }), lines: [{ from, to, edge, path }],
      isDense (its lines are many, and drawn faintly), below }. found: the result of visible(). */
 export async function makeScene(model, found, room, padding, context) {
-  const nameOf = (number) => label(about(model, number));
-  const tree = treeLayout(found.nodes, found.links, nameOf, room.width / Math.max(1, room.height));
+  const tree = treeLayout(found.nodes, found.links, namesOf(() => model), room.width / Math.max(1, room.height));
   const layout = largest(await dotLayouts(model, found.nodes, context), tree, found, room, padding);
   const boxes = new Map(layout.nodes.map(([node, x, y, w, h]) => [node, { node, x, y, w, h }]));
   const points = new Map(layout.links.map(([from, to, , curve]) => [`${from} ${to}`, curve]));

@@ -14,11 +14,14 @@ function width(side) {
 
 function setWidth(side, value) {
   const [least, most] = LIMITS[side];
-  root.style.setProperty(`--${side}-width`, `${Math.min(most, Math.max(least, value))}px`);
+  const chosen = Math.round(Math.min(most, Math.max(least, value)));
+  root.style.setProperty(`--${side}-width`, `${chosen}px`);
+  byId(`${side}-grip`).setAttribute("aria-valuenow", String(chosen));
 }
 
+/* Whether the panels are drawers, which base.css decides. */
 function isNarrow() {
-  return matchMedia("(max-width: 899px)").matches;
+  return getComputedStyle(byId("open-left")).display !== "none";
 }
 
 /* Opens or closes a drawer; in a wide window, folds or unfolds the panel. */
@@ -41,6 +44,10 @@ function resizable(side) {
   const grip = byId(`${side}-grip`);
   const sign = side === "left" ? 1 : -1;
   let from = null;
+  const [least, most] = LIMITS[side];
+  grip.setAttribute("aria-valuemin", String(least));
+  grip.setAttribute("aria-valuemax", String(most));
+  grip.setAttribute("aria-valuenow", String(parseInt(getComputedStyle(root).getPropertyValue(`--${side}-width`), 10)));
   grip.addEventListener("pointerdown", (event) => {
     grip.setPointerCapture(event.pointerId);
     from = { x: event.clientX, width: width(side) };

@@ -5,11 +5,11 @@
 import { selection } from "./detail.js";
 import { html } from "./dom.js";
 import { below, executed } from "./executed.js";
-import { bytes, integer, label, seconds } from "./format.js";
+import { bytes, integer, isInSeconds, label, pathTitle, scoreText, seconds } from "./format.js";
 import { costsOf } from "./lines.js";
 import { bin } from "./model.js";
 
-const COLUMNS = [["loss", "Loss at the chosen rates"], ["supersteps", "Supersteps that ended there"],
+const COLUMNS = [["supersteps", "Supersteps that ended there"],
   ["h", "Sum of the greatest h of each superstep"]];
 
 /* Columns of a run that was sampled: the parts of the seconds that are added up, and a title. */
@@ -45,7 +45,7 @@ function tree(model, numbers, caller) {
 /* The functions that were executed in the supersteps that end at a node. */
 function unfolded(model, node) {
   const functions = tree(model, below(model, node), node);
-  return functions === null ? null : html("section", { class: "below" },
+  return functions === null ? null : html("section", { class: "unfolded" },
     html("h3", {}, "Functions executed in the supersteps that end here, average of the processes"),
     functions);
 }
@@ -77,9 +77,11 @@ export function create(host, { store, api, query }) {
       return [html("td", { colspan: 3, class: "margin" }, select(model, node, `→ ${label(model.nodes[node])}`))];
     }
     const sum = (name) => parts.reduce((total, part) => total + part[name], 0);
+    const addsUp = isInSeconds(path) || path === "sync";
+    const score = addsUp ? sum("score") : Math.max(...parts.map((part) => part.score));
     const shade = ends ? bin(Math.max(...found.nodes.map((each) => model.shade(each, path)))) : null;
     return [
-      html("td", { class: "margin", "data-bin": shade }, select(model, node, seconds(sum("lost")))),
+      html("td", { class: "margin", "data-bin": shade }, select(model, node, scoreText(score, path))),
       html("td", { class: "margin" }, integer(sum("count"))),
       html("td", { class: "margin" }, bytes(sum("h"))),
     ];
@@ -88,7 +90,7 @@ export function create(host, { store, api, query }) {
   function rowsOf(model, { metric }, node, number) {
     const { first, lines } = answer.excerpts[number];
     const { kind, line: chosen } = model.nodes[node];
-    const costs = costsOf(model, answer, number);
+    const costs = costsOf(model, answer, number, metric);
     const taken = new Map(answer.excerpts[number].seconds);
     return lines.map((pieces, offset) => {
       const line = first + offset;
@@ -107,7 +109,7 @@ export function create(host, { store, api, query }) {
     const number = answer.of[node];
     const { file, note } = answer.excerpts[number];
     const rows = rowsOf(model, state, node, number);
-    const columns = [...COLUMNS,
+    const columns = [[pathTitle(state.metric), "What the shades show"], ...COLUMNS,
       ...(answer.sampled ? SAMPLED : []).map(([text, , title]) => [text, title])];
     const head = html("tr", {}, ...columns.map(([text, title]) =>
       html("th", { scope: "col", title }, text)), html("td", { colspan: 2 }));

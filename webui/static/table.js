@@ -4,7 +4,7 @@
 import { COLUMNS, cells, head, sorted, widths } from "./columns.js";
 import { selection } from "./detail.js";
 import { html } from "./dom.js";
-import { count, label, place } from "./format.js";
+import { count, label, place, shortLabel } from "./format.js";
 import { shortcut } from "./keys.js";
 
 const ROW = 40; // height in pixels, as in table.css
@@ -29,7 +29,7 @@ export function create(host, { store }) {
 
   function partOf(node, costs, priced) {
     const about = model.nodes[node];
-    return { node, part: costs, priced, name: label(about), place: place(about) };
+    return { node, part: costs, priced, name: shortLabel(about), under: about.under, title: `${label(about)}, ${place(about)}` };
   }
 
   function listed() {

@@ -8,7 +8,7 @@ import { LAYERS, SCALES, SHORT } from "./heat.js";
 import { createHeatData } from "./heatdata.js";
 import { draw, hostRows, layout } from "./heatdraw.js";
 import { followPointers } from "./heatpointer.js";
-import { describeCell } from "./heattext.js";
+import { describeCell, isWaiting } from "./heattext.js";
 import { shortcut } from "./keys.js";
 import { pictureName, savePicture } from "./picture.js";
 import { onPrint } from "./print.js";
@@ -254,10 +254,19 @@ export function create(host, context) {
     readout.replaceChildren(...(found === null ? [] : describeCell(found, model, state.axis, layer() === "account")));
   }
 
+  /* Selects the cost centre at which the process arrived last for whom the others waited; a click
+     on waiting goes to that process, too. */
   function choose() {
     const found = cell();
-    const id = found?.heat.centres[found.column];
-    if (id !== undefined && model.indexOf(id) !== null) update({ node: id, edge: null });
+    if (found === null) return;
+    const { heat, column, row } = found;
+    const id = heat.centres[column];
+    if (isWaiting(heat, row * heat.columns + column)) {
+      cursor.row = Math.floor(heat.late[column] / heat.block);
+      readCursor();
+      redraw();
+    }
+    if (model.indexOf(id) !== null) update({ node: id, edge: null });
   }
 
   function moveCursor(columns, rows) {

@@ -6,7 +6,7 @@
 
 import { HEIGHT, boxWidth } from "./box.js";
 
-const ROW = 52;
+const ROW = HEIGHT + 10;
 const INDENT = 22;
 const MOST_INDENT = 12; // deeper nodes are not indented further
 const GUTTER = 56; // between two columns
@@ -68,8 +68,8 @@ function bestColumns(found, widths, shape) {
 
 /* Lays out nodes and links { from, to }: { width, height, nodes: [[node, x, y, width, height]],
    links: [] }; whoever draws finds the paths of the lines. */
-export function treeLayout(nodes, links, nameOf, shape) {
-  const widths = new Map(nodes.map((node) => [node, boxWidth(nameOf(node))]));
+export function treeLayout(nodes, links, { nameOf, underOf }, shape) {
+  const widths = new Map(nodes.map((node) => [node, boxWidth(nameOf(node), underOf(node))]));
   const columns = bestColumns(rows(nodes, links), widths, shape);
   const placed = [];
   let left = 0;

@@ -6,7 +6,7 @@ type Metric = "comp" | "comm" | "idle" | "h";
 type Summary = { max: number; avg: number; min: number; pie?: number[] };
 type Cost = { count: number; elapsed_s: number; cost: Record<Metric, Summary> };
 type GraphNode = Cost & {
-  id: string; name: string; kind: string; sync: string; file: string; line: number; library: boolean;
+  id: string; name: string; short: string; under: string; kind: string; sync: string; file: string; line: number; library: boolean;
 };
 /** From caller to callee, by position in the nodes. */
 type GraphEdge = Cost & { from: number; to: number };

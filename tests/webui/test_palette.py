@@ -1,0 +1,64 @@
+"""The safe palette: the parts of the account differ for readers who do not see red or green."""
+
+import math
+import re
+from itertools import combinations
+
+import pytest
+
+from bsplib.profiler.account import PARTS
+from bsplib.webui.page import STATIC
+
+VISIONS = {
+    "trichromacy": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+}
+"""What is seen of linear red, green and blue. Source: Machado, Oliveira, Fernandes 2009."""
+XYZ = (
+    (0.4124564, 0.3575761, 0.1804375),
+    (0.2126729, 0.7151522, 0.0721750),
+    (0.0193339, 0.1191920, 0.9503041),
+)
+WHITE = (0.95047, 1.0, 1.08883)
+LEAST = 10  # CIE 1976: a difference of 2 is just seen side by side
+
+
+def times(matrix, vector):
+    return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
+
+
+def lab(colour, vision):
+    """Return lightness, green to red, and blue to yellow, as seen by a vision."""
+    levels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in levels]
+    seen = [min(1.0, max(0.0, value)) for value in times(VISIONS[vision], linear)]
+    parts = [value / white for value, white in zip(times(XYZ, seen), WHITE, strict=True)]
+    x, y, z = (v ** (1 / 3) if v > 216 / 24389 else (24389 / 27 * v + 16) / 116 for v in parts)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def safe_colours(scheme):
+    """Return by part the colour of the safe palette, in the light or the dark scheme."""
+    css = (STATIC / "css" / "base.css").read_text(encoding="utf-8")
+    rules = re.search(r'\[data-palette="safe"\] \{(.*?)\}', css, re.DOTALL)[1]
+    pairs = re.findall(r"--part-(\w+): light-dark\((#\w{6}), (#\w{6})\)", rules)
+    return {name: (light, dark)[scheme == "dark"] for name, light, dark in pairs}
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_parts_of_the_account_differ_for_every_eye(scheme, vision):
+    colours = safe_colours(scheme)
+    assert set(colours) == set(PARTS)
+    seen = [lab(colours[part], vision) for part in PARTS]
+    # a part that takes no time is not drawn, so any two may stand side by side
+    assert min(math.dist(one, other) for one, other in combinations(seen, 2)) >= LEAST
