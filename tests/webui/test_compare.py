@@ -128,7 +128,7 @@ def test_the_view_opens_on_the_run_of_the_same_number_with_the_verdict_on_top(vi
 def test_the_run_to_compare_with_is_chosen_in_the_header_too(tab, url, show):
     show(tab, url, "view=graph")
     picker = tab.locator("#header").get_by_label("Compare with")
-    expect(picker).to_have_value("")
+    expect(picker).to_have_value("1.0")
     picker.select_option("0.1")
     expect(tab.locator("#view-compare").get_by_label("Run before")).to_have_value("0.1")
     tab.locator("#view-compare").get_by_label("Run before").select_option("1.0")

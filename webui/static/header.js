@@ -56,10 +56,11 @@ export function createHeader(context) {
     }
     const others = othersOf(traces, state);
     if (others.length > 0) {
-      const select = picker("Compare with", [["", "compare with ..."],
+      const compared = comparedOf(others, state);
+      const select = picker("Compare with", [...(compared === null ? [["", "compare with ..."]] : []),
         ...others.map(({ key, text }) => [key, `compared with ${text}`])], () =>
         update({ compared: select.value || null, view: select.value ? "compare" : state.view }));
-      select.value = comparedOf(others, state) ?? "";
+      select.value = compared ?? "";
       chosen.push(select);
     }
     pickers.replaceChildren(...chosen);
