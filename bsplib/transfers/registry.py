@@ -286,7 +286,7 @@ class Registry:
             and (
                 low < high
                 or registration.memory_range[0] < registration.memory_range[1]
-                or registration.is_of(view)
+                or _owner(registration.array)[0] is _owner(view)[0]
             )
             and not _was_freed(view, registration)
         ]

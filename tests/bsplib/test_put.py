@@ -296,6 +296,28 @@ def test_a_put_into_a_view_of_an_array_that_is_empty_only_here_does_nothing(run)
     assert run(main) == [[], [7.0]]
 
 
+@pytest.mark.parametrize("make", ["zeros", "push_reg", "a column"])
+def test_a_view_of_another_shape_of_an_array_without_elements_names_it(run, make):
+    def main(bsp):
+        column = np.zeros((1, 0, 3))[..., 1]
+        x = (
+            bsp.zeros((1, 0))
+            if make == "zeros"
+            else np.zeros((1, 0))
+            if make == "push_reg"
+            else column
+        )
+        if make != "zeros":
+            bsp.push_reg(x)
+        bsp.sync()
+        bsp.put(0, np.zeros((0, 0)), x[:0])
+        got = bsp.get(0, x[:0])
+        bsp.sync()
+        return got.shape
+
+    assert set(run(main)) == {(0, 0)}
+
+
 @pytest.mark.procs(2)
 @pytest.mark.parametrize(
     "put",
