@@ -10,9 +10,12 @@ import pytest
 import bsplib
 from bsplib.machine import Machine
 from bsplib.machine.measured import Curve, Measured
+from bsplib.profiler.callgraph import build
 from bsplib.profiler.models.nodes import fit_nodes, predict_nodes, read_model, write_model
+from bsplib.profiler.models.nodes.moves import moves_of
 from bsplib.profiler.models.prediction import predict
 from bsplib.profiler.prices import choose_prices
+from bsplib.recording.records import GroupInfo
 from bsplib.recording.trace import read_trace
 
 BLOCKS = {
@@ -64,6 +67,13 @@ def recorded(program, sizes, folder):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     return recorded(scattered, (256, 512, 1024, 8192), tmp_path_factory.mktemp("moves"))
+
+
+def test_a_superstep_without_records_of_its_own_changes_nothing(runs):
+    """A run that is killed inside a sub-group has no records of the superstep around it."""
+    whole = runs[256, 4]
+    cut = replace(whole, groups=(*whole.groups, GroupInfo(0, 10**6, 0, 0, range(2))))
+    assert moves_of([build(cut)]) == moves_of([build(whole)])
 
 
 @pytest.mark.parametrize(

@@ -89,9 +89,10 @@ def moves_of(graphs: Iterable[CallGraph]) -> dict[tuple[str, ...], Moves]:
     """
     graph = max(graphs, key=lambda each: int(each.run.traffic["bytes"].sum()))
     timeline = lay_out(graph.run)
-    if not len(timeline.steps) or not len(graph.run.traffic):
+    # Of a run that was cut short, the superstep around a sub-group may have no records.
+    starts = np.array([step.start for step in timeline.steps if step.start < step.stop])
+    if not len(starts) or not len(graph.run.traffic):
         return {}
-    starts = np.array([step.start for step in timeline.steps])
     amounts = {
         "h": np.maximum(timeline.h_in, timeline.h_out),
         "calls": timeline.calls,
