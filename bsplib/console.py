@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 class Console(rich.console.Console):
-    """A console that shows unprintable characters of texts by their escapes."""
+    """A console that shows unprintable characters by their escapes, and takes no text as markup."""
+
+    def __init__(self, **options: Any) -> None:
+        """Take the options of rich."""
+        super().__init__(**{"markup": False, "emoji": False, **options})
 
     def render(self, *renderable: Any, **options: Any) -> Iterable[Segment]:
         """Return the segments of a renderable; what rich itself controls is kept."""

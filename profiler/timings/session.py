@@ -152,7 +152,7 @@ def _fit_table(
         show(model, console, points, asked.confidence)
         if outputs.plot is not None:
             model.plot(outputs.plot, force=outputs.force)
-            console.print(f"drawn in {visible(str(outputs.plot))}", highlight=False, markup=False)
+            console.print(f"drawn in {visible(str(outputs.plot))}", highlight=False)
     except TimingsError:
         raise
     except ValueError as error:

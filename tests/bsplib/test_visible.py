@@ -96,7 +96,7 @@ def test_a_console_shows_no_control_character_whatever_is_printed():
     table = Table(HOSTILE)
     table.add_row(Text(HOSTILE))
     file = io.StringIO()
-    Console(file=file, width=200).print(HOSTILE, Text(HOSTILE), table, markup=False)
+    Console(file=file, width=200).print(HOSTILE, Text(HOSTILE), table)
     shown = file.getvalue()
     assert shown.replace("\n", "").isprintable()
     assert shown.count(r"\x1b]0;owned") == 4

@@ -217,7 +217,7 @@ def fit_and_print(
     show_model(model, Console(), points)
     if json is not None:
         write_model(model, json, force=force)
-        Console().print(f"written into {json}", highlight=False, markup=False)
+        Console().print(f"written into {json}", highlight=False)
 
 
 def _complete(model: NodeModel, point: Mapping[str, float]) -> dict[str, float]:
@@ -259,5 +259,5 @@ def predict_and_print(
     show_prediction(prediction, found, Console())
     if plot is not None:
         found.plot(plot, force=force)
-        Console().print(f"drawn in {plot}", highlight=False, markup=False)
+        Console().print(f"drawn in {plot}", highlight=False)
     return prediction, found
