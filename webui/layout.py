@@ -23,6 +23,8 @@ PX_PER_INCH = 72
 BOX_HEIGHT = 56.0
 NARROWEST, WIDEST = 104.0, 236.0
 """Limits of the width of a box: the widest has room for names of about 32 letters."""
+MOST_LETTERS = 32
+"""Letters of a name, or of what stands under it, in a box; a longer one is cut."""
 UNDER_SIZE = 0.92
 """The width of the letters under a name as a part of that of its bold ones."""
 _PADDING = 20.0
@@ -46,7 +48,9 @@ class DrawnLink(NamedTuple):
 
 def box_width(name: str, under: str = "") -> float:
     """Return the width of a box, from estimates of the widths of its texts in pixels."""
-    estimate = max(sum(map(_letter_width, name)), UNDER_SIZE * sum(map(_letter_width, under)))
+    estimate = max(
+        sum(map(_letter_width, name)), UNDER_SIZE * sum(map(_letter_width, under[:MOST_LETTERS]))
+    )
     return min(WIDEST, max(NARROWEST, round(estimate + _PADDING)))
 
 

@@ -55,8 +55,8 @@ MOST_CAUSES = 3
 """Greatest number of causes that are given of each part of the account."""
 MOST_LAID_OUT = 300
 """Greatest number of nodes for which dot is used; the page lays out larger graphs itself."""
-MOST_UNDER = 36
-"""Columns of a source line under the name of a node; of a longer one the middle is left out."""
+MOST_UNDER = 120
+"""Letters of the source line of a node that are shown at most."""
 MOST_LINES = 600
 """The same for lines: dot takes long for a tangle, which it cannot make readable either."""
 
@@ -243,7 +243,7 @@ def lines_under(callgraph: CallGraph, folder: Path | None = None) -> dict[str, s
         line = node.line - excerpt.first
         is_read = node.kind != "function" and 0 <= line < len(excerpt.lines)
         text = excerpt.lines[line].strip() if is_read else file_of(node)
-        found[name] = fmt.shortened(text, MOST_UNDER)
+        found[name] = text if len(text) <= MOST_UNDER else f"{text[: MOST_UNDER - 1]}…"
     return found
 
 

@@ -35,7 +35,7 @@ export function shortName(name) {
 
 /* The width of a node's box; webui/layout.py estimates it by the same limits. */
 export function boxWidth(name, under) {
-  const width = Math.max(textWidth(shortName(name), true), textWidth(under, false)) + 2 * INSET;
+  const width = Math.max(textWidth(shortName(name), true), textWidth(shortName(under), false)) + 2 * INSET;
   return Math.min(WIDEST, Math.max(NARROWEST, Math.round(width)));
 }
 

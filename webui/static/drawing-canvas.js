@@ -32,7 +32,7 @@ export function createCanvasDrawing(host, { nameOf, underOf, labelOf }) {
   function load(scene) {
     boxes = [...scene.boxes.values()].map((box) => {
       const name = shortName(nameOf(box.node));
-      const under = underOf(box.node);
+      const under = shortName(underOf(box.node));
       return { ...box, name, under, narrow: squeezed(under, box.w, false), squeezed: squeezed(name, box.w), far: farLetters(name, box.w),
         below: scene.below.get(box.node) ?? 0 };
     });

@@ -57,7 +57,7 @@ export function createSvgDrawing(host, { nameOf, underOf, labelOf }) {
 
   function load(scene) {
     nodes = new Map([...scene.boxes.values()].map((box) =>
-      [box.node, makeNode(box, nameOf(box.node), underOf(box.node), scene.below.get(box.node))]));
+      [box.node, makeNode(box, nameOf(box.node), shortName(underOf(box.node)), scene.below.get(box.node))]));
     lines = scene.lines.map(makeLine);
     canvas.classList.toggle("dense", scene.isDense);
     lineLayer.replaceChildren(...lines.map(({ element }) => element));

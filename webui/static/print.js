@@ -1,14 +1,20 @@
-/* Draws views anew for their size on paper, and afterwards for that on the screen. */
+/* Prints a view on one page: draws it for its size on paper, and afterwards for the screen. */
 
-function followPrint(isPrinting, draw) {
-  return () => {
-    document.body.classList.toggle("printing", isPrinting);
-    draw();
-  };
+const HEIGHT = 690; // pixels of a landscape page within its margins, of A4 as of letter
+const drawings = [];
+
+function follow(isPrinting) {
+  const { body } = document;
+  body.style.zoom = "";
+  body.classList.toggle("printing", isPrinting);
+  for (const draw of drawings) draw(isPrinting);
+  if (isPrinting) body.style.zoom = String(Math.min(1, HEIGHT / body.getBoundingClientRect().height));
 }
 
-/* Calls draw() before the page is printed, while it has its size on paper, and after it. */
+window.addEventListener("beforeprint", () => follow(true));
+window.addEventListener("afterprint", () => follow(false));
+
+/* Calls draw(isPrinting) before the page is printed, while it has its size on paper, and after it. */
 export function onPrint(draw) {
-  window.addEventListener("beforeprint", followPrint(true, draw));
-  window.addEventListener("afterprint", followPrint(false, draw));
+  drawings.push(draw);
 }

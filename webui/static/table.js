@@ -6,8 +6,10 @@ import { selection } from "./detail.js";
 import { html } from "./dom.js";
 import { count, label, place, shortLabel } from "./format.js";
 import { shortcut } from "./keys.js";
+import { onPrint } from "./print.js";
 
 const ROW = 40; // height in pixels, as in table.css
+const MOST_PRINTED = 30; // rows on one page
 const AHEAD = 8; // rows that are drawn above and below those that are seen
 
 /** @param {HTMLElement} host @param {Context} context */
@@ -26,6 +28,7 @@ export function create(host, { store }) {
   let parts = []; // the rows, in their order
   let cursor = null; // the node at which the keyboard is
   let frame = false;
+  let isPrinting = false;
 
   function partOf(node, costs, priced) {
     const about = model.nodes[node];
@@ -60,12 +63,13 @@ export function create(host, { store }) {
   }
 
   function draw() {
-    const first = Math.max(0, Math.floor(scroller.scrollTop / ROW) - AHEAD);
-    const seen = Math.ceil(scroller.clientHeight / ROW) + 2 * AHEAD;
+    const first = isPrinting ? 0 : Math.max(0, Math.floor(scroller.scrollTop / ROW) - AHEAD);
+    const seen = isPrinting ? MOST_PRINTED : Math.ceil(scroller.clientHeight / ROW) + 2 * AHEAD;
     const last = Math.min(parts.length, first + seen);
     table.querySelector("tbody")?.remove();
     table.append(html("tbody", {}, spacer(first),
-      ...parts.slice(first, last).map((part, i) => row(part, first + i)), spacer(parts.length - last)));
+      ...parts.slice(first, last).map((part, i) => row(part, first + i)),
+      spacer(isPrinting ? 0 : parts.length - last)));
     table.setAttribute("aria-rowcount", parts.length + 1);
     const position = parts.findIndex(({ node }) => node === cursor);
     if (position >= first && position < last) table.setAttribute("aria-activedescendant", `row-${cursor}`);
@@ -181,11 +185,18 @@ export function create(host, { store }) {
 
   function showSummary() {
     const all = model.nodes.length;
-    summary.textContent = parts.length === all ? ""
+    summary.textContent = isPrinting && parts.length > MOST_PRINTED ? `The first ${MOST_PRINTED} of ${count(all, "node")}.`
+      : parts.length === all ? ""
       : `${parts.length} of ${count(all, "node")} contain what is searched for.`;
   }
 
   new ResizeObserver(requestDraw).observe(scroller);
+  onPrint((isNow) => {
+    isPrinting = isNow;
+    if (!visible) return;
+    draw();
+    showSummary();
+  });
 
   /** @type {View["show"]} */
   function show(next, _, changed) {
