@@ -127,7 +127,8 @@ def _names(stack: Stack, leading: Set[_Name]) -> tuple[_Name, ...]:
     Of calls of a function by itself, the first counts. The frames of comprehensions belong to the
     function around them.
     """
-    frames = (each for each in stack if is_of_program(each) and not is_comprehension(each))
+    ours = (each for each in stack if is_of_program(each, stack[0]))
+    frames = (each for each in ours if not is_comprehension(each))
     names = tuple(
         dict.fromkeys(_Name(each.file, each.function, each.first_line) for each in frames)
     )

@@ -160,7 +160,7 @@ def _of_stacks(stacks: Sequence[Stack], sums: NDArray[np.float64]) -> list[Line]
 def places_of(stack: Stack) -> Iterator[LinePlace]:
     """Yield the lines of a stack that are part of the program, the innermost first."""
     for frame in reversed(stack):
-        if is_of_program(frame):
+        if is_of_program(frame, stack[0]):
             yield LinePlace(frame.file, frame.line, _around_comprehensions(frame.function))
 
 
@@ -177,11 +177,24 @@ def _around_comprehensions(name: str) -> str:
     )
 
 
-def is_of_program(frame: Frame) -> bool:
-    """Tell whether a frame is part of the program, not of Python, a package or bsplib."""
-    return not (
-        frame.library
-        or not frame.file
-        or frame.file.startswith("<frozen")
-        or any(part in frame.file for part in _INSTALLED)
+def is_of_program(frame: Frame, outermost: Frame) -> bool:
+    """Tell whether a frame is part of the program, not of Python, another package or bsplib.
+
+    Args:
+        frame: any frame of a stack.
+        outermost: that of ``main``, whose package is the program where it was installed.
+    """
+    if frame.library or not frame.file or frame.file.startswith("<frozen"):
+        return False
+    return frame.file.startswith(_package(outermost.file)) or not any(
+        part in frame.file for part in _INSTALLED
     )
+
+
+def _package(file: str) -> str:
+    """Return how the files of the package of a file begin; of one that is in none, its name."""
+    for part in _INSTALLED:
+        folder, found, inside = file.rpartition(part)
+        if found and "/" in inside:
+            return f"{folder}{found}{inside.partition('/')[0]}/"
+    return file or "<"

@@ -174,14 +174,15 @@ def waits_in_every_way(bsp):
         signal.signal(number, lambda number, _: seen.update([number]))
     signal.setitimer(signal.ITIMER_PROF, 0.005, 0.005)
     signal.setitimer(signal.ITIMER_VIRTUAL, 0.005, 0.005)
-    spend(0.1)
+    while len(seen) < 2:
+        spend(0.01)
     lock, (reader, writer) = threading.Lock(), os.pipe()
     threading.Timer(0.02, os.write, (writer, b"x")).start()
     waited = [lock.acquire(timeout=0.02), lock.acquire(timeout=0.02), os.read(reader, 1)]
     signal.setitimer(signal.ITIMER_PROF, 0)
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     bsp.sync()
-    return seen[signal.SIGPROF], seen[signal.SIGVTALRM], waited
+    return waited
 
 
 def recurses(bsp, depth):
@@ -310,8 +311,7 @@ def test_a_line_that_sleeps_for_short_times_is_blocked_and_the_one_before_it_com
 @needs_sampler
 def test_timers_locks_and_waits_of_the_program_are_as_without_samples(sampled):
     results, run = sampled(waits_in_every_way)
-    assert all(profiled > 0 and virtual > 0 for profiled, virtual, *_ in results)
-    assert all(waited == [True, False, b"x"] for *_, waited in results)
+    assert results == [[True, False, b"x"]] * 2
     assert len(run.samples)
 
 

@@ -62,6 +62,16 @@ def test_frames_of_packages_count_for_the_line_that_called_them(script):
     assert "which computes at line 5 of main (app.py);" in first(sampled(uneven(script), *slow))
 
 
+def test_a_program_that_is_installed_has_lines_of_its_package_only(script):
+    site = "/usr/lib/python3.11/site-packages"
+    main = Frame(f"{site}/flow/app.py", "main", 1, 5)
+    busy = Frame(f"{site}/flow/steps/busy.py", "busy", 3, 4)
+    other = Frame(f"{site}/flowers/lib.py", "inner", 1, 2)
+    slow = [(0, number, (main, busy, other), Doing.COMPUTING) for number in range(10)]
+    text = first(sampled(uneven(script), *slow))
+    assert "which computes at line 4 of busy (busy.py), called by main at line 5;" in text
+
+
 @pytest.mark.parametrize("inner", ["<listcomp>", "<listcomp>.<genexpr>"])
 def test_a_line_of_a_comprehension_is_one_of_the_function_around_it(script, inner):
     frame = PREPARE._replace(function=f"prepare.<locals>.{inner}", line=24)
