@@ -269,7 +269,8 @@ class RankFile:
     none), rank, size, host, pid, mpi (name), library (its version), thread_level, program,
     arguments, python, mpi4py, begin (ns), recorder ("shim" or "proxies"), not_covered (list of
     names); and, unless the rank was killed, sources (file -> SHA-256, of files that are no
-    libraries)."""
+    libraries), samples (list of time in ns, stack or -1, and what the thread did as in
+    ``bsplib.core.sampling``), and no_lines (why there are none, or "")."""
     events: npt.NDArray[np.void]
     parts: npt.NDArray[np.void]
     dones: npt.NDArray[np.void]
@@ -434,5 +435,7 @@ def _take(result: RankFile, name: str, value: Any) -> None:
             result.clocks.append(tuple(value))
         case "sources":
             result.header["sources"] = value
+        case "samples" | "no_lines":
+            result.header[name] = value
         case "end":
             result.end = value

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 
 from bsplib.record.digest import sha256
@@ -142,11 +142,29 @@ class Stacks:
         number = self._numbers.get(found)
         return self._number_of_new(found, innermost) if number is None else number
 
+    def number_of_sample(self, places: Sequence[tuple[CodeType, int, int]]) -> int:
+        """Return the number of a stack that a sampler has seen; -1 if none of it is shown.
+
+        Args:
+            places: code, offset and line of each call, the innermost first.
+        """
+        shown: list[tuple[CodeType, int, int]] = []
+        for code, at, line in places:
+            kind = self._kinds.get(id(code))
+            kind = self._kind_of(code) if kind is None else kind
+            if kind == _OUTSIDE:
+                return self._of_shown(shown)
+            if kind == _SHOWN:
+                shown.append((code, at, line))
+        return -1
+
     def _number_of_new(self, key: tuple[int, ...], innermost: FrameType) -> int:
         """Return the number of a stack whose key was not met before."""
         try:
             frames, runs = self._frames(innermost)
-            number = self._of_shown(frames)
+            number = self._of_shown(
+                [(each.f_code, each.f_lasti, each.f_lineno or 0) for each in frames]
+            )
         except Exception:  # noqa: BLE001  # the program goes on without a line
             return -1
         if runs in (None, self._outermost):  # else the key has frames that will now be left out
@@ -168,15 +186,16 @@ class Stacks:
             frame = frame.f_back
         return frames, frame
 
-    def _of_shown(self, frames: list[FrameType]) -> int:
-        """Return the number of these frames, and write them if they are new."""
+    def _of_shown(self, frames: list[tuple[CodeType, int, int]]) -> int:
+        """Return the number of these codes, with offset and line; write them if they are new."""
         if not frames:
             return -1
-        key = tuple(id(each.f_code) + each.f_lasti for each in frames)
+        key = tuple(id(code) + at for code, at, _ in frames)
         number = self._shown.get(key)
         if number is None:
             number = self._shown[key] = len(self._shown)
-            self._write(number, [self._described(each) for each in reversed(frames)])
+            described = [self._described(code, line) for code, _, line in reversed(frames)]
+            self._write(number, described)
         return number
 
     def _kind_of(self, code: CodeType) -> int:
@@ -188,13 +207,12 @@ class Stacks:
         self._kinds[id(code)] = kind
         return kind
 
-    def _described(self, frame: FrameType) -> tuple[str, str, int, int, bool]:
-        code = frame.f_code
+    def _described(self, code: CodeType, line: int) -> tuple[str, str, int, int, bool]:
         library = is_library(code.co_filename)
         if not library:
             self.files.add(code.co_filename)
-        line = frame.f_lineno or code.co_firstlineno
-        return code.co_filename, code.co_qualname, code.co_firstlineno, line, library
+        first = code.co_firstlineno
+        return code.co_filename, code.co_qualname, first, line or first, library
 
     def _is_hidden(self, file: str) -> bool:
         hidden = self._hidden.get(file)

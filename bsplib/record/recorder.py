@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import importlib.util
 import json
 import os
 from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
 from typing import Any
 
 from bsplib.record import frames
@@ -49,6 +51,27 @@ def _on_one_host() -> bool:
     return not any(name in os.environ for name in RANKS)
 
 
+def _sampler() -> tuple[Any, str]:
+    """Return a sampler of lines that has started; None, and why, where there can be none.
+
+    It is loaded without the rest of the core, which loads numpy: a program may first say by the
+    environment how many threads numpy has.
+    """
+    core = importlib.util.find_spec("bsplib.core")
+    folder = ((core and core.submodule_search_locations) or [""])[0]
+    finder = FileFinder(folder, (ExtensionFileLoader, EXTENSION_SUFFIXES))
+    if (spec := finder.find_spec("sampling")) is None or spec.loader is None:
+        return None, "lines are sampled by the compiled core, which is not there"
+    try:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        return None, f"the compiled sampler of lines cannot be loaded: {error}"
+    sampler = module.Sampler()
+    reason = sampler.start()
+    return (None if reason else sampler), reason
+
+
 class ShimRecorder:
     """Records by the shim.
 
@@ -74,6 +97,7 @@ class ShimRecorder:
         """The exception that ended the program."""
         self._stacks = frames.Stacks(self._write_stack)
         self._set_up(job, library)
+        self._sampler, self._no_lines = _sampler()
 
     def _set_up(self, job: RecordedProgram, library: Library) -> None:
         header = json.dumps(job.header(library.name, "shim"))[1:-1] + ","
@@ -118,6 +142,11 @@ class ShimRecorder:
             return  # a process that the program has forked
         if not self._shim.bsp_record_was_initialized() and rank_of_environment() == 0:
             say("nothing was recorded, since the program did not call MPI")
+        if self._sampler is not None:
+            stacks, ticks = self._sampler.stop()
+            numbers = [self._stacks.number_of_sample(each) for each in stacks]
+            self._write("samples", [(time, numbers[stack], state) for time, state, stack in ticks])
+        self._write("no_lines", self._no_lines)
         self._write("sources", frames.hashes(self._stacks.files))
         has_status, status = self.status is not None, self.status or 0
         error = self.error.encode(errors="replace")

@@ -24,7 +24,7 @@ from bsplib.recording.packing import heads, unpacked, whole_chunks
 from bsplib.recording.records import MAX_NUMBER, SAMPLE, Doing, Frame, Stack
 from bsplib.recording.spool import SAMPLES, Spool
 
-_BY_STATE = (Doing.COMPUTING, Doing.BLOCKED, Doing.NO_CORE)
+BY_STATE = (Doing.COMPUTING, Doing.BLOCKED, Doing.NO_CORE)
 """What a process does outside of calls and syncs, by the state of its thread."""
 _CUT = Frame("", "[calls left out]", 0, 0)
 """Stands for the outer calls of a stack that is too deep, or one of too many."""
@@ -76,7 +76,7 @@ class LineSampler:
         rows = []
         for moment, state, which in ticks:
             number, is_call = found[which]
-            doing = Doing.CALL if is_call else _BY_STATE[state]
+            doing = Doing.CALL if is_call else BY_STATE[state]
             rows.append((0, moment - self._began_ns, number, doing))
         samples = np.array(rows, SAMPLE)
         self._spool.add_samples(samples[samples["time"] >= 0])
@@ -182,8 +182,15 @@ def _are_in_sync(times: NDArray[np.int64], records: NDArray[np.void]) -> NDArray
 
     The records of a process are in order of their ends, and its syncs do not overlap.
     """
-    if not len(records):
+    return are_between(times, records["arrive"], records["end"])
+
+
+def are_between(
+    times: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Tell which times are in one of some stretches, which do not overlap and are in order."""
+    if not len(ends):
         return np.zeros(len(times), bool)
-    place = np.searchsorted(records["end"], times, side="right").clip(max=len(records) - 1)
-    found: NDArray[np.bool_] = (records["arrive"][place] <= times) & (times < records["end"][place])
+    place = np.searchsorted(ends, times, side="right").clip(max=len(ends) - 1)
+    found: NDArray[np.bool_] = (begins[place] <= times) & (times < ends[place])
     return found

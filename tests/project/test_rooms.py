@@ -123,7 +123,7 @@ MAY_IMPORT = {
     "group": PORTS | {"experiments", "primitives", "transfers", "machine", "core"},
     "record": set(),
     "record.join": {"record", "record.joining", "recording"},
-    "record.joining": {"record", "recording", "backends.members"},
+    "record.joining": {"record", "recording", "backends.members", "core"},
     "recording": PORTS | {"group", "primitives", "transfers", "machine", "core"},
     "running": BACKENDS - {"backends.mpi", "backends.shm", "backends.sim"}
     | {"recording", "group", "experiments", "primitives", "transfers", "machine", "core"},

@@ -22,12 +22,14 @@ from bsplib.record.joining.steps import ALL, MESSAGES, Ends, ends_of_messages, f
 from bsplib.record.joining.volumes import flows
 from bsplib.record.joining.waiting import WaitingTimes, Waits, blamed, waits_at
 from bsplib.record.joining.windows import late_targets, notices
+from bsplib.recording.line_sampler import BY_STATE, are_between, joined_samples
 from bsplib.recording.records import (
     FROM_SYSTEM,
     NOT_MEASURED,
     RECORD,
     TRAFFIC,
     WAIT,
+    Doing,
     Frame,
     GroupInfo,
     Run,
@@ -66,8 +68,35 @@ def assembled(calls: MpiCalls) -> Run:
             records,
             traffic,
             waits=np.rec.fromarrays([record, behind], WAIT).view(np.ndarray),
+            samples=_samples(calls, records),
+            measured={"lines": _no_lines(calls)},
         ),
     )
+
+
+def _samples(calls: MpiCalls, records: NDArray[np.void]) -> NDArray[np.void] | None:
+    """Return the samples of all processes, with what each did by its calls and syncs."""
+    parts = []
+    for pid, rank in sorted(calls.ranks.items()):
+        if rank.samples is None:
+            continue
+        samples = rank.samples[(rank.samples["time"] >= 0) & (rank.samples["time"] <= rank.until)]
+        mine = slice(calls.first[pid], calls.first[pid + 1])
+        doing = np.array(BY_STATE, np.uint8)[samples["doing"]]
+        doing[are_between(samples["time"], calls.enter[mine], calls.leave[mine])] = Doing.CALL
+        rows = records[records["pid"] == pid]
+        rows = rows[np.argsort(rows["end"], kind="stable")]
+        doing[are_between(samples["time"], rows["arrive"], rows["end"])] = Doing.WAITING
+        samples["doing"] = doing
+        parts.append(samples)
+    return joined_samples(parts)
+
+
+def _no_lines(calls: MpiCalls) -> str:
+    """Return why some process was not sampled; empty if all were."""
+    headers = (rank.header for rank in calls.ranks.values())
+    why = (str(each.get("no_lines", "a rank was killed, or has no shim")) for each in headers)
+    return next((each for each in why if each), "")
 
 
 # -- the times of stretches -----------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.core.sampling import BLOCKED, NO_CORE, ON_CORE
 from bsplib.errors import TraceError
 from bsplib.record.events import (
     CALLS,
@@ -34,7 +35,7 @@ from bsplib.record.events import (
     read_rank,
 )
 from bsplib.record.joining.calls import FIRST_COLLECTIVE, ROLE, SHOWN, Role
-from bsplib.recording.records import MAX_NUMBER, MPI_CALL, Frame, Stack
+from bsplib.recording.records import MAX_NUMBER, MPI_CALL, SAMPLE, Frame, Stack
 from bsplib.recording.trace_document import MAX_NPROCS
 
 Ints = NDArray[np.int64]
@@ -74,6 +75,8 @@ class Rank:
     """The call in which it was killed, if that is known."""
     stopped: bool = False
     """The disk was full, and the program went on."""
+    samples: NDArray[np.void] | None = None
+    """dtype SAMPLE, with what the thread did in place of a Doing; None where it was not sampled."""
 
     def shift(self, zero: int) -> None:
         """Count times from a moment on."""
@@ -81,6 +84,8 @@ class Rank:
         self.ready -= zero
         self.until -= zero
         self.exit -= zero
+        if self.samples is not None:
+            self.samples["time"] -= zero
 
 
 @dataclass
@@ -289,11 +294,29 @@ def _table(pid: int, file: RankFile, clock: _Clock, named: _CommonNumbers, nproc
         times = np.maximum.accumulate(times).reshape(-1, 2)
         comms = _communicators(pid, file, named, nprocs)
         rank = _rank_of(file, clock, times, kept)
+        rank.samples = _samples(pid, file, clock, named)
         table = _Table(pid, rank, _columns(file, kept, times, comms, named))
         _add_rows(table, file, kept, comms)
     except _DAMAGE as error:
         raise TraceError(f"the file of rank {pid} is damaged: {error}") from error
     return table
+
+
+def _samples(
+    pid: int, file: RankFile, clock: _Clock, named: _CommonNumbers
+) -> NDArray[np.void] | None:
+    if (listed := file.header.get("samples")) is None:
+        return None
+    time, stack, state = np.array(listed, np.int64).reshape(-1, 3).T
+    kept = (stack >= 0) & (stack < len(file.stacks)) & np.isin(state, (ON_CORE, BLOCKED, NO_CORE))
+    number = {
+        each: named.stack(file.stacks[each], "", str(file.header.get("program", "")))
+        for each in set(stack[kept].tolist())
+    }
+    rows = np.zeros(int(np.count_nonzero(kept)), SAMPLE)
+    rows["pid"], rows["time"], rows["doing"] = pid, clock(time[kept]), state[kept]
+    rows["stack"] = [number[each] for each in stack[kept].tolist()]
+    return rows
 
 
 def _check(pid: int, file: RankFile) -> None:
