@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import marshal
 import pickle
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-DtypeCode = str | bytes
+DtypeCode = str | bytes | tuple[Any, ...]
 Form = tuple[Any, ...]
 
 BYTES, ARRAY, NUMBER, PICKLE = "bytes", "array", "number", "pickle"
@@ -28,6 +29,12 @@ _MOST_OF_NUMPY = np.dtype(np.half).num
 
 def encode_dtype(dtype: np.dtype[Any]) -> DtypeCode:
     """Return a dtype as a plain value."""
+    fields = dtype.fields
+    if dtype.names and fields and dtype.type is np.void and dtype.metadata is None:
+        each = tuple((encode_dtype(fields[name][0]), *fields[name][1:]) for name in dtype.names)
+        if all(type(code) is str and not more for code, _, *more in each):
+            return dtype.names, each, dtype.itemsize, dtype.isalignedstruct
+        return pickle.dumps(dtype, 5)
     if dtype.num > _MOST_OF_NUMPY or dtype.kind in "VO" or dtype.metadata is not None:
         return pickle.dumps(dtype, 5)
     if dtype.kind in "SUmM":
@@ -38,9 +45,20 @@ def encode_dtype(dtype: np.dtype[Any]) -> DtypeCode:
 def decode_dtype(code: DtypeCode) -> np.dtype[Any]:
     """Return the dtype of a code that :func:`encode_dtype` made; a new one if it can be changed."""
     dtype = DTYPES.get(code)
-    if dtype is None:  # a pickle is from a process of the same run
-        dtype = np.dtype(code) if isinstance(code, str) else pickle.loads(code)
-    return dtype
+    if dtype is not None:
+        return dtype
+    if isinstance(code, tuple):
+        return _record(code).newbyteorder("|")  # a copy, which costs less than to make it
+    return np.dtype(code) if isinstance(code, str) else pickle.loads(code)  # of the same run
+
+
+@lru_cache(maxsize=256)
+def _record(code: tuple[Any, ...]) -> np.dtype[Any]:
+    """Return the dtype of records of numbers, for this module only."""
+    names, fields, itemsize, aligned = code
+    formats, offsets = zip(*((decode_dtype(kind), at) for kind, at in fields), strict=True)
+    described = {"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize}
+    return np.dtype(described, align=aligned)  # type: ignore[call-overload, no-any-return]
 
 
 def are_equal(one: DtypeCode, other: DtypeCode) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from math import prod
 from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsplib.errors import DtypeError, PlaceError
+from bsplib.errors import BoundsError, DtypeError, PlaceError
 from bsplib.transfers.place import Array
 
 _NUMBERS = (float, int, bool, complex)
@@ -161,11 +162,17 @@ def check_out(
     """Return the array for values of a shape and dtype: ``out``, or a new one.
 
     Raises:
+        BoundsError: there are more values than an array can have.
         PlaceError: ``out`` cannot be written, or has another shape.
         DtypeError: ``out`` cannot take the values.
     """
     if out is None:
-        return np.empty(shape, dtype)
+        try:
+            return np.empty(shape, dtype)
+        except ValueError:
+            raise BoundsError(
+                f"{operation}: no array has {prod(shape)} elements of dtype {dtype}"
+            ) from None
     as_array(operation, out)
     if not isinstance(out, np.ndarray) or not out.flags.writeable:
         raise PlaceError(f"{operation}: the destination {type(out).__name__} is no writable array")

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+MOST_AXES = 32
+"""Most axes of what transfers name: numpy broadcasts to no more."""
 WireIndex = tuple[Any, ...]
 """A basic index as plain values: an int, a (start, stop, step) or None for Ellipsis."""
 
@@ -250,5 +252,5 @@ def broadcasts(values: tuple[int, ...], selected: tuple[int, ...]) -> bool:
     """Tell whether values broadcast to a shape that has elements."""
     try:
         return prod(selected) > 0 and np.broadcast_shapes(values, selected) == selected
-    except ValueError:
+    except (ValueError, RuntimeError):  # it is a RuntimeError where there are many axes
         return False

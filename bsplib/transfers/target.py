@@ -21,6 +21,7 @@ from bsplib.transfers.argument_order import swapped
 from bsplib.transfers.casting import check_out
 from bsplib.transfers.descriptions import ContiguousGet, ContiguousPut, IndexGet, IndexPut
 from bsplib.transfers.place import (
+    MOST_AXES,
     Array,
     Region,
     WireIndex,
@@ -148,6 +149,11 @@ class Target:
     def name_view(self, view: Any, region: Region | None) -> None:
         """Name the indices that a view has in its array: its region, or all of them."""
         array = self._registration.array
+        if isinstance(view, np.ndarray) and view.ndim > MOST_AXES:
+            raise PlaceError(
+                f"{self._operation}: the view has {view.ndim} axes, and numpy broadcasts to at "
+                f"most {MOST_AXES}; name a view with fewer, or give offset="
+            )
         if array is None or not isinstance(view, np.ndarray):
             raise PlaceError(
                 f"{self._operation}: this process registered None there; give offset= or at="
@@ -278,6 +284,8 @@ class Target:
             raise PlaceError(
                 f"{self._operation}: give count={count}, or dst= with as many elements, not both"
             )
+        if self.resolved:
+            self._check_contiguous(self._offset, number, self._there().size)
         return (number,)
 
     def _lacking_shape(self) -> str:
@@ -316,7 +324,7 @@ class Target:
             )
         try:
             fits = np.broadcast_shapes(values.shape, self._shape) == self._shape
-        except ValueError:
+        except (ValueError, RuntimeError):  # it is a RuntimeError where there are many axes
             fits = False
         if not fits:
             raise BoundsError(

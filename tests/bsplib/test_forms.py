@@ -12,6 +12,7 @@ import pytest
 
 import bsplib
 from bsplib.primitives import mailbox
+from bsplib.transfers.array_lookup import Clusters
 from tests import drawn
 
 from .compared import comparing
@@ -349,3 +350,55 @@ def test_comparing_finds_what_the_core_encodes_in_another_way(backend, nprocs, m
     monkeypatch.setattr(mailbox, "_made_as", lambda *_: next(numbers))
     with comparing(), pytest.raises(AssertionError, match="the core has"):
         bsplib.run(main, nprocs=nprocs, backend=backend)
+
+
+def test_what_numpy_cannot_hold_is_an_error_in_a_sentence(run):
+    def main(bsp):
+        x, many = bsp.push_reg(np.zeros(4)), np.zeros((1,) * 40)
+        bsp.sync()
+        with pytest.raises(bsplib.BoundsError, match="fall outside 'x'"):
+            bsp.get(0, x, offset=0, count=2**60)
+        new = bsp.zeros(4)
+        with pytest.raises(bsplib.BoundsError, match="no array has"):
+            bsp.get(0, new, offset=0, count=2**60)
+        for call in (bsp.push_reg, lambda array: bsp.zeros(array.shape)):
+            with pytest.raises(bsplib.ShapeError, match="40 axes"):
+                call(many)
+        with pytest.raises(bsplib.PlaceError, match="41 axes"):
+            bsp.put(0, 1.0, x.reshape((1,) * 40 + (4,)))
+        with pytest.raises(bsplib.BoundsError, match="do not broadcast"):
+            bsp.put(0, many, x)
+        with pytest.raises(bsplib.DtypeError, match="0 bytes"):
+            bsp.push_reg(np.zeros(3, []))
+        with pytest.raises(bsplib.DtypeError, match="0 bytes"):
+            bsp.zeros(3, "S0")
+
+    run(main)
+
+
+@pytest.mark.procs(1)
+def test_thousands_of_registrations_are_found_one_by_one(run):
+    def main(bsp):
+        looked = 0
+        every = [bsp.push_reg(np.zeros(2)) for _ in range(2000)]
+        bsp.sync()
+        near = Clusters.near
+
+        def counted(self, low, high):
+            nonlocal looked
+            looked += len(found := near(self, low, high))
+            return found
+
+        Clusters.near = counted
+        try:
+            for x in every:
+                bsp.put(0, 1.0, x, offset=1)
+                bsp.put(0, np.ones(1), x[:1])
+        finally:
+            Clusters.near = near
+        bsp.sync()
+        return looked, sum(x.sum() for x in every)
+
+    ((looked, total),) = run(main)
+    assert looked < 20_000  # and not 2,000 for each of them
+    assert total == 4000
