@@ -4,18 +4,10 @@ import { createChangeGraph } from "./compare-graph.js";
 import { createComparisonTable } from "./compare-table.js";
 import { html } from "./dom.js";
 import { comparedOf, othersOf } from "./runs.js";
+import { segments } from "./segments.js";
 
 const PRICES = ["machine", "g", "l", "speed"];
 const PATIENCE = 150; // ms until a comparison is priced anew while a slider moves
-
-/* A row of choices, one of which holds: [value, title] each. */
-function choices(name, label, options, chosen, onchoose) {
-  return html("div", { class: "choices", role: "radiogroup", "aria-label": label },
-    ...options.map(([value, title]) => html("label", {},
-      html("input", {
-        type: "radio", name, value, checked: value === chosen, onchange: () => onchoose(value),
-      }), html("span", {}, title))));
-}
 
 /** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
@@ -24,9 +16,10 @@ export function create(host, context) {
   const picker = html("select", {
     "aria-label": "Run before", onchange: () => update({ compared: picker.value || null }),
   });
-  const sorts = html("div", { class: "sorts" });
-  const forms = choices("comparison-as", "Show the comparison as",
-    [["table", "table"], ["graph", "graph"]], "table", chooseForm);
+  const choices = (label) => html("div", { class: "segments", role: "radiogroup", "aria-label": label });
+  const [quantities, forms] = [choices("Change of"), choices("Show the comparison as")];
+  const sorts = html("div", { class: "sorts", hidden: true }, html("span", {}, "Change of"), quantities);
+  segments(forms, { table: "table", graph: "graph" }, "table", chooseForm);
   const verdict = html("p", { class: "comparison", "aria-live": "polite" });
   const conditions = html("p", { class: "quiet conditions" });
   const scaling = html("p", { class: "quiet scaling" });
@@ -78,7 +71,7 @@ export function create(host, context) {
     conditions.textContent = "";
     scaling.textContent = "";
     note.textContent = text;
-    sorts.replaceChildren();
+    sorts.hidden = true;
     tableHost.replaceChildren();
     graphHost.hidden = true;
   }
@@ -118,11 +111,11 @@ export function create(host, context) {
       ? `The runs differ beside the code: ${answer.conditions.join(", ")}.` : "";
     scaling.textContent = answer.scaling;
     const options = answer.quantities.map(({ name, title }) => [name, title]);
-    sorts.replaceChildren(html("span", {}, "Change of"),
-      choices("change-of", "Change of", options, quantity, (name) => {
-        quantity = name;
-        draw();
-      }));
+    sorts.hidden = false;
+    segments(quantities, Object.fromEntries(options), quantity, (name) => {
+      quantity = name;
+      draw();
+    });
     draw();
   }
 
