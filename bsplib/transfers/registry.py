@@ -278,17 +278,17 @@ class Registry:
     def _around(self, view: Array, origin: int) -> list[Registration]:
         """Return the registrations whose memory surrounds a view, the latest first."""
         low, high = memory_range(view, origin)
+
+        def is_around(registration: Registration) -> bool:
+            first, end = registration.memory_range
+            if low == high and first == end:  # numpy may place a part without elements anywhere
+                return _owner(registration.array)[0] is _owner(view)[0]
+            return first <= low and high <= end and first < end
+
         return [
             registration
-            for registration in self._clusters.near(low, high)
-            if registration.memory_range[0] <= low
-            and high <= registration.memory_range[1]
-            and (
-                low < high
-                or registration.memory_range[0] < registration.memory_range[1]
-                or _owner(registration.array)[0] is _owner(view)[0]
-            )
-            and not _was_freed(view, registration)
+            for registration in reversed(self._active.values())
+            if is_around(registration) and not _was_freed(view, registration)
         ]
 
     def named_by(self, array: Any) -> Registration | None:

@@ -311,6 +311,7 @@ def test_a_view_of_another_shape_of_an_array_without_elements_names_it(run, make
             bsp.push_reg(x)
         bsp.sync()
         bsp.put(0, np.zeros((0, 0)), x[:0])
+        bsp.put(0, np.zeros((0, 0)), x[1:])  # which begins beyond the array
         got = bsp.get(0, x[:0])
         bsp.sync()
         return got.shape
