@@ -8,7 +8,6 @@ from cpython.bytes cimport (
 )
 from cpython.float cimport PyFloat_AsDouble, PyFloat_CheckExact, PyFloat_FromDouble
 from cpython.long cimport PyLong_AsLongLong, PyLong_CheckExact, PyLong_FromLongLong
-from libc.string cimport memcmp
 
 cdef extern from *:
     """
@@ -328,22 +327,25 @@ cdef inline bint owns_memory(cnp.ndarray array) noexcept:
     return cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
 cdef inline bint is_of(cnp.ndarray array, object dtype) noexcept:
     return <void *> cnp.PyArray_DESCR(array) == <void *> dtype
+cdef inline bint same_words(cnp.npy_intp *one, cnp.npy_intp *other, int count) noexcept:
+    cdef int at  # there are few: a call of memcmp takes longer
+    for at in range(count):
+        if one[at] != other[at]:
+            return False
+    return True
+cdef inline bint same_shape(cnp.ndarray one, cnp.ndarray other) noexcept:
+    cdef int ndim = cnp.PyArray_NDIM(one)
+    return ndim == cnp.PyArray_NDIM(other) and same_words(
+        cnp.PyArray_DIMS(one), cnp.PyArray_DIMS(other), ndim)
 cdef inline bint same_form(cnp.ndarray one, cnp.ndarray other) noexcept:
     return (
         cnp.PyArray_DESCR(one) == cnp.PyArray_DESCR(other)
         and cnp.PyArray_DATA(one) == cnp.PyArray_DATA(other)
         and same_shape(one, other)
-        and (cnp.PyArray_NDIM(one) == 0 or memcmp(
-            cnp.PyArray_STRIDES(one), cnp.PyArray_STRIDES(other),
-            cnp.PyArray_NDIM(one) * sizeof(cnp.npy_intp)) == 0))
+        and same_words(
+            cnp.PyArray_STRIDES(one), cnp.PyArray_STRIDES(other), cnp.PyArray_NDIM(one)))
 cdef inline int form_of(cnp.ndarray array) noexcept:
     return bsp_form(array)
-cdef inline bint same_shape(cnp.ndarray one, cnp.ndarray other) noexcept:
-    cdef int ndim = cnp.PyArray_NDIM(one)
-    if ndim != cnp.PyArray_NDIM(other):
-        return False
-    return ndim == 0 or memcmp(  # an array without axes has no memory for their lengths
-        cnp.PyArray_DIMS(one), cnp.PyArray_DIMS(other), ndim * sizeof(cnp.npy_intp)) == 0
 cdef inline object packed(cnp.ndarray array):
     return cnp.PyArray_GETCONTIGUOUS(array)
 
