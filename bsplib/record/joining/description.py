@@ -45,7 +45,8 @@ def described(calls: MpiCalls, run: Run) -> Run:
         meta=meta,
         sources=_sources(ranks),
         lifetime=_lifetime(calls, complete=not error),
-        measured={
+        measured=dict(run.measured)
+        | {
             "cpu": "" if (calls.cpu[0] != NOT_READ).any() else _NOT_READ,
             "ready": "" if (calls.ready[0] != NOT_READ).any() else _NOT_READ,
             "faults": "they are not recorded in programs of mpi4py",
