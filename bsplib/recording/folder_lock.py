@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -40,3 +42,19 @@ def lock_if_possible(folder: Path) -> int | None:
         return lock(folder)
     except OSError:
         return os.open(folder, os.O_RDONLY)
+
+
+@contextlib.contextmanager
+def one_writer() -> Iterator[None]:
+    """Let no other thread or program of this host extend a trace inside the block.
+
+    What is locked is this file: a file beside the trace would stay if the program was killed, and
+    the folder may be locked by whoever runs the program.
+    """
+    descriptor = os.open(__file__, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):  # its file system has no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -16,6 +16,7 @@ import signal
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 from types import FrameType
@@ -26,7 +27,7 @@ from bsplib.errors import TraceError, TraceWarning, UsageError
 from bsplib.output_file import TRACE, obstacle
 from bsplib.recording.collect import collect, write_fitting
 from bsplib.recording.collect_packed import collect_whole
-from bsplib.recording.folder_lock import lock_if_possible
+from bsplib.recording.folder_lock import lock_if_possible, one_writer
 from bsplib.recording.lifetimes import Caller
 from bsplib.recording.parts import Destination
 from bsplib.recording.record_folder import PREFIX, About, remove, write_about
@@ -83,6 +84,8 @@ class Recording:
         self._added = is_begun(self.target)
         if self._added and _signature(self.target) != _written[self.target]:
             _check_earlier(self.target)
+        replaces = self.target.exists() and not self._added
+        self._replaced = _signature(self.target) if replaces else None
         self._about: About = {
             "nprocs": nprocs,
             "target": str(self.target),
@@ -181,21 +184,31 @@ class Recording:
         whole = collect_whole(self.folder, self._nprocs, self._meta, self._caller)
         if whole is None:
             return False
-        earlier = read_trace(self.target).runs if is_begun(self.target) else ()
         whole = whole._replace(run=with_digests(whole.run, self._started_s))
         try:
-            write_packed(self.target, earlier, whole, self.folder)
+            with self._earlier() as earlier:
+                write_packed(self.target, earlier, whole, self.folder)
         except TraceTooLongError:  # a part of it can be written
             return False
-        _written[self.target] = _signature(self.target)
         return True
 
     def _add(self, run: Run) -> str:
         """Write the trace, without the end of a run that is too long; return what was left out."""
-        earlier = read_trace(self.target).runs if is_begun(self.target) else ()
-        _, left_out = write_fitting(self.target, earlier, run, self.folder)
-        _written[self.target] = _signature(self.target)
+        with self._earlier() as earlier:
+            _, left_out = write_fitting(self.target, earlier, run, self.folder)
         return left_out
+
+    @contextlib.contextmanager
+    def _earlier(self) -> Iterator[tuple[Run, ...]]:
+        """Give the runs to which this one is added; other runs may end at the same moment.
+
+        A trace that was there before the program is replaced, but not what was written to it
+        since this run has begun, by a process or a program beside this one.
+        """
+        with one_writer():
+            there = _signature(self.target) if self.target.exists() else self._replaced
+            yield () if there == self._replaced else read_trace(self.target).runs
+            _written[self.target] = _signature(self.target)
 
 
 def is_begun(path: Path) -> bool:

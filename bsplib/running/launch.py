@@ -236,11 +236,12 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             ``"mpi"`` where ``mpiexec`` has started this program as several processes: then
             they are those of the run, the arguments of process 0 count, and all return.
         profile: file to record the run in; a further run of the same program into
-            the same file is added to it. It is written when the run ends, in place of
-            a regular file of that name; if it is a symbolic link, the file that the link
-            points to is replaced. If this process is killed before, ``bsp recover FOLDER``
-            makes the trace from the records, which lie beside it in a folder
-            ``.bsp-records-...``. Nothing is recorded if None.
+            the same file is added to it, also from another thread, and so is one that a
+            program beside this one records there meanwhile. It is written when the run
+            ends, in place of a regular file of that name; if it is a symbolic link, the file
+            that the link points to is replaced. If this process is killed before,
+            ``bsp recover FOLDER`` makes the trace from the records, which lie beside it in a
+            folder ``.bsp-records-...``. Nothing is recorded if None.
         lines: let the trace have samples of the lines that each process executes in the thread
             of ``main``, with the calls above them, where that is possible: it needs real
             processes, the compiled core and Linux. The trace says why it has none.
