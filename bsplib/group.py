@@ -100,9 +100,10 @@ class Group(GroupState):
     sub-groups. Its attributes ``pid``, ``nprocs`` and ``machine`` can be read only.
 
     Every primitive raises :class:`~bsplib.errors.PartitionError` where the group cannot
-    be used: a sub-group of it is open, it has been left, a sync of it has failed, or its
-    run has ended. A group belongs to the thread that runs ``main``: in another thread
-    they raise :class:`~bsplib.errors.UsageError`.
+    be used: a sub-group of it is open, it has been left, an exception has left a sync or
+    a collective of it, or its run has ended. A group belongs to the process and the thread
+    that run ``main``: so do they in a process that is forked there; in another thread they
+    raise :class:`~bsplib.errors.UsageError`.
     """
 
     if TYPE_CHECKING:  # the signatures that the core compiles say less, and have the docstrings
@@ -219,6 +220,7 @@ class Group(GroupState):
 
     def _begin(self) -> None:
         """Begin ``main``: what follows is computation of the program."""
+        ending.begin(self)
 
     def _finish(self, main: CodeType | None = None) -> None:
         """End the last superstep; see :func:`bsplib.primitives.ending.finish`."""
@@ -250,8 +252,7 @@ class Group(GroupState):
         Cost: nothing.
         Source: Hill et al. 1998, bsp_time.
         """
-        if self._ended:
-            self._check_usable()
+        self._check_not_over()
         return (self._port.now() - self._terms.began_ns) * 1e-9
 
     def rng(self, seed: int | Sequence[int] | None = None) -> np.random.Generator:
@@ -298,7 +299,7 @@ class Group(GroupState):
 
         Cost: ``seconds`` of computation on virtual processors; no h, g or l.
         """
-        self._check_not_ended()
+        self._check_not_over()
         if not _is_time(seconds):
             raise self._error(
                 ArgumentError,
@@ -371,5 +372,5 @@ class Group(GroupState):
         Cost: nothing; no superstep follows.
         Source: Hill et al. 1998, bsp_abort.
         """
-        self._check_not_ended()
+        self._check_not_over()
         raise self._error(AbortError, str(message))

@@ -15,12 +15,14 @@ from bsplib.core.queue cimport Queue
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
 cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES
 cdef word COPIED, PICKLED_BEFORE
+cdef int RESTING, USABLE
 cdef Py_ssize_t _MOST_HEADS, _MOST_OFFSET
 
 cdef class Engine:
     cdef readonly int pid, nprocs
     cdef readonly word thread, quick
     cdef word _quick_if_usable
+    cdef readonly int life
     cdef bint is_observed
     cdef readonly Meeting meeting
     cdef readonly SendBuffer send_buffer
@@ -127,7 +129,7 @@ cdef class Engine:
         self, int to, bytes head, object content, word nbytes, word made
     ) except *
 
-    @cython.locals(meeting=Meeting, send_buffer=SendBuffer, flags=word, head=word, nothing_new=bint)
+    @cython.locals(meeting=Meeting, send_buffer=SendBuffer, flags=word, head=word, nothing_new=bint, lasts=bint)
     cpdef int end(self, object bsp, word kind, word stamp) except -1
     @cython.locals(pid=int)
     cpdef int next_superstep(self) except -1
@@ -143,7 +145,7 @@ cdef class Engine:
 
     cpdef list own_entries(self, int to)
 
-    cpdef void suspend(self, str reason) except *
+    cpdef void suspend(self, int life, str reason) except *
     cpdef void resume(self) noexcept
     cpdef bint is_usable(self) noexcept
     cpdef void forget_known_arrays(self) except *

@@ -35,6 +35,7 @@ except ImportError:
 from bsplib.core.entries import Arrivals, Entry, SendBuffer, entries_at
 from bsplib.core.kinds import COPIED, PICKLED_BEFORE
 from bsplib.core.known_arrays import KnownArray, StridedView
+from bsplib.core.life import RESTING, USABLE
 from bsplib.core.meeting import Meeting
 from bsplib.core.protocols import Checks, Rare
 from bsplib.core.queue import CollectiveTag
@@ -128,12 +129,15 @@ class Engine:
         self.checks = checks
         self.most_in_buffer = _MOST_SHARED if meeting.shares_memory else _MOST_PRIVATE
         self.superstep = 0
+        self.life = USABLE
+        """See :mod:`bsplib.core.life`."""
         self.unusable: str | None = None
-        """Why the program cannot use the group now; None if it can."""
+        """Why it cannot use the group now; None if it can."""
         self.thread = this_thread()
         """The thread that runs ``main``: no other may use the group."""
         self.quick = 0 if checks_all else self.thread
-        """The thread whose calls need no check of the group; 0 where every call needs it."""
+        """The token of life: the thread whose calls need no check of the group; 0 where every call
+        needs it."""
         self._quick_if_usable = self.quick
         self.is_observed = False
         """Whether calls and computation in calls are told to anybody."""
@@ -719,15 +723,16 @@ class Engine:
             nothing_new = meeting.meet(flags, head, stamp)
             if head:
                 send_buffer.turn()
-            if self.queue.messages:
-                self.queue.clear()
+            lasts = self.queue.clear() if self.queue.messages else False
             if not nothing_new or flags & HAS_GET:
                 self._deliver(flags)
+            if lasts:
+                self.queue.merge()
             if meeting.has_staged:
                 self.staging.end_superstep()
             else:
                 meeting.end_superstep()
-        except BspError as error:
+        except BaseException as error:  # noqa: BLE001  # a signal's, too: others may have gone on
             self.checks.fail_for_good(bsp, error)
         return self.next_superstep()
 
@@ -871,20 +876,29 @@ class Engine:
 
     # -- whether the group can be used ------------------------------------------------------------
 
-    def suspend(self, reason: str) -> None:
-        """Let every call be declined, for a reason, until the group is resumed."""
-        self.unusable = reason
-        self.quick = 0
-        self.forget_known_arrays()
+    def suspend(self, life: int, reason: str) -> None:
+        """Let every call be declined, for a reason: until the group is resumed, if it is RESTING.
+
+        Args:
+            life: the new one; that of the group stays if it is as great.
+            reason: says why, in words.
+        """
+        if life > self.life:
+            self.life = life
+            self.unusable = reason
+            self.quick = 0
+            self.forget_known_arrays()
 
     def resume(self) -> None:
-        """Let the program use the group again."""
-        self.unusable = None
-        self.quick = self._quick_if_usable
+        """Let the program use the group again, if it was only resting."""
+        if self.life == RESTING:
+            self.life = USABLE
+            self.unusable = None
+            self.quick = self._quick_if_usable
 
     def is_usable(self) -> bool:
         """Tell whether this thread can use the group now."""
-        return self.unusable is None and this_thread() == self.thread
+        return self.life == USABLE and this_thread() == self.thread
 
     def forget_known_arrays(self) -> None:
         """Forget what is known of arrays: the next transfer of each is checked in every way."""

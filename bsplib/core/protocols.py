@@ -64,8 +64,8 @@ class Checks(Protocol):
     def fail(self, bsp: Any, error: BspError, /) -> NoReturn:
         """Raise an error as one that says where it happened."""
 
-    def fail_for_good(self, bsp: Any, error: BspError, /) -> NoReturn:
-        """Raise an error from the end of a superstep: the group cannot be used any more."""
+    def fail_for_good(self, bsp: Any, error: BaseException, /) -> NoReturn:
+        """Raise what has left the end of a superstep: the group cannot be used any more."""
 
 
 class Staging(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 Message = tuple[int, Any, Any]
@@ -29,16 +30,23 @@ class Queue:
         """All of them, read or not."""
         self.next = 0
         """How many of them were read."""
+        self.lasting = 0
+        """How many of the last ones outlive the next superstep, if they are not read."""
 
     def fill(self, messages: list[Message]) -> None:
         """Replace all messages, read or not."""
         self.messages = messages
-        self.next = 0
+        self.next = self.lasting = 0
 
-    def clear(self) -> None:
-        """Drop all messages, read or not."""
-        self.messages = []
-        self.next = 0
+    def clear(self) -> bool:
+        """Drop all messages, read or not, but those that last; return whether there are any."""
+        count = min(self.lasting, len(self.messages) - self.next)
+        self.fill(self.messages[-count:] if count else [])
+        return count > 0
+
+    def merge(self) -> None:
+        """Put those that have lasted among those that came later, in the order of reading."""
+        self.messages.sort(key=itemgetter(0))
 
     def __len__(self) -> int:
         return len(self.messages) - self.next

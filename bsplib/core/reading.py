@@ -37,12 +37,9 @@ class Reading:
         return self
 
     def __next__(self) -> tuple[int, Any, Any]:
-        queue = self._queue
-        if queue.next >= len(queue.messages):
+        if not len(self):
             raise StopIteration
-        engine = self._engine
-        if this_thread() != engine.thread:
-            engine.checks.check_usable(self._bsp, "messages")
+        queue, engine = self._queue, self._engine
         engine.begin_call()
         try:
             message: tuple[int, Any, Any] = self._decoded(queue.take())
@@ -51,6 +48,8 @@ class Reading:
             engine.end_call()
 
     def __len__(self) -> int:
+        if this_thread() != self._engine.quick:
+            self._engine.checks.check_usable(self._bsp, "messages")
         return len(self._queue.messages) - self._queue.next
 
     def __getitem__(self, position: Any) -> Any:

@@ -32,7 +32,7 @@ class Checking(EngineObserver):
         registry: Registry,
         port: Port,
         data_of: Callable[[int, Entry], Any],
-        fail_for_good: Callable[[BspError], NoReturn],
+        fail_for_good: Callable[[BaseException], NoReturn],
     ) -> None:
         self._watch = watch
         self._registry = registry
@@ -52,7 +52,9 @@ class Checking(EngineObserver):
         """Report arrays of transfers that were changed, and warn of messages that were not read."""
         self._watch.verify()
         members = self._port.members
-        unread = [members[message[0]] for message in engine.queue.messages[engine.queue.next :]]
+        queue = engine.queue
+        lost = queue.messages[queue.next : len(queue.messages) - queue.lasting]
+        unread = [members[source] for source, *_ in lost]
         if unread:
             self._watch.warn_of_unread(unread, members[engine.pid])
 

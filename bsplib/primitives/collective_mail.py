@@ -9,6 +9,8 @@ the same root. Of all of them:
 * A value is taken at the call; puts that are pending take effect at the syncs.
 * Messages that the program sent before can be read afterwards, however many
   supersteps it took; those not read before are gone, as after any sync.
+* A call that is refused for its arguments changes nothing. After any other exception the
+  group cannot be used any more: the others may have gone on without this process.
 
 In the costs n is the bytes of one value (of a part, where there are parts), p the
 number of processes. Arrays, bytes and numbers travel as they are, anything else as its
@@ -37,9 +39,7 @@ from bsplib.transfers import messages, operations
 
 _NUMBERS = frozenset({int, float})
 """Types of values that travel as an array without axes. An int of more than 64 bits is pickled."""
-_PICKLED = frozenset({type(None), bool, complex, str})
-"""Types of values that are always pickled, and whose pickles are bytes without buffers."""
-_UNCHANGEABLE = _NUMBERS | _PICKLED | {bytes}
+_UNCHANGEABLE = _NUMBERS | {type(None), bool, complex, str, bytes}
 """Types of values that need no copy to be the caller's own."""
 
 
@@ -145,16 +145,6 @@ def pack(bsp: GroupState, operation: str, x: Any) -> tuple[Any, Any]:
             f"{operation}: a value of type {kind} cannot be pickled: {error}; give it data, "
             f"such as arrays, numbers and text",
         ) from error
-
-
-def send_one(bsp: GroupState, operation: str, pid: int, x: Any) -> None:
-    """Send a value that goes to a single process."""
-    if type(x) in _NUMBERS:
-        bsp._values.send_value(bsp, pid, x, tag_of(operation, NUMBER))
-    elif type(x) in _PICKLED:
-        bsp._values.send_value(bsp, pid, pickle.dumps(x, 5), tag_of(operation, True))
-    else:
-        bsp._values.send_value(bsp, pid, x, tag_of(operation))
 
 
 def own_copy(bsp: GroupState, operation: str, x: Any) -> Any:

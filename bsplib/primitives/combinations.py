@@ -126,13 +126,18 @@ def reduce(
     if recipe is None:
         recipe, x = _new_recipe(bsp, "reduce", op, x)
     target = target_of(bsp, "reduce", out if bsp._pid == receiver else None)
-    if recipe.cut:
-        total = _reduce_pieces(bsp, recipe, x, receiver, target)
-    else:
-        stage = _to_root(bsp._pid, bsp._nprocs, receiver)
-        values = bsp._values.exchanged(bsp, recipe, stage, x)
-        total = bsp._values.total(recipe, values, target) if values else None
-    return total if target is None else _given(bsp, recipe, target, total, out)
+    began = bsp._engine.superstep
+    try:
+        if recipe.cut:
+            total = _reduce_pieces(bsp, recipe, x, receiver, target)
+        else:
+            stage = _to_root(bsp._pid, bsp._nprocs, receiver)
+            values = bsp._values.exchanged(bsp, recipe, stage, x)
+            total = bsp._values.total(recipe, values, target) if values else None
+        return total if target is None else _given(bsp, recipe, target, total, out)
+    except BaseException as error:
+        bsp._note_failure(error, began)
+        raise
 
 
 def _reduce_pieces(
@@ -199,19 +204,24 @@ def allreduce(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = 
     if recipe is None:
         recipe, x = _new_recipe(bsp, "allreduce", op, x)
     target = None if out is None else target_of(bsp, "allreduce", out)
-    stages = recipe.stages
-    if recipe.cut:
-        total = _allreduce_pieces(bsp, recipe, x, target)
-    elif len(stages) == 1:
-        total = bsp._values.combined(bsp, recipe, stages[0], x, target)
-    else:
-        total = bsp._values.combined(bsp, recipe, stages[0], x, None)
-        kept = bsp._engine.queue.take_left(bsp._port.fetch)
-        for stage in stages[1:]:
-            into = target if stage is stages[-1] else None
-            total = bsp._values.combined(bsp, recipe, stage, total, into)
-        bsp._engine.queue.fill(kept)
-    return total if target is None else _given(bsp, recipe, target, total, out)
+    began = bsp._engine.superstep
+    try:
+        stages = recipe.stages
+        if recipe.cut:
+            total = _allreduce_pieces(bsp, recipe, x, target)
+        elif len(stages) == 1:
+            total = bsp._values.combined(bsp, recipe, stages[0], x, target)
+        else:
+            total = bsp._values.combined(bsp, recipe, stages[0], x, None)
+            kept = bsp._engine.queue.take_left(bsp._port.fetch)
+            for stage in stages[1:]:
+                into = target if stage is stages[-1] else None
+                total = bsp._values.combined(bsp, recipe, stage, total, into)
+            bsp._engine.queue.fill(kept)
+        return total if target is None else _given(bsp, recipe, target, total, out)
+    except BaseException as error:
+        bsp._note_failure(error, began)
+        raise
 
 
 def _allreduce_pieces(bsp: GroupState, recipe: Recipe, x: Any, target: Array | None) -> Any:
@@ -247,16 +257,21 @@ def scan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None)
     if recipe is None:
         recipe, x = _new_recipe(bsp, "scan", op, x)
     target = target_of(bsp, "scan", out)
-    if recipe.cut:
-        result = _scan_pieces(bsp, recipe, x, range(bsp._nprocs), target)
-    elif bsp._nprocs > ONE_STAGE_MOST and recipe.fold.in_tree:
-        result = _scan_in_stages(bsp, recipe, x, x, target)
-    else:
-        stage = _to_later(bsp._pid, bsp._nprocs, bsp._pid)
-        values = bsp._values.exchanged(bsp, recipe, stage, x)
-        own = values.pop()
-        result = bsp._values.prefix(recipe, values, own, target)
-    return result if target is None else _given(bsp, recipe, target, result, out)
+    began = bsp._engine.superstep
+    try:
+        if recipe.cut:
+            result = _scan_pieces(bsp, recipe, x, range(bsp._nprocs), target)
+        elif bsp._nprocs > ONE_STAGE_MOST and recipe.fold.in_tree:
+            result = _scan_in_stages(bsp, recipe, x, x, target)
+        else:
+            stage = _to_later(bsp._pid, bsp._nprocs, bsp._pid)
+            values = bsp._values.exchanged(bsp, recipe, stage, x)
+            own = values.pop()
+            result = bsp._values.prefix(recipe, values, own, target)
+        return result if target is None else _given(bsp, recipe, target, result, out)
+    except BaseException as error:
+        bsp._note_failure(error, began)
+        raise
 
 
 def _scan_in_stages(
@@ -319,18 +334,23 @@ def exscan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = Non
     target = target_of(bsp, "exscan", out)
     if bsp._pid == 0:  # x may be the array for the result
         identity = operations.identity(recipe.fold.ufunc, x) if recipe.fold.ufunc else None
-    if recipe.cut:
-        result = _scan_pieces(bsp, recipe, x, range(1, bsp._nprocs), target)
-    elif bsp._nprocs > ONE_STAGE_MOST and recipe.fold.in_tree:
-        result = _scan_in_stages(bsp, recipe, x, None, target)
-    else:
-        before = bsp._values.exchanged(bsp, recipe, _to_later(bsp._pid, bsp._nprocs, -1), x)
-        result = bsp._values.prefix(recipe, before, None, target)
-    if bsp._pid == 0:
-        result = identity
-    if target is None or result is None:
-        return result
-    return _given(bsp, recipe, target, result, out)
+    began = bsp._engine.superstep
+    try:
+        if recipe.cut:
+            result = _scan_pieces(bsp, recipe, x, range(1, bsp._nprocs), target)
+        elif bsp._nprocs > ONE_STAGE_MOST and recipe.fold.in_tree:
+            result = _scan_in_stages(bsp, recipe, x, None, target)
+        else:
+            before = bsp._values.exchanged(bsp, recipe, _to_later(bsp._pid, bsp._nprocs, -1), x)
+            result = bsp._values.prefix(recipe, before, None, target)
+        if bsp._pid == 0:
+            result = identity
+        if target is None or result is None:
+            return result
+        return _given(bsp, recipe, target, result, out)
+    except BaseException as error:
+        bsp._note_failure(error, began)
+        raise
 
 
 def _scan_pieces(

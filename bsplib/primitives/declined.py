@@ -42,6 +42,6 @@ class DeclinedCalls:
         bsp._fail(error)
 
     @staticmethod
-    def fail_for_good(bsp: GroupState, error: BspError) -> NoReturn:
-        """Raise an error from the end of a superstep: the group cannot be used any more."""
+    def fail_for_good(bsp: GroupState, error: BaseException) -> NoReturn:
+        """Raise what has left the end of a superstep: the group cannot be used any more."""
         bsp._fail_for_good(error)

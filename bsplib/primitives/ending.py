@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from types import CodeType
 
 from bsplib.core.kinds import MESSAGE, PLACED, STAGED_MESSAGE, STAGED_PLACED
+from bsplib.core.life import OVER
 from bsplib.errors import BspError, PendingTransferError
 from bsplib.primitives.state import GroupState
 from bsplib.sync_kinds import Kind
@@ -14,6 +16,18 @@ from bsplib.transfers.undelivered import Pending, pending_transfers
 
 _PLACED = (PLACED, STAGED_PLACED)
 _RUN_ENDED = "its run has ended; a group is used in the run whose main was given it"
+_FORKED = (
+    "this process was forked from the one that runs main, to which the group belongs; hand values "
+    "to that one, let it communicate, and end this one by os._exit"
+)
+
+_in_main: set[GroupState] = set()
+"""The groups of runs whose ``main`` this process executes."""
+
+
+def begin(bsp: GroupState) -> None:
+    """Begin ``main`` in a group of the run."""
+    _in_main.add(bsp)
 
 
 def finish(bsp: GroupState, main: CodeType | None) -> None:
@@ -29,13 +43,21 @@ def finish(bsp: GroupState, main: CodeType | None) -> None:
     close(bsp)
 
 
-def retire(bsp: GroupState) -> None:
-    """Suspend a group and its open sub-groups for good: the run has ended."""
+def retire(bsp: GroupState, reason: str = _RUN_ENDED) -> None:
+    """End the life of a group and of its open sub-groups: the run has ended."""
+    _in_main.discard(bsp)
     group: GroupState | None = bsp
     while group is not None:
-        group._suspend(_RUN_ENDED)
-        group._ended = True
+        group._engine.suspend(OVER, reason)
         group = group._inner
+
+
+def _retire_inherited() -> None:
+    for group in [*_in_main]:
+        retire(group, _FORKED)
+
+
+os.register_at_fork(after_in_child=_retire_inherited)
 
 
 def close(bsp: GroupState) -> None:

@@ -22,7 +22,6 @@ from bsplib.primitives.collective_mail import (
     own_copy,
     pack,
     piece_of,
-    send_one,
     tag_of,
     take_arrived,
     take_messages,
@@ -121,29 +120,34 @@ def broadcast(
             f"broadcast: stages is {stages!r}; it is 1, 2, or None to leave it to the Machine",
         )
     target = target_of(bsp, "broadcast", out)
-    is_root = bsp._pid == source
-    value: Any = None
-    pieces: _Pieces | None = None
-    if is_root:
-        stays = target is not None and target is x and is_untouched(bsp, target)
-        value, pieces = _send_whole_or_pieces(bsp, x, stages, target, stays=stays)
-    bsp.sync()
-    if is_root and target is None:
-        value = bsp._values.owned(value)
-    sources = () if is_root else (source,)
-    arrived = bsp._values.take("broadcast", None, sources, -1, None, target is not None)
-    if arrived is None:
-        messages = take_arrived(bsp, "broadcast", [source])
-        if not is_root:
-            value, pieces = _receive_value(bsp, messages[source], target)
-    elif arrived:
-        value = arrived[0]
-    if pieces is not None:
-        whole = _exchange_pieces(bsp, source, pieces)
-        value = value if is_root else whole
-    if target is None:
-        return value
-    fill(bsp, "broadcast", target, value)
+    began = bsp._engine.superstep
+    try:
+        is_root = bsp._pid == source
+        value: Any = None
+        pieces: _Pieces | None = None
+        if is_root:
+            stays = target is not None and target is x and is_untouched(bsp, target)
+            value, pieces = _send_whole_or_pieces(bsp, x, stages, target, stays=stays)
+        bsp.sync()
+        if is_root and target is None:
+            value = bsp._values.owned(value)
+        sources = () if is_root else (source,)
+        arrived = bsp._values.take("broadcast", None, sources, -1, None, target is not None)
+        if arrived is None:
+            messages = take_arrived(bsp, "broadcast", [source])
+            if not is_root:
+                value, pieces = _receive_value(bsp, messages[source], target)
+        elif arrived:
+            value = arrived[0]
+        if pieces is not None:
+            whole = _exchange_pieces(bsp, source, pieces)
+            value = value if is_root else whole
+        if target is None:
+            return value
+        fill(bsp, "broadcast", target, value)
+    except BaseException as error:
+        bsp._note_failure(error, began)
+        raise
     return out
 
 
@@ -216,18 +220,24 @@ def gather(
     is_root = bsp._pid == receiver
     targets = targets_of(bsp, "gather", out, axis) if is_root else None
     block = x if axis is None else _block(bsp, "gather", x, axis)
-    own = bsp._values.give(bsp, "gather", () if is_root else (receiver,), block, False)
-    if own is None and is_root:
-        own = own_copy(bsp, "gather", block)
-    elif own is None:
-        send_one(bsp, "gather", receiver, block)
-    bsp.sync()
-    if is_root:
-        own = own if targets is not None else bsp._values.owned(own)
-        values = _values(bsp, "gather", own, views=targets is not None)
-        return _result(bsp, "gather", values, axis, out, targets)
-    if bsp._values.take("gather", None, (), -1, None, False) is None:
-        take_arrived(bsp, "gather", [])
+    began = bsp._engine.superstep
+    try:
+        own = bsp._values.give(bsp, "gather", () if is_root else (receiver,), block, False)
+        if own is None and is_root:
+            own = own_copy(bsp, "gather", block)
+        elif own is None:
+            data, header = pack(bsp, "gather", block)
+            bsp._values.send_value(bsp, receiver, data, tag_of("gather", header))
+        bsp.sync()
+        if is_root:
+            own = own if targets is not None else bsp._values.owned(own)
+            values = _values(bsp, "gather", own, views=targets is not None)
+            return _result(bsp, "gather", values, axis, out, targets)
+        if bsp._values.take("gather", None, (), -1, None, False) is None:
+            take_arrived(bsp, "gather", [])
+    except BaseException as error:
+        bsp._note_failure(error, began)
+        raise
     return None
 
 
@@ -278,7 +288,7 @@ def allgather(
     if axis is not None:
         bsp._check_usable()
         x = _block(bsp, "allgather", x, axis)
-    return exchange_all(bsp, "allgather", x, axis, out)
+    return _exchange_all(bsp, "allgather", x, axis, out)
 
 
 # -- parts ----------------------------------------------------------------------------
@@ -358,25 +368,30 @@ def scatter(
     """
     source = bsp._values.root_of(bsp, "scatter", root)
     target = target_of(bsp, "scatter", out)
-    is_root, part = bsp._pid == source, None
-    if is_root:
-        written = None if target is None else ()
-        if axis is None and type(parts) is list:
-            part = _give_parts(bsp, "scatter", parts, written)
-        if part is None:
-            part = _send_parts(bsp, "scatter", _blocks(bsp, "scatter", parts, axis), written)
-    bsp.sync()
-    sources, views = () if is_root else (source,), target is not None
-    arrived = bsp._values.take("scatter", None, sources, -1, None, views)
-    if arrived is None:
-        messages = take_arrived(bsp, "scatter", [source])
-        if not is_root:
-            part = unwrap(bsp, messages[source], copy=not views)
-    elif not is_root:
-        part = arrived[0]
-    if target is None:
-        return part
-    fill(bsp, "scatter", target, part)
+    began = bsp._engine.superstep
+    try:
+        is_root, part = bsp._pid == source, None
+        if is_root:
+            written = None if target is None else ()
+            if axis is None and type(parts) is list:
+                part = _give_parts(bsp, "scatter", parts, written)
+            if part is None:
+                part = _send_parts(bsp, "scatter", _blocks(bsp, "scatter", parts, axis), written)
+        bsp.sync()
+        sources, views = () if is_root else (source,), target is not None
+        arrived = bsp._values.take("scatter", None, sources, -1, None, views)
+        if arrived is None:
+            messages = take_arrived(bsp, "scatter", [source])
+            if not is_root:
+                part = unwrap(bsp, messages[source], copy=not views)
+        elif not is_root:
+            part = arrived[0]
+        if target is None:
+            return part
+        fill(bsp, "scatter", target, part)
+    except BaseException as error:
+        bsp._note_failure(error, began)
+        raise
     return out
 
 
@@ -443,38 +458,46 @@ def alltoall(
     along, joined = blocks.two_axes(axis)
     targets = targets_of(bsp, "alltoall", out, joined)
     written = [targets] if isinstance(targets, np.ndarray) else targets
-    if axis is None and type(parts) is list:
-        own = _give_parts(bsp, "alltoall", parts, written)
-    if own is None:
-        bsp._check_usable()
-        _block(bsp, "alltoall", parts, joined)
-        given = _blocks(bsp, "alltoall", parts, along)
-        own = _send_parts(bsp, "alltoall", given, written)
-    bsp.sync()
-    others, views = others_of(bsp._pid, bsp._nprocs), targets is not None
-    values = bsp._values.take("alltoall", None, others, bsp._pid, own, views)
-    if values is None:  # there may be less, since None is not sent
-        values = _by_pid(bsp, take_messages(bsp, "alltoall"), own, views=views)
-    return _result(bsp, "alltoall", values, joined, out, targets)
+    began = bsp._engine.superstep
+    try:
+        if axis is None and type(parts) is list:
+            own = _give_parts(bsp, "alltoall", parts, written)
+        if own is None:
+            bsp._check_usable()
+            _block(bsp, "alltoall", parts, joined)
+            given = _blocks(bsp, "alltoall", parts, along)
+            own = _send_parts(bsp, "alltoall", given, written)
+        bsp.sync()
+        others, views = others_of(bsp._pid, bsp._nprocs), targets is not None
+        values = bsp._values.take("alltoall", None, others, bsp._pid, own, views)
+        if values is None:  # there may be less, since None is not sent
+            values = _by_pid(bsp, take_messages(bsp, "alltoall"), own, views=views)
+        return _result(bsp, "alltoall", values, joined, out, targets)
+    except BaseException as error:
+        bsp._note_failure(error, began)
+        raise
 
 
 # -- what these have in common --------------------------------------------------------------
 
 
-def exchange_all(
-    bsp: GroupState, operation: str, x: Any, axis: int | None = None, out: Any = None
-) -> Any:
-    """Exchange one value of each process with all: allgather, and the choices of a split."""
+def _exchange_all(bsp: GroupState, operation: str, x: Any, axis: int | None, out: Any) -> Any:
+    """Exchange one value of each process with all."""
     targets = targets_of(bsp, operation, out, axis)
-    own = bsp._values.give(bsp, operation, all_others(bsp), x, targets is not None)
-    if own is None:
-        data, header = pack(bsp, operation, x)
-        bsp._values.send_all(bsp, all_others(bsp), data, tag_of(operation, header))
-        own = unpack(copied(data), pickled=header is True)
-    bsp.sync()
-    own = own if targets is not None else bsp._values.owned(own)
-    values = _values(bsp, operation, own, views=targets is not None)
-    return _result(bsp, operation, values, axis, out, targets)
+    began = bsp._engine.superstep
+    try:
+        own = bsp._values.give(bsp, operation, all_others(bsp), x, targets is not None)
+        if own is None:
+            data, header = pack(bsp, operation, x)
+            bsp._values.send_all(bsp, all_others(bsp), data, tag_of(operation, header))
+            own = unpack(copied(data), pickled=header is True)
+        bsp.sync()
+        own = own if targets is not None else bsp._values.owned(own)
+        values = _values(bsp, operation, own, views=targets is not None)
+        return _result(bsp, operation, values, axis, out, targets)
+    except BaseException as error:
+        bsp._note_failure(error, began)
+        raise
 
 
 def _values(bsp: GroupState, operation: str, own: Any, *, views: bool) -> list[Any]:
@@ -600,12 +623,13 @@ def _send_parts(
 ) -> Any:
     """Send each process its part; return this process's own. See :func:`_is_copied`."""
     _check_parts(bsp, operation, parts)
-    for pid in all_others(bsp):
-        part = parts[pid]
-        if part is not None or operation == "scatter":
-            send_one(bsp, operation, pid, part)
     own = parts[bsp.pid]
-    return own_copy(bsp, operation, own) if _is_copied(bsp, own, targets) else own
+    own = own_copy(bsp, operation, own) if _is_copied(bsp, own, targets) else own
+    given = [pid for pid in all_others(bsp) if parts[pid] is not None or operation == "scatter"]
+    packed = [pack(bsp, operation, parts[pid]) for pid in given]  # before any of them is sent
+    for pid, (data, header) in zip(given, packed, strict=True):
+        bsp._values.send_value(bsp, pid, data, tag_of(operation, header))
+    return own
 
 
 def _send_whole_or_pieces(

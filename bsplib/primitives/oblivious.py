@@ -11,7 +11,7 @@ import numpy as np
 from bsplib.backends.base import Arrived, Sent
 from bsplib.core.atomics import address_of
 from bsplib.core.entries import Entry, by_receiver, calls_between, entries_between
-from bsplib.errors import ArgumentError, BspError, PendingTransferError, SyncMismatchError
+from bsplib.errors import ArgumentError, PendingTransferError, SyncMismatchError
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.arrival_checks import check_arrivals
 from bsplib.transfers.direct_receipt import landings_of_puts
@@ -34,17 +34,19 @@ def check_oblsync(bsp: GroupState, n: Any) -> int:
 def oblsync(bsp: GroupState, n: int, stamp: int) -> None:
     """End the superstep when ``n`` messages are there for this process."""
     engine, port = bsp._engine, bsp._port
-    entries = _counted_records(bsp)
-    own, mine = entries.pop(engine.pid, (0, b""))
     try:
+        entries = _counted_records(bsp)
+        own, mine = entries.pop(engine.pid, (0, b""))
         if own > n:
-            raise SyncMismatchError(
+            raise SyncMismatchError(  # noqa: TRY301  # as what the port raises
                 f"oblsync({n}): process {engine.pid} alone sent itself {own} messages"
             )
         arrived = port.exchange_oblivious(entries, n - own, stamp)
-        engine.queue.clear()
+        lasts = engine.queue.clear()
         _deliver_sent(bsp, sorted([*arrived, (engine.pid, mine)], key=operator.itemgetter(0)))
-    except BspError as error:
+        if lasts:
+            engine.queue.merge()
+    except BaseException as error:  # noqa: BLE001  # as in the engine
         bsp._fail_for_good(error)
     engine.unresolved.clear()
     port.end_superstep()

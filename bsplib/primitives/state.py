@@ -12,10 +12,11 @@ import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, Self
 
 from bsplib import call_site
-from bsplib.backends.base import Port
+from bsplib.backends.base import Port, Stopped
 from bsplib.core.calls import Calls
 from bsplib.core.engine import Engine
 from bsplib.core.entries import SendBuffer
+from bsplib.core.life import CLOSED, OVER
 from bsplib.core.protocols import Checks
 from bsplib.core.values import SlowValues, Values
 from bsplib.errors import (
@@ -28,8 +29,10 @@ from bsplib.errors import (
 from bsplib.primitives.superstep import Supersteps
 from bsplib.transfers.argument_order import no_process
 from bsplib.transfers.casting import as_array
+from bsplib.transfers.messages import is_of_collective
 from bsplib.transfers.place import Array
 from bsplib.transfers.registry import Registry
+from bsplib.visible import text_of
 
 if TYPE_CHECKING:
     from bsplib.core.observed import ObservedEngine, RecordingObserver
@@ -131,8 +134,6 @@ class GroupState(Calls):
         """The sub-group that is open. Set by partition and split, cleared by done."""
         self._partitions = 0
         """How often the group was partitioned or split so far."""
-        self._ended = False
-        """The run has ended, and the group stays suspended."""
         super().__init__(self._new_engine(declined))
         self._values = Values(self._engine, declined, port.clock)
         """Sends and takes the values of collectives."""
@@ -201,16 +202,6 @@ class GroupState(Calls):
 
     # -- whether the group can be used --------------------------------------------------------
 
-    def _suspend(self, reason: str) -> None:
-        """Make every use of the group an error, for a reason, until it is resumed."""
-        if not self._ended:
-            self._engine.suspend(reason)
-
-    def _resume(self) -> None:
-        """Let the program use the group again."""
-        if not self._ended:
-            self._engine.resume()
-
     def _check_usable(self, operation: str | None = None) -> None:
         """Raise unless this thread can use the group now.
 
@@ -231,8 +222,8 @@ class GroupState(Calls):
             f"that thread; hand values to it, and let it communicate",
         )
 
-    def _check_not_ended(self) -> None:
-        if self._ended:
+    def _check_not_over(self) -> None:
+        if self._engine.life == OVER:
             self._check_usable()
 
     def _check_pid(self, pid: Any, operation: str) -> int:
@@ -265,10 +256,33 @@ class GroupState(Calls):
             raise error
         raise self._error(type(error), str(error)) from error.__cause__
 
-    def _fail_for_good(self, error: BspError) -> NoReturn:
-        """Raise an error from the end of a superstep: the group cannot be used any more."""
-        self._suspend(f"it has failed ({error})")
-        self._fail(error)
+    def _fail_for_good(self, error: BaseException) -> NoReturn:
+        """Raise what has left the end of a superstep: the group cannot be used any more."""
+        self._close(error)
+        if isinstance(error, BspError):
+            self._fail(error)
+        raise error
+
+    def _close(self, error: BaseException) -> None:
+        """End the life of the group, which an exception has left between two supersteps."""
+        if isinstance(error, BspError):
+            self._engine.suspend(CLOSED, f"it has failed ({error})")
+        elif not isinstance(error, Stopped):  # which the next sync raises again
+            what = f"{type(error).__name__}: {text_of(error)}".rstrip(": ")
+            superstep = self._engine.superstep
+            self._engine.suspend(CLOSED, f"its superstep {superstep} was interrupted by {what}")
+
+    def _note_failure(self, error: BaseException, began: int) -> None:
+        """Note that an exception leaves a collective; unless nothing of that was done, close.
+
+        Args:
+            error: the exception.
+            began: the superstep in which the collective began.
+        """
+        engine = self._engine
+        sent = (entry for pid in range(self._nprocs) for entry in engine.own_entries(pid))
+        if engine.superstep != began or any(is_of_collective(entry) for entry in sent):
+            self._close(error)
 
     def _root_superstep(self) -> int:
         group = self

@@ -8,9 +8,18 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from bsplib import call_site
+from bsplib.core.life import CLOSED, OVER, RESTING
 from bsplib.errors import BspError, PartitionError
+from bsplib.primitives.collective_mail import (
+    all_others,
+    others_of,
+    pack,
+    tag_of,
+    take_arrived,
+    unpack,
+    unwrap,
+)
 from bsplib.primitives.ending import check_nothing_pending, close
-from bsplib.primitives.exchanges import exchange_all
 from bsplib.primitives.state import GroupState
 
 _Group = TypeVar("_Group", bound=GroupState)
@@ -31,8 +40,8 @@ def partition(bsp: _Group, ends: Sequence[int]) -> _Group:
         The sub-group, with a numbering, a queue and registrations of its own.
 
     Raises:
-        PartitionError: ``ends`` is none of that, sub-groups are nested too deep, or
-            the group cannot be used now.
+        PartitionError: ``ends`` is none of that, sub-groups are nested more than 64 deep
+            on real processes, or the group cannot be used now.
 
     Cost: nothing.
     Source: PUB, bsp_partition; Gonzalez et al., section 2.2.
@@ -48,7 +57,9 @@ def split(bsp: _Group, colour: Any, key: Any = 0) -> _Group | NoGroup:
 
     Collective. Use it as ``with bsp.split(colour) as sub:``, or call ``sub.done()``;
     until then this group cannot be used. As in a collective, pending puts take effect
-    at its sync, and messages that the program sent before can be read afterwards.
+    at its sync, and messages that the program sent before can be read afterwards. Messages
+    outlive it as they do a partition: those that were not read before, until the next
+    sync; those that were sent before, until the sync after that.
 
     Args:
         colour: an integer, a string or any other hashable value; the processes
@@ -62,8 +73,8 @@ def split(bsp: _Group, colour: Any, key: Any = 0) -> _Group | NoGroup:
 
     Raises:
         PartitionError: a colour is not hashable or not equal to itself, the keys of a
-            sub-group cannot be ordered, sub-groups are nested too deep, or the group
-            cannot be used now.
+            sub-group cannot be ordered, sub-groups are nested more than 64 deep on real
+            processes, or the group cannot be used now.
         MessageError: ``colour`` or ``key`` cannot be pickled.
         SyncMismatchError: a process is in no split.
 
@@ -73,21 +84,48 @@ def split(bsp: _Group, colour: Any, key: Any = 0) -> _Group | NoGroup:
     """
     bsp._check_usable()
     _check_colour(bsp, colour)
-    choices = exchange_all(bsp, "split", (colour, key))
-    colours = list(dict.fromkeys(other for other, _ in choices if other is not None))
-    if colour is None:
-        bsp._partitions += 1
-        bsp._suspend("this process is in no sub-group of a split; end its block first (done)")
-        return NoGroup(bsp)
-    pids = [pid for pid, (other, _) in enumerate(choices) if other == colour]
+    began = bsp._engine.superstep
     try:
-        pids.sort(key=lambda pid: choices[pid][1])
-    except TypeError as error:
-        keys = [choices[pid][1] for pid in pids]
-        raise bsp._error(
-            PartitionError, f"split: the keys {keys} cannot be ordered: {error}"
-        ) from None
-    return _enter(bsp, colours.index(colour), pids)
+        choices = _exchange_choices(bsp, (colour, key))
+        colours = list(dict.fromkeys(other for other, _ in choices if other is not None))
+        if colour is None:
+            bsp._partitions += 1
+            bsp._engine.suspend(
+                RESTING, "this process is in no sub-group of a split; end its block first (done)"
+            )
+            return NoGroup(bsp)
+        pids = [pid for pid, (other, _) in enumerate(choices) if other == colour]
+        try:
+            pids.sort(key=lambda pid: choices[pid][1])
+        except TypeError as error:
+            keys = [choices[pid][1] for pid in pids]
+            raise bsp._error(
+                PartitionError, f"split: the keys {keys} cannot be ordered: {error}"
+            ) from None
+        return _enter(bsp, colours.index(colour), pids)
+    except BaseException as error:
+        bsp._note_failure(error, began)
+        raise
+
+
+def _exchange_choices(bsp: GroupState, own: tuple[Any, Any]) -> list[tuple[Any, Any]]:
+    """Exchange colours and keys; keep the messages that are not read, as a partition does.
+
+    Those that arrive with the choices can be read after the next sync, too: before a
+    partition they would wait for that sync.
+    """
+    queue, fetch = bsp._engine.queue, bsp._port.fetch
+    data, header = pack(bsp, "split", own)
+    bsp._values.send_all(bsp, all_others(bsp), data, tag_of("split", header))
+    unread = queue.take_left(fetch)
+    bsp.sync()
+    arrived = take_arrived(bsp, "split", others_of(bsp.pid, bsp.nprocs))
+    choices = {pid: unwrap(bsp, message) for pid, message in arrived.items()}
+    sent = queue.take_left(fetch)
+    queue.fill(unread + sent)
+    queue.lasting = len(sent)
+    choices[bsp.pid] = unpack(data, pickled=True)
+    return [choices[pid] for pid in range(bsp.nprocs)]
 
 
 def done(bsp: GroupState) -> None:
@@ -110,12 +148,17 @@ def done(bsp: GroupState) -> None:
     check_nothing_pending(bsp, "done", None if caller is None else caller.f_code)
     if bsp._checking is not None:
         bsp._checking.finish(bsp._engine)
+    bsp._supersteps.free(bsp._registry.with_memory())
     _leave(bsp)
 
 
 def abandon(bsp: GroupState) -> None:
-    """Leave a sub-group at the end of a ``with`` block that an exception has ended."""
-    if bsp._parent is not None and bsp._parent._engine.unusable is not None:
+    """Leave a sub-group at the end of a ``with`` block that an exception has ended.
+
+    Its arrays keep their memory until the run ends: other processes may still write to them.
+    """
+    is_open = bsp._parent is not None and bsp._parent._inner is bsp
+    if is_open and bsp._engine.life != OVER:
         with suppress(BspError):  # a second error must not hide the exception
             _leave(bsp)
 
@@ -127,7 +170,7 @@ def _enter(bsp: _Group, index: int, pids: Sequence[int]) -> _Group:
     """Open a sub-group of some processes; suspend this group until it is left."""
     sub = _open(bsp, index, pids)
     bsp._partitions += 1
-    bsp._suspend("a sub-group of it is open; leave the sub-group first (done)")
+    bsp._engine.suspend(RESTING, "a sub-group of it is open; leave the sub-group first (done)")
     bsp._inner = sub
     return sub
 
@@ -148,14 +191,13 @@ def _open(bsp: _Group, index: int, pids: Sequence[int]) -> _Group:
 
 
 def _leave(bsp: GroupState) -> None:
-    """Resume the parent, give back the memory of this sub-group, and close its port."""
+    """Resume the parent, and close the port of this sub-group."""
     parent = bsp._parent
     assert parent is not None
     bsp._engine.leave()
-    bsp._suspend("it has been left (done); use the group of which it was a part")
-    parent._resume()
+    bsp._engine.suspend(CLOSED, "it has been left (done); use the group of which it was a part")
+    parent._engine.resume()
     parent._inner = None
-    bsp._supersteps.free(bsp._registry.with_memory())
     close(bsp)
     bsp._engine.left()
 
@@ -206,7 +248,7 @@ class NoGroup:
     def done(self) -> None:
         """End the block of a process that is in no sub-group; the split group can be used again."""
         if self._parent is not None:
-            self._parent._resume()
+            self._parent._engine.resume()
             self._parent = None
 
     def __enter__(self) -> None:

@@ -207,7 +207,8 @@ class Recording:
         """
         with one_writer():
             there = _signature(self.target) if self.target.exists() else self._replaced
-            yield () if there == self._replaced else read_trace(self.target).runs
+            replaces = there == self._replaced or obstacle(self.target, TRACE)  # or is refused
+            yield () if replaces else read_trace(self.target).runs
             _written[self.target] = _signature(self.target)
 
 

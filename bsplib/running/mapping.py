@@ -313,7 +313,7 @@ class Tickets:
     """
 
     def __init__(self, bsp: Group, pipe: int | None, own: Sequence[int]) -> None:
-        self._port = bsp._port
+        self._bsp = bsp
         self._pipe = pipe
         self._own = own
 
@@ -325,7 +325,8 @@ class Tickets:
         Args:
             most: how many at most, at least 1.
         """
-        self._port.in_turn()
+        self._bsp._check_usable("map")
+        self._bsp._port.in_turn()
         if self._pipe is None:
             taken, self._own = self._own[:most], self._own[most:]
             return taken

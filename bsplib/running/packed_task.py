@@ -193,7 +193,7 @@ def _pickled_outcome(
         and whether it did not return.
     """
     outcome: Any
-    has_failed = False
+    has_failed, os_pid = False, os.getpid()
     started_ns = time.perf_counter_ns()
     try:
         task = find_task()
@@ -201,7 +201,9 @@ def _pickled_outcome(
         with lines, breakpoints(task.conditions.debugged, pid):
             warn = _told_to(tell)
             outcome = tuple(run_task(task, open_port(), warn, made, started_ns))
-    except BaseException as error:  # noqa: BLE001  # the caller of run raises it
+    except BaseException as error:
+        if os.getpid() != os_pid:
+            raise  # main has forked this process, which reports nothing
         outcome, has_failed = _describe(error, pid), True
     try:
         return pickle.dumps(outcome, 5), has_failed

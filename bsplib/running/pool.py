@@ -18,6 +18,7 @@ from typing import (
     TypeVar,
     overload,
 )
+from weakref import WeakSet
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import KeptProcesses, Report
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
     from bsplib.machine import Machine
 
 _Item = TypeVar("_Item")
+_pools: WeakSet[Pool] = WeakSet()
+"""Those that this process has made."""
 
 
 class Pool:
@@ -69,7 +72,8 @@ class Pool:
     Use it as ``with bsplib.Pool(nprocs=4) as pool: pool.run(main, ...)``. Globals of
     modules stay as a run left them; arrays of a run do not outlive it. After a run
     that ended in an error the processes are started afresh. Runs that several threads
-    ask for are done one after the other. The options of ``bsp run`` apply to a pool, too,
+    ask for are done one after the other. A process that is forked from the one that made
+    the pool cannot use it. The options of ``bsp run`` apply to a pool, too,
     in place of the arguments here.
 
     Args:
@@ -119,9 +123,14 @@ class Pool:
             trim(error)
             raise
         self._conditions: Conditions = conditions_of(self._setting)
+        self._why_not: str | None = None  # it can be used; None while it can
+        self._begin()
+        _pools.add(self)
+
+    def _begin(self) -> None:
+        """Begin with no processes."""
         self._processes: KeptProcesses | None = None
         self._finalize: Finalize | None = None
-        self._closed = False
         self._turn = threading.Lock()
         self._thread = 0  # that is in a run; 0 where none is
 
@@ -259,8 +268,9 @@ class Pool:
             What ``main`` returned, by pid.
 
         Raises:
-            UsageError: the pool is closed, this thread is in a run of it already, or
-                ``main`` cannot be run with the arguments.
+            UsageError: the pool is closed, or belongs to the process from which this one was
+                forked; this thread is in a run of it already; or ``main`` cannot be run with
+                the arguments.
             RunTimeoutError: the run took longer than ``timeout``.
             Exception: as :func:`bsplib.run`.
         """
@@ -332,7 +342,7 @@ class Pool:
         """
         self._check_thread("close")
         with self._turn, held_back():
-            self._closed = True
+            self._why_not = self._why_not or "this pool is closed; make another one"
             self._release()
 
     def _check_thread(self, operation: str) -> None:
@@ -343,9 +353,17 @@ class Pool:
                 f"pool, or wait until the run has ended"
             )
 
+    def _leave_to_parent(self) -> None:
+        """In a forked process: touch nothing of the pool, whose processes serve the parent."""
+        self._why_not = (
+            "this pool belongs to the process that made it, and this one was forked from that; "
+            "make a pool here"
+        )
+        self._begin()
+
     def _ready(self) -> KeptProcesses:
-        if self._closed:
-            raise UsageError("this pool is closed; make another one")
+        if self._why_not:
+            raise UsageError(self._why_not)
         if self._processes is not None and self._processes.busy:
             self._end()  # a run was interrupted, and stopping its processes was interrupted, too
         if self._processes is None:
@@ -394,3 +412,11 @@ class Pool:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _leave_inherited() -> None:
+    for pool in [*_pools]:
+        pool._leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_inherited)

@@ -7,6 +7,7 @@ large ones are staged, and stay there until the message is read.
 
 from __future__ import annotations
 
+import marshal
 import pickle
 from collections.abc import Callable
 from itertools import accumulate
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends.base import Buffer, Handle, Payload
+from bsplib.core.entries import Entry
 from bsplib.core.forms import (
     ARRAY,
     BYTES,
@@ -28,6 +30,7 @@ from bsplib.core.forms import (
     encode_dtype,
     form_of_array,
 )
+from bsplib.core.kinds import MESSAGE, STAGED_MESSAGE
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import MessageError
 from bsplib.transfers.guard import GuardedArray, readable
@@ -138,6 +141,11 @@ def _pack_bytes(data: bytes, stage: Stage, to: int) -> Payload:
     handle, memory = stage(len(data), to)
     memory[:] = np.frombuffer(data, np.uint8)
     return handle
+
+
+def is_of_collective(entry: Entry) -> bool:
+    """Tell whether an entry is a message of a collective: a program's tag is no plain tuple."""
+    return entry[0] in (MESSAGE, STAGED_MESSAGE) and type(marshal.loads(entry[3])[0]) is tuple
 
 
 def decode_tag(head: MessageHead) -> Any:

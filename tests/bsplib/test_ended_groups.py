@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -181,6 +182,55 @@ def test_an_iterator_of_messages_belongs_to_its_thread(run):
     for text, payload in run(main):
         assert text.startswith("messages: this is not the thread that runs main")
         assert payload == 7
+
+
+def refusal(function, *arguments):
+    """Return what a call says that cannot be made now."""
+    with pytest.raises(bsplib.PartitionError) as caught:
+        function(*arguments)
+    return str(caught.value)
+
+
+def test_an_iterator_of_messages_ends_with_its_sub_group(run):
+    def main(bsp):
+        with bsp.split(0) as sub:
+            sub.send(sub.pid, 8.0)
+            sub.sync()
+            found = sub.messages()
+        with bsp.split(0) as other:
+            other.send(other.pid, 6.0)
+            other.sync()
+            return [refusal(use, found) for use in (next, list, len)]
+
+    for said in run(main):
+        for text in said:
+            assert text.startswith("messages: this group cannot be used: it has been left (done)")
+
+
+def test_an_iterator_of_messages_rests_with_its_group(run):
+    def main(bsp):
+        bsp.send(bsp.pid, 8.0)
+        bsp.sync()
+        found = bsp.messages()
+        with bsp.partition([*range(1, bsp.nprocs + 1)]):
+            said = refusal(next, found)
+        return said, next(found)[2]
+
+    for said, payload in run(main):
+        assert said.startswith("messages: this group cannot be used: a sub-group of it is open")
+        assert payload == 8.0
+
+
+def test_a_group_that_was_left_is_not_used_again_after_an_inner_split_ends(run):
+    def main(bsp):
+        with suppress(KeyError), bsp.partition([bsp.nprocs]) as sub:
+            inner = sub.split(None)
+            raise KeyError
+        inner.done()
+        return refusal(sub.sync)
+
+    for said in run(main):
+        assert said.startswith("sync: this group cannot be used: it has been left (done)")
 
 
 def test_another_virtual_processor_cannot_use_a_group():

@@ -107,6 +107,65 @@ def test_messages_sent_before_a_split_are_read_after_it(run):
     assert run(main) == [[0, 1, 2], [], []]
 
 
+def opens(bsp, how):
+    return bsp.split(0) if how == "split" else bsp.partition([bsp.nprocs])
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.parametrize("how", ["split", "partition"])
+@pytest.mark.parametrize("end", ["sync", "oblsync", "allreduce"])
+def test_messages_sent_before_are_read_after_the_next_sync(run, nprocs, how, end):
+    def main(bsp):
+        bsp.send(0, bsp.pid)
+        with opens(bsp, how) as sub:
+            sub.send(0, "of the sub-group")
+            sub.sync()
+        bsp.send(0, 10 + bsp.pid)
+        mine = 0 if bsp.pid else bsp.nprocs
+        {
+            "sync": bsp.sync,
+            "oblsync": lambda: bsp.oblsync(mine if how == "split" else 2 * mine),
+            "allreduce": lambda: bsp.allreduce(1),
+        }[end]()
+        found = [payload for _, _, payload in bsp.messages()]
+        bsp.sync()
+        return found, bsp.qsize()
+
+    expected = [number for pid in range(nprocs) for number in (pid, 10 + pid)]
+    assert run(main) == [(expected, (0, 0)), *[([], (0, 0))] * (nprocs - 1)]
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.parametrize("how", ["split", "partition"])
+def test_messages_that_are_not_read_outlive_a_sub_group_until_the_next_sync(run, nprocs, how):
+    def main(bsp):
+        for number in range(3):
+            bsp.send(bsp.pid, np.full(1 << 16, number))
+        bsp.sync()
+        first = bsp.move()[0]
+        with opens(bsp, how):
+            pass
+        second = bsp.move()[0]
+        bsp.sync()
+        return first, second, bsp.qsize()
+
+    assert run(main) == [(0, 1, (0, 0))] * nprocs
+
+
+@pytest.mark.procs(2)
+def test_what_was_read_after_a_split_is_not_read_again(run):
+    def main(bsp):
+        for number in range(3):
+            bsp.send(bsp.pid, np.full(1 << 16, number))
+        with bsp.split(0):
+            pass
+        first = bsp.move()[0]
+        bsp.sync()
+        return first, [payload[0] for _, _, payload in bsp.messages()]
+
+    assert run(main) == [(0, [1, 2])] * 2
+
+
 @pytest.mark.procs(2)
 def test_a_colour_that_names_nothing_is_refused(run):
     def main(bsp):

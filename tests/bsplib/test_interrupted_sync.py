@@ -1,0 +1,235 @@
+"""An exception that leaves a sync or a collective ends the use of the group."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import contextmanager, suppress
+
+import numpy as np
+import pytest
+
+import bsplib
+
+WHY = r"this group cannot be used: its superstep \d+ was interrupted by {}"
+
+
+class Over(Exception):  # noqa: N818  # it is no error
+    """What a timer of the program raises."""
+
+
+@contextmanager
+def interruption(name):
+    """Raise as soon as the block calls a function of this name inside bsplib, as a signal might."""
+    block = sys._getframe(2)
+
+    def look(frame, event, _):
+        if event == "call" and frame.f_code.co_name == name:
+            while frame is not None and frame is not block:
+                frame = frame.f_back
+            if frame is block:  # and not another virtual processor
+                sys.setprofile(None)
+                raise Over("time is up")
+
+    sys.setprofile(look)
+    try:
+        with pytest.raises(Over):
+            yield
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize("name", ["put", "sync", "allreduce", "messages"])
+def test_a_sync_that_an_exception_has_left_ends_the_use_of_the_group(run, name):
+    def main(bsp):
+        x = bsp.zeros(1)
+        bsp.sync()
+        bsp.zeros(1)  # so that all have to prepare it at the sync
+        if bsp.pid == 0:
+            with interruption("prepare"):
+                bsp.sync()
+            {
+                "put": lambda: bsp.put(0, 1.0, x, offset=0),
+                "sync": bsp.sync,
+                "allreduce": lambda: bsp.allreduce(1),
+                "messages": bsp.messages,
+            }[name]()
+        bsp.sync()
+        bsp.sync()
+
+    with pytest.raises(
+        bsplib.PartitionError,
+        match=f"{name}: {WHY.format('Over: time is up')}.*process 0, superstep 1",
+    ):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_main_cannot_return_after_an_interrupted_sync(run):
+    def main(bsp):
+        bsp.zeros(1)
+        if bsp.pid == 0:
+            with interruption("prepare"):
+                bsp.sync()
+            return
+        bsp.sync()
+
+    with pytest.raises(bsplib.PartitionError, match=f"main: {WHY.format('Over')}"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+@pytest.mark.real_processes
+def test_a_signal_in_a_sync_ends_the_use_of_the_group(run):
+    def main(bsp):
+        if bsp.pid == 0:
+
+            def handle(number, frame):
+                while frame is not None and frame.f_code.co_name != "wait_for":
+                    frame = frame.f_back
+                if frame is not None:  # it waits in the sync
+                    raise Over
+
+            signal.signal(signal.SIGALRM, handle)
+            signal.setitimer(signal.ITIMER_REAL, 1e-3, 1e-3)
+            bsp.send(1, os.getpid())
+            bsp.sync()
+            try:
+                bsp.sync()
+            except Over:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                bsp.send(1, "lost?")
+        bsp.sync()
+        assert bsp.pid
+        signal.pause()  # stopped by the end of the run
+
+    with pytest.raises(bsplib.PartitionError, match=f"send: {WHY.format('Over')}"):
+        run(main)
+
+
+@pytest.mark.procs(2)
+def test_an_interrupted_oblsync_ends_the_use_of_the_group(run):
+    def main(bsp):
+        if bsp.pid == 0:
+            with interruption("exchange_oblivious"):
+                bsp.oblsync(0)
+            bsp.oblsync(0)
+        bsp.oblsync(0)
+
+    with pytest.raises(bsplib.PartitionError, match=f"oblsync: {WHY.format('Over')}"):
+        run(main)
+
+
+def fails(left, right):
+    raise Over("op")
+
+
+class Unreadable:
+    """Cannot be read where it arrives."""
+
+    def __reduce__(self):
+        return fails, (0, 0)
+
+
+COLLECTIVES = {
+    "allreduce": lambda bsp, x: bsp.allreduce(1, op=fails),
+    "reduce": lambda bsp, x: bsp.reduce(1, op=fails),
+    "scan": lambda bsp, x: bsp.scan(1, op=fails),
+    "exscan": lambda bsp, x: bsp.exscan(1, op=fails),
+    "broadcast": lambda bsp, x: bsp.broadcast(x, root=bsp.nprocs - 1),
+    "gather": lambda bsp, x: bsp.gather(x),
+    "allgather": lambda bsp, x: bsp.allgather(x),
+    "scatter": lambda bsp, x: bsp.scatter([x, x, 0], root=2),
+    "alltoall": lambda bsp, x: bsp.alltoall([x, x, 0]),
+}
+
+
+@pytest.mark.procs(3)
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_a_collective_that_an_exception_has_left_ends_the_use_of_the_group(run, name):
+    def main(bsp):
+        bsp.sync()
+        x = Unreadable() if bsp.pid == bsp.nprocs - 1 else 0
+        try:
+            COLLECTIVES[name](bsp, x)
+        except Over:
+            bsp.send(0, 1)
+            raise AssertionError("the group goes on") from None
+        bsp.sync()
+
+    with pytest.raises(bsplib.PartitionError, match=f"send: {WHY.format('Over: op')}"):
+        run(main)
+
+
+REFUSED = {
+    "allreduce": lambda bsp: bsp.allreduce(1, op="no such"),
+    "allgather": lambda bsp: bsp.allgather(lambda: 0),
+    "alltoall": lambda bsp: bsp.alltoall([1] * (bsp.nprocs - 1) + [lambda: 0]),
+    "scatter": lambda bsp: bsp.scatter([1] * (bsp.nprocs - 1) + [lambda: 0], root=bsp.pid),
+    "broadcast": lambda bsp: bsp.broadcast(1, root=-1),
+    "gather": lambda bsp: bsp.gather(lambda: 0),
+    "split": lambda bsp: bsp.split([]),
+    "oblsync": lambda bsp: bsp.oblsync(-1),
+    "put": lambda bsp: bsp.put(0, 1, np.zeros(1)),
+}
+
+
+@pytest.mark.procs(1, 3)
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_call_that_is_refused_for_its_arguments_changes_nothing(run, nprocs, name):
+    def main(bsp):
+        bsp.send(0, bsp.pid)
+        bsp.sync()
+        bsp.send(0, 10 + bsp.pid)
+        with pytest.raises(bsplib.BspError):
+            REFUSED[name](bsp)
+        first = [payload for _, _, payload in bsp.messages()]
+        total = bsp.allreduce(1)
+        return first, total, [payload for _, _, payload in bsp.messages()]
+
+    pids = range(nprocs)
+    expected = [(list(pids), nprocs, [10 + pid for pid in pids])] + [([], nprocs, [])] * (
+        nprocs - 1
+    )
+    assert run(main) == expected
+
+
+@pytest.mark.procs(2)
+def test_the_parent_goes_on_after_an_interrupted_sub_group(run):
+    def main(bsp):
+        bsp.send(bsp.pid, 3)
+        with interruption("prepare"), bsp.partition([1, 2]) as sub:
+            sub.zeros(1)
+            sub.sync()
+        with pytest.raises(bsplib.PartitionError, match=WHY.format("Over")):
+            sub.sync()
+        return bsp.allreduce(1), [payload for _, _, payload in bsp.messages()]
+
+    assert run(main) == [(2, [3])] * 2
+
+
+@pytest.mark.parametrize("nbytes", [1 << 20])
+def test_memory_of_a_sub_group_that_was_left_by_an_exception_is_not_used_again(nbytes):
+    """Another process may still write there: it does not know yet."""
+    (left, tell_left), (written, tell_written) = os.pipe(), os.pipe()
+
+    def main(bsp):
+        with suppress(KeyError), bsp.partition([2]) as sub:
+            x = sub.zeros(nbytes // 8)
+            sub.sync()
+            sub.sync()
+            if bsp.pid == 1:
+                os.read(left, 1)
+                sub.hpput(0, np.ones(nbytes // 8), x)
+                os.write(tell_written, b"1")
+            raise KeyError
+        y = bsp.zeros(nbytes // 8)
+        if bsp.pid == 0:
+            os.write(tell_left, b"1")
+            os.read(written, 1)
+        bsp.sync()
+        return y.any()
+
+    assert bsplib.run(main, nprocs=2, backend="shm", start_method="fork") == [False, False]
