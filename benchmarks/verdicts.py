@@ -185,7 +185,7 @@ def processes() -> Found:
         kinds.append((about[0].kind, about[0].who) if about else ("balanced", ()))
         computed, ready = (sum(each) for each in zip(*found, strict=True))
         waited = (run.records[name].clip(min=0) for name in ("comp_ready", "comm_ready"))
-        useful = profile.ledger().account.whole()["useful"] / 1e9
+        useful = profile.book().book.whole()["useful"] / 1e9
         without = sum(int(each.sum()) for each in waited) / 1e9
         crowd = f"{nprocs} processes on {CORES} cores"
         yield _compared(f"{crowd}: without a core", without, ready)
@@ -269,9 +269,9 @@ def causes_planted(repeats: int) -> Found:
 def _judged(cause: causes.Cause) -> tuple[bool, bool]:
     """Record a program; tell whether its fault is named first, and whether nothing is wrong."""
     with tempfile.TemporaryDirectory() as folder:
-        ledger, planted_s = causes.recorded(cause, Path(folder) / "run.bsp")
-        first = causes.first_about(cause, ledger.verdict())
-        return first is not None, not causes.doubts_about(cause, ledger, planted_s)
+        book, planted_s = causes.recorded(cause, Path(folder) / "run.bsp")
+        first = causes.first_about(cause, book.verdict())
+        return first is not None, not causes.doubts_about(cause, book, planted_s)
 
 
 # -- faults in programs of mpi4py -----------------------------------------------------------------
@@ -338,7 +338,7 @@ def unexplained() -> Found:
     for name, (main, args) in _programs().items():
         run, _ = recorded(main, *args, nprocs=PROCESSES.get(name, CORES))
         (profile,) = Profile(Trace((run,))).runs
-        whole = profile.ledger().account.whole()
+        whole = profile.book().book.whole()
         shares.append(whole["unexplained"] / sum(whole.values()))
         reached = f"{shares[-1]:.2%} of {profile.elapsed_s:.3f} s"
         yield AccuracyGoal(name, reached, f"under {GREATEST:.0%}", shares[-1] < GREATEST)

@@ -23,7 +23,8 @@ What readers ask for:
   they have and which bears most; :attr:`RootSums.worst` the superstep that bears most, by origin
   and cause; and each record, window by window: :attr:`BookedWindow.lost`.
 - what a record waited for: :meth:`BookedWindow.roots_of` its :attr:`BookedWindow.shares`.
-- ranges of supersteps: ``Book(run, rates, first, last)``. Paths begin with the run; roots before
+- ranges of supersteps: the book of a run that is ``part_of`` another one
+  (:func:`bsplib.profiler.window.restricted`). Paths begin with the whole run; roots before
   the range are in :attr:`Book.before`.
 
 Nanoseconds are whole numbers and summed over the processes of the run. All sums are exact.
@@ -103,7 +104,7 @@ PART_OF = (
     *(LATENCY, RECORDING, UNEXPLAINED, ENDS),
 )
 """Under which part of the account idle time of each cause is."""
-_LOSSES = 6
+LOSS_CAUSES = 6
 """The first causes, which are losses."""
 _CAUSE_OF = {
     paths.COMP: COMP,
@@ -282,9 +283,18 @@ class Time:
         return sum(self.parts[part] for part in LOST)
 
     @property
+    def sizes(self) -> tuple[int, int]:
+        """By what nodes are ordered: by loss, and of equal losses by time."""
+        return self.loss_ns, self.ns
+
+    @property
     def time_s(self) -> float:
         """All of it in seconds, on average over the processes."""
         return self.ns / self.nprocs / 1e9
+
+    def part_s(self, part: int) -> float:
+        """A part of the account in seconds, on average over the processes."""
+        return self.parts[part] / self.nprocs / 1e9
 
     @property
     def loss_s(self) -> float:
@@ -372,7 +382,7 @@ class RootSums:
 
     def _add_worst(self, lost: RootRows) -> None:
         """Find the superstep that loses most at each origin, for each cause of a loss."""
-        rows = np.flatnonzero((lost.cause < _LOSSES) & (lost.origin >= 0))
+        rows = np.flatnonzero((lost.cause < LOSS_CAUSES) & (lost.origin >= 0))
         place = lost.origin[rows] * len(CAUSES) + lost.cause[rows]
         least = int(lost.rank[rows].min(initial=0))
         for number in np.flatnonzero(np.bincount(place)).tolist():
@@ -395,7 +405,7 @@ class RootSums:
         for key, row in zip(self._lost.keys.tolist(), self._lost.sums.T.tolist(), strict=True):
             place, cause = divmod(key, len(CAUSES))
             origin, pid = divmod(place, self._nprocs)
-            if cause < _LOSSES and origin >= -BEFORE:
+            if cause < LOSS_CAUSES and origin >= -BEFORE:
                 ns, records = row
                 yield Loss(origin + BEFORE, pid, cause, ns, records, *self._greatest[key])
 
@@ -475,34 +485,33 @@ class Book:
     """The book of a run, or of a range of supersteps of its root group.
 
     Args:
-        run: the run.
+        run: the run, or a part of one.
         rates: what a byte and a superstep cost. At other rates the sum is the same, and
             transfers, latency and what is not explained are divided differently.
-        first: number of the first superstep.
-        last: number of the last one; default: that of the run.
 
     Raises:
         TraceError: the records of a process take more time than the run, or overlap.
     """
 
-    def __init__(self, run: Run, rates: Rates, first: int = 0, last: int | None = None) -> None:
+    def __init__(self, run: Run, rates: Rates) -> None:
         self.run = run
         self.rates = rates
-        self.first = first
-        self.last = last
+        self.whole_run, self._first = run, 0
+        self._last: int | None = None
+        if run.part_of is not None:
+            self.whole_run, self._first, self._last = run.part_of
 
     def by_window(self) -> Iterator[BookedWindow]:
         """Yield what is booked for one window after another."""
         sums, tail = survey(self.run).sums, Tail.of_nothing(self.run.nprocs)
-        if self.first > 0:
-            for _, account in self._accounts(0, self.first - 1):
-                tail = Paths(account, sums.origin_of(account.run.records), tail).tail()
+        is_border = self._first > 0
+        if is_border:
+            for _, account in self._accounts(0, self._first - 1):
+                tail = Paths(account, np.full(len(account.run.records), BEFORE), tail).tail()
             tail = tail.outside(BEFORE)
-        is_border = self.first > 0
-        for window, account in self._accounts(self.first, self.last):
-            origin = sums.origin_of(account.run.records)
-            if is_border:
-                origin[: account.halo] = BEFORE
+        for window, account in self._accounts(self._first, self._last):
+            records, halo = account.run.records, account.halo if is_border else 0
+            origin = np.append(np.full(halo, BEFORE), sums.origin_of(records[halo:]))
             ways = Paths(account, origin, tail)
             yield BookedWindow(window, account, ways, origin)
             tail, is_border = ways.tail(), False
@@ -510,7 +519,7 @@ class Book:
     def _accounts(self, first: int, last: int | None) -> Iterator[tuple[RunWindow, Account]]:
         return ahead(
             (window, Account(window.run, self.rates, window.halo, window.position))
-            for window in windows(self.run, first, last)
+            for window in windows(self.whole_run, first, last)
         )
 
     @cached_property
@@ -530,7 +539,7 @@ class Book:
     @property
     def span_ns(self) -> tuple[int, int]:
         """When the run, or the range of supersteps, began and ended."""
-        if self.first == 0 and self.last is None:
+        if self.run.part_of is None:
             return span_of(self.run)
         return self.sums.begin_ns, max(self.sums.begin_ns, self.sums.end_ns)
 
@@ -591,11 +600,11 @@ class Book:
         )
 
 
-def book_of(run: Run, rates: Rates, first: int = 0, last: int | None = None) -> Book:
-    """Return the book of a run, or of a range of its supersteps; the last one is kept with it."""
+def book_of(run: Run, rates: Rates) -> Book:
+    """Return the book of a run, or of a part of one; that at the last rates is kept with it."""
     known = run.derived.get(_BOOK)
-    if known is None or (known.rates, known.first, known.last) != (rates, first, last):
-        known = Book(run, rates, first, last)
+    if known is None or known.rates != rates:
+        known = Book(run, rates)
         if run.is_fixed:
             run.derived[_BOOK] = known
     book: Book = known

@@ -27,8 +27,8 @@ from bsplib.profiler.account import USEFUL
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from bsplib.profiler.book import Book
     from bsplib.profiler.profile import RunProfile
-    from bsplib.profiler.run_account import RunAccount
 
 
 class Efficiencies(NamedTuple):
@@ -41,15 +41,15 @@ class Efficiencies(NamedTuple):
     transfer: float
 
 
-def efficiencies(account: RunAccount, alone_ns: int) -> Efficiencies:
+def efficiencies(book: Book, alone_ns: int) -> Efficiencies:
     """Return the efficiencies of a run; all are 1 where nothing was computed.
 
     Args:
-        account: the account of the run.
+        book: the book of the run.
         alone_ns: how long the supersteps take with their useful computation only.
     """
-    useful = account.by_process()[USEFUL]
-    most, elapsed = int(useful.max(initial=0)), account.elapsed_ns
+    useful = book.by_process()[USEFUL]
+    most, elapsed = int(useful.max(initial=0)), book.elapsed_ns
     if most == 0 or elapsed == 0:
         return Efficiencies(1.0, 1.0, 1.0, 1.0, 1.0)
     ideal = max(alone_ns, most)
@@ -87,15 +87,15 @@ def _processes(nprocs: int) -> str:
     return fmt.counted(nprocs, "process", "processes")
 
 
-def computation_scaling(one: RunAccount, other: RunAccount) -> ComputationScaling | None:
+def computation_scaling(one: Book, other: Book) -> ComputationScaling | None:
     """Return the computation scaling of two runs of a program, in any order.
 
     Returns:
         None where the runs have equally many processes, or one of them computed nothing.
     """
-    fewer, more = sorted((one, other), key=lambda account: account.run.nprocs)
+    fewer, more = sorted((one, other), key=lambda book: book.run.nprocs)
     nprocs = fewer.run.nprocs, more.run.nprocs
-    useful_s = [account.whole()["useful"] / 1e9 for account in (fewer, more)]
+    useful_s = [book.whole()["useful"] / 1e9 for book in (fewer, more)]
     if nprocs[0] == nprocs[1] or not all(useful_s):
         return None
     return ComputationScaling(useful_s[1], nprocs[1], useful_s[0], nprocs[0])
@@ -115,4 +115,4 @@ def scaling_among(run: RunProfile, runs: Iterable[RunProfile]) -> ComputationSca
     reference = min(alike, key=lambda each: each.nprocs, default=run)
     if reference.nprocs >= run.nprocs:
         return None
-    return computation_scaling(reference.ledger().account, run.ledger().account)
+    return computation_scaling(reference.book().book, run.book().book)

@@ -20,7 +20,7 @@ from bsplib.profiler.callgraph import CallGraph, build
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS, METRIC_TITLES, critical_path
 from bsplib.profiler.efficiency import scaling_among
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.prices import recorded_machine
 from bsplib.profiler.rates import rates_on
 from bsplib.profiler.survey import elapsed_s
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import networkx
     import pandas
 
-    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.rates import Rates
     from bsplib.profiler.verdict import Verdict
     from bsplib.recording.records import Run, Trace
@@ -123,7 +123,7 @@ class RunProfile:
     @property
     def rates(self) -> Rates:
         """What computation, bytes and supersteps cost here."""
-        return self.ledger().rates
+        return self.book().rates
 
     @cached_property
     def callgraph(self) -> CallGraph:
@@ -131,16 +131,16 @@ class RunProfile:
         return build(self.run, library=self.library)
 
     @cached_property
-    def _ledger(self) -> Ledger:
-        return book(self.callgraph, self.chosen)
+    def _book(self) -> GraphBook:
+        return book_graph(self.callgraph, self.chosen)
 
-    def ledger(self) -> Ledger:
-        """Return what the run costs and loses, by node, and its greatest losses."""
-        return self._ledger
+    def book(self) -> GraphBook:
+        """Return what the time of the run was used for, by node, and its greatest losses."""
+        return self._book
 
     def verdict(self) -> Verdict:
         """Return at most five sentences that say what is lost, and where."""
-        return self._ledger.verdict()
+        return self._book.verdict()
 
     def critical_path(self, name: str = LOSS) -> list[str]:
         """Return the ids of the nodes from ``main`` to a bottleneck.
@@ -154,10 +154,10 @@ class RunProfile:
         Raises:
             ValueError: there is no such path.
         """
-        return self._ledger.path() if name == LOSS else critical_path(self.callgraph, name)
+        return self._book.path() if name == LOSS else critical_path(self.callgraph, name)
 
     def on(self, machine: Machine | str, *, speed: str | None = None) -> RunProfile:
-        """Return this run with costs and losses priced on another Machine.
+        """Return this run as it would be on another Machine.
 
         What was measured remains as it is: the seconds of computation, communication and
         idle time of a node, and its bytes.
@@ -179,8 +179,8 @@ class RunProfile:
         ...     (run,) = bsplib.load(f"{folder}/run.bsp").runs
         >>> slow = bsplib.Machine(name="slow net", source="", g=1e-6, l=1e-3)
         >>> there = run.on(slow, speed="1x")
-        >>> round(there.ledger().nodes[there.callgraph.root].comm_s, 6)  # 3000 bytes into process 0
-        0.003
+        >>> round(there.book().elapsed_s, 6)  # 3000 bytes into process 0
+        0.004
         """
         found = load_machine(machine) if isinstance(machine, str) else machine
         rates = rates_on(found, self.run, speed=speed)
@@ -214,7 +214,7 @@ class RunProfile:
         main          10        0.02        0.01
         work          10        0.02        0.01
         """
-        return nodes(self.callgraph, self._ledger)
+        return nodes(self.callgraph, self._book)
 
     def supersteps(self) -> pandas.DataFrame:
         """Return a row for each superstep of each group, in order of group and number.
@@ -224,7 +224,7 @@ class RunProfile:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        return supersteps(self.callgraph, self.rates)
+        return supersteps(self.callgraph, self._book)
 
     def graph(self) -> networkx.DiGraph:
         """Return the call graph with plain numbers and texts as attributes.
@@ -232,7 +232,7 @@ class RunProfile:
         Nodes and edges have the columns of :meth:`nodes`, so that ``networkx`` can write the
         graph as GraphML or JSON. Texts from the trace are made safe to show.
         """
-        graph = plain_graph(self.callgraph, self._ledger)
+        graph = plain_graph(self.callgraph, self._book)
         graph.graph.update(tables.facts(self.run, self.number))
         return graph
 
@@ -250,7 +250,7 @@ class RunProfile:
         """
         from bsplib.profiler.drawing.svg import svg  # noqa: PLC0415  # few programs draw
 
-        return Picture(svg(self.callgraph, name, ledger=self._ledger))
+        return Picture(svg(self.callgraph, name, book=self._book))
 
     def __repr__(self) -> str:
         priced = f", priced on {self.chosen.source}" if self.chosen else ""
@@ -273,25 +273,25 @@ class RunProfile:
 # -- tables of a run as pandas DataFrames (extra ``notebook``) ------------------------------------
 
 
-def nodes(callgraph: CallGraph, ledger: Ledger) -> pandas.DataFrame:
+def nodes(callgraph: CallGraph, book: GraphBook) -> pandas.DataFrame:
     """Return the rows of :func:`bsplib.profiler.tables.nodes` by id, the greatest loss first.
 
     Raises:
         MissingExtraError: pandas is not installed.
     """
     pd = need("pandas")
-    table: pandas.DataFrame = pd.DataFrame(tables.nodes(callgraph, ledger)).set_index("id")
+    table: pandas.DataFrame = pd.DataFrame(tables.nodes(callgraph, book)).set_index("id")
     return table.sort_values("loss_s", ascending=False, kind="stable")
 
 
-def supersteps(callgraph: CallGraph, rates: Rates) -> pandas.DataFrame:
-    """Return the rows of :func:`bsplib.profiler.tables.supersteps`, with cost and loss.
+def supersteps(callgraph: CallGraph, book: GraphBook) -> pandas.DataFrame:
+    """Return the rows of :func:`bsplib.profiler.tables.supersteps`.
 
     Raises:
         MissingExtraError: pandas is not installed.
     """
     pd = need("pandas")
-    table: pandas.DataFrame = pd.DataFrame(tables.supersteps(callgraph, rates))
+    table: pandas.DataFrame = pd.DataFrame(tables.supersteps(callgraph, book.book))
     return table
 
 
@@ -324,26 +324,26 @@ def table_of_runs(profile: Profile) -> str:
 
 def table_of_losses(profile: RunProfile) -> str:
     """Return the title of a run, its verdict, and a table of the nodes that lose most."""
-    ledger = profile.ledger()
+    book = profile.book()
     sentences = "".join(f"<li>{escape(entry.text)}</li>" for entry in profile.verdict().sentences)
-    order = sorted(ledger.nodes, key=lambda node: ledger.nodes[node].lost_s, reverse=True)
-    heads = ("function or cost centre", "loss", "cost", "supersteps")
+    order = sorted(book.nodes, key=lambda node: book.nodes[node].sizes, reverse=True)
+    heads = ("function or cost centre", "loss", "time", "supersteps")
     rows = (_row(profile, name) for name in order[:MOST_ROWS])
     rest = len(order) - MOST_ROWS
     more = f"<p>and {fmt.counted(rest, 'more node')}: see nodes()</p>" if rest > 0 else ""
     titles = (*heads, *(METRIC_TITLES[metric] for metric in METRICS))
     title = f"<p><b>{escape(fmt.title(profile.run, profile.number))}</b></p>"
-    prices = f"<p>{escape(ledger.rates.sentence())}</p>"
+    prices = f"<p>{escape(book.rates.sentence())}</p>"
     return f"{title}<ul>{sentences}</ul>{_table(titles, rows, texts=1)}{more}{prices}"
 
 
 def _row(profile: RunProfile, name: str) -> list[str]:
-    entry, booked = profile.callgraph.graph.nodes[name], profile.ledger().nodes[name]
+    entry, time = profile.callgraph.graph.nodes[name], profile.book().nodes[name]
     cost = entry["cost"]
     return [
         fmt.label(entry["node"]),
-        fmt.seconds(booked.lost_s),
-        fmt.seconds(booked.cost_s),
+        fmt.seconds(time.loss_s),
+        fmt.seconds(time.time_s),
         str(cost.count),
         *(fmt.summary(cost[metric], metric) for metric in METRICS),
     ]

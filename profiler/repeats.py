@@ -100,7 +100,7 @@ class Repeats(NamedTuple):
 
         They are averages over the processes, as in a sentence.
         """
-        wholes = [run.ledger().account.whole() for run in self.runs]
+        wholes = [run.book().book.whole() for run in self.runs]
         scale = 1e9 * self.median.nprocs
         return {
             part: (min(each[part] for each in wholes) / scale, max(e[part] for e in wholes) / scale)

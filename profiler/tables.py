@@ -13,6 +13,8 @@ import networkx
 import numpy as np
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.account import PARTS
+from bsplib.profiler.book import LOSS_CAUSES
 from bsplib.profiler.costs import METRICS, record_costs, superstep_numbers
 from bsplib.profiler.hosts import host_names, hosts_of
 from bsplib.profiler.page_faults import KINDS, page_faults
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler.book import Book, Time
     from bsplib.profiler.callgraph import CallGraph, Cost, Node
-    from bsplib.profiler.losses import Booked, Ledger
-    from bsplib.profiler.rates import Rates
+    from bsplib.profiler.graph_book import GraphBook
     from bsplib.recording.records import Run
 
 
@@ -59,34 +61,34 @@ def facts(run: Run, number: int) -> dict[str, str | int | float | bool]:
     }
 
 
-def nodes(callgraph: CallGraph, ledger: Ledger | None = None) -> Columns:
+def nodes(callgraph: CallGraph, book: GraphBook | None = None) -> Columns:
     """Return the functions and cost centres, in the order of the call tree.
 
     Columns: id, name, kind (``function`` or ``cost_centre``), sync, file, line, supersteps,
     elapsed_s, and for each of comp, comm, idle and h maximum, average and minimum, such as
-    comp_max_s and h_avg_bytes. With a ledger, the columns of :func:`losses` follow; and where
+    comp_max_s and h_avg_bytes. With a book, the columns of :func:`times` follow; and where
     they were measured, minor_faults and major_faults, of all processes together.
     """
     found, values = _nodes_and_costs(callgraph)
-    priced = {} if ledger is None else losses([ledger.nodes[node.id] for node in found])
+    booked = {} if book is None else times([book.nodes[node.id] for node in found])
     faults = page_faults(callgraph) or {}
     counted = {
         f"{kind}_faults": [sum(faults[node.id][number]) for node in found]
         for number, kind in enumerate(KINDS)
         if faults
     }
-    return _identities(found) | costs(values) | priced | counted
+    return _identities(found) | costs(values) | booked | counted
 
 
-def edges(callgraph: CallGraph, ledger: Ledger | None = None) -> Columns:
+def edges(callgraph: CallGraph, book: GraphBook | None = None) -> Columns:
     """Return the calls: caller and callee as ids of nodes, and the cost that came through.
 
     The columns of the costs are those of :func:`nodes`.
     """
     rows = list(callgraph.graph.edges(data="cost"))
     names = {"caller": [row[0] for row in rows], "callee": [row[1] for row in rows]}
-    priced = {} if ledger is None else losses([ledger.edges[row[:2]] for row in rows])
-    return names | costs([row[2] for row in rows]) | priced
+    booked = {} if book is None else times([book.edges[row[:2]] for row in rows])
+    return names | costs([row[2] for row in rows]) | booked
 
 
 def processes(callgraph: CallGraph) -> Columns:
@@ -115,7 +117,7 @@ def processes(callgraph: CallGraph) -> Columns:
     return table
 
 
-def supersteps(callgraph: CallGraph, rates: Rates) -> Columns:
+def supersteps(callgraph: CallGraph, book: Book) -> Columns:
     """Return the supersteps of all groups, one row each, by group and number.
 
     Columns: group (position in the run's list, 0 for all processes), superstep (from 0 in its
@@ -123,8 +125,8 @@ def supersteps(callgraph: CallGraph, rates: Rates) -> Columns:
     sync, processes (how many of the group have a record), start_s and end_s (of the first and
     the last process), and for each metric maximum, average and minimum over the processes of
     the group, such as comp_max_s, with the least pid of the greatest computation
-    (comp_max_pid) and the greatest h (h_max_pid); at the end loss_s and cost_s at these rates,
-    without those of sub-groups.
+    (comp_max_pid) and the greatest h (h_max_pid); at the end loss_s, what is lost and has its root
+    in the superstep, on average over the processes of the run.
     """
     run = callgraph.run
     numbers = superstep_numbers(run)
@@ -153,17 +155,22 @@ def supersteps(callgraph: CallGraph, rates: Rates) -> Columns:
         if metric in WHO:
             greatest = np.lexsort((records["pid"], -values, numbers))[starts]
             table[f"{metric}_max_pid"] = records["pid"][greatest].astype(np.int64)
-    return table | _priced(callgraph, rates)
+    lost = np.add.reduceat(lost_by_record(book)[order], starts) if len(starts) else np.zeros(0)
+    return table | {"loss_s": lost / run.nprocs / 1e9}
 
 
-def _priced(callgraph: CallGraph, rates: Rates) -> Columns:
-    """Return what each superstep loses and costs."""
-    steps = callgraph.books.supersteps
-    w, h = steps.w, steps.h[rates.rule]
-    return {
-        "loss_s": rates.ratio * w.lost / 1e9 + rates.g * h.lost,
-        "cost_s": rates.ratio * w.greatest / 1e9 + rates.g * h.greatest + rates.l * steps.ended,
-    }
+def lost_by_record(book: Book) -> NDArray[np.float64]:
+    """Return what is lost and has its root in each record of a run, in nanoseconds.
+
+    What has its root so long ago that its record is not known any more has none here, either.
+    """
+    found = [(booked.account.position, booked.lost) for booked in book.by_window()]
+    positions = np.sort(np.concatenate([np.zeros(0, np.int64), *(each for each, _ in found)]))
+    sums = np.zeros(len(positions))
+    for _, lost in found:
+        inside = (lost.cause < LOSS_CAUSES) & (lost.origin >= 0) & (lost.position >= 0)
+        np.add.at(sums, np.searchsorted(positions, lost.position[inside]), lost.ns[inside])
+    return sums
 
 
 def costs(values: Sequence[Cost]) -> Columns:
@@ -179,17 +186,19 @@ def costs(values: Sequence[Cost]) -> Columns:
     return table
 
 
-def losses(values: Sequence[Booked]) -> Columns:
-    """Return what a ledger books: loss_s and cost_s, and the parts of which they are the sums."""
+def times(values: Sequence[Time]) -> Columns:
+    """Return what is booked as columns: time_s, loss_s, and the parts of the account.
+
+    The parts add up to time_s, and loss_s is the sum of imbalance_s, transfer_imbalance_s,
+    blocked_s and core_s.
+    """
+    parts = {
+        f"{part}_s": [time.part_s(number) for time in values] for number, part in enumerate(PARTS)
+    }
     return {
-        "loss_s": [booked.lost_s for booked in values],
-        "loss_comp_s": [booked.lost_comp_s for booked in values],
-        "loss_comm_s": [booked.lost_comm_s for booked in values],
-        "loss_groups_s": [booked.lost_groups_s for booked in values],
-        "cost_s": [booked.cost_s for booked in values],
-        "cost_comp_s": [booked.comp_s for booked in values],
-        "cost_comm_s": [booked.comm_s for booked in values],
-        "cost_sync_s": [booked.sync_s for booked in values],
+        "time_s": [time.time_s for time in values],
+        "loss_s": [time.loss_s for time in values],
+        **parts,
     }
 
 
@@ -226,12 +235,12 @@ def _names(metric: str) -> list[str]:
 # -- the call graph as a networkx graph -----------------------------------------------------------
 
 
-def plain_graph(callgraph: CallGraph, ledger: Ledger | None = None) -> networkx.DiGraph:
+def plain_graph(callgraph: CallGraph, book: GraphBook | None = None) -> networkx.DiGraph:
     """Return a call graph whose attributes are texts and numbers only.
 
     Nodes are the ids. Their attributes are the other columns of ``bsplib.profiler.tables.nodes``,
     those of an edge the columns of ``bsplib.profiler.tables.edges``: seconds, bytes and counts with
-    the unit in the name; with a ledger also losses and costs. Attributes of the graph:
+    the unit in the name; with a book also times and losses. Attributes of the graph:
     root, program, nprocs, backend.
     """
     run = callgraph.run
@@ -239,9 +248,9 @@ def plain_graph(callgraph: CallGraph, ledger: Ledger | None = None) -> networkx.
     visible = {key: fmt.visible(value) for key, value in facts.items()}
     graph = networkx.DiGraph()
     graph.graph |= {"root": callgraph.root, "nprocs": run.nprocs, **visible}
-    for row in rows(nodes(callgraph, ledger)):
+    for row in rows(nodes(callgraph, book)):
         graph.add_node(row.pop("id"), **row)
-    for row in rows(edges(callgraph, ledger)):
+    for row in rows(edges(callgraph, book)):
         graph.add_edge(row.pop("caller"), row.pop("callee"), **row)
     return graph
 

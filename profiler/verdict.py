@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.loss_drafts import ClusteredLoss
-    from bsplib.profiler.losses import Ledger
 
 MOST_SENTENCES = 5
 BALANCED_SHARE = 0.1
@@ -92,36 +92,36 @@ class Verdict(NamedTuple):
         return "\n".join(sentence.text for sentence in told)
 
 
-def judge(ledger: Ledger) -> Verdict:
-    """Return the verdict on the run of a ledger."""
-    whole = ledger.account.elapsed_ns * ledger.callgraph.run.nprocs
+def judge(book: GraphBook) -> Verdict:
+    """Return the verdict on the run of a book."""
+    whole = book.account.elapsed_ns * book.callgraph.run.nprocs
     if whole == 0:
         return Verdict(True, (Sentence(NOTHING, 0.0, BALANCED),))
-    inside = ledger.account.in_supersteps_ns()
-    worth = [each for each in ledger.clustered_losses if each.ns >= LEAST_SHARE * inside]
+    inside = book.account.in_supersteps_ns()
+    worth = [each for each in book.clustered.losses if each.ns >= LEAST_SHARE * inside]
     seen = [each for each in worth if each.ns >= _LEAST_LISTED * whole]
-    least_s = LEAST_SAVED * inside / 1e9 / ledger.callgraph.run.nprocs
+    least_s = LEAST_SAVED * inside / 1e9 / book.callgraph.run.nprocs
     told = sorted(
-        (pair for pair in _told(ledger, seen) if not _is_noise(pair[0], ledger, least_s)),
+        (pair for pair in _told(book, seen) if not _is_noise(pair[0], book, least_s)),
         key=lambda pair: (
-            -_gain_s(pair[0], ledger.elapsed_s),
+            -_gain_s(pair[0], book.elapsed_s),
             -pair[0].seconds,
         ),
     )[:MOST_SENTENCES]
     about = _about_supersteps if worth and not seen else _about_the_run
-    sentences = [each for each, _ in told] or [about(ledger)]
-    spent = Counter(ledger.account.whole())
+    sentences = [each for each, _ in told] or [about(book)]
+    spent = Counter(book.account.whole())
     for _, clustered in told:
         shares = dict(zip(PARTS, clustered.shares, strict=True)) if clustered.shares else {}
         spent.subtract(shares or {clustered.part: clustered.ns})
-    rest = _rest(spent, whole, ledger.elapsed_s, bool(told))
+    rest = _rest(spent, whole, book.elapsed_s, bool(told))
     return Verdict(sentences[0].kind == BALANCED, tuple(sentences), rest)
 
 
 def _told(
-    ledger: Ledger, clustered_losses: list[ClusteredLoss]
+    book: GraphBook, clustered_losses: list[ClusteredLoss]
 ) -> list[tuple[Sentence, ClusteredLoss]]:
-    return [(sentence(ledger, each, mended=True), each) for each in clustered_losses]
+    return [(sentence(book, each, mended=True), each) for each in clustered_losses]
 
 
 def _gain_s(sentence: Sentence, elapsed_s: float) -> float:
@@ -132,9 +132,9 @@ def _gain_s(sentence: Sentence, elapsed_s: float) -> float:
     return min(elapsed_s - (sentence.without_s or 0.0), sentence.seconds)
 
 
-def _is_noise(sentence: Sentence, ledger: Ledger, least_s: float) -> bool:
+def _is_noise(sentence: Sentence, book: GraphBook, least_s: float) -> bool:
     """Tell whether transfers differ now and then, so that to even them saves nothing."""
-    saved_s = ledger.elapsed_s - (sentence.without_s or 0.0)
+    saved_s = book.elapsed_s - (sentence.without_s or 0.0)
     return sentence.part == "transfer_imbalance" and saved_s < least_s
 
 
@@ -155,32 +155,32 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f}%" if share >= 0.005 or share == 0 else "under 1%"
 
 
-def _about_supersteps(ledger: Ledger) -> Sentence:
+def _about_supersteps(book: GraphBook) -> Sentence:
     """Return the sentence about a run of which the supersteps are a small part."""
-    seconds = ledger.account.in_supersteps_ns() / 1e9 / ledger.callgraph.run.nprocs
+    seconds = book.account.in_supersteps_ns() / 1e9 / book.callgraph.run.nprocs
     text = (
-        f"{_figures(seconds, ledger.elapsed_s)} are spent in supersteps, and no place in the "
+        f"{_figures(seconds, book.elapsed_s)} are spent in supersteps, and no place in the "
         "program loses 1% of the run."
     )
     return Sentence(text, seconds, LITTLE)
 
 
-def _about_the_run(ledger: Ledger) -> Sentence:
+def _about_the_run(book: GraphBook) -> Sentence:
     """Return the sentence about a run in which no place loses much."""
-    spent, elapsed_s = ledger.account.whole(), ledger.elapsed_s
-    if ledger.account.in_supersteps_ns() == 0:
+    spent, elapsed_s = book.account.whole(), book.elapsed_s
+    if book.account.in_supersteps_ns() == 0:
         return Sentence(NO_SUPERSTEPS, 0.0, BALANCED)
-    whole = ledger.account.elapsed_ns * ledger.callgraph.run.nprocs
+    whole = book.account.elapsed_ns * book.callgraph.run.nprocs
     lost_ns = spent["imbalance"] + spent["transfer_imbalance"]
     figures = _figures(lost_ns / whole * elapsed_s, elapsed_s)
-    if lost_ns < BALANCED_SHARE * ledger.account.in_supersteps_ns():
+    if lost_ns < BALANCED_SHARE * book.account.in_supersteps_ns():
         text = (
             f"Balanced: {figures} are lost in waiting for other processes, and no place in the "
             "program loses 5% or more."
         )
         return Sentence(text, lost_ns / whole * elapsed_s, BALANCED)
-    node = _above_most_of_it(ledger)
-    name = fmt.visible(ledger.callgraph.graph.nodes[node]["node"].name)
+    node = _above_most_of_it(book)
+    name = fmt.visible(book.callgraph.graph.nodes[node]["node"].name)
     text = (
         f"{figures} are lost in waiting for other processes, spread over many places of which "
         f"none loses 5%; half of it or more is lost below {name}."
@@ -188,12 +188,12 @@ def _about_the_run(ledger: Ledger) -> Sentence:
     return Sentence(text, lost_ns / whole * elapsed_s, SPREAD, node)
 
 
-def _above_most_of_it(ledger: Ledger) -> str:
+def _above_most_of_it(book: GraphBook) -> str:
     """Return the lowest node of the path below which most of what is lost is lost."""
-    chain = ledger.path() or [ledger.callgraph.root]
+    chain = book.path() or [book.callgraph.root]
     lowest = chain[0]
     for depth in range(1, len(chain)):
-        if ledger.onward(chain[:depth])[chain[depth]].lost_s < MOST_OF_IT * ledger.lost_s:
+        if book.onward(chain[:depth])[chain[depth]].loss_s < MOST_OF_IT * book.main.loss_s:
             break
         lowest = chain[depth]
     return lowest
@@ -202,18 +202,18 @@ def _above_most_of_it(ledger: Ledger) -> str:
 # -- sentences ------------------------------------------------------------------------------------
 
 
-def sentence(ledger: Ledger, clustered: ClusteredLoss, *, mended: bool = False) -> Sentence:
+def sentence(book: GraphBook, clustered: ClusteredLoss, *, mended: bool = False) -> Sentence:
     """Return the sentence about a loss.
 
     Args:
-        ledger: the ledger of its run.
+        book: the book of its run.
         clustered: the loss.
         mended: also compute what the run would take without it.
     """
-    elapsed_s = ledger.elapsed_s
-    seconds = clustered.ns / 1e9 / ledger.callgraph.run.nprocs
+    elapsed_s = book.elapsed_s
+    seconds = clustered.ns / 1e9 / book.callgraph.run.nprocs
     without_s = _without_s(clustered) if mended else None
-    text = f"{_figures(seconds, elapsed_s)} {_ABOUT[clustered.cause](clustered, ledger)}"
+    text = f"{_figures(seconds, elapsed_s)} {_ABOUT[clustered.cause](clustered, book)}"
     if without_s is not None:
         text += f"; {_mended(clustered, without_s, elapsed_s, seconds)}"
     return Sentence(
@@ -292,14 +292,14 @@ _FURTHER = {
 """What else can be done about transfers."""
 
 
-def _of_computation(clustered: ClusteredLoss, ledger: Ledger) -> str:
-    where = _where(clustered, ledger.callgraph)
-    line = ledger.loss_lines.text(clustered)
+def _of_computation(clustered: ClusteredLoss, book: GraphBook) -> str:
+    where = _where(clustered, book.callgraph)
+    line = book.loss_lines.text(clustered)
     computes = f", which computes {line}" if line else ""
     if clustered.habit == ROTATING:
         who = "another process each time"
         return f"are lost waiting for {who} {where} (rotating straggler){computes}"
-    name, late = ProcessNames(ledger.callgraph.run)(clustered.pids), _listed(clustered.late)
+    name, late = ProcessNames(book.callgraph.run)(clustered.pids), _listed(clustered.late)
     if clustered.habit == ONE_OFF:
         once = f"most of it in {_superstep(clustered)} for {name}"
         return f"are lost waiting {where}, {once} (one-off straggler{late}){computes}"
@@ -311,29 +311,29 @@ def _listed(more: str) -> str:
     return f", {more}" if more else ""
 
 
-def _of_bytes(clustered: ClusteredLoss, ledger: Ledger) -> str:
-    where = _where(clustered, ledger.callgraph)
+def _of_bytes(clustered: ClusteredLoss, book: GraphBook) -> str:
+    where = _where(clustered, book.callgraph)
     way = {FAN_IN: "to", FAN_OUT: "from"}.get(clustered.kind, "to and from")
-    names = ProcessNames(ledger.callgraph.run)
+    names = ProcessNames(book.callgraph.run)
     who = "another process each time" if clustered.habit == ROTATING else names(clustered.pids)
     kind = clustered.kind if clustered.habit == FIXED else f"{clustered.habit} {clustered.kind}"
     once = f", most of it in {_superstep(clustered)}" if clustered.habit == ONE_OFF else ""
     return f"are lost waiting for the transfers {way} {who} {where}{once} ({kind})"
 
 
-def _of_sub_groups(clustered: ClusteredLoss, ledger: Ledger) -> str:
-    name = ProcessNames(ledger.callgraph.run)(clustered.pids)
-    where = _where(clustered, ledger.callgraph)
+def _of_sub_groups(clustered: ClusteredLoss, book: GraphBook) -> str:
+    name = ProcessNames(book.callgraph.run)(clustered.pids)
+    where = _where(clustered, book.callgraph)
     return f"are lost {where}, waiting for the sub-group of {name}, which costs most ({GROUPS})"
 
 
-def _of_blocked(clustered: ClusteredLoss, ledger: Ledger) -> str:
-    names = ProcessNames(ledger.callgraph.run)
+def _of_blocked(clustered: ClusteredLoss, book: GraphBook) -> str:
+    names = ProcessNames(book.callgraph.run)
     who = "processes are" if clustered.habit == ROTATING else f"{names(clustered.pids)} is"
     once = f", most of it in {_superstep(clustered)}" if clustered.habit == ONE_OFF else ""
     why = "asleep, or waiting for a disk, a lock or another program"
-    where = _where(clustered, ledger.callgraph)
-    if line := ledger.loss_lines.text(clustered):
+    where = _where(clustered, book.callgraph)
+    if line := book.loss_lines.text(clustered):
         where = f"{line}, in supersteps that end {where}"
     return f"pass while {who} blocked {where}{once} ({BLOCKED}: {why})"
 
@@ -345,20 +345,20 @@ _NEEDLESS = {
 """What supersteps are without which the program would do the same, by their kind."""
 
 
-def _of_supersteps(clustered: ClusteredLoss, ledger: Ledger) -> str:
+def _of_supersteps(clustered: ClusteredLoss, book: GraphBook) -> str:
     most = ", most of them" if len(clustered.nodes) > 1 else ""
     kind = SMALL_MESSAGES if clustered.cause == SMALL else clustered.kind
     none = f", {clustered.needless} of which {_NEEDLESS[kind]}" if clustered.needless else ""
-    where = _where(clustered, ledger.callgraph)
+    where = _where(clustered, book.callgraph)
     count = fmt.counted(clustered.count, "superstep")
     return (
         f"are spent for the end of {count}{most} {where}, more than for their work ({kind}{none})"
     )
 
 
-def _of_transfers(clustered: ClusteredLoss, ledger: Ledger) -> str:
-    where = _where(clustered, ledger.callgraph)
-    name = ProcessNames(ledger.callgraph.run)(clustered.pids)
+def _of_transfers(clustered: ClusteredLoss, book: GraphBook) -> str:
+    where = _where(clustered, book.callgraph)
+    name = ProcessNames(book.callgraph.run)(clustered.pids)
     steps = fmt.counted(clustered.count, "superstep")
     sizes = (
         f"{fmt.size(clustered.total_bytes)} in {steps}, at most "
@@ -367,8 +367,8 @@ def _of_transfers(clustered: ClusteredLoss, ledger: Ledger) -> str:
     return f"are spent in transfers {where}: {sizes} ({COMMUNICATION})"
 
 
-def _of_cores(_: ClusteredLoss, ledger: Ledger) -> str:
-    run = ledger.callgraph.run
+def _of_cores(_: ClusteredLoss, book: GraphBook) -> str:
+    run = book.callgraph.run
     cores = run.meta.get("cores")
     where = f"one of {cores} cores" if isinstance(cores, int) and cores > 1 else "the core"
     why = f"{run.nprocs} processes are more than the cores"
@@ -377,7 +377,7 @@ def _of_cores(_: ClusteredLoss, ledger: Ledger) -> str:
     return f"are spent waiting for {where}, since {why}: this is no imbalance of the program"
 
 
-_ABOUT: dict[str, Callable[[ClusteredLoss, Ledger], str]] = {
+_ABOUT: dict[str, Callable[[ClusteredLoss, GraphBook], str]] = {
     COMP: _of_computation,
     SUB_GROUPS: _of_sub_groups,
     COMM: _of_bytes,

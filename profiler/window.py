@@ -124,6 +124,7 @@ def restricted(run: Run, first: int, last: int) -> Run:
         measured=run.measured,
         samples=_samples_among(run, kept),
         waits=waits_among(run, kept),
+        part_of=(run, first, last),
     )
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.leaders import RULES
-from bsplib.profiler.losses import book
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.webui import services, timeline, traffic
 from bsplib.webui.opened_runs import AddressError, OpenRun
@@ -48,10 +48,10 @@ def _run(opened: OpenRun, query: Query) -> Json:
 
 def _verdict(opened: OpenRun, query: Query) -> Json:
     """Return verdict and account of a run, or of a part of it, at the rates of the query."""
-    ledger = book(opened.callgraph(opened.part(query)), _rates_in(query))
+    book = book_graph(opened.callgraph(opened.part(query)), _rates_in(query))
     return {
-        "verdict": services.describe_verdict(ledger),
-        "account": services.describe_account(ledger),
+        "verdict": services.describe_verdict(book),
+        "account": services.describe_account(book),
     }
 
 

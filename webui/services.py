@@ -21,8 +21,8 @@ from bsplib.profiler.critical import PATHS, critical_path
 from bsplib.profiler.drawing import shown_nodes
 from bsplib.profiler.drawing.graphviz import LayoutError
 from bsplib.profiler.executed import executed_below
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.hosts import hosts_of
-from bsplib.profiler.losses import book
 from bsplib.profiler.own_threads import own_threads_sentence
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.rates import Rates, rates_of_run
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import networkx
 
     from bsplib.profiler.callgraph import CallGraph, Cost, Node, Summary
-    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.graph_book import GraphBook
     from bsplib.recording.records import Run, RunHead
 
 
@@ -82,8 +82,8 @@ def describe_graph(
     """
     graph, run = callgraph.graph, callgraph.run
     rates = rates or rates_of_run(run)
-    ledger = book(callgraph, rates)
-    names = first_shown(ledger)
+    book = book_graph(callgraph, rates)
+    names = first_shown(book)
     under = lines_under(callgraph, folder)
     return {
         "run": describe_facts(run),
@@ -95,10 +95,10 @@ def describe_graph(
         "paths": _paths(callgraph),
         "origins": _origins(callgraph),
         "books": describe_books(callgraph, rates),
-        "account": describe_account(ledger),
-        "verdict": describe_verdict(ledger),
+        "account": describe_account(book),
+        "verdict": describe_verdict(book),
         "shown": _positions(graph, names),
-        "dropped": dropped(ledger, names),
+        "dropped": dropped(book, names),
         "layouts": lay_out(callgraph, names, under),
         "executed": describe_executed(callgraph),
         "faults": describe_faults(callgraph),
@@ -140,19 +140,19 @@ def describe_executed(callgraph: CallGraph) -> list[Json]:
     ]
 
 
-def describe_account(ledger: Ledger) -> Json:
+def describe_account(book: GraphBook) -> Json:
     """Return what the elapsed time was used for, in seconds on average over the processes.
 
     Each part has its seconds in the whole run, at each origin, and by process; and its greatest
     causes: the places at which processes wait for others, or are blocked, and for whom.
     """
-    account, run = ledger.account, ledger.callgraph.run
+    run, account = book.callgraph.run, book.book
     scale = 1e9 * run.nprocs
     by_process = account.by_process()
     at_origins = account.sums.by_origin
-    causes = _causes(ledger)
+    causes = _causes(book)
     return {
-        "elapsed_s": ledger.elapsed_s,
+        "elapsed_s": book.elapsed_s,
         "parts": [
             {
                 "name": name,
@@ -164,25 +164,25 @@ def describe_account(ledger: Ledger) -> Json:
             }
             for name, mine, there in zip(PARTS, by_process, at_origins, strict=True)
         ],
-        "efficiency": ledger.efficiencies._asdict(),
+        "efficiency": book.efficiencies._asdict(),
     }
 
 
-def _causes(ledger: Ledger) -> defaultdict[str, list[Json]]:
+def _causes(book: GraphBook) -> defaultdict[str, list[Json]]:
     """Return by part the places and processes that cause it, the greatest first."""
-    number = {node: position for position, node in enumerate(ledger.callgraph.graph)}
-    scale, found = 1e9 * ledger.callgraph.run.nprocs, defaultdict[str, list[Json]](list)
-    for clustered in ledger.clustered_losses:
+    number = {node: position for position, node in enumerate(book.callgraph.graph)}
+    scale, found = 1e9 * book.callgraph.run.nprocs, defaultdict[str, list[Json]](list)
+    for clustered in book.clustered.losses:
         if clustered.chain and len(found[clustered.part]) < MOST_CAUSES:
             cause = {"node": number[clustered.chain[-1]], "who": list(clustered.pids)}
             found[clustered.part].append(cause | {"seconds": clustered.ns / scale})
     return found
 
 
-def describe_verdict(ledger: Ledger) -> Json:
+def describe_verdict(book: GraphBook) -> Json:
     """Return the sentences of a verdict, with the positions of their nodes."""
-    number = {node: position for position, node in enumerate(ledger.callgraph.graph)}
-    balanced, sentences, rest = ledger.verdict()
+    number = {node: position for position, node in enumerate(book.callgraph.graph)}
+    balanced, sentences, rest = book.verdict()
     return {
         "balanced": balanced,
         "sentences": [
@@ -192,8 +192,8 @@ def describe_verdict(ledger: Ledger) -> Json:
             for each in sentences
         ],
         "rest": None if rest is None else rest.text,
-        "threads": own_threads_sentence(ledger.callgraph.run),
-        "steal": steal_sentence(ledger.callgraph.run),
+        "threads": own_threads_sentence(book.callgraph.run),
+        "steal": steal_sentence(book.callgraph.run),
     }
 
 
@@ -432,36 +432,36 @@ NEGLIGIBLE = 0.001
 """Part of the cost of a run below which the end of ``main`` is not shown."""
 
 
-def first_shown(ledger: Ledger) -> list[str]:
+def first_shown(book: GraphBook) -> list[str]:
     """Return the nodes that are shown at first, in the order of the call graph.
 
     These are all nodes of the critical paths and then those that lose most, about 80. The
     stretch from the last superstep to the end of ``main`` is left out where it costs nothing
     to speak of.
     """
-    callgraph = ledger.callgraph
+    callgraph = book.callgraph
     graph = callgraph.graph
-    ranks = {name: (booked.lost_s, booked.cost_s) for name, booked in ledger.nodes.items()}
-    always = {callgraph.root, *ledger.path()}
+    ranks = {name: time.sizes for name, time in book.nodes.items()}
+    always = {callgraph.root, *book.path()}
     for path in PATHS:
         always.update(critical_path(callgraph, path))
     chosen = shown_nodes.chosen(graph, ranks, always)
-    return [name for name in chosen if name in always or not _is_idle_end(ledger, name)]
+    return [name for name in chosen if name in always or not _is_idle_end(book, name)]
 
 
-def _is_idle_end(ledger: Ledger, name: str) -> bool:
+def _is_idle_end(book: GraphBook, name: str) -> bool:
     """Tell whether a node is the end of ``main`` and costs next to nothing."""
-    node = ledger.callgraph.graph.nodes[name]["node"]
-    return node.sync == "end" and ledger.nodes[name].cost_s <= NEGLIGIBLE * ledger.cost_s
+    node = book.callgraph.graph.nodes[name]["node"]
+    return node.sync == "end" and book.nodes[name].ns <= NEGLIGIBLE * book.main.ns
 
 
-def dropped(ledger: Ledger, names: Collection[str]) -> str:
+def dropped(book: GraphBook, names: Collection[str]) -> str:
     """Return a sentence that says what is not shown; empty if that is nothing of interest."""
-    others = {name for name in set(ledger.nodes) - set(names) if not _is_idle_end(ledger, name)}
-    if not others or not ledger.cost_s:
+    others = {name for name in set(book.nodes) - set(names) if not _is_idle_end(book, name)}
+    if not others or not book.main.ns:
         return ""
-    most = max(ledger.nodes[name].cost_s for name in others) / ledger.cost_s
-    count = len(ledger.nodes)
+    most = max(book.nodes[name].ns for name in others) / book.main.ns
+    count = len(book.nodes)
     if len(others) == 1:
         return f"1 of {count} nodes is not shown: it takes {_percent(most)} of the time."
     return (

@@ -337,6 +337,8 @@ class Run:
     """dtype SAMPLE; None where the run was not sampled."""
     waits: NDArray[np.void] | None = None
     """dtype WAIT; None where each record waited for the last arrival of its superstep."""
+    part_of: tuple[Run, int, int] | None = field(default=None, repr=False, compare=False)
+    """Of a part of a run: the whole run, and the numbers of its first and its last superstep."""
     derived: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What the profiler computed from the records, by name; only if they are read-only."""
 

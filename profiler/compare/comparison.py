@@ -10,12 +10,13 @@ from bsplib.profiler.compare.matching import match, owner
 from bsplib.profiler.compare.quantities import QUANTITIES, NodeCosts, figures
 from bsplib.profiler.compare.verdict import verdict
 from bsplib.profiler.efficiency import computation_scaling
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 
 if TYPE_CHECKING:
+    from bsplib.profiler.book import Time
     from bsplib.profiler.callgraph import CallGraph, Node
     from bsplib.profiler.efficiency import ComputationScaling
-    from bsplib.profiler.losses import Booked, Ledger
+    from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.rates import Rates
 
 STATUSES = ("same", "moved", "new", "vanished")
@@ -29,7 +30,7 @@ class MeasuredNode:
     function: Node
     """The function that a cost centre is in; the node itself if it is a function."""
     figures: NodeCosts
-    booked: Booked
+    time: Time
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ class Compared:
 class Comparison:
     """Two runs compared."""
 
-    before: Ledgered
-    after: Ledgered
+    before: GraphBook
+    after: GraphBook
     nodes: tuple[Compared, ...]
     """The whole run first, then the other nodes in the order of the call tree after, then
     those that vanished."""
@@ -88,7 +89,7 @@ class Comparison:
 
     @cached_property
     def cost_centres(self) -> tuple[Compared, ...]:
-        """The leaves, whose booked costs add up to that of the run."""
+        """The leaves, whose times add up to that of ``main``."""
         return tuple(it for it in self.nodes if it.known.node.kind == "cost_centre")
 
     @cached_property
@@ -96,7 +97,7 @@ class Comparison:
         """The computation scaling; None where both runs have equally many processes."""
         if self.before.callgraph.run.nprocs == self.after.callgraph.run.nprocs:
             return None
-        return computation_scaling(self.before.ledger.account, self.after.ledger.account)
+        return computation_scaling(self.before.book, self.after.book)
 
     def __str__(self) -> str:
         return verdict(self)
@@ -106,23 +107,16 @@ class Comparison:
         return sum(node.status == status for node in self.nodes)
 
 
-@dataclass(frozen=True)
-class Ledgered:
-    """A call graph with what is booked to its nodes."""
+def measured(book: GraphBook, name: str) -> MeasuredNode:
+    """Return a node of a run with its figures.
 
-    callgraph: CallGraph
-    ledger: Ledger
-
-    def measured(self, name: str) -> MeasuredNode:
-        """Return a node with its figures.
-
-        Args:
-            name: id of the node.
-        """
-        node = self.callgraph.graph.nodes[name]
-        booked = self.ledger.nodes[name]
-        function = owner(self.callgraph, node["node"])
-        return MeasuredNode(node["node"], function, figures(node["cost"], booked), booked)
+    Args:
+        book: the book of the run.
+        name: id of the node.
+    """
+    node, time = book.callgraph.graph.nodes[name], book.nodes[name]
+    function = owner(book.callgraph, node["node"])
+    return MeasuredNode(node["node"], function, figures(node["cost"], time), time)
 
 
 def compare(
@@ -136,20 +130,17 @@ def compare(
     Args:
         before: the call graph of the first run.
         after: the call graph of the second run.
-        rates: g and l by which the losses of each are priced; the run's own by default.
+        rates: g and l of each, the run's own by default; at others the run is timed anew.
 
     Returns:
         A pair for each node of either graph.
     """
-    first, second = (
-        Ledgered(callgraph, book(callgraph, price))
-        for callgraph, price in zip((before, after), rates, strict=True)
-    )
+    first, second = map(book_graph, (before, after), rates)
     return compare_booked(first, second)
 
 
-def compare_booked(before: Ledgered, after: Ledgered) -> Comparison:
-    """Compare two runs whose losses are booked already.
+def compare_booked(before: GraphBook, after: GraphBook) -> Comparison:
+    """Compare two runs that are booked already.
 
     Args:
         before: the first run.
@@ -157,8 +148,8 @@ def compare_booked(before: Ledgered, after: Ledgered) -> Comparison:
     """
     nodes = tuple(
         Compared(
-            None if old is None else before.measured(old),
-            None if new is None else after.measured(new),
+            None if old is None else measured(before, old),
+            None if new is None else measured(after, new),
         )
         for old, new in match(before.callgraph, after.callgraph)
     )

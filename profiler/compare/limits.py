@@ -157,6 +157,8 @@ def _limit(text: str) -> CostLimit:
     if found is None:
         raise LimitError(f"{text!r} is no limit; {_EXAMPLE}")
     quantity = QUANTITIES.get(found["quantity"])
+    if found["quantity"] == "cost":
+        raise LimitError(f"cost in {text!r} is called time now: what is booked at a node")
     if quantity is None:
         names = ", ".join(QUANTITIES)
         raise LimitError(f"{found['quantity']!r} in {text!r} is no quantity; they are {names}")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.compare.comparison import Compared, Ledgered
+from bsplib.profiler.compare.comparison import Compared, measured
 from bsplib.profiler.compare.matching import call_at
 from bsplib.profiler.compare.quantities import EXACT, QUANTITIES
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,11 +140,10 @@ def figures_of(run: Run, name: str | None = None) -> NodeCosts:
     Raises:
         LookupError: no node has this name, or several have it.
     """
-    callgraph = build(run)
-    booked = Ledgered(callgraph, book(callgraph))
+    book = book_graph(build(run))
     if name is None:
-        return booked.measured(callgraph.root).figures
-    nodes = [Compared(None, booked.measured(node)) for node in callgraph.graph]
+        return measured(book, book.callgraph.root).figures
+    nodes = [Compared(None, measured(book, node)) for node in book.nodes]
     found = [node for node in nodes if is_named(node, name)]
     if len(found) != 1:
         known = ", ".join(label(node) for node in (found or nodes))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bsplib.profiler import format as fmt
 
 if TYPE_CHECKING:
-    from bsplib.profiler.losses import Booked
+    from bsplib.profiler.book import Time
     from bsplib.profiler.summary import Cost
 
 
@@ -17,11 +17,11 @@ class NodeCosts:
     """What a node cost in one run."""
 
     time_s: float
-    """Measured time in which at least one process was in it."""
-    cost_s: float
-    """What is booked to it: max w + g h + l of its supersteps. These add up."""
+    """What is booked at it, on average over the processes. These add up."""
     loss_s: float
-    """The part of the cost that a balanced run would not have."""
+    """The part of the time that a balanced run would not have."""
+    elapsed_s: float
+    """Measured time in which at least one process was in it."""
     h: float
     """Bytes: the sum over supersteps of the greatest h of a process."""
     h_mean: float
@@ -72,7 +72,7 @@ QUANTITIES = {
     "h": Quantity("h", "B", "h-relation"),
     "supersteps": Quantity("supersteps", "", "supersteps"),
     "balance": Quantity("balance", "%", "balance", more_is_better=True),
-    "cost": Quantity("cost_s", "s", "cost"),
+    "elapsed": Quantity("elapsed_s", "s", "elapsed time"),
     "comp": Quantity("comp_s", "s", "computation"),
     "comm": Quantity("comm_s", "s", "communication"),
     "idle": Quantity("idle_s", "s", "idle time"),
@@ -86,17 +86,17 @@ EXACT = frozenset({"h", "supersteps"})
 """The quantities that repeat exactly where the input, its seed and p are equal."""
 
 
-def figures(cost: Cost, booked: Booked) -> NodeCosts:
+def figures(cost: Cost, time: Time) -> NodeCosts:
     """Return what is compared of a node.
 
     Args:
         cost: what was measured of it.
-        booked: what is booked to it.
+        time: what is booked at it.
     """
     return NodeCosts(
-        time_s=cost.elapsed_s,
-        cost_s=booked.cost_s,
-        loss_s=booked.lost_s,
+        time_s=time.time_s,
+        loss_s=time.loss_s,
+        elapsed_s=cost.elapsed_s,
         h=cost.h.maximum,
         h_mean=cost.h.average,
         supersteps=cost.count,

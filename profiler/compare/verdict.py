@@ -6,14 +6,21 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.account import (
+    BLOCKED,
+    CORE,
+    IMBALANCE,
+    LATENCY,
+    TRANSFER_IMBALANCE,
+    TRANSFERS,
+    UNEXPLAINED,
+    USEFUL,
+)
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.kinds import FAN_IN, FAN_OUT, FIXED, ONE_OFF, ROTATING, UNEVEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bsplib.profiler.compare.comparison import Compared, Comparison, MeasuredNode
-    from bsplib.profiler.losses import Booked
 
 _WORTH_SAYING = 0.02
 """Least part of the longer time that a change must have to be named."""
@@ -72,25 +79,26 @@ def causes_of(comparison: Comparison, most: int = 2) -> list[Change]:
     for node in comparison.cost_centres:
         functions[node.known.function.id].append(node)
     changes = [change for nodes in functions.values() for change in _changes(comparison, nodes)]
-    longer = max(value or 0 for value in comparison.whole.values("cost"))
+    longer = max(value or 0 for value in comparison.whole.values("time"))
     worth = [it for it in changes if abs(it.seconds) > _WORTH_SAYING * longer]
     return sorted(worth, key=lambda it: -abs(it.seconds))[:most]
 
 
 def _time(comparison: Comparison) -> str:
-    before, after = (fmt.seconds(value or 0) for value in comparison.whole.values("time"))
+    before, after = (fmt.seconds(value or 0) for value in comparison.whole.values("elapsed"))
     return f"{after} as before" if before == after else f"{after} instead of {before}"
 
 
-_PARTS: tuple[tuple[str, Callable[[Booked], float]], ...] = (
-    ("computes {} {}", lambda it: it.comp_s - it.lost_comp_s),
-    ("loses {} {} waiting for {comp}", lambda it: it.lost_comp_s),
-    ("exchanges data for {} {}", lambda it: it.comm_s - it.lost_comm_s),
-    ("loses {} {} waiting for the transfers of {comm}", lambda it: it.lost_comm_s),
-    ("loses {} {} by unequal sub-groups", lambda it: it.lost_groups_s),
-    ("takes {} {} to end supersteps", lambda it: it.sync_s),
-)
-"""Texts for seconds and ``less`` or ``more``, and the part of what is booked that they mean."""
+_PARTS = {
+    USEFUL: "computes {} {}",
+    IMBALANCE: "loses {} {} waiting for {comp}",
+    TRANSFERS: "exchanges data for {} {}",
+    TRANSFER_IMBALANCE: "loses {} {} waiting for the transfers of {comm}",
+    LATENCY: "takes {} {} to end supersteps",
+    BLOCKED: "is blocked for {} {}",
+    CORE: "waits for a core for {} {}",
+}
+"""Texts for seconds and ``less`` or ``more``, by the part of the account that they mean."""
 
 _KINDS = {"comp": {FIXED, ROTATING, ONE_OFF}, "comm": {FAN_IN, FAN_OUT, UNEVEN}}
 """The kinds of losses of computation and of bytes."""
@@ -100,11 +108,11 @@ def _changes(comparison: Comparison, nodes: list[Compared]) -> list[Change]:
     """Return the changes of one function, given its cost centres."""
     name = fmt.visible(nodes[0].known.function.name)
     if all(node.before is None for node in nodes) or all(node.after is None for node in nodes):
-        seconds = sum(node.change("cost") for node in nodes)
+        seconds = sum(node.change("time") for node in nodes)
         text = "is new and takes" if seconds >= 0 else "is gone, which took"
         return [Change(seconds, name, f"{text} {fmt.seconds(abs(seconds))}")]
     changes = []
-    for text, part in _PARTS:
+    for part, text in _PARTS.items():
         seconds = sum(_part(node.after, part) - _part(node.before, part) for node in nodes)
         amount = fmt.seconds(abs(seconds)), "less" if seconds < 0 else "more"
         whom = {it: _whom(comparison, nodes, seconds, _KINDS[it]) for it in _KINDS}
@@ -112,33 +120,30 @@ def _changes(comparison: Comparison, nodes: list[Compared]) -> list[Change]:
     return changes
 
 
-def _part(measured: MeasuredNode | None, part: Callable[[Booked], float]) -> float:
-    return 0.0 if measured is None else part(measured.booked)
+def _part(measured: MeasuredNode | None, part: int) -> float:
+    return 0.0 if measured is None else measured.time.part_s(part)
 
 
 def _whom(comparison: Comparison, nodes: list[Compared], seconds: float, kinds: set[str]) -> str:
     """Say for whom the others wait in the run, before or after, in which more is lost."""
-    ledger = (comparison.before if seconds < 0 else comparison.after).ledger
+    book = comparison.before if seconds < 0 else comparison.after
     sides = [node.before if seconds < 0 else node.after for node in nodes]
     ids = {side.node.id for side in sides if side is not None}
-    found = (it for it in ledger.losses if it.kind in kinds and ids.intersection(it.chain[-1:]))
+    found = (it for it in book.losses if it.kind in kinds and ids.intersection(it.chain[-1:]))
     greatest = next(found, None)
     if greatest is None or not greatest.pids:
         return "others"
     if greatest.habit == ROTATING:
         return "another process each time"
-    return ProcessNames(ledger.callgraph.run).one(greatest.pids[0])
+    return ProcessNames(book.callgraph.run).one(greatest.pids[0])
 
 
 def _measured(comparison: Comparison) -> str:
     """Give the measured communication where g h + l does not account for its change."""
     before, after = comparison.whole.values("comm")
-    old, new = (
-        0.0 if side is None else side.booked.comm_s + side.booked.sync_s
-        for side in (comparison.whole.before, comparison.whole.after)
-    )
+    unexplained = _part(comparison.whole.after, UNEXPLAINED)
+    unexplained -= _part(comparison.whole.before, UNEXPLAINED)
     longer = max(value or 0.0 for value in comparison.whole.values("time"))
-    unexplained = comparison.whole.change("comm") - (new - old)
     if abs(unexplained) <= _UNEXPLAINED * longer:
         return ""
     return f"measured communication {fmt.seconds(after or 0)} instead of {fmt.seconds(before or 0)}"

@@ -15,7 +15,7 @@ from bsplib.profiler.run_title import title_lines
 if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph, Cost, Node
     from bsplib.profiler.drawing.picture import Drawing
-    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.graph_book import GraphBook
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -25,7 +25,7 @@ def svg(
     metric: str = DEFAULT,
     *,
     most: int = MOST_SHOWN,
-    ledger: Ledger | None = None,
+    book: GraphBook | None = None,
 ) -> str:
     """Return the shaded call graph as an SVG element.
 
@@ -36,13 +36,13 @@ def svg(
         metric: what the shades stand for, one of ``bsplib.profiler.critical.VIEWS``.
         most: how many nodes to draw; of a larger graph those that matter most are drawn, and
             the picture says what was left out.
-        ledger: the losses of the call graph; default: at the rates of the run.
+        book: the book of the call graph; default: at the rates of the run.
 
     Raises:
         ValueError: there is no such metric.
         LayoutError: dot failed or exceeded its time limit.
     """
-    return drawn_as_svg(drawing(callgraph, view_of(callgraph, metric, ledger), most))
+    return drawn_as_svg(drawing(callgraph, view_of(callgraph, metric, book), most))
 
 
 def drawn_as_svg(picture: Drawing) -> str:

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 from bsplib.profiler import critical
 from bsplib.profiler import format as fmt
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bsplib.profiler.book import Time
     from bsplib.profiler.callgraph import CallGraph, Cost
-    from bsplib.profiler.losses import Booked, Ledger
+    from bsplib.profiler.graph_book import GraphBook
 
 DEFAULT = critical.LOSS
 """The metric by which a call graph is seen where none is chosen."""
-LOSS_TITLE = "seconds lost to imbalance, of the cost of the run"
+LOSS_TITLE = "seconds lost, of the time in main"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class View:
     verdict: str = ""
     """The first sentence of the verdict on the run, where the metric is the losses."""
     prices: str = ""
-    """How the losses are priced."""
+    """The g and l by which transfers and latency are told apart."""
 
     def amount(self, score: float) -> str:
         """Return a score with its unit."""
@@ -57,46 +58,44 @@ class View:
         return f"{100 * score:.3g}%" if measure == "rel" else fmt.amount(score, metric)
 
 
-def view_of(callgraph: CallGraph, metric: str, ledger: Ledger | None = None) -> View:
+def view_of(callgraph: CallGraph, metric: str, book: GraphBook | None = None) -> View:
     """Return a call graph as seen by a metric.
 
     Args:
         callgraph: the call graph.
         metric: one of ``bsplib.profiler.critical.VIEWS``.
-        ledger: the ledger of the call graph; default: at the rates of the run.
+        book: the book of the call graph; default: at the rates of the run.
 
     Raises:
         ValueError: there is no such metric.
     """
     if metric == critical.LOSS:
-        return _of_losses(ledger or book(callgraph))
+        return _of_losses(book or book_graph(callgraph))
     return _of_path(callgraph, metric)
 
 
-def _of_losses(ledger: Ledger) -> View:
+def _of_losses(book: GraphBook) -> View:
     """Return a call graph as seen by the seconds that are lost."""
-    nodes = ledger.nodes.items()
+    nodes = book.nodes.items()
     return View(
         metric=critical.LOSS,
         title=LOSS_TITLE,
-        scores={name: booked.lost_s for name, booked in nodes},
-        shades=ledger.shades(),
-        full=ledger.cost_s,
-        chain=tuple(ledger.path()),
-        texts={name: _lost(booked) for name, booked in nodes},
-        ranks={name: (booked.lost_s, booked.cost_s) for name, booked in nodes},
-        weights={
-            edge: booked.cost_s / (ledger.cost_s or 1.0) for edge, booked in ledger.edges.items()
-        },
-        verdict=ledger.verdict().sentences[0].text,
-        prices=f"Prices of {ledger.rates.sentence()}",
+        scores={name: time.loss_s for name, time in nodes},
+        shades=book.shades(),
+        full=book.full_s,
+        chain=tuple(book.path()),
+        texts={name: _lost(time) for name, time in nodes},
+        ranks={name: time.sizes for name, time in nodes},
+        weights={edge: time.ns / (book.main.ns or 1) for edge, time in book.edges.items()},
+        verdict=book.verdict().sentences[0].text,
+        prices=book.rates.sentence(),
     )
 
 
-def _lost(booked: Booked) -> str:
-    """Return what is lost of a cost."""
-    lost, cost = fmt.seconds(booked.lost_s), fmt.seconds(booked.cost_s)
-    return f"{lost} lost of {cost}" if booked.cost_s else cost
+def _lost(time: Time) -> str:
+    """Return what is lost of a time."""
+    lost, whole = fmt.seconds(time.loss_s), fmt.seconds(time.time_s)
+    return f"{lost} lost of {whole}" if time.ns else whole
 
 
 def _of_path(callgraph: CallGraph, metric: str) -> View:

@@ -19,7 +19,6 @@ import numpy as np
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS, record_costs
 from bsplib.profiler.limits import TooLargeError
-from bsplib.profiler.losses import lost_by_record
 from bsplib.profiler.run_title import title_lines
 from bsplib.profiler.survey import elapsed_s
 from bsplib.sync_kinds import Kind
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bsplib.profiler.book import Book
     from bsplib.profiler.callgraph import CallGraph, Node
     from bsplib.profiler.export.request import Request
-    from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
 
 
@@ -60,7 +59,7 @@ def write(request: Request, file: BinaryIO) -> None:
     Raises:
         TooLargeError: there are too many samples.
     """
-    weights = weights_of(request.callgraph, request.ledger.rates)
+    weights = weights_of(request.callgraph, request.book.book)
     if len(weights.pid) > MOST_SAMPLES:
         raise TooLargeError(
             f"the profile would be too large to open: {len(weights.pid)} samples are more than "
@@ -164,16 +163,16 @@ VALUES = (
 """Name and unit of each value."""
 
 
-def weights_of(callgraph: CallGraph, rates: Rates) -> Weights:
+def weights_of(callgraph: CallGraph, book: Book) -> Weights:
     """Sum up the records of a run by call stack and process.
 
     What a process has of supersteps, times and h adds up to its slices in the pies of the
-    call graph. The losses are those that the other processes waited for, and add up to the
-    loss of the run but for the rounding to nanoseconds.
+    call graph. A loss is that of its root, on average over the processes that lose it, and the
+    losses add up to that of the run.
 
     Args:
         callgraph: the call graph of the run.
-        rates: by which the losses are priced.
+        book: the book of the run.
     """
     run = callgraph.run
     keys = callgraph.origin_of_records().astype(np.int64) * run.nprocs + run.records["pid"]
@@ -185,9 +184,11 @@ def weights_of(callgraph: CallGraph, rates: Rates) -> Weights:
         costs["comm"],
         costs["idle"],
         costs["h"],
-        1e9 * lost_by_record(callgraph, rates),
     )
-    sums = [np.bincount(pair, column, len(found)) for column in columns]
+    lost = np.zeros(len(found))
+    for loss in book.sums.losses:
+        lost[np.searchsorted(found, loss.origin * run.nprocs + loss.pid)] += loss.ns / run.nprocs
+    sums = [*(np.bincount(pair, column, len(found)) for column in columns), lost]
     values = np.rint(np.stack(sums, axis=1)).astype(np.int64)
     origin, pid = np.divmod(found, run.nprocs)
     return Weights(origin, pid, values)

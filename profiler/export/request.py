@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.drawing.picture import Drawing
     from bsplib.profiler.drawing.view import View
-    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run, Trace
 
@@ -97,14 +97,14 @@ class Request:
         return self.profile.callgraph
 
     @property
-    def ledger(self) -> Ledger:
-        """What the run costs and loses."""
-        return self.profile.ledger()
+    def book(self) -> GraphBook:
+        """What the time of the run was used for."""
+        return self.profile.book()
 
     @cached_property
     def view(self) -> View:
         """The call graph, seen by the metric."""
-        return view_of(self.callgraph, self.metric, self.ledger)
+        return view_of(self.callgraph, self.metric, self.book)
 
     @cached_property
     def drawing(self) -> Drawing:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from bsplib.profiler import format as fmt
+from bsplib.profiler.book import LOST
 from bsplib.profiler.costs import computation_ns, spent_ns
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.limits import TooLargeError
-from bsplib.profiler.losses import lost_by_record
 from bsplib.profiler.run_title import title_lines
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _profiles(request: Request) -> list[dict[str, Any]]:
     stacks = [[frame[name] for name in origin.chain] for origin in callgraph.origins]
     below = [[[*stack, len(frame) + phase] for phase in range(len(PHASES))] for stack in stacks]
     origins = callgraph.origin_of_records()
-    profiles = [_losses(request, stacks, origins)]
+    profiles = [_losses(request, stacks)]
     spent = _spent(run)
     order = np.lexsort((run.records["end"], run.records["pid"]))
     bounds = np.searchsorted(run.records["pid"][order], np.arange(run.nprocs + 1))
@@ -100,10 +100,10 @@ def _spent(run: Run) -> NDArray[np.int64]:
     return np.stack([comp, spent_ns(run) - comp, comm, idle], axis=1).astype(np.int64)
 
 
-def _losses(request: Request, stacks: list[list[int]], origins: NDArray[np.intp]) -> dict[str, Any]:
-    """Return the losses at each call stack."""
-    lost = lost_by_record(request.callgraph, request.ledger.rates)
-    sums = np.rint(np.bincount(origins, 1e9 * lost, len(stacks))).astype(np.int64)
+def _losses(request: Request, stacks: list[list[int]]) -> dict[str, Any]:
+    """Return what is lost and has its root at each call stack."""
+    lost = request.book.book.sums.by_origin[list(LOST)].sum(axis=0)
+    sums = np.rint(lost / request.run.nprocs).astype(np.int64)
     kept = np.flatnonzero(sums)
     return _sampled("losses", [stacks[row] for row in kept], sums[kept].tolist())
 

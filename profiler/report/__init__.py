@@ -102,7 +102,7 @@ def _print_nodes(
     """Print the chosen nodes of a run, and the sum of the others."""
     rows, rest = choose(profile, choice)
     names = [_name(profile, row, choice.sort == TREE, row.node in marked) for row in rows]
-    whole_s = profile.ledger().cost_s
+    whole_s = profile.book().main.time_s
     tail = _sum_of(rest) if rest.nodes else ""
     print_table(console, names, columns(rows, whole_s), first=choice.column, tail=tail)
 
@@ -115,9 +115,9 @@ def _name(profile: RunProfile, row: NodeRow, tree: bool, marked: bool) -> Name:
 
 def _sum_of(rest: Rest) -> str:
     what = f"and {fmt.counted(rest.nodes, 'more node')}"
-    if not rest.cost_s:
+    if not rest.time_s:
         return f"  {what}"
-    parts = f"loss {fmt.seconds(rest.loss_s)}, cost {fmt.seconds(rest.cost_s)}"
+    parts = f"loss {fmt.seconds(rest.loss_s)}, time {fmt.seconds(rest.time_s)}"
     return f"  {what}: {parts} in the cost centres among them"
 
 

@@ -64,7 +64,7 @@ def fitting(
 
 def _rank(key: str, first: str) -> int:
     """Return the place of a column in the order in which they are kept."""
-    return [first, "loss", "cost", "supersteps", *KEEP].index(key)
+    return [first, "loss", "time", "supersteps", *KEEP].index(key)
 
 
 def columns(rows: Sequence[NodeRow], whole_s: float) -> list[NumberColumn]:
@@ -72,11 +72,11 @@ def columns(rows: Sequence[NodeRow], whole_s: float) -> list[NumberColumn]:
 
     Args:
         rows: the rows.
-        whole_s: cost of the run, of which losses are given in percent.
+        whole_s: time in ``main``, of which losses are given in percent.
     """
     return [
-        _column("loss", "", rows, lambda row: loss(row.booked.lost_s, whole_s)),
-        _column("cost", "", rows, lambda row: fmt.seconds(row.booked.cost_s)),
+        _column("loss", "", rows, lambda row: loss(row.time.loss_s, whole_s)),
+        _column("time", "", rows, lambda row: fmt.seconds(row.time.time_s)),
         _column("supersteps", "super-", rows, lambda row: str(row.cost.count), "steps"),
         *(_metric(metric, rows) for metric in METRICS),
     ]
@@ -94,7 +94,7 @@ def _column(
 
 
 def loss(lost_s: float, whole_s: float) -> str:
-    """Return a loss with its share in percent of the whole cost, such as ``1.35 ms  12%``."""
+    """Return a loss with its share in percent of the time in ``main``, such as ``1.35 ms  12%``."""
     if not lost_s:
         return f"0 s{'':5}"  # where the others have their share
     share = f"{100 * lost_s / whole_s:.0f}" if lost_s >= whole_s / 200 else "<1"

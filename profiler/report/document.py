@@ -18,13 +18,14 @@ from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.repeats import gathered
 from bsplib.profiler.report.rows import RowChoice, choose, find
 from bsplib.profiler.steal import steal_s
+from bsplib.profiler.survey import waiting_ns
 from bsplib.profiler.tables import UNITS, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bsplib.profiler.callgraph import CallGraph, Cost
-    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.rates import Rates
     from bsplib.profiler.repeats import Repeats
@@ -34,7 +35,7 @@ Json = dict[str, Any]
 MAX_SLICES = 2**22
 """Greatest number of nodes times processes: what a process has of a node takes 80 bytes."""
 
-FORMAT, VERSION = "bsp report", 1
+FORMAT, VERSION = "bsp report", 2
 """Name and version of the format. The version changes when a name or a meaning does."""
 
 
@@ -96,24 +97,24 @@ def _repeats(repeats: Repeats) -> Json:
 
 
 def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) -> Json:
-    ledger, verdict = profile.ledger(), profile.verdict()
-    names = _listed(profile, choice, node)
+    book, verdict = profile.book(), profile.verdict()
+    names, waited = _listed(profile, choice, node), waiting_ns(profile.run)
     check_product("nodes", len(names), "processes", profile.nprocs, MAX_SLICES)
     return {
         **tables.facts(profile.run, profile.number),
         "repeat": profile.run.repeat,
-        "rates": _rates(ledger.rates),
-        "cost_s": ledger.cost_s,
-        "loss_s": ledger.lost_s,
-        "waiting_for_core_s": ledger.waiting_s,
+        "rates": _rates(book.rates),
+        "time_s": book.main.time_s,
+        "loss_s": book.main.loss_s,
+        "waiting_for_core_s": None if waited is None else waited / 1e9,
         "steal_s": steal_s(profile.run),
         "own_threads_s": own_threads_s(profile.run),
         "balanced": verdict.balanced,
         "verdict": [entry._asdict() for entry in verdict.sentences],
         "verdict_rest": verdict.rest._asdict() if verdict.rest else None,
-        "account": account(ledger),
+        "account": account(book),
         "page_faults": _page_faults(profile.callgraph),
-        "losses": [asdict(loss) for loss in ledger.losses],
+        "losses": [asdict(loss) for loss in book.losses],
         "path": {"name": path, "nodes": profile.critical_path(path)},
         "root": profile.callgraph.root,
         "nodes": _nodes(profile, names),
@@ -142,7 +143,7 @@ def _listed(profile: RunProfile, choice: RowChoice, node: str | None) -> list[st
 
 
 def _nodes(profile: RunProfile, names: list[str]) -> list[Json]:
-    values = {row["id"]: row for row in rows(tables.nodes(profile.callgraph, profile.ledger()))}
+    values = {row["id"]: row for row in rows(tables.nodes(profile.callgraph, profile.book()))}
     costs = profile.callgraph.graph.nodes(data="cost")
     return [values[name] | _by_process(costs[name]) for name in names]
 
@@ -151,7 +152,7 @@ def _edges(profile: RunProfile, names: set[str]) -> list[Json]:
     """Return the edges between listed nodes."""
     return [
         row
-        for row in rows(tables.edges(profile.callgraph, profile.ledger()))
+        for row in rows(tables.edges(profile.callgraph, profile.book()))
         if row["caller"] in names and row["callee"] in names
     ]
 
@@ -185,14 +186,14 @@ def _by_process(cost: Cost) -> Json:
     return {f"{metric}_by_process_{UNITS[metric]}": list(cost[metric].pie) for metric in METRICS}
 
 
-def account(ledger: Ledger) -> Json:
+def account(book: GraphBook) -> Json:
     """Return what the elapsed time was used for, in nanoseconds, by process and for the run."""
-    by_process = ledger.account.by_process()
+    by_process = book.book.by_process()
     return {
-        "elapsed_ns": ledger.account.elapsed_ns,
+        "elapsed_ns": book.book.elapsed_ns,
         "run_ns": dict(zip(PARTS, by_process.sum(axis=1).tolist(), strict=True)),
         "by_process_ns": dict(zip(PARTS, by_process.tolist(), strict=True)),
-        "efficiency": ledger.efficiencies._asdict(),
+        "efficiency": book.efficiencies._asdict(),
     }
 
 

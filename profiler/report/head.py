@@ -42,7 +42,7 @@ def print_title(profile: RunProfile, console: Console) -> None:
 
 def print_verdict(repeats: Repeats, console: Console) -> None:
     """Print the verdict on a run, with intervals where it was repeated, and its efficiencies."""
-    verdict, ledger = repeats.median.verdict(), repeats.median.ledger()
+    verdict, book = repeats.median.verdict(), repeats.median.book()
     repeated = len(repeats.runs) > 1
     if repeated:
         print_wrapped(console, f"the run of median time; {repeats.elapsed()}")
@@ -54,7 +54,7 @@ def print_verdict(repeats: Repeats, console: Console) -> None:
         for about in (own_threads_sentence, steal_sentence):
             if text := about(repeats.median.run):
                 print_wrapped(console, text)
-        found = ledger.efficiencies
+        found = book.efficiencies
         is_measured = repeats.median.run.meta.get("backend") != "sim"
         print_wrapped(
             console,
@@ -66,8 +66,7 @@ def print_verdict(repeats: Repeats, console: Console) -> None:
 
 def print_losses(profile: RunProfile, node: str, console: Console) -> None:
     """Print the greatest losses at a node and below it."""
-    ledger = profile.ledger()
-    here = [loss for loss in ledger.losses if node in (*loss.chain, *loss.callers)]
+    here = [loss for loss in profile.book().losses if node in (*loss.chain, *loss.callers)]
     for loss in here[:MOST_SENTENCES]:
         print_wrapped(console, loss.text)
 
@@ -79,7 +78,7 @@ def print_scaling(run: RunProfile, runs: Iterable[RunProfile], console: Console)
 
 
 def print_prices(profile: RunProfile, console: Console) -> None:
-    """Print how numbers are to be read, and the rates of cost and loss."""
+    """Print how numbers are to be read, and the g and l of transfers and latency."""
     reading = "max (avg% | min%) over all processes, summed over supersteps"
     print_wrapped(console, reading)
     print_wrapped(console, profile.rates.sentence())

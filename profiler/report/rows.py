@@ -15,14 +15,14 @@ from bsplib.profiler.costs import METRICS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from bsplib.profiler.book import Time
     from bsplib.profiler.callgraph import CallGraph, Cost, Node
-    from bsplib.profiler.losses import Booked
     from bsplib.profiler.profile import RunProfile
 
 TREE = "tree"
 """Order of the call tree: each node under its nearest caller."""
-SORTS = ("loss", "cost", *METRICS, "supersteps", "name", TREE)
-"""The orders of rows: by greatest loss, cost, maximum of a metric or supersteps; by name."""
+SORTS = ("loss", "time", *METRICS, "supersteps", "name", TREE)
+"""The orders of rows: by greatest loss, time, maximum of a metric or supersteps; by name."""
 
 MOST_ROWS = 40
 """Rows that are shown unless a user asks for more."""
@@ -40,6 +40,8 @@ class RowChoice:
     """Greatest number of calls from ``main`` to a node; None: any."""
 
     def __post_init__(self) -> None:
+        if self.sort == "cost":
+            raise ValueError("the order cost is called time now: what is booked at a node")
         if self.sort not in SORTS:
             raise ValueError(f"no order is called {self.sort!r}; they are {', '.join(SORTS)}")
 
@@ -57,7 +59,7 @@ class NodeRow(NamedTuple):
     depth: int
     """Number of calls from ``main``."""
     cost: Cost
-    booked: Booked
+    time: Time
 
 
 class Rest(NamedTuple):
@@ -66,8 +68,8 @@ class Rest(NamedTuple):
     nodes: int
     loss_s: float
     """Loss of the cost centres among them; functions would count it twice."""
-    cost_s: float
-    """Cost of the cost centres among them."""
+    time_s: float
+    """Time of the cost centres among them."""
 
 
 def choose(profile: RunProfile, choice: RowChoice) -> tuple[list[NodeRow], Rest]:
@@ -91,8 +93,8 @@ def ordered(callgraph: CallGraph, rows: list[NodeRow], sort: str) -> list[NodeRo
 
 
 _SIZES: dict[str, Callable[[NodeRow], float]] = {
-    "loss": lambda row: row.booked.lost_s,
-    "cost": lambda row: row.booked.cost_s,
+    "loss": lambda row: row.time.loss_ns,
+    "time": lambda row: row.time.ns,
     "supersteps": lambda row: row.cost.count,
     "comp": lambda row: row.cost.comp.maximum,
     "comm": lambda row: row.cost.comm.maximum,
@@ -103,9 +105,9 @@ _SIZES: dict[str, Callable[[NodeRow], float]] = {
 
 def tree_rows(profile: RunProfile) -> list[NodeRow]:
     """Return all nodes in the order of the call tree, each under its nearest caller."""
-    costs, booked = profile.callgraph.graph.nodes(data="cost"), profile.ledger().nodes
+    costs, times = profile.callgraph.graph.nodes(data="cost"), profile.book().nodes
     return [
-        NodeRow(name, depth, costs[name], booked[name])
+        NodeRow(name, depth, costs[name], times[name])
         for name, depth in profile.callgraph.depths().items()
     ]
 
@@ -118,9 +120,9 @@ def _is_empty_end(callgraph: CallGraph, row: NodeRow) -> bool:
 
 def _rest(callgraph: CallGraph, rows: list[NodeRow]) -> Rest:
     nodes = callgraph.graph.nodes(data="node")
-    leaves = [row.booked for row in rows if nodes[row.node].kind == "cost_centre"]
-    loss_s = sum(booked.lost_s for booked in leaves)
-    return Rest(len(rows), loss_s, sum(booked.cost_s for booked in leaves))
+    leaves = [row.time for row in rows if nodes[row.node].kind == "cost_centre"]
+    loss_s = sum(time.loss_s for time in leaves)
+    return Rest(len(rows), loss_s, sum(time.time_s for time in leaves))
 
 
 # -- find a node by what a user calls it ----------------------------------------------------------

@@ -52,7 +52,7 @@ def print_sandwich(
         )
         for row in rows
     ]
-    whole_s = profile.ledger().cost_s
+    whole_s = profile.book().main.time_s
     print_table(console, names, columns(rows, whole_s), first=choice.column, heads=heads)
     print_executed(profile, name, console)
 
@@ -66,14 +66,14 @@ def neighbours(profile: RunProfile, name: str) -> tuple[list[NodeRow], list[Node
 
 
 def _rows(profile: RunProfile, edges: Iterable[tuple[str, tuple[str, str]]]) -> list[NodeRow]:
-    graph, booked = profile.callgraph.graph, profile.ledger().edges
-    return [NodeRow(node, 0, graph.edges[edge]["cost"], booked[edge]) for node, edge in edges]
+    graph, times = profile.callgraph.graph, profile.book().edges
+    return [NodeRow(node, 0, graph.edges[edge]["cost"], times[edge]) for node, edge in edges]
 
 
 def own_row(profile: RunProfile, name: str) -> NodeRow:
     """Return the row of a node itself."""
     cost = profile.callgraph.graph.nodes[name]["cost"]
-    return NodeRow(name, 0, cost, profile.ledger().nodes[name])
+    return NodeRow(name, 0, cost, profile.book().nodes[name])
 
 
 def _head(title: str, rows: list[NodeRow], choice: RowChoice) -> str:

@@ -24,7 +24,7 @@ from bsplib.apps.sql.program import balance_inputs, read_inputs
 from bsplib.apps.sql.queries import sql_process
 from bsplib.machine import load_machine
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.losses import Ledger, book
+from bsplib.profiler.graph_book import GraphBook, book_graph
 from bsplib.recording.trace import read_trace
 
 if TYPE_CHECKING:
@@ -300,9 +300,9 @@ def start(bsp: bsplib.Group, main: Main, setting: Setting) -> None:
     main(bsp, setting)
 
 
-def ledger_of(path: Path, main: Main, setting: Setting) -> Ledger:
+def book_of_run(path: Path, main: Main, setting: Setting) -> GraphBook:
     """Run a program on virtual processors, and book what it costs."""
     how = {"nprocs": setting.nprocs, "backend": "sim", "machine": MACHINE}
     bsplib.run(start, main, setting, profile=path, **how)
     (run,) = read_trace(path).runs
-    return book(build(run))
+    return book_graph(build(run))

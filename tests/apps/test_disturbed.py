@@ -12,7 +12,7 @@ import pytest
 from bsplib.profiler.kinds import COMMUNICATION, STEPS
 from bsplib.profiler.verdict import REST
 
-from .disturbed import APPS, FACTS, Setting, halves, ledger_of, undisturbed
+from .disturbed import APPS, FACTS, Setting, book_of_run, halves, undisturbed
 
 PLACES = [
     ("sorts", 4),
@@ -23,14 +23,16 @@ PLACES = [
 
 
 @pytest.fixture(scope="module")
-def undisturbed_ledger(tmp_path_factory):
+def undisturbed_book(tmp_path_factory):
     """Return the ledger of an application on some processes where nothing disturbs it."""
     found = {}
 
     def ledger(program, app, nprocs):
         if (program, app, nprocs) not in found:
             path = tmp_path_factory.mktemp("undisturbed") / "trace.bsp"
-            found[program, app, nprocs] = ledger_of(path, program, Setting(APPS[app], nprocs, 0.0))
+            found[program, app, nprocs] = book_of_run(
+                path, program, Setting(APPS[app], nprocs, 0.0)
+            )
         return found[program, app, nprocs]
 
     return ledger
@@ -44,12 +46,12 @@ def seconds_of(kind, verdict):
 @pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
 @pytest.mark.parametrize(("app", "nprocs"), PLACES)
 def test_the_verdict_begins_with_what_was_planted(
-    tmp_path, undisturbed_ledger, app, nprocs, fact, share
+    tmp_path, undisturbed_book, app, nprocs, fact, share
 ):
     planted = FACTS[fact]
-    before = undisturbed_ledger(planted.without, app, nprocs)
-    lost_s = share * before.cost_s
-    ledger = ledger_of(tmp_path / "trace.bsp", planted.main, Setting(APPS[app], nprocs, lost_s))
+    before = undisturbed_book(planted.without, app, nprocs)
+    lost_s = share * before.main.time_s
+    ledger = book_of_run(tmp_path / "trace.bsp", planted.main, Setting(APPS[app], nprocs, lost_s))
     own = {COMMUNICATION} if fact == "supersteps" else {COMMUNICATION, STEPS}
     first = next(each for each in ledger.verdict().sentences if each.kind not in own)
     assert [word for word in planted.words if word not in first.text] == [], first.text
@@ -61,6 +63,6 @@ def test_the_verdict_begins_with_what_was_planted(
 @pytest.mark.parametrize(("app", "nprocs"), PLACES)
 def test_an_application_that_nothing_disturbs_is_balanced(tmp_path, app, nprocs, program):
     setting = Setting(APPS[app], nprocs, 0.0)
-    verdict = ledger_of(tmp_path / "trace.bsp", program, setting).verdict()
+    verdict = book_of_run(tmp_path / "trace.bsp", program, setting).verdict()
     uneven = {each.kind for each in verdict.sentences} - {COMMUNICATION, STEPS, REST, "balanced"}
     assert uneven == set(), str(verdict)

@@ -23,8 +23,8 @@ import numpy as np
 
 import bsplib
 from bsplib.profiler.callgraph import build
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.kinds import CORE
-from bsplib.profiler.losses import book
 from bsplib.recording.trace import read_trace
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler.losses import Ledger
+    from bsplib.profiler.losses import GraphBook
     from bsplib.profiler.verdict import Sentence, Verdict
 
 ROUNDS = 20
@@ -432,14 +432,14 @@ LEAST_PLANTED_S = 0.02
 """Where less was planted, the computer has no disk that is waited for."""
 
 
-def recorded(cause: Cause, path: Path) -> tuple[Ledger, float]:
+def recorded(cause: Cause, path: Path) -> tuple[GraphBook, float]:
     """Return the ledger of a recorded run, and the seconds that were planted in it."""
     with busy_beside(cause.beside):
         lost = bsplib.run(
             cause.main, nprocs=cause.nprocs, backend="shm", profile=path, lines=cause.lines
         )
     (run,) = read_trace(path).runs
-    ledger = book(build(run))
+    ledger = book_graph(build(run))
     spent = ledger.account.whole()
     assert sum(spent.values()) == cause.nprocs * ledger.account.elapsed_ns
     return ledger, sum(lost) / cause.nprocs
@@ -458,7 +458,7 @@ def first_about(cause: Cause, verdict: Verdict) -> Sentence | None:
     return next((each for each in verdict.sentences[: cause.planted] if _names(cause, each)), None)
 
 
-def doubts_about(cause: Cause, ledger: Ledger, planted_s: float) -> list[str]:
+def doubts_about(cause: Cause, ledger: GraphBook, planted_s: float) -> list[str]:
     """Return what a verdict says wrongly about a cause."""
     verdict = ledger.verdict()
     first = first_about(cause, verdict)

@@ -128,8 +128,8 @@ def lost(path, main, nprocs, *args):
     return said(run)
 
 
-def said(run, **range_of):
-    book, callgraph = Book(run, rates_of_run(run), **range_of), build(run)
+def said(run):
+    book, callgraph = Book(run, rates_of_run(run)), build(run)
     first = callgraph.graph.nodes[callgraph.root]["node"].line
     found = Counter()
     for loss in book.sums.losses:
@@ -357,12 +357,13 @@ def test_many_windows_say_what_one_says(tmp_path, monkeypatch, main, nprocs, mos
 def test_roots_before_a_range_of_supersteps_are_one_row(tmp_path):
     lost(tmp_path / "t.bsp", pipeline, 5)
     (run,) = read_trace(tmp_path / "t.bsp").runs
-    book = Book(run, rates_of_run(run), 30)
+    part = window.restricted(run, 30, 60)
+    book = Book(part, rates_of_run(run))
     assert (book.by_process().sum(axis=0) == book.elapsed_ns).all()
-    check_graph(book, run)
+    check_graph(book, part)
     # At the end of main stages 0 and 1 wait for what stage 2 was late in 30 rounds before.
     assert book.before.loss_s == pytest.approx(30 * 4 * MS * 2 / 5, rel=0.05)
-    assert said(run, first=30) == pytest.approx({(2, 4): 20 * 4 * 4 / 5}, rel=0.05)
+    assert said(part) == pytest.approx({(2, 4): 20 * 4 * 4 / 5}, rel=0.05)
 
 
 # -- a delay that is planted into random programs -------------------------------------------------

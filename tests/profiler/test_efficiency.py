@@ -11,7 +11,7 @@ from bsplib.profiler.callgraph import build
 from bsplib.profiler.compare.report import print_comparison
 from bsplib.profiler.compare.session import as_data
 from bsplib.profiler.compare.traces import compare_runs
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
@@ -24,7 +24,7 @@ def test_efficiencies_multiply_and_show_who_is_slow(script):
     program = script(2)
     program.step("main", w=[10, 30])
     program.step("main", w=[50, 10], transfer=20)
-    found = book(build(program.run())).efficiencies
+    found = book_graph(build(program.run())).efficiencies
     assert found.parallel == pytest.approx(50 / 100)
     assert found.load_balance == pytest.approx(50 / 60)
     assert found.serialisation == pytest.approx(60 / 80)

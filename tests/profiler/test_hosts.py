@@ -11,8 +11,8 @@ from rich.console import Console
 from bsplib.profiler import tables
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.compare.conditions import differences
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.hosts import ProcessNames, host_names, hosts_of, where
-from bsplib.profiler.losses import book
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
@@ -129,6 +129,6 @@ def test_a_comparison_says_that_the_hosts_are_others():
 def test_waiting_for_a_core_of_several_hosts_is_not_blamed_on_too_few_cores(cores, words):
     made = run("a", "a", "b", "b", cores=cores)
     made.records["comp_cpu"] = 1000
-    (sentence,) = book(build(made)).verdict().sentences
+    (sentence,) = book_graph(build(made)).verdict().sentences
     assert sentence.kind == "waiting for a core"
     assert words in sentence.text

@@ -19,6 +19,7 @@ from bsplib import loading
 from bsplib.errors import MissingExtraError, TraceError, UsageError
 from bsplib.profiler import format as fmt
 from bsplib.profiler import profile as profiles
+from bsplib.profiler.account import PARTS
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import VIEWS, critical_path
 from bsplib.profiler.drawing.graphviz import LayoutError
@@ -110,10 +111,10 @@ def test_the_examples_in_the_docstrings_run():
 # -- losses -------------------------------------------------------------------------------------
 
 
-def test_a_run_has_the_ledger_and_the_verdict_of_its_call_graph(run):
-    assert run.ledger().lost_s == pytest.approx(5 * 1.5e-3)
-    assert run.ledger() is run.ledger()
-    assert repr(run.ledger()) == "<Ledger of 6 nodes: 7.50 ms of 15.0 ms lost>"
+def test_a_run_has_the_book_and_the_verdict_of_its_call_graph(run):
+    assert run.book().main.loss_s == pytest.approx(5 * 1.5e-3)
+    assert run.book() is run.book()
+    assert repr(run.book()) == "<GraphBook of 6 nodes: 7.50 ms of 15.0 ms lost>"
     (first,) = run.verdict().sentences
     assert "waiting for process 2 in body.<locals>.work" in first.text
 
@@ -122,7 +123,7 @@ def test_a_run_has_the_ledger_and_the_verdict_of_its_call_graph(run):
 def test_every_path_is_a_list_of_nodes_from_main(run, name):
     chain = run.critical_path(name)
     if name == "loss":
-        assert chain == run.critical_path() == run.ledger().path()
+        assert chain == run.critical_path() == run.book().path()
     else:
         assert chain == critical_path(run.callgraph, name)
     assert chain[:1] in ([], [run.callgraph.root])
@@ -133,15 +134,16 @@ def test_a_path_that_is_none_is_an_error(run):
         run.critical_path("red")
 
 
-def test_another_machine_changes_prices_and_not_what_was_measured(run):
+def test_another_machine_changes_times_and_not_what_was_measured(run):
     slow = bsplib.Machine(name="slow", source="", g=1e-3, l=2.0)
     there = run.on(slow, speed="0.5x")
     root, measured = run.callgraph.root, run.nodes().loc[run.callgraph.root]
-    priced = there.nodes().loc[root]
-    assert priced.cost_comp_s == pytest.approx(2 * measured.cost_comp_s)
-    assert priced.cost_comm_s == pytest.approx(5 * 300 * 1e-3)
-    assert priced.cost_sync_s == pytest.approx(6 * 2.0)
-    assert priced.comp_max_s == measured.comp_max_s
+    timed = there.nodes().loc[root]
+    assert timed.useful_s == pytest.approx(2 * measured.useful_s)
+    transfers_s = timed.transfers_s + timed.transfer_imbalance_s
+    assert transfers_s == pytest.approx(5 * 300 * 1e-3)
+    assert timed.latency_s == pytest.approx(6 * 2.0)
+    assert timed.comp_max_s == measured.comp_max_s
     assert there.callgraph is run.callgraph
     assert (run.rates.source, there.rates.source) == ("ideal", "slow")
     assert run.machine.name == "ideal"
@@ -176,13 +178,15 @@ def test_nodes_are_rows_with_the_greatest_loss_first(run):
         assert root[f"{metric}_min_{unit}"] == summary.minimum
 
 
-def test_losses_and_costs_of_nodes_are_those_of_the_ledger_in_parts(run):
-    table, ledger = run.nodes(), run.ledger()
+def test_losses_and_times_of_nodes_are_those_of_the_book_in_parts(run):
+    table, book = run.nodes(), run.book()
     leaves = table[table.kind == "cost_centre"]
-    assert leaves.loss_s.sum() == pytest.approx(ledger.lost_s)
-    assert leaves.cost_s.sum() == pytest.approx(ledger.cost_s)
-    parts = table[["loss_comp_s", "loss_comm_s", "loss_groups_s"]].sum(axis=1)
-    assert parts.to_numpy() == pytest.approx(table.loss_s.to_numpy())
+    assert leaves.loss_s.sum() == pytest.approx(book.main.loss_s)
+    assert leaves.time_s.sum() == pytest.approx(book.main.time_s)
+    lost = table[["imbalance_s", "transfer_imbalance_s", "blocked_s", "core_s"]].sum(axis=1)
+    assert lost.to_numpy() == pytest.approx(table.loss_s.to_numpy())
+    parts = table[[f"{part}_s" for part in PARTS]].sum(axis=1)
+    assert parts.to_numpy() == pytest.approx(table.time_s.to_numpy())
 
 
 def test_each_superstep_of_each_group_is_a_row(script):
@@ -207,13 +211,13 @@ def test_each_superstep_of_each_group_is_a_row(script):
     assert second.comm_max_s == 10e-9
 
 
-def test_supersteps_add_up_to_the_costs_of_the_run(run):
-    table, ledger = run.supersteps(), run.ledger()
+def test_supersteps_add_up_to_the_run(run):
+    table, book = run.supersteps(), run.book()
     root = run.nodes().loc[run.callgraph.root]
     own = table[table.group == 0]
     assert own.h_max_bytes.sum() == root.h_max_bytes
     assert own.comp_avg_s.sum() == pytest.approx(root.comp_avg_s)
-    assert own.loss_s.sum() == pytest.approx(ledger.lost_s)
+    assert own.loss_s.sum() == pytest.approx(book.main.loss_s)
 
 
 def test_a_run_without_records_has_tables_with_the_same_columns(script, run):
@@ -260,7 +264,7 @@ def test_the_graph_survives_graphml(run, tmp_path):
     read = networkx.read_graphml(tmp_path / "x.graphml")
     assert parts(read) == parts(graph)
     edges = graph.edges[run.callgraph.root, run.critical_path()[1]]
-    assert edges["loss_s"] == pytest.approx(run.ledger().lost_s)
+    assert edges["loss_s"] == pytest.approx(run.book().main.loss_s)
 
 
 def test_hostile_names_survive_graphml_and_json(script, tmp_path):
@@ -335,8 +339,8 @@ def test_a_run_is_its_picture_where_no_html_is_shown(run, monkeypatch):
 
 def test_a_picture_has_the_losses_of_the_machine_of_its_profile(run):
     slow = run.on(bsplib.Machine(name="slow", source="", g=1e-3, l=0.0), speed="1x")
-    assert fmt.seconds(slow.ledger().lost_s) in slow.picture().svg
-    assert fmt.seconds(slow.ledger().lost_s) not in run.picture().svg
+    assert fmt.seconds(slow.book().main.loss_s) in slow.picture().svg
+    assert fmt.seconds(slow.book().main.loss_s) not in run.picture().svg
 
 
 def test_values_of_tables_are_python_numbers_or_texts(run):

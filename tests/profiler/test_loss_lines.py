@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import Rates
 from bsplib.recording.records import Doing, Frame
 from tests.scripted import sampled
@@ -19,7 +19,7 @@ ALIKE = Frame("/home/app.py", "main", 1, 9)
 
 
 def first(run):
-    return book(build(run), FREE).verdict().sentences[0].text
+    return book_graph(build(run), FREE).verdict().sentences[0].text
 
 
 def uneven(script):
@@ -95,7 +95,7 @@ def three_phases(script):
 
 def test_one_line_that_is_late_in_several_functions_has_one_sentence(script):
     slow = [(0, number, (MAIN, PREPARE, BUSY), Doing.COMPUTING) for number in range(30)]
-    verdict = book(build(sampled(three_phases(script), *slow)), FREE).verdict()
+    verdict = book_graph(build(sampled(three_phases(script), *slow)), FREE).verdict()
     (sentence,) = verdict.sentences
     assert sentence.seconds == pytest.approx(30 * 45e-9)
     assert sentence.without_s == pytest.approx(30 * 55e-9)
@@ -108,7 +108,7 @@ def test_one_line_that_is_late_in_several_functions_has_one_sentence(script):
 def test_one_line_that_several_call_has_a_sentence_for_each_caller(script):
     callers = [(MAIN, PREPARE._replace(function=f"f{number}"), BUSY) for number in range(3)]
     slow = [(0, number, callers[number % 3], Doing.COMPUTING) for number in range(30)]
-    sentences = book(build(sampled(three_phases(script), *slow)), FREE).verdict().sentences
+    sentences = book_graph(build(sampled(three_phases(script), *slow)), FREE).verdict().sentences
     assert [f"called by f{number} at line 21" in sentences[number].text for number in range(3)]
     assert [sentence.seconds for sentence in sentences] == pytest.approx([450e-9] * 3)
 
@@ -120,7 +120,7 @@ def test_one_line_that_loses_little_for_each_of_many_callers_has_one_sentence(sc
     for number in range(300):
         program.step(f"main phase{number % 30}", w=[100, 10])
         slow.append((0, number, callers[number % 30], Doing.COMPUTING))
-    (sentence,) = book(build(sampled(program.run(), *slow)), FREE).verdict().sentences
+    (sentence,) = book_graph(build(sampled(program.run(), *slow)), FREE).verdict().sentences
     assert sentence.seconds == pytest.approx(300 * 45e-9)
     assert "which computes at line 4 of busy (tools.py), called by f0 at line 21" in sentence.text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bsplib.profiler.callgraph import build
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.loss_clusters import MANY_STEPS
-from bsplib.profiler.losses import book, lost_by_record
 from bsplib.profiler.rates import Rates
 
 NS = 1e-9
@@ -17,7 +17,7 @@ TOO_MANY = "too many supersteps"
 
 def booked(reading, place, rates=FREE):
     """What is booked for a node ``foo`` or an edge ``main > foo``."""
-    ledger = book(reading.callgraph, rates)
+    ledger = book_graph(reading.callgraph, rates)
     ids = [reading.ids[name] for name in place.split(" > ")]
     return ledger.nodes[ids[0]] if len(ids) == 1 else ledger.edges[tuple(ids)]
 
@@ -27,8 +27,8 @@ def test_computation_goes_to_the_line_where_the_slowest_process_ended_the_supers
     program.step(["main heavy", *["main light"] * 3], w=[100, 20, 40, 40])
     reading = program.reading()
     assert booked(reading, "heavy").comp_s == pytest.approx(100 * NS)
-    assert booked(reading, "heavy").lost_s == pytest.approx(50 * NS)
-    assert booked(reading, "light").cost_s == 0
+    assert booked(reading, "heavy").loss_s == pytest.approx(50 * NS)
+    assert booked(reading, "light").time_s == 0
 
 
 def test_bytes_go_to_the_process_with_the_greatest_h_and_l_to_that_with_the_greatest_w(script):
@@ -77,16 +77,16 @@ def unequal_groups(script):
 
 def test_of_sub_groups_side_by_side_only_the_one_that_costs_most_is_booked(script):
     reading = unequal_groups(script)
-    assert booked(reading, "left").cost_s == pytest.approx(100 * NS)
-    assert booked(reading, "right").cost_s == 0
-    assert booked(reading, "main").cost_s == pytest.approx(110 * NS)
+    assert booked(reading, "left").time_s == pytest.approx(100 * NS)
+    assert booked(reading, "right").time_s == 0
+    assert booked(reading, "main").time_s == pytest.approx(110 * NS)
 
 
 def test_what_the_others_wait_for_a_sub_group_is_a_loss_of_the_superstep_of_the_parent(script):
     reading = unequal_groups(script)
     lost = 100 - (100 + 3 * 50) / 4
     assert booked(reading, "join").lost_groups_s == pytest.approx(lost * NS)
-    assert booked(reading, "main").lost_s == pytest.approx(lost * NS)
+    assert booked(reading, "main").loss_s == pytest.approx(lost * NS)
 
 
 def test_the_rates_choose_the_sub_group_that_costs_most(script):
@@ -97,11 +97,11 @@ def test_the_rates_choose_the_sub_group_that_costs_most(script):
             program.step("main many", w=1, group=many)
     program.step("main")
     reading = program.reading()
-    assert booked(reading, "few").cost_s == pytest.approx(50 * NS)
-    assert booked(reading, "many").cost_s == 0
+    assert booked(reading, "few").time_s == pytest.approx(50 * NS)
+    assert booked(reading, "many").time_s == 0
     dear = Rates(0, 100e-9)
-    assert booked(reading, "few", dear).cost_s == 0
-    assert booked(reading, "many", dear).cost_s == pytest.approx(404 * NS)
+    assert booked(reading, "few", dear).time_s == 0
+    assert booked(reading, "many", dear).time_s == pytest.approx(404 * NS)
 
 
 def test_nested_sub_groups_count_only_inside_groups_that_are_booked(script):
@@ -114,8 +114,8 @@ def test_nested_sub_groups_count_only_inside_groups_that_are_booked(script):
         program.step("main fast", w=1, group=fast)
     program.step("main")
     reading = program.reading()
-    assert booked(reading, "one").cost_s == 0
-    assert booked(reading, "fast").lost_s == 0
+    assert booked(reading, "one").time_s == 0
+    assert booked(reading, "fast").loss_s == 0
 
 
 def test_processes_that_rest_wait_for_a_sub_group_too(script):
@@ -123,7 +123,7 @@ def test_processes_that_rest_wait_for_a_sub_group_too(script):
     with program.split([0]) as (alone,):
         program.step("main solo", w=100, group=alone)
     program.step("main")
-    assert booked(program.reading(), "main").lost_s == pytest.approx(75 * NS)
+    assert booked(program.reading(), "main").loss_s == pytest.approx(75 * NS)
 
 
 def test_an_edge_has_the_part_that_came_through_it(script):
@@ -131,10 +131,10 @@ def test_an_edge_has_the_part_that_came_through_it(script):
     program.step("main foo shared", w=[30, 10])
     program.step("main bar shared", w=[50, 50])
     reading = program.reading()
-    assert booked(reading, "foo > shared").cost_s == pytest.approx(30 * NS)
-    assert booked(reading, "bar > shared").cost_s == pytest.approx(50 * NS)
-    assert booked(reading, "shared").cost_s == pytest.approx(80 * NS)
-    assert booked(reading, "foo > shared").lost_s == pytest.approx(10 * NS)
+    assert booked(reading, "foo > shared").time_s == pytest.approx(30 * NS)
+    assert booked(reading, "bar > shared").time_s == pytest.approx(50 * NS)
+    assert booked(reading, "shared").time_s == pytest.approx(80 * NS)
+    assert booked(reading, "foo > shared").loss_s == pytest.approx(10 * NS)
 
 
 def test_the_path_follows_the_greatest_loss_and_not_the_greatest_cost(script):
@@ -142,7 +142,7 @@ def test_the_path_follows_the_greatest_loss_and_not_the_greatest_cost(script):
     program.step("main large", w=[1000, 1000])
     program.step("main small uneven", w=[100, 0])
     reading = program.reading()
-    ledger = book(reading.callgraph, FREE)
+    ledger = book_graph(reading.callgraph, FREE)
     names = reading.chain(ledger.path())
     assert names.startswith("main > small > uneven > ")
     shades = ledger.shades()
@@ -153,12 +153,12 @@ def test_the_path_follows_the_greatest_loss_and_not_the_greatest_cost(script):
 def test_where_nothing_is_lost_there_is_no_path(script):
     program = script(2)
     program.step("main", w=5)
-    assert book(program.reading().callgraph, FREE).path() == []
+    assert book_graph(program.reading().callgraph, FREE).path() == []
 
 
 def test_a_run_without_records_costs_nothing(script):
-    ledger = book(build(script(2).run()))
-    assert (ledger.cost_s, ledger.lost_s, ledger.losses) == (0, 0, ())
+    ledger = book_graph(build(script(2).run()))
+    assert (ledger.main.time_s, ledger.main.loss_s, ledger.losses) == (0, 0, ())
     assert ledger.verdict().balanced
 
 
@@ -180,10 +180,10 @@ def test_costs_and_losses_of_the_leaves_add_up_to_the_run(script, leaves):
             program.step("main bar baz", w=[30, 4, number], group=large, puts=[(1, 2, 9)])
         program.step("main foo", w=[1, 2, 3, number])
     callgraph = program.reading().callgraph
-    ledger = book(callgraph, PRICED)
+    ledger = book_graph(callgraph, PRICED)
     booked_leaves = [ledger.nodes[node] for node in leaves(callgraph)]
-    assert sum(part.cost_s for part in booked_leaves) == pytest.approx(ledger.cost_s)
-    assert sum(part.lost_s for part in booked_leaves) == pytest.approx(ledger.lost_s)
+    assert sum(part.time_s for part in booked_leaves) == pytest.approx(ledger.main.time_s)
+    assert sum(part.loss_s for part in booked_leaves) == pytest.approx(ledger.main.loss_s)
     spent = ledger.account.whole()
     listed = sum(loss.seconds for loss in ledger.losses if loss.kind != TOO_MANY)
     assert listed == pytest.approx((spent["imbalance"] + spent["transfer_imbalance"]) / 4 * NS)
@@ -194,22 +194,5 @@ def test_supersteps_are_too_many_from_a_number_on(script, steps, kinds):
     program = script(2)
     for _ in range(steps):
         program.step("main", w=1)
-    ledger = book(program.reading().callgraph, PRICED)
+    ledger = book_graph(program.reading().callgraph, PRICED)
     assert [loss.kind for loss in ledger.losses] == kinds
-
-
-@pytest.mark.parametrize("lost", ["w", "h"])
-def test_records_of_a_sub_group_that_others_outlast_lose_nothing(script, lost):
-    program = script(4)
-    with program.partition(2, 2) as (quick, long):
-        if lost == "w":
-            program.step("main quick", w=[1, 5], group=quick)
-        else:
-            program.step("main quick", w=1, group=quick, puts=[(0, 0, 50)])
-        program.step("main long", w=1000, group=long)
-    program.step("main", w=1)
-    callgraph = program.reading().callgraph
-    records = callgraph.run.records
-    of_quick = records["group"] == records["group"][records["group"] > 0].min()
-    assert lost_by_record(callgraph, PRICED)[of_quick].sum() == 0
-    assert lost_by_record(callgraph, PRICED).sum() == pytest.approx(book(callgraph, PRICED).lost_s)

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import bsplib
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.own_threads import own_threads_s, own_threads_sentence
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
@@ -44,7 +44,7 @@ def test_one_percent_or_more_has_a_sentence_in_the_report_and_on_the_page(waited
     console = Console(file=io.StringIO(), width=160)
     print_report([profile], console=console)
     assert sentence in " ".join(console.file.getvalue().split())
-    assert describe_verdict(book(profile.callgraph))["threads"] == sentence
+    assert describe_verdict(book_graph(profile.callgraph))["threads"] == sentence
     (run,) = document([profile])["runs"]
     assert run["own_threads_s"] == pytest.approx(50e-6)
 

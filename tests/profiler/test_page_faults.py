@@ -46,7 +46,7 @@ def test_they_are_added_up_by_node_and_process(touching):
 
 def test_tables_and_json_have_them(touching):
     (profile,) = Profile(Trace((touching,))).runs
-    nodes = tables.nodes(profile.callgraph, profile.ledger())
+    nodes = tables.nodes(profile.callgraph, profile.book())
     at = nodes["name"].index("read")
     assert (nodes["minor_faults"][at], nodes["major_faults"][at]) == (1, 5)
     processes = tables.processes(profile.callgraph)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bsplib.profiler.callgraph import build
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.kinds import COMMUNICATION, CORE
-from bsplib.profiler.losses import book
 
 from .planted import PROGRAMS, REAL, recorded
 
@@ -19,7 +19,7 @@ def missing(planted, sentence):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_first_sentence_names_what_was_planted_and_there_is_no_other(tmp_path, name):
     planted = PROGRAMS[name]
-    verdict = book(build(recorded(tmp_path / "trace.bsp", planted))).verdict()
+    verdict = book_graph(build(recorded(tmp_path / "trace.bsp", planted))).verdict()
     first = verdict.sentences[0]
     assert missing(planted, first) == [], first.text
     assert first.kind == planted.kind
@@ -38,7 +38,7 @@ def test_the_first_sentence_names_what_was_planted_on_real_processes(tmp_path, n
     planted, verdicts = REAL[name], []
     for number in range(3):
         trace = recorded(tmp_path / f"trace-{number}.bsp", planted, "shm")
-        verdict = book(build(trace)).verdict()
+        verdict = book_graph(build(trace)).verdict()
         others = [each for each in verdict.sentences if each.kind not in (COMMUNICATION, CORE)]
         if others and others[0].kind == planted.kind and not missing(planted, others[0]):
             return

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
@@ -42,7 +42,7 @@ def test_steal_over_one_percent_has_a_sentence_in_the_report_and_on_the_page(sto
     console = Console(file=io.StringIO(), width=160)
     print_report([profile], console=console)
     assert SENTENCE in console.file.getvalue().splitlines()
-    assert describe_verdict(book(profile.callgraph))["steal"] == SENTENCE
+    assert describe_verdict(book_graph(profile.callgraph))["steal"] == SENTENCE
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import FITTED, Rates
 from bsplib.profiler.verdict import MOST_SENTENCES
 from bsplib.recording.records import Lifetime
@@ -20,7 +20,7 @@ DEAR_BYTES = Rates(g=1e-6, l=0.0)
 
 def first(program, rates=FREE):
     """The first sentence of the verdict."""
-    return book(program.reading().callgraph, rates).verdict().sentences[0]
+    return book_graph(program.reading().callgraph, rates).verdict().sentences[0]
 
 
 def test_a_fixed_straggler_is_named_with_its_function_line_and_caller(script):
@@ -127,7 +127,7 @@ def test_one_process_that_sends_or_gets_all_is_told_what_two_stages_would_take(
     for _ in range(10):
         pairs = [(0, pid) if is_out else (pid, 0) for pid in (1, 2, 3)]
         program.step("main gather", transfer=2800, puts=[(*pair, 900) for pair in pairs])
-    clustered = book(program.reading().callgraph, Rates(1e-9, 1e-7, rule)).clustered_losses[0]
+    clustered = book_graph(program.reading().callgraph, Rates(1e-9, 1e-7, rule)).clustered.losses[0]
     # Of 2800 ns, 2700 ns are g h. In stages of 2700 / 4 bytes, with another l, that is less.
     assert dict(clustered.remedies)["stages"] == 28_000 - 10 * (2700 - stages * 675 - 100)
     sentence = first(program, Rates(1e-9, 1e-7, rule))
@@ -158,7 +158,7 @@ def test_a_run_bound_by_communication_is_told_what_an_even_distribution_would_ta
         sizes = [900 if pid == number % 4 else 300 for pid in range(4)]
         puts = [(pid, (pid + 1) % 4, size) for pid, size in enumerate(sizes)]
         program.step("main turn", transfer=1000, puts=puts)
-    told = book(program.reading().callgraph, Rates(1e-9, 1e-7)).verdict().sentences
+    told = book_graph(program.reading().callgraph, Rates(1e-9, 1e-7)).verdict().sentences
     (sentence,) = (each for each in told if each.kind == "communication-bound")
     # h is 900 bytes at most, and 600 on average over the processes.
     assert sentence.text.endswith(
@@ -180,7 +180,7 @@ def test_who_is_late_since_its_transfers_took_long_is_named_where_these_were(scr
     records["end"][0::2, 1] += 100
     records["start"][1::2, 0] -= 100
     records["arrive"][1::2, 0] -= 100
-    verdict = book(build(run), Rates(12e-12, 0.0, source=FITTED)).verdict()
+    verdict = book_graph(build(run), Rates(12e-12, 0.0, source=FITTED)).verdict()
     assert [each.kind for each in verdict.sentences] == ["fan-in"]
     assert "transfers to process 1 in collect" in verdict.sentences[0].text
 
@@ -217,7 +217,7 @@ def test_a_sub_group_is_named_once_whichever_of_its_processes_leaves_it_last(scr
             program.step("main halves left", w=100, group=left)
             program.step("main halves right", w=10, group=right)
         program.step("main halves:30", w=[1, 9 * (number % 3 == 0), 1, 1])
-    sentences = book(program.reading().callgraph, FREE).verdict().sentences
+    sentences = book_graph(program.reading().callgraph, FREE).verdict().sentences
     (named,) = [each for each in sentences if each.kind == "unequal sub-groups"]
     assert "waiting for the sub-group of processes 0 to 1, which" in named.text
 
@@ -230,7 +230,7 @@ def test_a_fixed_straggler_inside_sub_groups_is_found(script):
                 program.step("main inner", w=[10, 100], group=left)
                 program.step("main inner", w=[10, 20], group=right)
         program.step("main")
-    ledger = book(program.reading().callgraph, FREE)
+    ledger = book_graph(program.reading().callgraph, FREE)
     (worst,) = [loss for loss in ledger.losses if loss.kind == "fixed"]
     assert worst.pids == (1,)
 
@@ -259,7 +259,7 @@ def test_recording_is_a_part_of_what_supersteps_take(script, recording, is_told)
     number = np.repeat(np.arange(50), 2) if run.records["pid"][1] else np.tile(np.arange(50), 2)
     for name in ("start", "arrive", "released", "end"):
         run.records[name] += recording * number
-    verdict = book(build(run), Rates(0.0, 10e-9)).verdict()
+    verdict = book_graph(build(run), Rates(0.0, 10e-9)).verdict()
     assert (verdict.sentences[0].kind == "too many supersteps") == is_told
 
 
@@ -268,7 +268,7 @@ def test_all_places_with_too_many_supersteps_share_a_sentence(script):
     for number in range(5):
         for _ in range(20 + number):
             program.step(f"main tick{number}", w=1)
-    (sentence,) = book(program.reading().callgraph, Rates(0.0, 10e-9)).verdict().sentences
+    (sentence,) = book_graph(program.reading().callgraph, Rates(0.0, 10e-9)).verdict().sentences
     assert sentence.text.startswith(
         "1.10 of 1.21 µs (91%) are spent for the end of 110 supersteps, most of them in tick4 "
     )
@@ -277,14 +277,14 @@ def test_all_places_with_too_many_supersteps_share_a_sentence(script):
 def test_a_place_that_is_passed_once_does_not_have_too_many_supersteps(script):
     program = script(4)
     program.step("main", w=1)
-    assert book(program.reading().callgraph, Rates(0.0, 1e-3)).verdict().balanced
+    assert book_graph(program.reading().callgraph, Rates(0.0, 1e-3)).verdict().balanced
 
 
 def test_a_balanced_run_is_called_balanced(script):
     program = script(4)
     for _ in range(10):
         program.step("main relax", w=[100, 101, 100, 99])
-    verdict = book(program.reading().callgraph, FREE).verdict()
+    verdict = book_graph(program.reading().callgraph, FREE).verdict()
     assert verdict.balanced
     assert str(verdict).startswith("Balanced: 10.0 ns of 1.01 µs (1%) are lost")
 
@@ -293,7 +293,7 @@ def test_a_run_that_ends_before_its_first_superstep_is_not_said_to_lose_somethin
     program = script(2)
     program.step("main", w=0, kind=Kind.END)
     life = Lifetime(-60_000, (-60_000,) * 2, (0, 0), (0, 0), 0, 0)
-    verdict = book(build(replace(program.run(), lifetime=life)), FREE).verdict()
+    verdict = book_graph(build(replace(program.run(), lifetime=life)), FREE).verdict()
     assert str(verdict).startswith(
         "No time was recorded in supersteps, and so nothing is lost in them.\nAll of it: start "
     )
@@ -307,7 +307,7 @@ def test_a_loss_that_is_nothing_of_the_run_is_only_in_the_last_sentence(script, 
     run = program.run()
     last = int(run.records["end"].max())
     life = Lifetime(-ends_ns, (-ends_ns,) * 2, (0, 0), (last, last), last, last)
-    verdict = book(build(replace(run, lifetime=life)), FREE).verdict()
+    verdict = book_graph(build(replace(run, lifetime=life)), FREE).verdict()
     (sentence,) = verdict.sentences
     assert not verdict.balanced
     assert (sentence.kind == "fixed") == is_told
@@ -325,7 +325,7 @@ def test_a_small_loss_that_no_other_hides_is_said_to_save_what_is_lost(script):
     run = program.run()
     last = int(run.records["end"].max())
     life = Lifetime(-60_000, (-60_000,) * 2, (0, 0), (last, last), last, last)
-    verdict = book(build(replace(run, lifetime=life)), FREE).verdict()
+    verdict = book_graph(build(replace(run, lifetime=life)), FREE).verdict()
     (sentence,) = verdict.sentences
     assert sentence.text.startswith("500 ns of 62.0 µs (1%) are lost waiting for process 1 in late")
     assert sentence.text.endswith("; with an even share the run would take 61.5 µs.")
@@ -336,7 +336,7 @@ def test_losses_in_many_places_are_called_spread_with_the_function_above_most_of
     program.step("main", w=100)
     for number in range(40):
         program.step(f"main solve inner{number}", w=[10, 0])
-    verdict = book(program.reading().callgraph, FREE).verdict()
+    verdict = book_graph(program.reading().callgraph, FREE).verdict()
     (sentence,) = verdict.sentences
     assert not verdict.balanced
     assert sentence.kind == "spread"
@@ -348,7 +348,7 @@ def test_waiting_for_a_core_is_no_imbalance(script):
     program = script(4)
     for _ in range(10):
         program.step("main relax", w=[100] * 4, cpu=[20, 20, 20, 40])
-    ledger = book(program.reading().callgraph, FREE)
+    ledger = book_graph(program.reading().callgraph, FREE)
     (sentence,) = ledger.verdict().sentences
     assert sentence.kind == "waiting for a core"
     assert "are spent waiting for the core, since 4 processes are more" in sentence.text
@@ -362,7 +362,9 @@ def test_waiting_for_a_core_comes_first_where_more_cores_would_save_most(script)
     for _ in range(10):
         program.step("main relax", w=[100] * 4, cpu=[20, 20, 20, 40])
         program.step("main uneven", w=[60, 20, 20, 20])
-    kinds = [each.kind for each in book(program.reading().callgraph, FREE).verdict().sentences]
+    kinds = [
+        each.kind for each in book_graph(program.reading().callgraph, FREE).verdict().sentences
+    ]
     assert kinds[:2] == ["waiting for a core", "fixed"]
 
 
@@ -370,7 +372,7 @@ def test_a_verdict_has_at_most_five_sentences_the_greatest_loss_first(script):
     program = script(2)
     for number in range(9):
         program.step(f"main place{number}", w=[100 + 10 * number, 0])
-    verdict = book(program.reading().callgraph, FREE).verdict()
+    verdict = book_graph(program.reading().callgraph, FREE).verdict()
     assert len(verdict.sentences) == MOST_SENTENCES
     seconds = [sentence.seconds for sentence in verdict.sentences]
     assert seconds == sorted(seconds, reverse=True)
@@ -391,7 +393,7 @@ def measured(program, **fields):
     run = program.run()
     for name, values in fields.items():
         run.records[name] = np.tile(values, len(run.records) // 2)
-    return book(build(run), FREE)
+    return book_graph(build(run), FREE)
 
 
 def test_time_blocked_is_told_from_waiting_for_a_core(script):
@@ -427,7 +429,7 @@ def test_who_is_blocked_in_a_sub_group_is_named_there_with_all_who_wait(script):
         program.step("main")
     run = program.run()
     run.records["comp_cpu"], run.records["comp_ready"] = 20, 0
-    sentence = book(build(run), FREE).verdict().sentences[0]
+    sentence = book_graph(build(run), FREE).verdict().sentences[0]
     assert sentence.kind == "blocked"
     assert "600 ns of 1.00 µs (60%) pass while process 1 is blocked in wait" in sentence.text
     assert sentence.without_s == pytest.approx(400e-9)
@@ -442,7 +444,7 @@ def test_one_process_of_many_sub_groups_is_named_though_others_lose_a_little(scr
         program.step("main")
     run = program.run()
     run.records["comp_cpu"], run.records["comp_ready"] = 20, 0
-    (sentence,) = book(build(run), FREE).verdict().sentences
+    (sentence,) = book_graph(build(run), FREE).verdict().sentences
     assert "while process 0 is blocked in smooth" in sentence.text
 
 
@@ -476,7 +478,7 @@ def test_waiting_for_transfers_that_are_even_belongs_to_the_sentence_about_them(
         program.step("main share", w=10, puts=[(0, 1, 9000)], calls=[900, 0], transfer=900)
     for _ in range(21):  # what 9000 bytes usually take
         program.step("main swap", w=10, puts=[(0, 1, 9000), (1, 0, 9000)], transfer=900)
-    verdict = book(program.reading().callgraph).verdict()
+    verdict = book_graph(program.reading().callgraph).verdict()
     assert [each.kind for each in verdict.sentences] == ["communication-bound"] * 2
     (share,) = [each for each in verdict.sentences if " in share " in each.text]
     assert share.seconds == pytest.approx(10 * (900 + 450) * 1e-9)
@@ -487,7 +489,7 @@ def test_one_guilty_line_is_one_sentence_whoever_calls_it(script):
     program = script(2)
     for number in range(12):
         program.step(f"main caller{number} guilty:99", w=[100, 10])
-    verdict = book(program.reading().callgraph, FREE).verdict()
+    verdict = book_graph(program.reading().callgraph, FREE).verdict()
     (sentence,) = verdict.sentences
     assert sentence.seconds == pytest.approx(12 * 45e-9)
     assert "called by caller0 at line 12 and from 11 other lines" in sentence.text
@@ -506,7 +508,7 @@ def test_two_callers_with_different_stragglers_have_a_sentence_each(script, stac
     for _ in range(10):
         program.step(stacks[0], w=[10, 10, 10, 100])
         program.step(stacks[1], w=[60, 10, 10, 10])
-    sentences = book(program.reading().callgraph, FREE).verdict().sentences
+    sentences = book_graph(program.reading().callgraph, FREE).verdict().sentences
     assert [sentence.kind for sentence in sentences] == ["fixed", "fixed"]
     assert [sentence.seconds for sentence in sentences] == pytest.approx([675e-9, 375e-9])
     assert ["process 3" in sentences[0].text, "process 0" in sentences[1].text] == [True, True]
@@ -518,7 +520,7 @@ def test_a_sentence_names_the_seconds_of_its_own_process_only(script):
         program.step(
             "main relax", w=[40 * (number == 7), 40 * (number == 3), 0, 100 * (number % 3 > 0)]
         )
-    sentences = book(program.reading().callgraph, FREE).verdict().sentences
+    sentences = book_graph(program.reading().callgraph, FREE).verdict().sentences
     assert sentences[0].seconds == pytest.approx(6 * 75e-9, rel=0.2)
     assert "process 3" in sentences[0].text
 
@@ -529,7 +531,7 @@ def test_sentences_are_in_the_order_of_what_the_run_would_save(script):
     for _ in range(10):
         program.step("main hidden", w=[100, 99, 0])
         program.step("main plain", w=[80, 20, 20])
-    verdict = book(program.reading().callgraph, FREE).verdict()
+    verdict = book_graph(program.reading().callgraph, FREE).verdict()
     assert [sentence.without_s for sentence in verdict.sentences] == sorted(
         sentence.without_s for sentence in verdict.sentences
     )
@@ -540,7 +542,7 @@ def test_sentences_and_the_last_one_add_up_to_the_elapsed_time(script):
     for _ in range(10):
         program.step("main uneven", w=[100, 50, 20], puts=[(0, 1, 30)], transfer=77)
         program.step("main even", w=80, transfer=5)
-    ledger = book(program.reading().callgraph)
+    ledger = book_graph(program.reading().callgraph)
     verdict = ledger.verdict()
     told = sum(sentence.seconds for sentence in verdict.sentences) + verdict.rest.seconds
     assert told == pytest.approx(ledger.elapsed_s)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bsplib.errors import TraceError
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.models.replay import measured
 from bsplib.profiler.timeline import lay_out
 from bsplib.record import events as ev
@@ -115,7 +115,7 @@ def test_of_any_calls_each_second_is_accounted_for_once(tmp_path_factory, seed):
     trace = join(written(folder / "out.ranks", any_calls(seed)))
     write_trace(folder / "out.bsp", trace)
     run = read_trace(folder / "out.bsp").runs[0]
-    ledger = book(build(run))
+    ledger = book_graph(build(run))
     whole = ledger.account.whole()
     assert sum(whole.values()) == ledger.account.elapsed_ns * run.nprocs
     assert min(whole.values()) >= 0

@@ -12,8 +12,8 @@ import pytest
 import bsplib
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import h_relation, superstep_numbers
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.kinds import FIXED
-from bsplib.profiler.losses import book
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from tests.mpi_installations import MPICH, OPEN_MPI
@@ -56,7 +56,7 @@ def test_a_fault_is_named_with_its_line(recorded, fault, nprocs):
         pytest.skip("of two processes one sends as much as the other one receives")
     expected = FAULTS[fault]
     # On a busy computer a sentence about what others do to it may come before.
-    sentences = book(build(recorded(nprocs, str(PROGRAM), fault))).verdict().sentences
+    sentences = book_graph(build(recorded(nprocs, str(PROGRAM), fault))).verdict().sentences
     found = [each for each in sentences if (each.kind, each.who) == (expected.kind, expected.who)]
     line = line_of(fault)
     place = f"in {fault} (faults.py line {line} " if line else ""
@@ -77,7 +77,7 @@ def h_of_iterations(run):
 
 def stragglers(run):
     """Return kind and processes of the first sentence about computing that is uneven."""
-    sentences = book(build(run)).verdict().sentences
+    sentences = book_graph(build(run)).verdict().sentences
     return [(each.kind, each.who) for each in sentences if each.part == "imbalance"][:1]
 
 

@@ -10,7 +10,7 @@ import pytest
 from bsplib.directions import Direction
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import h_relation
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.record import events as ev
 from bsplib.record.join import join
 from bsplib.recording.trace import read_trace, write_trace
@@ -462,7 +462,7 @@ def test_a_wait_after_which_nothing_was_sent_could_be_one_with_the_wait_before(j
                 maker.call("Wait", now + 3 + 4 * tag, now + 7 + 4 * tag, line=6, comm=-1, done=done)
         now += 11
     run = joined(makers)
-    first, *_ = book(build(run)).verdict().sentences
+    first, *_ = book_graph(build(run)).verdict().sentences
     assert "100 supersteps" in first.text
     assert hinted(first) == 50
 
@@ -503,7 +503,7 @@ def test_exchanges_that_no_sender_had_to_wait_for_could_be_one(joined, exchanges
         for maker in makers:
             maker.call("Barrier", now + 1, now + 2, line=9)
         now += 2
-    sentences = book(build(joined(makers))).verdict().sentences
+    sentences = book_graph(build(joined(makers))).verdict().sentences
     assert sum(hinted(each) for each in sentences if "small messages" in each.text) == 50 * hints
 
 
@@ -519,7 +519,7 @@ def test_what_came_by_another_communicator_is_no_reason_to_send_at_once(joined):
         for maker in makers:
             maker.call("Barrier", now + 1, now + 2, line=9)
         now += 2
-    sentences = book(build(joined(makers))).verdict().sentences
+    sentences = book_graph(build(joined(makers))).verdict().sentences
     assert sum(hinted(each) for each in sentences if "small messages" in each.text) == 0
 
 
@@ -567,7 +567,7 @@ def test_communicators_made_by_one_call_are_side_by_side(joined):
 def test_the_account_has_each_second_once(joined):
     for makers in (rows_and_columns(), exchange_and_sum(3, 5)):
         run = joined(makers)
-        account = book(build(run)).account
+        account = book_graph(build(run)).account
         assert sum(account.whole().values()) == account.elapsed_ns * run.nprocs
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bsplib.profiler.callgraph import build
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.kinds import BLOCKED, FAN_IN, FIXED, STEPS
-from bsplib.profiler.losses import book
 from bsplib.record import events as ev
 from bsplib.record.join import join
 from tests.record.made_ranks import US, RankMaker, written
@@ -17,7 +17,7 @@ ROUNDS = 20
 @pytest.fixture
 def ledger(tmp_path):
     """Return what joins ranks and books the run."""
-    return lambda makers: book(build(join(written(tmp_path / "out.ranks", makers)).runs[0]))
+    return lambda makers: book_graph(build(join(written(tmp_path / "out.ranks", makers)).runs[0]))
 
 
 def makers_of(nprocs):

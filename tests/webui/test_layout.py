@@ -5,7 +5,7 @@ import pytest
 
 from bsplib.profiler import critical
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.sync_kinds import Kind
 from bsplib.webui import layout, services
 
@@ -86,7 +86,7 @@ def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing(run_make
     for line in (3, 4):
         maker.step((frame("main", 1, 2), frame("f", 1, line)), [1e-3, 2e-3, 1e-3, 1e-3])
     maker.step((frame("main", 1, 9),), 1e-9, kind=Kind.END)
-    ledger = book(build(maker.run()))
+    ledger = book_graph(build(maker.run()))
     graph = ledger.callgraph.graph
     first = services.first_shown(ledger)
     left_out = {graph.nodes[name]["node"].name for name in set(graph) - set(first)}
@@ -101,7 +101,7 @@ def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing(run_make
 
 @pytest.mark.lengthy
 def test_of_a_large_graph_about_eighty_nodes_are_shown_with_all_critical_paths(tree_run):
-    ledger = book(build(tree_run(300)))
+    ledger = book_graph(build(tree_run(300)))
     callgraph = ledger.callgraph
     first = services.first_shown(ledger)
     assert 80 <= len(first) < 130

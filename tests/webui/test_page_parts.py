@@ -10,7 +10,7 @@ import bsplib
 from bsplib import webui
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace
 
@@ -229,7 +229,7 @@ def test_a_click_in_the_function_bar_shows_the_scores_of_that_path(
 def test_the_panel_says_what_is_booked_as_cost_and_as_loss(
     tab, broadcast_url, broadcast_trace, show
 ):
-    ledger = book(build(broadcast_trace.runs[0]))
+    ledger = book_graph(build(broadcast_trace.runs[0]))
     node = ids(broadcast_trace)["bcast_twostage"]
     booked = ledger.nodes[node]
     show(tab, broadcast_url, f"node={node}")
@@ -238,7 +238,7 @@ def test_the_panel_says_what_is_booked_as_cost_and_as_loss(
         [fmt.seconds(booked.comp_s), fmt.seconds(booked.lost_comp_s)],
         [fmt.seconds(booked.comm_s), fmt.seconds(booked.lost_comm_s)],
         [fmt.seconds(booked.sync_s), ""],
-        [fmt.seconds(booked.cost_s), fmt.seconds(booked.lost_s)],
+        [fmt.seconds(booked.time_s), fmt.seconds(booked.loss_s)],
     ]
 
 

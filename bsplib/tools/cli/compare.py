@@ -13,7 +13,7 @@ from bsplib.tools.cli.options import TRACE, MachineName, Whole, library_option, 
 from bsplib.tools.cli.traces import read, summing_up
 from bsplib.visible import visible
 
-_SORTS = ("time", "loss", "h", "supersteps", "balance", "cost", "comp", "comm", "idle", "name")
+_SORTS = ("time", "loss", "h", "supersteps", "balance", "elapsed", "comp", "comm", "idle", "name")
 
 
 @click.command("compare")

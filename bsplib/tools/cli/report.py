@@ -19,7 +19,7 @@ from bsplib.tools.cli.options import (
 )
 from bsplib.tools.cli.traces import position_of, read, summing_up
 
-_SORTS = ("loss", "cost", "comp", "comm", "idle", "h", "supersteps", "name", "tree")
+_SORTS = ("loss", "time", "comp", "comm", "idle", "h", "supersteps", "name", "tree")
 _ROWS = 40
 
 
@@ -110,7 +110,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
         if machine is not None:
             runs = tuple(run.on(machine, speed=speed) for run in runs)
         for run in runs:
-            run.ledger()
+            run.book()
     rows = (None if as_json else _ROWS) if top is None else top or None
     asked: dict[str, Any] = {"path": metric, "choice": RowChoice(sort, rows, depth), "node": node}
     if as_json:

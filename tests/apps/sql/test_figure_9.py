@@ -9,7 +9,7 @@ from bsplib.apps.sql.generate import Generator
 from bsplib.apps.sql.program import main
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.critical import shades
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.recording.trace import read_trace
 
 VIEWS = [f"{metric}-{measure}" for metric in ("h", "comp") for measure in ("imb", "weighted")]
@@ -31,14 +31,14 @@ def greatest_shades(callgraph):
 def test_no_node_of_the_last_stage_is_shaded(tmp_path):
     last = recorded(tmp_path / "last.bsp", Generator(36_000, skew=0, items=15_000), "bitonic", 64)
     assert max(greatest_shades(last).values()) < NO_SHADE
-    assert book(last).verdict().balanced
+    assert book_graph(last).verdict().balanced
 
 
 @pytest.mark.lengthy
 def test_nodes_of_the_first_stage_are_shaded_in_all_views(tmp_path):
     first = recorded(tmp_path / "first.bsp", Generator(), "original", 1024)
     assert min(greatest_shades(first).values()) > 2 * NO_SHADE
-    assert not book(first).verdict().balanced
+    assert not book_graph(first).verdict().balanced
 
 
 @pytest.mark.slow
@@ -46,4 +46,4 @@ def test_no_node_of_the_last_stage_is_shaded_with_millions_of_rows(tmp_path):
     generator = Generator(2_400_000, skew=0, items=1_000_000)
     last = recorded(tmp_path / "last.bsp", generator, "bitonic", 1024)
     assert max(greatest_shades(last).values()) < NO_SHADE
-    assert book(last).verdict().balanced
+    assert book_graph(last).verdict().balanced

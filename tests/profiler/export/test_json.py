@@ -52,24 +52,24 @@ def test_nodes_and_edges_have_all_numbers_of_the_call_graph(broadcast):
         assert costs_of(entry) == expected(edges[entry["caller"], entry["callee"]]["cost"])
 
 
-def test_losses_are_those_of_the_ledger_and_add_up(broadcast):
-    profile, ledger = read(broadcast), broadcast.request.ledger
-    assert (profile["cost_s"], profile["loss_s"]) == (ledger.cost_s, ledger.lost_s)
+def test_losses_are_those_of_the_book_and_add_up(broadcast):
+    profile, book = read(broadcast), broadcast.request.book
+    assert (profile["time_s"], profile["loss_s"]) == (book.main.time_s, book.main.loss_s)
     for entry in profile["nodes"]:
-        assert entry["loss_s"] == ledger.nodes[entry["id"]].lost_s
+        assert entry["loss_s"] == book.nodes[entry["id"]].loss_s
     leaves = [entry for entry in profile["nodes"] if entry["kind"] == "cost_centre"]
-    assert sum(entry["cost_s"] for entry in leaves) == pytest.approx(ledger.cost_s)
-    assert [loss["seconds"] for loss in profile["losses"]] == [x.seconds for x in ledger.losses]
+    assert sum(entry["time_s"] for entry in leaves) == pytest.approx(book.main.time_s)
+    assert [loss["seconds"] for loss in profile["losses"]] == [x.seconds for x in book.losses]
 
 
-def test_the_verdict_is_that_of_the_ledger(broadcast):
-    profile, verdict = read(broadcast), broadcast.request.ledger.verdict()
+def test_the_verdict_is_that_of_the_book(broadcast):
+    profile, verdict = read(broadcast), broadcast.request.book.verdict()
     assert [entry["text"] for entry in profile["verdict"]] == [x.text for x in verdict.sentences]
     assert profile["balanced"] is verdict.balanced is False
 
 
 def test_the_critical_path_of_the_metric_is_there(broadcast):
-    assert read(broadcast)["path"] == {"name": "loss", "nodes": broadcast.request.ledger.path()}
+    assert read(broadcast)["path"] == {"name": "loss", "nodes": broadcast.request.book.path()}
     (run,) = json.loads(broadcast.text("json", metric="h-abs"))["runs"]
     path = critical.critical_path(broadcast.callgraph, "h-abs")
     assert run["path"] == {"name": "h-abs", "nodes": path}
@@ -81,10 +81,10 @@ def test_the_run_is_described(broadcast):
     assert (run["nprocs"], run["backend"], run["complete"]) == (16, "shm", True)
 
 
-def test_a_part_of_the_run_is_priced_at_the_rates_of_the_whole_run(broadcast):
+def test_a_part_of_the_run_has_the_rates_of_the_whole_run(broadcast):
     (part,) = json.loads(broadcast.text("json", supersteps=(0, 2)))["runs"]
     assert part["rates"] == read(broadcast)["rates"]
-    assert 0 < part["cost_s"] < read(broadcast)["cost_s"]
+    assert 0 < part["time_s"] < read(broadcast)["time_s"]
 
 
 def test_of_repeats_the_run_of_median_time_is_written_with_the_intervals_of_all(script, tmp_path):

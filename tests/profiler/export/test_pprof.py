@@ -161,13 +161,13 @@ def test_a_superstep_counts_for_each_process(broadcast):
 
 
 @pytest.mark.parametrize("name", ["broadcast", "tree"])
-def test_the_losses_of_every_node_are_those_of_the_ledger(name, request):
+def test_the_losses_of_every_node_are_those_of_the_book(name, request):
     exported = request.getfixturevalue(name)
-    found, ledger, nprocs = sums(exported), exported.request.ledger, exported.run.nprocs
+    found, book, nprocs = sums(exported), exported.request.book, exported.run.nprocs
     for node in exported.costs:
         lost = sum(found[node, pid, "loss"] for pid in range(nprocs))
         pairs = nprocs * len(exported.callgraph.origins)
-        assert lost == pytest.approx(1e9 * ledger.nodes[node].lost_s, abs=pairs)
+        assert lost == pytest.approx(1e9 * book.nodes[node].loss_s, abs=pairs)
 
 
 def test_the_loss_is_at_the_process_that_the_others_waited_for(script, exported):
@@ -190,7 +190,7 @@ def test_the_loss_of_unequal_sub_groups_is_in_the_superstep_of_their_parent(scri
         for (node, _, name), value in sums(one).items()
         if name == "loss" and node == one.callgraph.root
     )
-    assert total == round(1e9 * one.request.ledger.lost_s) > 0
+    assert total == round(1e9 * one.request.book.main.loss_s) > 0
 
 
 def test_functions_have_names_files_and_lines(broadcast):

@@ -61,10 +61,10 @@ def test_samples_of_processes_and_stacks_add_up_to_the_pies_of_every_node(reques
 @given(st.data())
 def test_losses_of_processes_and_stacks_add_up_to_the_loss_of_the_run(requests, data):
     request = data.draw(requests)
-    weights = weights_of(request.callgraph, request.ledger.rates)
+    weights = weights_of(request.callgraph, request.book.book)
     names = [name for name, _ in VALUES]
     total = weights.values[:, names.index("loss")].sum()
-    assert total == pytest.approx(1e9 * request.ledger.lost_s, abs=len(weights.pid))
+    assert total == pytest.approx(1e9 * request.book.main.loss_s, abs=len(weights.pid))
 
 
 @few

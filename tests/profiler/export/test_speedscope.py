@@ -82,9 +82,9 @@ def test_the_time_of_a_process_is_in_the_order_of_its_supersteps(broadcast):
 def test_the_first_profile_has_the_losses_of_every_node(broadcast):
     losses = read(broadcast)["profiles"][0]
     assert losses["name"] == "losses"
-    ledger = broadcast.request.ledger
+    book = broadcast.request.book
     for frame, name in enumerate(broadcast.costs):
-        expected = 1e9 * ledger.nodes[name].lost_s
+        expected = 1e9 * book.nodes[name].loss_s
         assert below(losses, frame) == pytest.approx(expected, abs=len(losses["samples"]))
 
 

@@ -10,7 +10,7 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.drawing import picture
 from bsplib.profiler.drawing.svg import svg
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 METRICS = ("loss", "comp-imb", "h-abs", "idle-rel", "comm-weighted", "sync")
@@ -47,7 +47,7 @@ def lines(document, kind="edge"):
 def test_every_box_has_the_colour_of_its_shade(broadcast, metric):
     callgraph = broadcast.callgraph
     loss = metric == "loss"
-    shades = book(callgraph).shades() if loss else critical.shades(callgraph, metric)
+    shades = book_graph(callgraph).shades() if loss else critical.shades(callgraph, metric)
     drawn = groups(broadcast.bytes("svg", metric=metric), "node")
     assert drawn.keys() == shades.keys()
     for name, group in drawn.items():
@@ -58,12 +58,12 @@ def test_every_box_has_the_colour_of_its_shade(broadcast, metric):
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_box_says_name_and_score(broadcast, metric):
     drawn = groups(broadcast.bytes("svg", metric=metric), "node")
-    ledger = book(broadcast.callgraph)
+    ledger = book_graph(broadcast.callgraph)
     for name, group in drawn.items():
         label, score = texts(group)
         assert label == fmt.label(broadcast.nodes[name])
         if metric == "loss":
-            assert score.startswith(fmt.seconds(ledger.nodes[name].lost_s))
+            assert score.startswith(fmt.seconds(ledger.nodes[name].loss_s))
         elif metric == "sync":
             assert int(score.split()[0]) == broadcast.costs[name].count
         else:
@@ -113,10 +113,10 @@ def test_the_title_names_program_arguments_processes_and_metric(broadcast):
 
 
 def test_the_picture_of_losses_begins_with_the_verdict_and_says_how_it_is_priced(broadcast):
-    (first, *_) = book(broadcast.callgraph).verdict().sentences
+    (first, *_) = book_graph(broadcast.callgraph).verdict().sentences
     texts_above = " ".join(head(broadcast.bytes("svg")))
     assert first.text in texts_above
-    assert broadcast.request.ledger.rates.sentence() in texts_above
+    assert broadcast.request.book.rates.sentence() in texts_above
 
 
 def test_the_legend_gives_the_scores_at_the_limits_of_five_shades(broadcast):

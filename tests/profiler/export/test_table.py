@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from bsplib.machine import load_machine
 from bsplib.profiler.export.table import FORMATS, OPTIONS, FormatError, check_options, find
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import rates_on
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
@@ -104,7 +104,7 @@ def test_losses_can_be_priced_on_another_machine(export, broadcast):
     (run,) = json.loads(Path("x.json").read_bytes())["runs"]
     rates = rates_on(load_machine("cray-t3e-mpi:l=1e-3"), broadcast.run, speed="2x")
     assert run["rates"]["l_s_per_superstep"] == rates.l == 1e-3
-    assert run["loss_s"] == book(broadcast.callgraph, rates).lost_s
+    assert run["loss_s"] == book_graph(broadcast.callgraph, rates).main.loss_s
 
 
 def test_an_unknown_machine_is_an_error_of_one_sentence(export):

@@ -1,0 +1,171 @@
+"""The book of a run by the nodes of its call graph: what reports, pictures and tables ask for."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bsplib.profiler import format as fmt
+from bsplib.profiler.book import Book, Time, book_of
+from bsplib.profiler.clustered_losses import ClusteredLosses, find
+from bsplib.profiler.efficiency import Efficiencies, efficiencies
+from bsplib.profiler.loss_lines import LossLines
+from bsplib.profiler.losses import DescribedLoss, described
+from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
+from bsplib.profiler.run_account import RunAccount, account_of
+from bsplib.profiler.times_on_machine import retimed
+from bsplib.profiler.verdict import Verdict, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bsplib.profiler.callgraph import CallGraph
+
+_LEAST_SCALE = 0.1
+"""A loss of this part of the time in ``main`` is shown as red, however small all losses are."""
+_MOST_OF_FUNCTIONS = 0.7
+"""A function is at most so red, so that the cost centre that loses most is the reddest node."""
+
+
+@dataclass(frozen=True, repr=False)
+class GraphBook:
+    """The book of a run, at its own rates or as on another Machine, by node."""
+
+    callgraph: CallGraph
+    book: Book
+    nodes: dict[str, Time]
+    """By node id. A function is the sum of the cost centres below it."""
+    edges: dict[tuple[str, str], Time]
+    """Key: caller and callee. Value: the part of the callee that came through this caller."""
+
+    @property
+    def rates(self) -> Rates:
+        """What a byte and a superstep cost here."""
+        return self.book.rates
+
+    @property
+    def elapsed_s(self) -> float:
+        """Elapsed time of the run; on another Machine what it would be."""
+        return self.book.elapsed_ns / 1e9
+
+    @property
+    def main(self) -> Time:
+        """The time in ``main``, and what of it is lost."""
+        return self.nodes[self.callgraph.root]
+
+    def __repr__(self) -> str:
+        lost, time = fmt.seconds(self.main.loss_s), fmt.seconds(self.main.time_s)
+        return f"<GraphBook of {fmt.counted(len(self.nodes), 'node')}: {lost} of {time} lost>"
+
+    def onward(self, chain: Sequence[str]) -> dict[str, Time]:
+        """Return what came through a call chain, by the next node below it.
+
+        Args:
+            chain: ids of nodes from the root downwards, each called by the one before.
+        """
+        depth = len(chain)
+        below: defaultdict[str, list[int]] = defaultdict(list)
+        for number, origin in enumerate(self.callgraph.origins):
+            if len(origin.chain) > depth and origin.chain[:depth] == tuple(chain):
+                below[origin.chain[depth]].append(number)
+        return {node: self.book.time_of(through) for node, through in below.items()}
+
+    def path(self) -> list[str]:
+        """Follow the greatest loss from the root to a cost centre.
+
+        Returns:
+            Node ids from the root to a leaf; empty if nothing is lost.
+        """
+        if self.main.loss_ns == 0:
+            return []
+        chain = [self.callgraph.root]
+        while following := self.onward(chain):
+            chain.append(max(following, key=lambda node: following[node].sizes))
+        return chain
+
+    @property
+    def full_s(self) -> float:
+        """The loss that is shown as red: the greatest of a cost centre.
+
+        It is at least a tenth of the time in ``main``, so that a run that loses little is pale.
+        """
+        greatest = max(self.nodes[leaf].loss_s for leaf in self.callgraph.leaves())
+        return max(greatest, _LEAST_SCALE * self.main.time_s)
+
+    def shades(self) -> dict[str, float]:
+        """Return how red each node is: the square root of its loss on the scale of ``full_s``.
+
+        A function is as red as the reddest cost centre below it, at most ``0.7`` of the scale.
+
+        Returns:
+            By node id, 0 (white) to 1 (red).
+        """
+        full_s, leaves = self.full_s or 1.0, self.callgraph.leaves()
+        shades = {leaf: math.sqrt(self.nodes[leaf].loss_s / full_s) for leaf in leaves}
+        functions: dict[str, float] = defaultdict(float)
+        for origin in self.callgraph.origins:
+            for node in origin.nodes:
+                if node not in shades:
+                    functions[node] = max(functions[node], shades.get(origin.chain[-1], 0.0))
+        return {
+            name: shades.get(name, min(functions[name], _MOST_OF_FUNCTIONS)) for name in self.nodes
+        }
+
+    @cached_property
+    def account(self) -> RunAccount:
+        """The account on which sentences are based."""
+        return account_of(self.book.run, self.rates)
+
+    @property
+    def clustered(self) -> ClusteredLosses:
+        """The losses in nanoseconds, the greatest first."""
+        return self._clustered
+
+    @cached_property
+    def _clustered(self) -> ClusteredLosses:
+        return find(self.callgraph, self.account)
+
+    @cached_property
+    def efficiencies(self) -> Efficiencies:
+        """The efficiencies of the run."""
+        return efficiencies(self.book, self._clustered.alone_ns)
+
+    @cached_property
+    def loss_lines(self) -> LossLines:
+        """Where inside their supersteps the losses arise."""
+        return LossLines(self.callgraph.run)
+
+    @cached_property
+    def losses(self) -> tuple[DescribedLoss, ...]:
+        """The losses of the run, the greatest first, each with its sentence."""
+        return tuple(described(self, clustered) for clustered in self._clustered.losses)
+
+    def verdict(self) -> Verdict:
+        """Return what the elapsed time was lost for, in at most five sentences and a last one."""
+        return self._verdict
+
+    @cached_property
+    def _verdict(self) -> Verdict:
+        return judge(self)
+
+
+def book_graph(callgraph: CallGraph, rates: Rates | None = None) -> GraphBook:
+    """Return the book of the run of a call graph.
+
+    Args:
+        callgraph: the call graph.
+        rates: what computation, bytes and supersteps cost; default: :func:`rates_of_run`. Where
+            they are those of another Machine, the run is timed anew.
+    """
+    own = rates_of_run(callgraph.run)
+    rates = rates or own
+    # Rates that were fitted to the whole run hold for a part of it, too.
+    is_own = rates.source in {FITTED, NO_SOURCE} or (
+        (rates.g, rates.l, rates.rule, rates.ratio) == (own.g, own.l, own.rule, own.ratio)
+    )
+    book = book_of(callgraph.run if is_own else retimed(callgraph.run, rates), rates)
+    times = book.of_graph(callgraph)
+    return GraphBook(callgraph, book, times.nodes, times.edges)
