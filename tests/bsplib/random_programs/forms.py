@@ -342,6 +342,7 @@ class Process:
             return
         total = sum(values)
         if any(isinstance(each, float | complex) for each in values):
-            assert np.isclose(complex(found), complex(total)), (found, values)
+            rounded = 1e-9 * (1 + max(abs(complex(each)) for each in values))
+            assert np.isclose(complex(found), complex(total), atol=rounded), (found, values)
         else:
             assert (type(found), found) == (type(total), total), (found, values)
