@@ -131,6 +131,24 @@ class Computing:
     waited: Ints
 
 
+def computing_of(records: NDArray[np.void] | Columns) -> Computing:
+    """Return what the computing parts of some records consist of.
+
+    Where the system has no measure of the time without a core, what is not CPU time is
+    taken for it; where it does not measure CPU time either, all is computation.
+    """
+    spent = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
+    cpu, ready = records["comp_cpu"], records["comp_ready"]
+    has_cpu, has_ready = cpu != NOT_MEASURED, ready != NOT_MEASURED
+    if has_cpu.all() and has_ready.all():
+        core = np.minimum(cpu, spent)
+        waited = np.minimum(ready, spent - core)
+        return Computing(core, spent - core - waited, waited)
+    off = np.where(has_cpu, spent - np.minimum(cpu, spent), np.where(has_ready, ready, 0))
+    waited = np.where(has_ready, np.minimum(ready, off), off)
+    return Computing(spent - off, off - waited, waited)
+
+
 class Account:
     """The account of the records of a window of a run, at given rates.
 
@@ -211,29 +229,8 @@ class Account:
 
     @cached_property
     def computing(self) -> Computing:
-        """The computing parts of the records, with those of the halo.
-
-        Where the system has no measure of the time without a core, what is not CPU time is
-        taken for it; where it does not measure CPU time either, all is computation.
-        """
-        records = self.run.records
-        spent = records["arrive"] - records["start"] - records["comm_calls"] - records["sub"]
-        cpu, ready = records["comp_cpu"], records["comp_ready"]
-        has_cpu, has_ready = cpu != NOT_MEASURED, ready != NOT_MEASURED
-        if has_cpu.all() and has_ready.all():
-            core = np.minimum(cpu, spent)
-            waited = np.minimum(ready, spent - core)
-            return Computing(core, spent - core - waited, waited)
-        off = np.where(has_cpu, spent - np.minimum(cpu, spent), np.where(has_ready, ready, 0))
-        waited = np.where(has_ready, np.minimum(ready, off), off)
-        return Computing(spent - off, off - waited, waited)
-
-    def price_ns(self) -> Ints:
-        """Return what the end of each record's superstep costs, g h + l, by the greatest h."""
-        ends = self.run.records["kind"] != Kind.END
-        transfers = _up(self.rates.g * 1e9 * self._of_step(self.h_max))
-        price: Ints = (transfers + _up(self.rates.l * 1e9 * ends)) * ends
-        return price
+        """The computing parts of the records, with those of the halo."""
+        return computing_of(self.run.records)
 
     @cached_property
     def communication(self) -> Communication:

@@ -17,12 +17,11 @@ import numpy as np
 from bsplib.directions import Direction, is_out
 from bsplib.machine.measured import FRESH, Begun, ByDirection, Touched, staged_out
 from bsplib.profiler.costs import (
-    METRICS,
     by_direction,
+    computation_ns,
     h_inside,
     h_relation,
     partner_records,
-    record_costs,
     spent_ns,
     superstep_numbers,
 )
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
-
-_COMP = METRICS.index("comp")
 
 
 class Step(NamedTuple):
@@ -56,8 +53,8 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Timeline:
-    """The records of a run in the order of the steps.
+class StepOrder:
+    """The records of a run in the order of the steps, with what each of them depends on.
 
     All arrays have one element for each record, in the order of the steps, unless their
     description says otherwise.
@@ -76,6 +73,18 @@ class Timeline:
     """Computation of the process in this superstep, without that in sub-groups."""
     ahead_s: NDArray[np.float64]
     """Computation of the process since its previous record, of whatever group that was."""
+    link_from: NDArray[np.int64]
+    """For each link (a transfer in a superstep from one process to another): the record of
+    the sender."""
+    link_to: NDArray[np.int64]
+    """For each link: the record of the receiver."""
+    pieces: Pieces
+
+
+@dataclass(frozen=True)
+class Timeline(StepOrder):
+    """The order of a run, and what each record transfers."""
+
     h_in: NDArray[np.float64]
     h_out: NDArray[np.float64]
     calls: NDArray[np.int64]
@@ -88,12 +97,6 @@ class Timeline:
     """Bytes and transfers of each record by ``Direction``, for those that occur."""
     inside: InsideHosts | None
     """What was communicated inside hosts; None where the trace names no hosts."""
-    link_from: NDArray[np.int64]
-    """For each link (a transfer in a superstep from one process to another): the record of
-    the sender."""
-    link_to: NDArray[np.int64]
-    """For each link: the record of the receiver."""
-    pieces: Pieces
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,29 @@ class Pieces:
 
 
 def lay_out(run: Run) -> Timeline:
-    """Return the timeline of a run.
+    """Return the timeline of a run; see :func:`ordered`."""
+    order, numbers = ordered(run), superstep_numbers(run)
+    position = order.position
+    h_out, h_in = h_relation(run, numbers)
+    calls = calls_of_records(run)
+    found = by_direction(run, numbers)
+    return Timeline(
+        **vars(order),
+        h_in=h_in[position],
+        h_out=h_out[position],
+        calls=calls[position],
+        cold=_cold(run, found)[position],
+        fresh=_fresh(run, calls, found)[position],
+        directions={
+            direction: ByDirection(*(each[position] for each in amounts))
+            for direction, amounts in found.items()
+        },
+        inside=_inside(run, numbers, position),
+    )
+
+
+def ordered(run: Run) -> StepOrder:
+    """Return the records of a run in the order of its steps.
 
     Args:
         run: a run, as ``bsplib.recording.trace.read_trace`` returns it. If it did not end
@@ -145,14 +170,10 @@ def lay_out(run: Run) -> Timeline:
     steps = _with_links(steps, link_to)
     before = _before(run)[position]
     before = np.where(before < 0, -1, inverse[before])
-    w_s = record_costs(run, numbers)[_COMP][position] / 1e9
-    spent_s = spent_ns(run)[position] / 1e9
+    w_s, spent_s = computation_ns(run)[position] / 1e9, spent_ns(run)[position] / 1e9
     pieces = _pieces(run, steps, records[position], before, spent_s)
     pieces = _on_a_core(pieces, w_s, spent_s)
-    h_out, h_in = h_relation(run, numbers)
-    calls = calls_of_records(run)
-    found = by_direction(run, numbers)
-    return Timeline(
+    return StepOrder(
         run=run,
         steps=tuple(steps),
         position=position,
@@ -161,16 +182,6 @@ def lay_out(run: Run) -> Timeline:
         before=before,
         w_s=w_s,
         ahead_s=np.bincount(pieces.before, pieces.comp_s, len(records)).astype(np.float64),
-        h_in=h_in[position],
-        h_out=h_out[position],
-        calls=calls[position],
-        cold=_cold(run, found)[position],
-        fresh=_fresh(run, calls, found)[position],
-        directions={
-            direction: ByDirection(*(each[position] for each in amounts))
-            for direction, amounts in found.items()
-        },
-        inside=_inside(run, numbers, position),
         link_from=link_from,
         link_to=link_to,
         pieces=pieces,
@@ -241,7 +252,7 @@ def _inside(run: Run, numbers: NDArray[np.int64], position: NDArray[np.intp]) ->
 
 
 def _steps(run: Run) -> tuple[list[Step], NDArray[np.intp]]:
-    """Order the supersteps; return them and the positions of their records, concatenated."""
+    """StepOrder the supersteps; return them and the positions of their records, concatenated."""
     records = run.records
     by_step = np.lexsort((records["pid"], records["superstep"], records["group"]))
     keys = np.stack([records["group"], records["superstep"]])[:, by_step]

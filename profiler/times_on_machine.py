@@ -1,70 +1,189 @@
-"""A run with the times that it would have on another Machine, superstep by superstep.
+"""The clocks of a run, and the run with the times that it would have on another Machine.
 
-Computation is scaled by the ratio of the rates, and the end of a superstep takes g h + l, with
-the greatest h, on all its processes. What a process was blocked, or had no core, stays. The
-clock of a sub-group begins at 0: only durations have a meaning there. Who waited for whom by the
-trace itself stays, too: it tells whether processes wait for messages.
+A process goes on from a global sync when all processes of its group have arrived, and from an
+oblivious one when those have that send to it. Between two syncs it takes what it computes, and
+after its release what the Machine says. From these durations follow the times of all records
+(Gonzalez et al., equations 1 to 3), for the models that replay a run
+(:mod:`bsplib.profiler.models.replay`) as for the account of a run on another Machine.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bsplib.profiler.account import Account
-from bsplib.profiler.costs import group_columns, superstep_numbers
+from bsplib.profiler.account import computing_of
+from bsplib.profiler.costs import by_superstep, group_columns, h_relation, record_around
+from bsplib.profiler.timeline import ordered
 from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler.account import Ints
     from bsplib.profiler.rates import Rates
+    from bsplib.profiler.timeline import Step, StepOrder
     from bsplib.recording.records import Run
+
+    Ints = NDArray[np.int64]
+    Values = NDArray[Any]
+
+
+class RecordTimes(NamedTuple):
+    """The times of records, in the order of the steps, in the unit of the durations."""
+
+    arrive: Values
+    released: Values
+    end: Values
+    cause: Ints
+    """The record whose arrival released each record; of those that waited for none their own."""
+
+
+def clocks_of(
+    order: StepOrder, ahead: Values, price: Values, *, barriers: bool = True
+) -> RecordTimes:
+    """Return the times of the records of a run in which all processes begin at 0.
+
+    Args:
+        order: the records in order.
+        ahead: for each, the time from the previous record of its process to its arrival.
+        price: for each, the time from its release to its end; 0 at the end of ``main``.
+        barriers: whether a global sync waits for all; otherwise for the senders alone, as MPM.
+    """
+    clock = np.zeros(order.run.nprocs, ahead.dtype)
+    arrive, released, end = np.empty((3, len(ahead)), ahead.dtype)
+    cause = np.arange(len(ahead))
+    for step in order.steps:
+        rows = slice(step.start, step.stop)
+        pid = order.pid[rows]
+        arrive[rows] = released[rows] = clock[pid] + ahead[rows]
+        if step.kind == Kind.SYNC and barriers:
+            latest = int(arrive[rows].argmax())
+            cause[rows], released[rows] = step.start + latest, arrive[step.start + latest]
+        elif step.kind != Kind.END:
+            _wait_for_senders(order, step, RecordTimes(arrive, released, end, cause))
+        end[rows] = clock[pid] = released[rows] + price[rows]
+    return RecordTimes(arrive, released, end, cause)
+
+
+def _wait_for_senders(order: StepOrder, step: Step, clocks: RecordTimes) -> None:
+    """Let each record of a step wait for those that send to it (Roda et al., equation 8)."""
+    links = slice(step.link_start, step.link_stop)
+    sender, receiver = order.link_from[links], order.link_to[links]
+    arrive, released, _, cause = clocks
+    np.maximum.at(released, receiver, arrive[sender])
+    late = arrive[sender] == released[receiver]
+    late &= arrive[receiver] < released[receiver]
+    cause[receiver[late]] = sender[late]
+
+
+def greatest(order: StepOrder, amount: Values, *, barriers: bool = True) -> Values:
+    """Return the greatest amount among the record and those that it waits for.
+
+    Args:
+        order: the records in order.
+        amount: of each.
+        barriers: as of :func:`clocks_of`.
+    """
+    kind = np.array([step.kind for step in order.steps], np.uint8)[order.step]
+    together = kind == Kind.SYNC if barriers else np.zeros(len(kind), bool)
+    most, by_step = amount.copy(), np.zeros(len(order.steps), amount.dtype)
+    np.maximum.at(by_step, order.step, amount)
+    waits = np.flatnonzero(~together[order.link_to])
+    np.maximum.at(most, order.link_to[waits], amount[order.link_from[waits]])
+    return np.where(together, by_step[order.step], most)
+
+
+# -- a run on another Machine ---------------------------------------------------------------------
 
 
 def retimed(run: Run, rates: Rates) -> Run:
-    """Return a run with the times that it would have at some rates."""
-    account = Account(run, rates)
-    records = run.records.copy()
-    computing = account.computing
+    """Return a run with the times that it would have at some rates.
+
+    Computation is scaled by the ratio of the rates, and the end of a superstep takes g h + l, with
+    the greatest h of those that a process waits for. What a process was blocked, or had no core,
+    stays. All processes begin at 0, calls of primitives take no time, and the recorder does not
+    either.
+    """
+    records, computing = run.records.copy(), computing_of(run.records)
     core = np.rint(rates.ratio * computing.core).astype(np.int64)
+    own = core + computing.waited + computing.blocked
+    h_out, h_in = h_relation(run)
+    h = np.maximum(h_out, h_in) if rates.rule == "max" else h_out + h_in
+    if len(run.groups) == 1 and not (records["kind"] == Kind.OBLSYNC).any():
+        _set_by_superstep(run, records, own, h, rates)
+    else:
+        _set_in_order(run, records, own, h, rates)
+    records["sub"] = records["arrive"] - records["start"] - own
     records["comp_cpu"], records["comp_ready"] = core, computing.waited
     records["comm_calls"] = records["recording"] = 0
     records["comm_cpu"] = records["comm_ready"] = NOT_MEASURED
-    own = core + computing.waited + computing.blocked
-    price = account.price_ns()
-    step = superstep_numbers(run)
-    sub = np.zeros(len(records), np.int64)
-    depth = group_columns(run).depth[records["group"]]
-    for level in range(int(depth.max(initial=0)), -1, -1):
-        rows = np.flatnonzero(depth == level)
-        _set_times(records, rows, step[rows], own[rows] + sub[rows], price[rows])
-        inside = rows[account.owner[rows] >= 0]
-        lasted = records["end"][inside] - records["start"][inside]
-        np.add.at(sub, account.owner[inside], lasted)
-    records["sub"] = sub
     records.setflags(write=False)
-    meta = run.meta | {"virtual_time": "priced"}
-    return replace(run, records=records, lifetime=None, meta=meta)
+    meta = run.meta | {"virtual_time": "on another Machine"}
+    return replace(run, records=records, lifetime=None, samples=None, meta=meta)
 
 
-def _set_times(records: NDArray[np.void], rows: Ints, step: Ints, lasts: Ints, price: Ints) -> None:
-    """Set the times of the records of some groups, whose supersteps begin together."""
-    count = int(step.max(initial=-1)) + 1
-    slowest, priced, group = np.zeros((3, count), np.int64)
-    np.maximum.at(slowest, step, lasts)
-    priced[step], group[step] = price, records["group"][rows]
-    ends = np.cumsum(slowest + priced)
-    # The groups are numbered one after the other: what was before the first of each is left out.
-    begun = ends - slowest - priced
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    begun -= np.repeat(begun[first], np.diff(np.append(first, count)))
-    records["start"][rows] = begun[step]
-    records["arrive"][rows] = begun[step] + lasts
-    synced = records["kind"][rows] != Kind.END
-    released = np.where(synced, begun[step] + slowest[step], records["arrive"][rows])
-    records["released"][rows], records["end"][rows] = released, released + price
+def _price_ns(h: Values, ends: NDArray[np.bool_], rates: Rates) -> Ints:
+    """Return what supersteps with some greatest h cost, as virtual processors round it."""
+    price: Ints = np.rint((rates.g * h + rates.l) * ~ends * 1e9).astype(np.int64)
+    return price
+
+
+def _set_by_superstep(run: Run, records: Values, own: Ints, h: Values, rates: Rates) -> None:
+    """Set the times of a run in which each superstep is one of all processes."""
+    by, ends = by_superstep(run), records["kind"] == Kind.END
+    slowest = by.greatest(own)
+    price = _price_ns(by.greatest(h), by.greatest(ends).astype(bool), rates)
+    begun = np.cumsum(slowest + price) - slowest - price
+    records["start"] = start = by.spread(begun)
+    records["arrive"] = arrive = start + own
+    records["released"] = released = np.where(ends, arrive, by.spread(begun + slowest))
+    records["end"] = released + by.spread(price)
+
+
+def _set_in_order(run: Run, records: Values, own: Ints, h: Values, rates: Rates) -> None:
+    """Set the times of a run step by step: processes need not begin a superstep together."""
+    order = ordered(run)
+    position, pieces = order.position, order.pieces
+    ns = _lengths(order, own[position])
+    ahead = np.bincount(pieces.before, ns, len(own)).astype(np.int64)
+    ends = np.array([step.kind == Kind.END for step in order.steps], bool)[order.step]
+    clocks = clocks_of(order, ahead, _price_ns(greatest(order, h[position]), ends, rates))
+    for name in ("arrive", "released", "end"):
+        records[name][position] = getattr(clocks, name)
+    # The pieces before a record: its own is last, before it that of the record around it.
+    outwards = np.argsort(pieces.before, kind="stable")
+    before, until = pieces.before[outwards], np.cumsum(ns[outwards])
+    inner = until - _at_first(until - ns[outwards], before)
+    start = records["arrive"].copy()
+    np.minimum.at(start, position[pieces.owner[outwards]], clocks.arrive[before] - inner)
+    owner, depth = record_around(run), group_columns(run).depth[records["group"]]
+    for level in range(int(depth.max(initial=0)), 0, -1):
+        inside = np.flatnonzero((depth == level) & (owner >= 0))
+        np.minimum.at(start, owner[inside], start[inside])
+    records["start"] = start
+
+
+def _lengths(order: StepOrder, own: Ints) -> Ints:
+    """Divide what each record takes by itself among its pieces, as in the run itself."""
+    pieces = order.pieces
+    rows = np.lexsort((pieces.before, pieces.owner))
+    owner = pieces.owner[rows]
+    was = np.rint((pieces.comp_s + pieces.waiting_s)[rows] * 1e9).astype(np.int64)
+    until = np.cumsum(was)
+    total = np.bincount(owner, was, len(own)).clip(min=1)
+    share = (until - _at_first(until - was, owner)) / total[owner]
+    is_first = np.diff(owner, prepend=-1) > 0
+    is_last = np.roll(is_first, -1)
+    until = np.where(is_last, own[owner], np.rint(own[owner] * share).astype(np.int64))
+    lengths = np.empty_like(until)
+    lengths[rows] = until - np.where(is_first, 0, np.roll(until, 1))
+    return lengths
+
+
+def _at_first(values: Ints, keys: Ints) -> Ints:
+    """Return for each element the value of the first one of its key; the keys are in order."""
+    first: Ints = values[np.searchsorted(keys, keys)]
+    return first

@@ -31,6 +31,7 @@ total.
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ import numpy as np
 from bsplib.machine.measured import HRelation
 from bsplib.profiler.prices import VIRTUAL
 from bsplib.profiler.timeline import Step, Timeline
+from bsplib.profiler.times_on_machine import clocks_of, greatest
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -232,81 +234,51 @@ class _Messages:
 
     def __init__(self, timeline: Timeline, model: str, prices: ReplayPrices) -> None:
         self._timeline = timeline
-        self._ahead_s = timeline.ahead_s * prices.ratio
-        self._moved = prices.moved(timeline)
-        self._barriers = model == "OBSP*"
-        self._machines = prices.machines(timeline)
-        self._pattern = prices.patterns_of(timeline)
         self._books = _Books(timeline, prices.ratio)
-        self._clock = np.zeros(timeline.run.nprocs)
-        count = len(timeline.position)
-        self._cause = np.arange(count)
-        """For each record, the record for whose arrival it waited."""
-        self._price = np.zeros((2, count))
+        barriers = model == "OBSP*"
+        self._price = _prices(timeline, prices, barriers)
         """For each record, the seconds of its communication and synchronisation."""
-        self._last = np.full(timeline.run.nprocs, -1)
+        ahead_s = timeline.ahead_s * prices.ratio
+        clocks = clocks_of(timeline, ahead_s, self._price.sum(axis=0), barriers=barriers)
+        self._end, self._cause = clocks.end, clocks.cause
 
     def booking(self) -> Booking:
-        """Compute the times of all steps, then follow the waits back from the last process."""
-        for number, step in enumerate(self._timeline.steps):
-            self._end(number, step)
-        if len(self._clock) and (record := int(self._last[np.argmax(self._clock)])) >= 0:
+        """Follow the waits back from the process that ends last."""
+        timeline = self._timeline
+        last = np.full(timeline.run.nprocs, -1)
+        last[timeline.pid] = np.arange(len(timeline.pid))
+        ended = np.where(last < 0, 0.0, self._end[last] if len(self._end) else 0.0)
+        if len(ended) and (record := int(last[np.argmax(ended)])) >= 0:
             self._book(record)
         return self._books.closed()
-
-    def _end(self, number: int, step: Step) -> None:
-        """Compute when the processes of a superstep arrive and continue (equations 8 and 9)."""
-        rows = slice(step.start, step.stop)
-        pid = self._timeline.pid[rows]
-        arrive = self._clock[pid] + self._ahead_s[rows]
-        self._last[pid] = np.arange(step.start, step.stop)
-        if step.kind == Kind.END:
-            self._clock[pid] = arrive
-            return
-        if step.kind == Kind.SYNC and self._barriers:
-            latest = int(np.argmax(arrive))
-            self._cause[rows] = step.start + latest
-            moved = HRelation(*(amount[rows].max() for amount in self._moved))
-            arrive[:] = arrive[latest]
-        else:
-            arrive, moved = self._wait_for_senders(step, arrive)
-        machine, size = self._machines[step.group], self._timeline.run.groups[step.group].size
-        transfer_s, sync_s = machine.parts_of(moved, self._pattern[number], size)
-        self._price[0, rows] = transfer_s
-        self._price[1, rows] = sync_s
-        self._clock[pid] = arrive + transfer_s + sync_s
-
-    def _wait_for_senders(
-        self, step: Step, arrive: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], HRelation]:
-        """Return when each process has received everything, and the greatest that was moved."""
-        links = slice(step.link_start, step.link_stop)
-        sender, receiver = (
-            ends[links] - step.start for ends in (self._timeline.link_from, self._timeline.link_to)
-        )
-        rows = slice(step.start, step.stop)
-        greatest = []
-        for amount in self._moved:
-            most = amount[rows].copy()
-            np.maximum.at(most, receiver, amount[rows][sender])
-            greatest.append(most)
-        complete = arrive.copy()
-        np.maximum.at(complete, receiver, arrive[sender])
-        late = arrive[sender] == complete[receiver]
-        late &= arrive[receiver] < complete[receiver]
-        self._cause[step.start + receiver[late]] = step.start + sender[late]
-        return complete, HRelation(*greatest)
 
     def _book(self, record: int) -> None:
         """Book the costs on the path of waits that leads to a record."""
         while record >= 0:
-            number = self._timeline.step[record]
-            step = self._timeline.steps[number]
-            if step.kind != Kind.END:
-                self._books.communicated(record, *self._price[:, record].tolist())
+            self._books.communicated(record, *self._price[:, record].tolist())
             record = int(self._cause[record])
             self._books.came_to(record)
             record = int(self._timeline.before[record])
+
+
+def _prices(timeline: Timeline, prices: ReplayPrices, barriers: bool) -> NDArray[np.float64]:
+    """Return the price of each record, by the greatest that those move which it waits for."""
+    found = np.zeros((2, len(timeline.position)))
+    moved = HRelation(
+        *(greatest(timeline, each, barriers=barriers) for each in prices.moved(timeline))
+    )
+    machines, patterns = prices.machines(timeline), prices.patterns_of(timeline)
+    alike: dict[tuple[int, str | None, int], list[int]] = defaultdict(list)
+    for number, (step, pattern) in enumerate(zip(timeline.steps, patterns, strict=True)):
+        if step.kind != Kind.END:
+            size = timeline.run.groups[step.group].size
+            alike[id(machines[step.group]), pattern, size].append(number)
+    for (_, pattern, size), steps in alike.items():
+        rows = np.flatnonzero(np.isin(timeline.step, steps))
+        machine = machines[timeline.steps[steps[0]].group]
+        mine = HRelation(*(each[rows] for each in moved))
+        found[0, rows], found[1, rows] = machine.parts_of(mine, pattern, size)
+    return found
 
 
 # -- what was measured ------------------------------------------------------------------------
