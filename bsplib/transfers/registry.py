@@ -285,9 +285,10 @@ class Registry:
                 return _owner(registration.array)[0] is _owner(view)[0]
             return first <= low and high <= end and first < end
 
+        near = self._clusters.near(low, high) if low < high else reversed(self._active.values())
         return [
             registration
-            for registration in reversed(self._active.values())
+            for registration in near
             if is_around(registration) and not _was_freed(view, registration)
         ]
 
