@@ -7,13 +7,17 @@ turns. Each describes what it found as a report, from which its goals are comput
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness import RESULTS, TRIALS, write
+from bsplib.profiler.predict.program import BoundedValue, ChainModel, Point
+
+if TYPE_CHECKING:
+    from bsplib.profiler.predict.observed import Observation
 
 Report = dict[str, Any]
 """What a benchmark found, in its form in the JSON file."""
@@ -46,3 +50,27 @@ def keep(head: Report, report: Report, goals: Sequence[AccuracyGoal], *, trial: 
         table.add_row(goal.what, goal.reached, goal.goal, met)
     Console().print(table)
     click.echo(f"wrote {path}")
+
+
+def predicted_value(chains: Sequence[ChainModel], quantity: str, point: Point) -> BoundedValue:
+    """Return a quantity of a cost centre: the sum over its call chains."""
+    found = [each.at(point)[quantity] for each in chains]
+    return BoundedValue(
+        sum(each.value for each in found),
+        sum(each.low for each in found),
+        sum(each.high for each in found),
+        all(each.is_exact for each in found),
+        next((each.why for each in found if each.why), ""),
+    )
+
+
+def observed_values(
+    chains: Sequence[ChainModel], quantity: str, observed: Sequence[Observation]
+) -> list[float]:
+    """Return the same of some runs."""
+    return [sum(getattr(each.of(chain.chain), quantity) for chain in chains) for each in observed]
+
+
+def law_text(chains: Sequence[ChainModel], quantity: str) -> str:
+    """Return the laws of a quantity of a cost centre."""
+    return "; ".join(each.learned[quantity].text for each in chains)

@@ -22,15 +22,18 @@ import click
 import numpy as np
 
 import bsplib
-from benchmarks.accuracy import AccuracyGoal, Report, keep
+from benchmarks.accuracy import (
+    AccuracyGoal,
+    Report,
+    keep,
+    law_text,
+    observed_values,
+    predicted_value,
+)
 from benchmarks.beyond.programs import DATA, FAR, PROCESSES, PROGRAMS, SEEDS, SIZES, WorkOf
 from benchmarks.provenance import Circumstances
-from bsplib.profiler.models.nodes.laws import Point
-from bsplib.profiler.models.nodes.model import ChainModel, NodeModel, fit_nodes
-from bsplib.profiler.models.nodes.observed import Observation, observe
-from bsplib.profiler.models.nodes.settle import words
-from bsplib.profiler.models.nodes.work import fit_work
-from bsplib.profiler.timings import Timings, fit_timings
+from bsplib.profiler.predict import ProgramModel, Timings, fit_timings, learn
+from bsplib.profiler.predict.observed import Observation, observe
 from bsplib.recording.trace import read_trace
 
 _QUANTITIES = ("supersteps", "h", "comp")
@@ -59,75 +62,38 @@ def _judge(folder: Path, program: str) -> Report:
         for p in PROCESSES[program]
         for seed in seeds
     ]
-    model = fit_nodes(runs)
+    model = learn(runs)
     cells = []
     for factor, p in FAR:
         n = factor * SIZES[program][-1]
-        _, observed = observe([_record(folder, program, n, p, seed) for seed in seeds])
+        observed = observe([_record(folder, program, n, p, seed) for seed in seeds]).observations
         cells += list(_cells(model, program, observed))
-    return {"runs": len(runs), "cells": cells, "settling": _settle(folder, program, runs, model)}
+    return {"runs": len(runs), "cells": cells}
 
 
-def _cells(model: NodeModel, program: str, observed: Sequence[Observation]) -> Any:
+def _cells(model: ProgramModel, program: str, observed: Sequence[Observation]) -> Any:
     point = observed[0].values
     leaves = model.leaves()
-    work = {leaf: _true(chains, "comp", observed) for leaf, chains in leaves.items()}
+    work = {leaf: observed_values(chains, "comp", observed) for leaf, chains in leaves.items()}
     total = sum(mean(each) for each in work.values())
     for leaf, chains in leaves.items():
         for quantity in _QUANTITIES:
-            true = work[leaf] if quantity == "comp" else _true(chains, quantity, observed)
+            true = work[leaf] if quantity == "comp" else observed_values(chains, quantity, observed)
             if quantity == "comp" and mean(true) < _TINY_PART * total:
                 continue
-            value = model.values(chains, quantity, point)
+            value = predicted_value(chains, quantity, point)
             yield {
                 "program": program,
                 "node": model.nodes[leaf].name,
                 "quantity": quantity,
                 "at": point,
-                "law": "; ".join(each.law(quantity).text for each in chains),
+                "law": law_text(chains, quantity),
                 "true": true,
-                "predicted": value.value if value.is_known else None,
-                "low": value.low if value.is_known else None,
-                "high": value.high if value.is_known else None,
+                "predicted": None if value.why else value.value,
+                "low": None if value.why else value.low,
+                "high": None if value.why else value.high,
                 "why": value.why,
-                "settle": words(value.settle),
             }
-
-
-def _true(
-    chains: Sequence[ChainModel], quantity: str, observed: Sequence[Observation]
-) -> list[float]:
-    return [
-        sum(getattr(each.seen[c.chain], quantity) for c in chains if c.chain in each.seen)
-        for each in observed
-    ]
-
-
-def _settle(folder: Path, program: str, runs: list[_Run], model: NodeModel) -> list[Report]:
-    """Make the runs that refusals and open laws name, and ask whether they are settled then."""
-    open_laws = {
-        (node, quantity): law
-        for node, laws in model.refused().items()
-        for quantity, law in laws
-        if quantity != "comp"
-    }
-    wanted: list[Point] = [point for law in open_laws.values() for point in law.settle]
-    more = list(runs)
-    seeds = SEEDS if program in DATA else SEEDS[:1]
-    for n, p in sorted({(int(point["n"]), int(point["p"])) for point in wanted}):
-        more += [_record(folder, program, n, p, seed) for seed in seeds]
-    again = fit_nodes(more).refused() if open_laws else {}
-    still = {(node, quantity) for node, laws in again.items() for quantity, _ in laws}
-    return [
-        {
-            "node": model.nodes[node].name,
-            "quantity": quantity,
-            "why": law.why or law.inside,
-            "runs": words(law.settle),
-            "settled": (node, quantity) not in still,
-        }
-        for (node, quantity), law in open_laws.items()
-    ]
 
 
 # -- series that are constant but for noise -------------------------------------------------------
@@ -136,20 +102,12 @@ def _settle(folder: Path, program: str, runs: list[_Run], model: NodeModel) -> l
 def constants(count: int) -> Report:
     """Fit series that are constant but for noise; count those whose formulas grow."""
     generator = np.random.default_rng(20)
-    grown = {"tables of times": 0, "computation": 0}
-    tables = max(count // 4, 1)
+    grown = 0
     for number in range(count):
         n = 2.0 ** np.arange(8, 14)
         times = np.exp(generator.normal(0, _NOISES[number % 2], len(n))) * 1e-3
-        law = fit_work({"n": n, "p": np.ones(len(n))}, times, {"n": n})
-        grown["computation"] += any(
-            set(form.terms) != {"1"} for piece in law.pieces for form in piece.forms[:1]
-        )
-        if number < tables:
-            with contextlib.redirect_stderr(io.StringIO()):
-                found = fit_timings(Timings.of({"n": n}, times))
-            grown["tables of times"] += "n" in found.fit.formula.variables
-    return {"series": {"tables of times": tables, "computation": count}, "grown": grown}
+        grown += "n" in fit_timings(Timings.of({"n": n}, times)).fit.formula.variables
+    return {"series": count, "grown": grown}
 
 
 # -- goals ----------------------------------------------------------------------------------------
@@ -190,26 +148,15 @@ def _rows(report: Report) -> list[AccuracyGoal]:
         )
     )
     rows += _work_goals(work)
-    settling = [each for part in report["programs"].values() for each in part["settling"]]
-    done = sum(each["settled"] for each in settling)
+    count, grown = report["constants"]["series"], report["constants"]["grown"]
     rows.append(
         AccuracyGoal(
-            "open laws of counts that the named runs settle",
-            f"{done} of {len(settling)}",
-            "all",
-            done == len(settling),
+            "constants with 5 and 15% noise that grow",
+            f"{grown} of {count}",
+            "6%",
+            grown <= 0.06 * count,
         )
     )
-    for kind, grown in report["constants"]["grown"].items():
-        count = report["constants"]["series"][kind]
-        rows.append(
-            AccuracyGoal(
-                f"constants with 5 and 15% noise that grow, {kind}",
-                f"{grown} of {count}",
-                "6%",
-                grown <= 0.06 * count,
-            )
-        )
     return rows
 
 

@@ -1,14 +1,13 @@
 """Totals of real runs that nobody made: node models on a probed Machine, against the clock.
 
 ``python -m benchmarks.bench_totals`` probes this computer, records the programs of
-:mod:`benchmarks.beyond.programs` on real processes at three small sizes, predicts the total at
-8 times the largest size on 2 processes and on twice as many as there are cores, and runs it there.
+:mod:`benchmarks.beyond.programs` on real processes at three small sizes, predicts the total at 8
+times the largest size on 2 processes and on twice as many as there are cores, and runs it there.
 Where the prediction names a run that would narrow its band, it makes this run, too, and predicts
 again; the large run is repeated beside it, as the host may have become slower since. All runs are
-made by one process that fits nothing, so that they begin in the same state, whatever a fit imports.
-How long the processes take to start and to end is measured and predicted beside
-this. It takes some minutes, and its figures are worth something on an idle computer
-only. ``--quick`` shows that it works: two programs, without repeats. The result is
+made by one process that fits nothing, so that they begin in the same state, whatever a fit
+imports. It takes some minutes, and its figures are worth something on an idle computer only.
+``--quick`` shows that it works: two programs, without repeats. The result is
 ``benchmarks/results/totals.json``.
 """
 
@@ -34,10 +33,9 @@ from benchmarks.provenance import Circumstances
 from bsplib.backends.table import own_cores
 from bsplib.machine import Machine
 from bsplib.machine.probing.probe import counts_of, load_average, probe
-from bsplib.profiler.models.nodes import NodePrediction, fit_nodes, predict_nodes
-from bsplib.profiler.models.nodes.opening import run_to_make
-from bsplib.profiler.models.nodes.outside import outside_s
 from bsplib.profiler.models.prediction import MEASURED, predict
+from bsplib.profiler.predict import RunPrediction, learn, predict_run
+from bsplib.profiler.predict.planning import run_to_make
 from bsplib.profiler.prices import choose_prices
 from bsplib.recording.trace import read_trace
 
@@ -94,14 +92,14 @@ def judged(recorder: TotalsRecorder, program: str, machine: Machine, repeats: in
             small += [(recorder.run(n, p), {"n": float(n)}, ()) for p in sorted({1, *counts()})]
         for p, found in large.items():
             found.append(recorder.run(far, p))
-    model = fit_nodes(small)
+    model = learn(small)
     cells = []
     for p, found in large.items():
-        prediction = predict_nodes(model, p, {"n": float(far)}, machine)
+        prediction = predict_run(model, p, {"n": float(far)}, machine)
         measured = measured_s(found, machine)
         settling, again = _settling(recorder, prediction, (far, p), repeats)
         measured_again = measured_s([*found, *again], machine)
-        settled = predict_nodes(fit_nodes([*small, *settling]), p, {"n": float(far)}, machine)
+        settled = predict_run(learn([*small, *settling]), p, {"n": float(far)}, machine)
         cells.append(
             {
                 "program": program,
@@ -114,16 +112,14 @@ def judged(recorder: TotalsRecorder, program: str, machine: Machine, repeats: in
                 "measured_again_s": measured_again,
                 "settled_s": settled.total.total_s,
                 "settled_inside": bool(settled.low_s <= measured_again <= settled.high_s),
-                "outside_s": statistics.median(filter(None, map(outside_s, found))),
-                "predicted_outside_s": None if settled.outside is None else settled.outside.value,
-                "refused": sorted(model.nodes[node].name for node in model.refused()),
+                "refused": sorted(model.nodes[node].name for node in prediction.refused),
             }
         )
     return cells
 
 
 def _settling(
-    recorder: TotalsRecorder, prediction: NodePrediction, large: tuple[int, int], repeats: int
+    recorder: TotalsRecorder, prediction: RunPrediction, large: tuple[int, int], repeats: int
 ) -> tuple[list[Any], list[Any]]:
     """Make the run that would narrow the band, if one is named, in turns with the large one."""
     named = run_to_make(prediction)

@@ -105,6 +105,10 @@ class CallGraph:
         """Return the kind of sync at the end of an origin."""
         return self._sums.origins[origin][1]
 
+    def stack_of(self, origin: int) -> Stack:
+        """Return the call stack of an origin, with the frames of bsplib."""
+        return self.run.stacks[self._sums.origins[origin][0]]
+
     def call_lines(self, origin: int) -> list[int]:
         """Return the lines of the calls on the stack of an origin that are shown, downwards.
 

@@ -28,6 +28,7 @@ from bsplib.visible import visible
 from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.page import (
     ENTRY,
+    MODEL,
     MODEL_ENTRY,
     SCRIPT,
     SERVED_POLICY,
@@ -272,13 +273,26 @@ def create_model_app(shown: ShownModel, *, token: str = "") -> flask.Flask:
     """
     root = f"/{token}" if token else ""
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
-    shown_page = served_model(shown)
+    from bsplib.webui.predicted import (  # noqa: PLC0415  # the page of a trace needs none of this
+        describe_model,
+        describe_predictions,
+    )
+
+    about = describe_model(shown)
     _guard(app)
     _serve_script(app, root, MODEL_ENTRY)
 
     @app.get(f"{root}/")
     def page() -> str:
-        return shown_page
+        return served_model(shown.model.program)
+
+    @app.get(f"{root}/{MODEL}")
+    def model() -> flask.Response:
+        return flask.jsonify(about)
+
+    @app.get(f"{root}/predicted.json")
+    def predicted() -> flask.Response:
+        return flask.jsonify(describe_predictions(shown, flask.request.args))
 
     return app
 

@@ -82,13 +82,9 @@ def served_page(title: str) -> str:
     return _served(_PROFILE, title, {"answers": {}})
 
 
-def served_model(shown: ShownModel) -> str:
-    """Return the page of a node model, which loads its files from the server.
-
-    Raises:
-        UsageError: a value is given of a variable that does not exist.
-    """
-    return _served(_PREDICTED, shown.model.program, _answers_of_model(shown))
+def served_model(title: str) -> str:
+    """Return the page of a learnt program, which asks the server for its data."""
+    return _served(_PREDICTED, title, {"answers": {}})
 
 
 def _served(kind: _Kind, title: str, data: Json) -> str:

@@ -1,56 +1,63 @@
-"""The page of a node model: the predicted call graph, at the sizes and processes of sliders.
+"""The page of a learnt program: the predicted call graph, at the sizes and processes of sliders.
 
-The page gets the laws themselves, their terms in postfix order, and predicts in the browser: so
-it answers at once, and a saved page can do the same. Nothing here uses a web framework.
+The page asks for the prediction at each point and on each Machine that its reader chooses: no
+formula is in the page. A saved page has the point at which it opens. Nothing here uses a web
+framework.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import UsageError
-from bsplib.experiments.formula import postfix
+from bsplib.machine import known_machines, load_machine
 from bsplib.profiler import format as fmt
 from bsplib.profiler.drawing.graphviz import LayoutError
-from bsplib.profiler.models.nodes.laws import EXACT, Law, Where
-from bsplib.profiler.models.nodes.memory import (
-    HUGE,
-    LARGER_ARRAYS,
-    exchanged_in_runs,
-    memory_in_runs,
-    points_of_runs,
+from bsplib.profiler.predict.planning import run_to_make, words
+from bsplib.profiler.predict.prediction import (
+    MOST_PROCESSES,
+    RunPrediction,
+    point_of,
+    predict_at,
+    scaling,
 )
-from bsplib.profiler.models.nodes.predicted import MOST_PROCESSES, recorded_run
-from bsplib.profiler.models.nodes.settle import words
-from bsplib.profiler.models.nodes.values import PROCESSES
-from bsplib.profiler.models.terms import in_stages
-from bsplib.profiler.prices import recorded_machine, slowdowns_here
+from bsplib.profiler.predict.program import empty_run
+from bsplib.profiler.predict.values import PROCESSES
+from bsplib.profiler.prices import (
+    ReplayPrices,
+    choose_prices,
+    recorded_machine,
+    slowdowns_here,
+)
 from bsplib.profiler.rates import NO_SOURCE, Rates, rates_on
 from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machine, describe_machines
+from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.services import describe_node, file_of, short_label
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
-    from bsplib.machine.measured import Curve
-    from bsplib.profiler.models.nodes.forms import Form
-    from bsplib.profiler.models.nodes.model import NodeModel
+    from bsplib.profiler.predict.program import Learned, Point, ProgramModel
     from bsplib.recording.records import Run
 
 Json = dict[str, Any]
 
 GIVEN = "given"
 """Name in the address of the Machine that the command line gave."""
+USUAL_PROCESSES = 1024
+"""Number of processes with which the page opens, unless the runs had more."""
 _MOST_LAID_OUT = 300
+_FIGURES = ("g", "l", "speed")
 
 
 @dataclass(frozen=True)
 class ShownModel:
-    """A node model, and with what its page opens."""
+    """A learnt program, and with what its page opens."""
 
-    model: NodeModel
+    model: ProgramModel
     machine: Machine | None = None
     """The Machine that is chosen at first; default: the one of the runs."""
     nprocs: int | None = None
@@ -63,31 +70,21 @@ def describe_model(shown: ShownModel) -> Json:
     Raises:
         UsageError: a value is given of a variable that does not exist.
     """
-    model, run = shown.model, recorded_run(shown.model)
+    model, run = shown.model, empty_run(shown.model.meta)
     machines = describe_machines(run)
     if shown.machine is not None:
-        given = describe_machine(GIVEN, shown.machine, run)
-        given |= {
-            "measured": _curves(shown.machine),
-            "slowdowns": slowdowns_here(run, shown.machine),
-            "cores": shown.machine.cores,
-            "is_host": _is_host(shown.machine, model),
-        }
-        machines = [given, *machines]
+        machines = [describe_machine(GIVEN, shown.machine, run), *machines]
     number = {name: position for position, name in enumerate(model.nodes)}
+    opened = opening_point(shown)
+    machine = None if shown.machine is None else GIVEN
     return {
         "program": fmt.visible(model.program),
         "runs": model.runs,
-        "notes": [fmt.visible(note) for note in model.notes],
         "variables": _variables(model),
         "most_processes": MOST_PROCESSES,
-        "at": _opened_at(shown),
-        "machine": None if shown.machine is None else GIVEN,
-        "rates": {
-            **asdict(_rates(run)),
-            "measured": _curves(recorded_machine(run)),
-            "is_host": _is_host(recorded_machine(run), model),
-        },
+        "at": opened,
+        "machine": machine,
+        "rates": asdict(_rates(run)),
         "machines": machines,
         "root": number[model.root],
         "nodes": [describe_node(node) | {"under": file_of(node)} for node in model.nodes.values()],
@@ -95,28 +92,28 @@ def describe_model(shown: ShownModel) -> Json:
         "chains": [
             {
                 "nodes": [number[name] for name in each.chain],
-                "pattern": each.pattern,
-                "moves": each.moves.as_json(),
-                "laws": {quantity: _law(law) for quantity, law in each.laws.items()},
-                "texts": {
-                    quantity: fmt.visible(each.law(quantity).text)
-                    for quantity in ("supersteps", "h", "comp")
-                },
-                "exchanged": exchanged,
+                "laws": {name: _law(each.learned[name]) for name in ("supersteps", "h", "comp")},
             }
-            for each, exchanged in zip(model.chains, exchanged_in_runs(model), strict=True)
+            for each in model.chains
         ],
-        "larger_arrays": {"bytes": HUGE, "text": LARGER_ARRAYS},
-        "memory": None
-        if model.memory is None
-        else {"law": _law(model.memory), "in_runs": memory_in_runs(model)},
-        "outside": None if model.outside is None else _law(model.outside),
-        "points": points_of_runs(model),
         "layouts": _lay_out(model, number),
+        "opened": describe_predictions(shown, {} if machine is None else {"machine": machine}),
     }
 
 
-def _variables(model: NodeModel) -> list[Json]:
+def opening_point(shown: ShownModel) -> Point:
+    """Return the point at which the page opens.
+
+    Raises:
+        UsageError: a value is given of a variable that does not exist.
+    """
+    largest = shown.model.largest
+    nprocs = shown.nprocs or min(max(USUAL_PROCESSES, int(largest[PROCESSES])), MOST_PROCESSES)
+    sizes = {name: largest[name] for name in shown.model.variables}
+    return point_of(shown.model, nprocs, {**sizes, **shown.values})
+
+
+def _variables(model: ProgramModel) -> list[Json]:
     """Return the variables, the number of processes last."""
     return [
         {
@@ -126,20 +123,6 @@ def _variables(model: NodeModel) -> list[Json]:
         }
         for name in (*model.variables, PROCESSES)
     ]
-
-
-def _opened_at(shown: ShownModel) -> Json:
-    """Return the values that are given, by variable.
-
-    Raises:
-        UsageError: there is no such variable.
-    """
-    for name in shown.values:
-        if name not in shown.model.measured or name == PROCESSES:
-            known = ", ".join(shown.model.variables) or "none"
-            raise UsageError(f"view: there is no variable {name}; the variables are: {known}")
-    given = {} if shown.nprocs is None else {PROCESSES: float(shown.nprocs)}
-    return {**shown.values, **given}
 
 
 def _rates(run: Run) -> Rates:
@@ -154,79 +137,12 @@ def _rates(run: Run) -> Rates:
     return Rates(0.0, 0.0, source=NO_SOURCE, note=fmt.visible(why))
 
 
-def _is_host(machine: Machine | None, model: NodeModel) -> bool:
-    """Tell whether a Machine is the computer of the runs, where that is known."""
-    host = model.meta.get("host")
-    return host is not None and machine is not None and machine.host == host
+def _law(learned: Learned) -> Json:
+    noise = learned.fit.noise if learned.fit is not None and not learned.laws else None
+    return {"text": fmt.visible(learned.text), "why": fmt.visible(learned.why), "noise": noise}
 
 
-def _curves(machine: Machine | None) -> list[Json]:
-    """Return what a probe measured of a Machine, by number of processes, as far as is needed."""
-    return [
-        {
-            "p": entry.p,
-            "empty": entry.empty,
-            "patterns": {name: _curve(curve) for name, curve in entry.patterns.items()},
-            **{name: getattr(entry, name) for name in _SECONDS},
-            **{name: _curve_or_none(getattr(entry, name)) for name in _CURVES},
-        }
-        for entry in (() if machine is None else machine.measured)
-    ]
-
-
-_SECONDS = ("evicting", "call", "get", "message", "pickle", "unpickle", "pickle_byte")
-"""Times that a probe measured, as far as a prediction needs them."""
-_CURVES = (
-    *("puts", "gets", "collectives", "evicted", "evicted_puts"),
-    *("evicted_collectives", "apart", "passes"),
-    *("placed", "fetched", "cold", "first", "first_messages"),
-    "first_collectives",
-)
-"""What a probe measured that has no pattern, as far as a prediction needs it."""
-
-
-def _curve_or_none(curve: Curve | None) -> list[list[float]] | None:
-    return None if curve is None else _curve(curve)
-
-
-def _curve(curve: Curve) -> list[list[float]]:
-    return [list(curve.nbytes), list(curve.seconds)]
-
-
-def _law(law: Law) -> Json:
-    """Return a law: its pieces, and what is said where it has no value."""
-    return {
-        "kind": law.kind,
-        "pieces": [
-            {
-                "forms": [_form(form) for form in piece.forms],
-                "shared": [form.shared if law.kind == EXACT else "" for form in piece.forms],
-                "where": [_where(where) for where in piece.where],
-            }
-            for piece in law.pieces
-        ],
-        "reach": list(astuple(law.reach)),
-        "why": fmt.visible(law.why),
-        "settle": fmt.visible(words(law.settle)),
-        "inside": fmt.visible(law.inside),
-        "zero": law.is_zero,
-    }
-
-
-def _where(where: Where) -> Json:
-    quantity = postfix(where.quantity)
-    return {"quantity": quantity, "low": where.low, "high": where.high, "above": where.above}
-
-
-def _form(form: Form) -> list[tuple[float, list[float | str]]]:
-    """Return the terms of a form: coefficient and postfix."""
-    return [
-        (float(factor), postfix(in_stages(term, rounded=form.rounded)))
-        for factor, term in zip(form.coefficients, form.terms, strict=True)
-    ]
-
-
-def _lay_out(model: NodeModel, number: Mapping[str, int]) -> Json:
+def _lay_out(model: ProgramModel, number: Mapping[str, int]) -> Json:
     """Return the layouts of the graph by dot; empty where the page has to find one itself."""
     if len(number) > _MOST_LAID_OUT:
         return {}
@@ -242,3 +158,121 @@ def _lay_out(model: NodeModel, number: Mapping[str, int]) -> Json:
         return layouts(widths, links)
     except LayoutError:
         return {}
+
+
+# -- predictions at the points that the page asks for ---------------------------------------------
+
+
+def describe_predictions(shown: ShownModel, asked: Mapping[str, str]) -> Json:
+    """Return the predictions that the page shows.
+
+    Args:
+        shown: the model.
+        asked: ``point`` and ``reference`` as in ``n:1024,p:8``, ``machine`` by its name, and
+            ``g``, ``l`` and ``speed`` in place of those of the Machine. What is left out is as the
+            page opens.
+
+    Raises:
+        AddressError: a value is no number, or there is no such variable or Machine.
+    """
+    model = shown.model
+    point = {**opening_point(shown), **_point(model, asked.get("point", ""))}
+    reference = {**model.largest, **_point(model, asked.get("reference", ""))}
+    prices = _prices(shown, asked)
+    prediction = predict_at(model, point, prices)
+    found = scaling(prediction)
+    number = {name: position for position, name in enumerate(model.nodes)}
+    run = run_to_make(prediction)
+    return {
+        "prediction": _prediction(prediction, number),
+        "reference": _prediction(predict_at(model, reference, prices), number),
+        "start": _prediction(
+            predict_at(model, {**point, PROCESSES: reference[PROCESSES]}, prices), number
+        ),
+        "scaling": {
+            "predictions": [_prediction(each, number) for each in found.predictions],
+            "rollOff": found.roll_off,
+            "cause": None if found.cause is None else number[found.cause],
+        },
+        "next_run": None if run is None else words([run]),
+        "too_short_s": prediction.too_short_s,
+        "slowed": prices.ratio_at(int(point[PROCESSES])) / prices.ratio,
+        "cores": prices.machine.cores if prices.slowdowns else None,
+    }
+
+
+def _point(model: ProgramModel, text: str) -> Point:
+    found = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition(":")
+        base, _, power = value.partition("^")
+        try:
+            found[name] = float(base) ** float(power or 1)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            raise AddressError(f"{part[:40]!r} is no value of a variable.") from None
+        if name not in model.measured or not math.isfinite(found[name]):
+            raise AddressError(f"There is no variable {name[:40]!r} with such a value.")
+    if not 1 <= found.get(PROCESSES, 1.0) <= MOST_PROCESSES:
+        raise AddressError(f"p has to be from 1 to {MOST_PROCESSES}.")
+    return found
+
+
+def _prices(shown: ShownModel, asked: Mapping[str, str]) -> ReplayPrices:
+    """Return the prices of the chosen Machine; an l that it lacks counts as 0."""
+    run = empty_run(shown.model.meta)
+    machine = _machine(shown, asked.get("machine", ""))
+    figures: dict[str, float] = {}
+    for name in _FIGURES:
+        if name in asked:
+            try:
+                figures[name] = float(asked[name])
+            except ValueError:
+                raise AddressError("Give g, l and speed, each a number.") from None
+            if not (math.isfinite(figures[name]) and figures[name] >= 0):
+                raise AddressError("Give g, l and speed, each a number that is not negative.")
+    try:
+        prices = choose_prices(run, machine, speed="1x" if "speed" in figures else None)
+    except UsageError:
+        chosen = machine or recorded_machine(run)
+        if chosen is None:
+            return ReplayPrices(load_machine("ideal"))
+        prices = choose_prices(run, replace(chosen, l=chosen.l or 0.0), speed="1x")
+    own = prices.machine
+    if own.l is None or own.l < 0:
+        own = replace(own, l=0.0)
+    if "g" in figures or "l" in figures:
+        own = replace(own, g=figures.get("g", own.g), l=figures.get("l", own.l), measured=())
+    ratio = prices.ratio
+    slowdowns = slowdowns_here(run, machine)
+    if figures.get("speed"):
+        ratio, slowdowns = 1 / figures["speed"], ()
+    return replace(prices, machine=own, ratio=ratio, slowdowns=slowdowns)
+
+
+def _machine(shown: ShownModel, name: str) -> Machine | None:
+    if not name:
+        return None
+    if name == GIVEN and shown.machine is not None:
+        return shown.machine
+    if name not in known_machines():
+        raise AddressError(f"There is no Machine {name[:40]!r}.")
+    return load_machine(name)
+
+
+def _prediction(found: RunPrediction, number: Mapping[str, int]) -> Json:
+    return {
+        "point": found.point,
+        "total": found.total.total_s,
+        "low": found.low_s,
+        "high": found.high_s if math.isfinite(found.high_s) else None,
+        "refused": [[number[leaf], fmt.visible(why)] for leaf, why in found.refused.items()],
+        "chains": [
+            {
+                "comp": each.seconds.comp_s,
+                "comm": each.seconds.comm_s,
+                "sync": each.seconds.sync_s,
+                "total": each.seconds.total_s,
+            }
+            for each in found.chains
+        ],
+    }

@@ -37,7 +37,7 @@ from bsplib.errors import BspError, UsageError
 from bsplib.experiments.formula import read_formula
 from bsplib.experiments.grid import read_counts
 from bsplib.experiments.runs import collected, measured
-from bsplib.profiler.timings import TimingModel, fit_experiment
+from bsplib.profiler.predict import TimingModel, fit_experiment
 
 FORMULA = "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P"
 """Gonzalez et al., Figure 4, line 5."""

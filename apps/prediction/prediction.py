@@ -21,7 +21,6 @@ Source: Gonzalez et al., sections 3 and 4: equation 8, Figure 4, Table 3.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,9 +42,10 @@ from bsplib.backends import table as backends
 from bsplib.experiments.formula import read_formula
 from bsplib.extras import need
 from bsplib.profiler import format as fmt
-from bsplib.profiler.models.fit import Fit, FitWarning, fit
-from bsplib.profiler.models.interval import Calibrated, calibrate
+from bsplib.profiler.predict.fit import Fit, fit_formula
 from bsplib.visible import visible_lines
+
+_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -138,18 +138,24 @@ def predict(
     # memory is measured at the beginning and at the end of it.
     known, asked = _variables(experiment, place, before + place.memory(most), small, large)
     parts = _fitted(experiment, known, taken[: len(small)])
-    comp, comm = (part.interval(asked) for part in parts)
+    points = {name: np.array(column, float) for name, column in asked.items()}
+    comp, comm = (part.predict(points) for part in parts)
+    comp_band, comm_band = (part.band(points, _CONFIDENCE) for part in parts)
     rows = [
         LargeRun(shape.size, shape.nprocs, Taken(*predicted), *bounds, taken)
         for shape, predicted, bounds, taken in zip(
             large,
-            zip(comp.predicted.tolist(), comm.predicted.tolist(), strict=True),
-            zip((comp.low + comm.low).tolist(), (comp.high + comm.high).tolist(), strict=True),
+            zip(comp.tolist(), comm.tolist(), strict=True),
+            zip(
+                (comp_band[0] + comm_band[0]).tolist(),
+                (comp_band[1] + comm_band[1]).tolist(),
+                strict=True,
+            ),
             taken[len(small) :],
             strict=True,
         )
     ]
-    return ProgramPrediction(experiment, parts[0].fit, parts[1].fit, len(small), tuple(rows))
+    return ProgramPrediction(experiment, *parts, len(small), tuple(rows))
 
 
 def _variables(
@@ -165,8 +171,8 @@ def _variables(
 
 def _fitted(
     experiment: MeasuredProgram, known: dict[str, list[float]], taken: Sequence[Taken]
-) -> tuple[Calibrated, Calibrated]:
-    """Fit both formulas to small runs, and calibrate their intervals.
+) -> tuple[Fit, Fit]:
+    """Fit both formulas to small runs.
 
     Runs of one process do not communicate; the formula of communication is fitted without them.
     """
@@ -176,10 +182,7 @@ def _fitted(
         times = np.array([getattr(run, part) for run in taken])
         some = times > 0
         values = {name: np.array(column)[some] for name, column in known.items()}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FitWarning)  # printed as a doubt
-            fitted = fit(formula, values, times[some], divide_by=("N/P",))
-        found.append(calibrate(fitted, values, times[some], size="N"))
+        found.append(fit_formula(formula, values, times[some], divide="N/P", processes="P"))
     return found[0], found[1]
 
 
@@ -215,12 +218,10 @@ def _texts(predicted: float, measured: float, between: str) -> tuple[str, ...]:
 
 
 def _coefficients(fitted: Fit) -> str:
-    """Return a formula with the values of its parameters in each segment."""
-    lines = [fitted.formula.text]
-    for segment in fitted.segments:
-        values = ", ".join(f"{name} = {value:.3g}" for name, value in segment.coefficients.items())
-        bound = "" if segment.high == float("inf") else f" up to N/P = {segment.high:g}"
-        lines.append(f"  {values}{bound}; relative errors of {100 * segment.spread:.1f}%")
+    """Return a formula with the values of its parameters."""
+    pairs = zip(fitted.formula.parameters, fitted.coefficients, strict=True)
+    values = ", ".join(f"{name} = {value:.3g}" for name, value in pairs)
+    lines = [fitted.formula.text, f"  {values}; relative errors of {100 * fitted.noise:.1f}%"]
     if fitted.doubt:
         lines.append(f"  doubt: {fitted.doubt}")
     return "\n".join(lines)

@@ -13,8 +13,8 @@ from scipy.optimize import nnls
 from benchmarks.prediction import extrap
 from benchmarks.prediction.kernels import FILE
 from benchmarks.prediction.settings import HELD_OUT, HERE
-from bsplib.profiler.models.terms import column
-from bsplib.profiler.timings import TimingModel, Timings, fit_timings
+from bsplib.profiler.predict import TimingModel, Timings, fit_timings
+from bsplib.profiler.predict.terms import column
 
 Values = dict[str, np.ndarray]
 Report = dict[str, Any]
@@ -97,7 +97,6 @@ def chittor() -> Report:
     formulas: dict[str, str | None] = {
         "by the program": None,
         **HELD_OUT["chittor"]["formulas"],
-        **_completed(table),
     }
     found: Report = {}
     for name, formula in formulas.items():
@@ -150,12 +149,6 @@ def _means(splits: list[Report]) -> Report:
     return {kind: float(np.mean([each[kind] for each in splits])) for kind in ("mean", "greatest")}
 
 
-def _completed(table: TimesTable) -> dict[str, str]:
-    """Return the user's formula with the terms that the program finds missing in it."""
-    missing = fit_timings(table.timings(), HELD_OUT["chittor"]["formulas"]["program"]).missing
-    return {} if missing is None else {"program, completed": missing.formula}
-
-
 def _roll_off(table: TimesTable, model: TimingModel) -> Report:
     """Compare the P with the least predicted time with the one with the least measured time."""
     values = {
@@ -177,10 +170,10 @@ def described(model: TimingModel) -> Report:
     """Return what a fit is, without its data."""
     return {
         "formula": model.fit.formula.text,
-        "segments": [segment.coefficients for segment in model.fit.segments],
-        "misfit": model.band.noise,
+        "coefficients": model.fit.coefficients.tolist(),
+        "misfit": model.fit.misfit,
+        "breaks": list(model.fit.breaks),
         "doubt": model.fit.doubt,
-        "band_is_calibrated": model.band.is_calibrated,
     }
 
 

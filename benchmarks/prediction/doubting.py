@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from benchmarks.prediction.settings import HELD_OUT
 from bsplib.experiments.formula import read_formula
-from bsplib.profiler.models.fit import Fit, FitWarning, fit
+from bsplib.profiler.predict.fit import Fit, fit_formula
 
 SETTINGS: dict[str, Any] = HELD_OUT["doubts"]
 
@@ -45,14 +44,8 @@ def _boundaries(seed: int, noise: float) -> Iterator[dict[str, Any]]:
             distinct = np.unique(quantity)
             at = int(np.searchsorted(distinct, case["at"]))
             allowed = distinct[max(at - 1, 0) : at + 2]
-            found = fitted.divided_by is not None and _is_at(fitted, case["of"], allowed)
+            found = any(f"{case['of']} > {at:g}" in fitted.breaks for at in allowed)
             yield {**case, **_outcome(fitted), "as_it_should": found and not fitted.doubt}
-
-
-def _is_at(fitted: Fit, of: str, allowed: np.ndarray) -> bool:
-    assert fitted.divided_by is not None
-    same = fitted.divided_by.text.replace(" ", "").startswith(f"({of})*")
-    return same and len(fitted.segments) == 2 and fitted.segments[0].high in allowed
 
 
 def _right(seed: int) -> Iterator[dict[str, Any]]:
@@ -60,7 +53,7 @@ def _right(seed: int) -> Iterator[dict[str, Any]]:
     for number, case in enumerate(settings["cases"]):
         for turn in range(settings["seeds"]):
             fitted, _ = _fitted(case, SETTINGS["noise"], [seed, 2, number, turn])
-            held = not fitted.doubt and len(fitted.segments) == 1
+            held = not fitted.doubt and not fitted.breaks
             yield {**case, **_outcome(fitted), "as_it_should": held}
 
 
@@ -76,9 +69,8 @@ def _fitted(case: Mapping[str, Any], noise: float, seed: list[int]) -> tuple[Fit
         times = times + np.where(quantity > case["at"], case["times"] - 1, 0) * leading
     random = np.random.default_rng(seed)
     noisy = times * np.maximum(1 + noise * random.standard_normal(len(times)), 0.1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitWarning)
-        return fit(case["given"], values, noisy), quantity
+    processes = "P" if "P" in names else None
+    return fit_formula(case["given"], values, noisy, processes=processes), quantity
 
 
 def _value(text: str, values: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -86,8 +78,4 @@ def _value(text: str, values: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _outcome(fitted: Fit) -> dict[str, Any]:
-    return {
-        "doubt": fitted.doubt,
-        "boundaries": [segment.high for segment in fitted.segments[:-1]],
-        "divided_by": fitted.divided_by and fitted.divided_by.text.rpartition("*")[0][1:-1],
-    }
+    return {"doubt": fitted.doubt, "breaks": list(fitted.breaks)}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bsplib.experiments.formula import read_formula
-from bsplib.profiler.timings import Timings, write_timings
+from bsplib.profiler.predict import Timings, write_timings
 
 COMMAND = Path(os.environ.get("EXTRAP", ".venv/extrap/bin/extrap"))
 

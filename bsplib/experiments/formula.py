@@ -37,11 +37,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil": np.ceil,
     "min": np.minimum,
     "max": np.maximum,
+    "above": lambda value, limit: np.where(np.greater(value, limit), 1.0, 0.0),
 }
-"""``min`` and ``max`` take two values, the others one; ``log`` is the natural logarithm."""
+"""``min``, ``max`` and ``above`` take two values, the others one; ``log`` is the natural logarithm,
+and ``above(n, c)`` is 1 where n is greater than c, otherwise 0."""
 _CALLABLE = FUNCTIONS | COST_FUNCTIONS | {"grid_rows": ROWS}
 """All functions of formulas, and those that only laws of node models use."""
-_ARGUMENTS = {"min": 2, "max": 2, **dict.fromkeys(COST_FUNCTIONS, 4)}
+_ARGUMENTS = {"min": 2, "max": 2, "above": 2, **dict.fromkeys(COST_FUNCTIONS, 4)}
 """How many values a function takes that does not take one."""
 
 Terms = dict[str, Any]
@@ -77,6 +79,22 @@ class Formula:
     parameters: tuple[str, ...]
     variables: tuple[str, ...]
     _tree: ast.expr
+
+    def parts(self) -> list[str]:
+        """Return what each parameter is multiplied by, as text, where it is a term of a sum."""
+        found, waiting = [], [self._tree]
+        while waiting:
+            match waiting.pop():
+                case ast.BinOp(left=left, op=ast.Add(), right=right):
+                    waiting += [right, left]
+                case ast.Subscript():
+                    found.append("1")
+                case node:
+                    text = ast.unparse(node)
+                    one = next((name for name in self.parameters if name in text), None)
+                    if one is not None and text.count("[") == 1:
+                        found.append(text.replace(one, "1", 1).removeprefix("1 * "))
+        return found
 
     def columns(self, values: Mapping[str, ArrayLike]) -> tuple[NDArray[np.float64], Column]:
         """Evaluate the factor of each parameter.
@@ -134,47 +152,6 @@ def read_formula(text: str) -> Formula:
     with np.errstate(all="ignore"):  # evaluate at 1 to check that the formula is linear
         _evaluate(tree, dict.fromkeys(variables, np.ones(1)))
     return formula
-
-
-def postfix(text: str) -> list[float | str]:
-    """Return an expression without parameters in postfix order, for a reader without a parser.
-
-    Numbers are numbers, a variable has a ``$`` in front, as in ``$n``, and what takes one or two
-    values before it is named: ``+ - * / **``, ``negative``, and ``FUNCTIONS``.
-
-    Raises:
-        FormulaError: the text is no such expression.
-    """
-    formula = read_formula(f"({text})*only[0]")
-    tree = formula._tree
-    assert isinstance(tree, ast.BinOp)
-    if formula.parameters != ("only[0]",):
-        raise FormulaError(f"formula: {text!r} has a parameter")
-    return _in_postfix(tree.left)
-
-
-_SIGNS: dict[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.Pow: "**",
-}
-
-
-def _in_postfix(node: ast.expr) -> list[float | str]:
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return [float(value)]
-        case ast.Name(id=name):
-            return [f"${name}"]
-        case ast.UnaryOp(op=op, operand=operand):
-            return [*_in_postfix(operand), *(["negative"] if isinstance(op, ast.USub) else [])]
-        case ast.Call(func=ast.Name(id=name), args=args):
-            return [*(token for argument in args for token in _in_postfix(argument)), name]
-        case ast.BinOp(left=left, op=op, right=right):
-            return [*_in_postfix(left), *_in_postfix(right), _SIGNS[type(op)]]
-    raise AssertionError(node)
 
 
 def _names(tree: ast.expr) -> tuple[dict[str, None], dict[str, None]]:

@@ -128,7 +128,10 @@ def broadcast(
         if is_root:
             stays = target is not None and target is x and is_untouched(bsp, target)
             value, pieces = _send_whole_or_pieces(bsp, x, stages, target, stays=stays)
-        bsp.sync()
+        if stages is None:
+            bsp.sync()
+        else:
+            (in_one_stage if stages == 1 else in_two_stages)(bsp)
         if is_root and target is None:
             value = bsp._values.owned(value)
         sources = () if is_root else (source,)
@@ -149,6 +152,20 @@ def broadcast(
         bsp._note_failure(error, began)
         raise
     return out
+
+
+def in_one_stage(bsp: GroupState) -> None:
+    """End the superstep of a broadcast whose ``stages=1`` the program gives.
+
+    The call stack of the record then has this function: so a trace tells that the Machine did not
+    choose, and that the form is the same at all sizes.
+    """
+    bsp.sync()
+
+
+def in_two_stages(bsp: GroupState) -> None:
+    """End the first superstep of a broadcast whose ``stages=2`` the program gives."""
+    bsp.sync()
 
 
 def _exchange_pieces(bsp: GroupState, source: int, pieces: _Pieces) -> Any:

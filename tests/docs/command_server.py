@@ -26,7 +26,7 @@ PRELOADED = [
     "bsplib.tools.cli.experiment",
     "bsplib.tools.cli.fit",
     "bsplib.profiler.compare",
-    "bsplib.profiler.models.nodes",
+    "bsplib.profiler.predict",
     "doctest",
 ]
 """What several pages use."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 
 import numpy as np
 import pytest
@@ -11,8 +10,8 @@ from click.testing import CliRunner
 
 import bsplib
 from bsplib.experiments.runs import measured
-from bsplib.profiler.models.fit import fit
-from bsplib.profiler.timings import TimingsError, fit_experiment
+from bsplib.profiler.predict import TimingsError, fit_experiment
+from bsplib.profiler.predict.fit import fit_formula
 from bsplib.tools.cli import main as bsp_main
 
 FORMULA = "f[0]*P + f[1]*N/P"
@@ -47,9 +46,7 @@ def bsp(*arguments):
 @pytest.mark.lengthy
 def test_the_formula_of_the_program_is_fitted_to_what_its_blocks_took(path):
     model = fit_experiment(path, "f")
-    ((f0,), (f1,)) = model.fit.intervals.values()
-    assert f0.value == pytest.approx(2e-4, rel=1e-6)
-    assert f1.value == pytest.approx(1e-6, rel=1e-6)
+    assert model.fit.coefficients == pytest.approx([2e-4, 1e-6], rel=1e-6)
     predicted = model.predict(N=2**20, P=32)
     assert predicted.times[0] == pytest.approx(2e-4 * 32 + 2**15 * 1e-6, rel=1e-6)
     assert predicted.low[0] < predicted.times[0] < predicted.high[0]
@@ -64,7 +61,7 @@ def test_the_command_fits_every_experiment_of_a_file_or_the_one_that_is_named(pa
     one = bsp(path, "--region", "g", "--at", "N=2^20,P=2", "--out", "-")
     found = json.loads(one.output)
     assert found["formula"] == "g[0]*N"
-    assert found["coefficients"]["g[0]"][0]["value"] == pytest.approx(1e-8, rel=1e-3)
+    assert found["coefficients"]["g[0]"]["value"] == pytest.approx(1e-8, rel=1e-3)
 
 
 def test_several_files_count_as_one(path, tmp_path):
@@ -132,8 +129,7 @@ def test_the_h_relation_of_recorded_runs_may_be_fitted(tmp_path):
     with measured(path):
         for n in (10, 20, 40, 80):
             bsplib.run(shifts, n, nprocs=2, backend="sim", profile=tmp_path / "trace.bsp")
-    ((f0,),) = fit_experiment(path, time="h").fit.intervals.values()
-    assert f0.value == pytest.approx(8)
+    assert fit_experiment(path, time="h").fit.coefficients == pytest.approx([8])
 
 
 # -- coefficients that divide alone ------------------------------------------------------------
@@ -149,38 +145,19 @@ def initialisation(noise, seed=0):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.005, 0.02])
-def test_of_the_matrix_initialisation_only_the_coefficient_of_memory_has_two_values(noise):
+def test_of_the_matrix_initialisation_only_the_coefficient_of_memory_changes(noise):
     """Table 2 of Gonzalez et al.: A0 and A1 hold everywhere, A2 on both sides of C0."""
-    found = fit("A[0] + A[1]*N + A[2]*N**2", {"N": SIZES}, initialisation(noise)).intervals
-    assert [len(own) for own in found.values()] == [1, 1, 2]
-    assert [(own[0].low, own[-1].high) for own in found.values()] == [(-math.inf, math.inf)] * 3
-    near, far = found["A[2]"]
-    below = SIZES[SIZES <= 256][-1]
-    assert near.high == far.low == below
-    tolerance = max(3 * noise, 1e-9)
-    assert near.value == pytest.approx(1e-9, rel=tolerance)
-    assert far.value == pytest.approx(4e-9, rel=tolerance)
+    found = fit_formula("A[0] + A[1]*N + A[2]*N**2", {"N": SIZES}, initialisation(noise))
+    assert found.breaks == (f"N > {SIZES[SIZES <= 256][-1]:g}",)
+    assert "A[3]*(N ** 2)*above(N, " in found.formula.text
+    _, _, near, more = found.coefficients[:4]
+    assert near == pytest.approx(1e-9, rel=max(5 * noise, 1e-6))
+    assert near + more == pytest.approx(4e-9, rel=max(5 * noise, 1e-6))
 
 
 def test_where_every_coefficient_jumps_each_has_two_values():
     times = (5e-8 + 3e-8 * SIZES) * np.where(SIZES <= 256, 1, 2.5)
-    found = fit("A[0] + A[1]*N", {"N": SIZES}, times).intervals
-    assert [[each.value for each in own] for own in found.values()] == [
-        pytest.approx([5e-8, 12.5e-8]),
-        pytest.approx([3e-8, 7.5e-8]),
-    ]
-
-
-def test_coefficients_that_keep_their_value_are_shown_as_the_same(tmp_path):
-    path = tmp_path / "table.csv"
-    rows = zip(SIZES, initialisation(0.0), strict=True)
-    path.write_text("N,time\n" + "".join(f"{n},{float(time)!r}\n" for n, time in rows))
-    done = bsp(path, "--formula", "A[0] + A[1]*N + A[2]*N**2")
-    assert "A[2] changes with N; A[0] and A[1] have one value" in done.output
-    assert done.output.count("same") == 2
-
-
-def test_the_degrees_of_freedom_are_those_of_the_joint_fit():
-    found = fit("A[0] + A[1]*N + A[2]*N**2", {"N": SIZES}, initialisation(0.02))
-    assert sum(segment.freedom for segment in found.segments) == len(SIZES) - 4
-    assert sum(segment.measurements for segment in found.segments) == len(SIZES)
+    found = fit_formula("A[0] + A[1]*N", {"N": SIZES}, times)
+    far = SIZES > 256
+    assert found.breaks
+    assert found.predict({"N": SIZES[far]}) == pytest.approx(times[far], rel=0.01)

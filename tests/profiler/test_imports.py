@@ -1,4 +1,4 @@
-"""The imports in the computation of each record, and in node models."""
+"""The imports in the computation of each record, and in learnt programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from bsplib.machine import Machine
 from bsplib.profiler.imports import imported
-from bsplib.profiler.models.nodes import fit_nodes, predict_nodes, read_model
+from bsplib.profiler.predict import learn, predict_run, read_model, write_model
 from tests.made_runs import RunMaker, frame
 
 PLAIN = Machine("here", "made up", 1e-10, 1e-6, relative_speed=1.0)
@@ -55,22 +55,8 @@ def test_imports_with_noise_do_not_hide_how_a_computation_grows(tmp_path):
         for n in SIZES
         for p in COUNTS
     ]
-    model = fit_nodes(runs)
-    model.save(tmp_path / "model.json")
+    model = learn(runs)
+    write_model(model, tmp_path / "model.json")
     for known in (model, read_model(tmp_path / "model.json")):
-        found = predict_nodes(known, 2, {"n": FAR}, PLAIN)
+        found = predict_run(known, 2, {"n": FAR}, PLAIN)
         assert found.total.comp_s == pytest.approx(IMPORT_S + 2 * ELEMENT_S * FAR / 2, rel=0.15)
-
-
-def test_one_process_may_import_elsewhere_than_several():
-    def run(n, p):
-        one = made(n, p)
-        if p > 1:
-            one.meta["imports"] = None
-            one.records["arrive"][one.records["superstep"] == 0] -= round(IMPORT_S * 1e9)
-        return one, {"n": float(n)}, ()
-
-    model = fit_nodes([run(n, p) for n in SIZES for p in COUNTS])
-    for p, import_s in ((1, IMPORT_S), (2, 0.0)):
-        found = predict_nodes(model, p, {"n": FAR}, PLAIN)
-        assert found.total.comp_s == pytest.approx(import_s + 2 * ELEMENT_S * FAR / p, rel=0.1)

@@ -18,7 +18,7 @@ import bsplib
 from bsplib import webui
 from bsplib.command_options import OutputFile
 from bsplib.profiler import plotting
-from bsplib.profiler.timings import files as timings
+from bsplib.profiler.predict import files as timings
 from bsplib.tools.cli import main
 from bsplib.tools.cli.export import _formats
 from tests.commands import of_apps, of_bsp

@@ -91,10 +91,9 @@ PROFILER = _COUNTED | {
     "profiler.drawing",
     "profiler.export",
     "profiler.models",
-    "profiler.models.nodes",
     "profiler.profile",
     "profiler.report",
-    "profiler.timings",
+    "profiler.predict",
     "profiler.tune",
 }
 """What the profiler is, and what it stands on."""
@@ -131,11 +130,10 @@ MAY_IMPORT = {
     "profiler": RUNTIME | {"profiler.profile"},  # for types only
     "profiler.drawing": _COUNTED,
     "profiler.models": _COUNTED,
-    "profiler.models.nodes": _COUNTED | {"profiler.models"},
     "profiler.compare": _COUNTED,
     "profiler.report": _COUNTED | {"profiler.profile"},
     "profiler.profile": _COUNTED | {"profiler.drawing"},
-    "profiler.timings": _COUNTED | {"profiler.models"},
+    "profiler.predict": _COUNTED,
     "profiler.tune": _COUNTED | {"profiler.models"},
     "profiler.export": PROFILER,
     "webui": PROFILER,

@@ -1,9 +1,11 @@
-"""The page of a node model in a real browser: the same predictions as Python, and what is seen."""
+"""The page of a learnt program in a real browser: what it asks the server, and what is seen."""
+
+from __future__ import annotations
 
 import re
 from dataclasses import asdict, replace
-from fractions import Fraction
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from playwright.sync_api import expect
@@ -11,71 +13,20 @@ from playwright.sync_api import expect
 from bsplib import webui
 from bsplib.errors import UsageError
 from bsplib.machine import Machine
-from bsplib.machine.measured import COUNTS, Curve, Measured
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import Node
-from bsplib.profiler.models.nodes import predict_nodes, scaling, write_model
-from bsplib.profiler.models.nodes.forms import ZERO, Form
-from bsplib.profiler.models.nodes.laws import EXACT, FITTED, REFUSED, Law, Piece, Reach, Where
-from bsplib.profiler.models.nodes.memory import LARGER_ARRAYS
-from bsplib.profiler.models.nodes.model import ChainModel, NodeModel
-from bsplib.profiler.models.nodes.moves import PLAIN, Moves, NewStep
-from bsplib.profiler.models.nodes.opening import run_to_make
-from bsplib.profiler.models.nodes.settle import words
+from bsplib.profiler.predict import predict_run, scaling, write_model
+from bsplib.profiler.predict.observed import Observation, ObservedProgram, Quantities
+from bsplib.profiler.predict.program import Learned, learn_observed
 from bsplib.tools.cli import main as cli
-from bsplib.webui.predicted import describe_model
+from bsplib.webui.opened_runs import AddressError
+from bsplib.webui.predicted import describe_model, describe_predictions
 from tests.webui.conftest import served_app
 from tests.webui.test_legible import FAINT, PARTS
 
-HERE = Machine("here", "made up", g=1e-9, l=1e-5, speed=1e9)
-THERE = Machine("there", "made up", g=4e-9, l=1e-4, speed=2e9, h="sum")
-PROBED = replace(
-    HERE,
-    name="probed",
-    measured=tuple(
-        Measured(
-            p,
-            1e-5 * p,
-            call=1e-7,
-            get=2e-8,
-            message=3e-7,
-            pickle=2e-6,
-            unpickle=1e-6,
-            pickle_byte=3e-9,
-            patterns={
-                "exchange": Curve((8, 4096, 2**20), (3e-6, 9e-6 * p, 8e-4)),
-                "all-to-all": Curve((0, 4096, 2**20), (1e-5 * p, 2e-5 * p, 1e-3)),
-                "all-to-one": Curve((8, 2**16), (1e-6, 5e-4 * p)),
-            },
-            evicted=Curve((0, 4096, 2**20), (0.0, 1e-5, 2e-3)),
-            evicted_puts=Curve((0, 4096, 2**20), (0.0, 2e-5, 5e-3)),
-            evicted_collectives=Curve((64, 4096, 2**20), (4e-5, 6e-5, 8e-3)),
-            evicting=2e-4,
-            puts=Curve((8, 4096, 2**20), (4e-6, 2e-5 * p, 2e-3)),
-            gets=Curve((8, 4096, 2**20), (2e-6, 7e-6 * p, 5e-4)),
-            collectives=Curve((8, 4096, 2**20), (2e-5 * p, 4e-5 * p, 3e-3)),
-            apart=Curve((0, 10**6, 10**7), (0.0, 3e-6 * p, 2e-5)),
-            passes=Curve((2**15, 2**20, 2**22), (1e-5, 4e-4 * p, 4e-3 * p)),
-            placed=Curve((0, 2**10, 2**20), (0.0, 1e-5 * p, 3e-3)),
-            fetched=Curve((0, 2**12, 2**20), (0.0, 2e-5, 5e-3 * p)),
-            cold=Curve((0, 2**14, 2**20), (0.0, 5e-5, 1e-3 * p)),
-            first=Curve((0, 1, 2), (0.0, 1e-4, 9e-4 * p)),
-            first_messages=Curve((0, 1, 2), (0.0, 5e-5, 3e-4 * p)),
-            first_collectives=Curve((0, 1, 2), (0.0, 7e-5, 5e-4 * p)),
-        )
-        for p in (1, 2, 4, 64)
-    ),
-)
+HERE = Machine("here", "made up", g=1e-9, l=1e-5, relative_speed=1.0)
+THERE = Machine("there", "made up", g=5e-9, l=1e-4, h="sum", relative_speed=0.5)
 SIZES, PROCESSES = (4096.0, 16384.0, 65536.0), (2.0, 4.0, 8.0, 16.0)
-POINTS = [
-    (4096, 1),
-    (65536, 32),
-    (65536, 16),
-    (65536, 1000),
-    (2**30, 1024),
-    (1000, 3),
-    (2**24, 2**18),
-]
 
 
 def name(number):
@@ -88,91 +39,34 @@ NODES = {
     name(2): Node(name(2), "cost_centre", "sort.py line 14", "/home/user/sort.py", 14, "sync"),
     name(3): Node(name(3), "cost_centre", "sort.py line 9", "/home/user/sort.py", 9, "sync"),
 }
+CHAINS = ((name(0), name(1), name(2)), (name(0), name(3)))
 
 
-def exact(*terms, **more):
-    coefficients, texts = zip(*terms, strict=True) if terms else ((), ())
-    form = Form(tuple(Fraction(number) for number in coefficients), tuple(texts), rounded=True)
-    return Law(EXACT, (Piece((form,)),), **more)
+def seen(n, p):
+    """What a run has: an exchange whose time falls with p, and one whose time grows with it."""
+    h = 8 * n * (p - 1) / p
+    noise = np.exp(np.random.default_rng(int(n + p)).normal(0, 0.03, 2))
+    sorted_s, collected_s = np.array([2e-9 * (n / p) * np.log2(n / p), 1e-8 * p + 1e-6]) * noise
+    first = Quantities(2 * np.log2(p) + 1, h, 2 * h, float(sorted_s), 1.0, h * p)
+    second = Quantities(1.0, 8 * p * (p - 1), 8 * p * (p - 1), float(collected_s), 1.0, 8.0 * p * p)
+    return Observation({"n": n, "p": p}, dict(zip(CHAINS, (first, second), strict=True)), 1.0)
 
 
-def fitted(*terms):
-    return replace(exact(*terms), kind=FITTED, reach=Reach(0.05, 0.02, 0.1, 1.5))
+def made(**more):
+    """Return a model of two cost centres."""
+    observations = [seen(n, p) for n in SIZES for p in PROCESSES]
+    program = ObservedProgram(NODES, CHAINS, {}, frozenset(), frozenset(), observations)
+    meta = {"program": "sort.py", "machine": asdict(HERE), "backend": "sim", **more}
+    return learn_observed(program, len(observations), meta, {})
 
 
-SORTED = {
-    "supersteps": exact((2, "log2(p)"), (1, "1")),
-    "h": exact((8, "n*(p - 1)/p")),
-    "h_sum": exact((16, "n*(p - 1)/p")),
-    "comp": fitted((2e-9, "(n/p)*log2(n/p)"), (3e-7, "sqrt(n/p)")),
-}
-STAGES = Law(
-    EXACT,
-    tuple(
-        Piece((Form((Fraction(8),), (term,), rounded=True),), (Where("n/p", 512, 1024, above),))
-        for term, above in (("p**2", False), ("p*(p - 1)", True))
-    ),
-    why="the bound is not known more exactly",
-    settle=({"n": 4096.0, "p": 6.0},),
-)
-COLLECTED = {
-    "supersteps": exact((1, "1")),
-    "h": STAGES,
-    "h_sum": STAGES,
-    "comp": fitted((1e-8, "p")),
-}
-
-
-NEW = (NewStep(2, 1.0), NewStep(0, 0.5), NewStep(1, 0.0))
-MOVES = Moves({"placed": 0.25, "fetched": 0.5, "put": 0.125, "got": 0.0625}, NEW)
-MAIL = Moves({"copied": 0.5, "pickled": 0.25} | dict.fromkeys(COUNTS, 0.75), NEW)
-"""Ways to communicate: by puts and gets, and by messages."""
-
-
-def made(moves=PLAIN, **laws):
-    """Return a model of two cost centres, with other laws of the second."""
-    places = [(size, count) for size in SIZES for count in PROCESSES]
-    return NodeModel(
-        "sort.py",
-        NODES,
-        (
-            ChainModel((name(0), name(1), name(2)), SORTED, moves=moves),
-            ChainModel((name(0), name(3)), {**COLLECTED, **laws}, pattern="all-to-one"),
-        ),
-        {"n": tuple(size for size, _ in places), "p": tuple(count for _, count in places)},
-        runs=len(places),
-        meta={"machine": asdict(HERE), "backend": "sim"},
-    )
-
-
-ALONE_NOTHING = replace(
-    fitted((8.0, "n*(p - 1)/p**2"), (4.3, "sqrt(n)")),
-    pieces=(
-        Piece(
-            (Form((8.0, 4.3), ("n*(p - 1)/p**2", "sqrt(n)"), rounded=True),),
-            (Where("p", 1.0, 2.0, above=True),),
-        ),
-        Piece((ZERO,), (Where("p", 1.0, 2.0, above=False),)),
-    ),
-)
-
-
-USED = Law(
-    FITTED,
-    (Piece((Form((64.0,), ("n/p",), rounded=True), Form((8.0,), ("n",), rounded=True))),),
-)
-
-
-def staged(kind):
-    """Return a model whose second cost centre is a collective that chooses its stages."""
-
-    def law(quantity):
-        return exact((3, f"{quantity}_{kind}(8*ceil(n/7), 8, p, 2e5)"))
-
-    return made(h=law("h"), h_sum=law("h"), supersteps=law("steps"))
-
-
-UNKNOWN = Law(REFUSED, (), why="no form gives all of them", settle=({"n": 4096.0, "p": 32.0},))
+def without_h(why="no form gives all of them"):
+    """Return a model that does not know the h-relations of its second cost centre."""
+    model = made()
+    first, second = model.chains
+    unknown = {quantity: Learned(why=why) for quantity in ("h", "h_sum")}
+    second = replace(second, learned={**second.learned, **unknown})
+    return replace(model, chains=(first, second))
 
 
 def served_model(shown):
@@ -191,120 +85,57 @@ def said(tab):
     return tab.locator("#verdict li").all_text_contents()
 
 
+def says(tab, beginning):
+    """Wait for the first sentence of the prediction."""
+    expect(tab.locator("#verdict li").first).to_have_text(re.compile(f"^{re.escape(beginning)}"))
+
+
 def box(tab, title):
     return tab.locator(".node", has=tab.locator(f".title:text-is('{title}')"))
 
 
-PREDICTED = """async ([data, rates, points]) => {
-    const { predict, scaling, speedup } = await import("./static/predict.js");
-    const { runToMake } = await import("./static/run-to-make.js");
-    return points.map(([n, p]) => {
-        const found = predict(data, { n, p }, rates);
-        const more = scaling(data, found, rates);
-        return [found.total, found.low, Number.isFinite(found.high) ? found.high : null,
-            [...found.refused.keys()], more.rollOff, more.cause, speedup(more, found),
-            runToMake(data, found, rates)];
-    });
-}"""
+@pytest.mark.parametrize(("n", "p"), [(4096, 1), (65536, 32), (65536, 1000), (2**30, 1024)])
+@pytest.mark.parametrize("machine", [None, THERE], ids=["own", "there"])
+def test_the_server_answers_with_what_python_predicts(n, p, machine):
+    shown = webui.ShownModel(made(), machine)
+    query = {"point": f"n:{n},p:{p}"} | ({"machine": "given"} if machine else {})
+    found = describe_predictions(shown, query)
+    expected = predict_run(shown.model, p, {"n": n}, machine)
+    here = found["prediction"]
+    assert (here["total"], here["low"], here["high"]) == pytest.approx(
+        (expected.total.total_s, expected.low_s, expected.high_s)
+    )
+    assert found["scaling"]["rollOff"] == scaling(expected).roll_off
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("machine", [HERE, THERE, PROBED], ids=["h by max", "h by sum", "probed"])
 @pytest.mark.parametrize(
-    "model",
+    "query",
     [
-        made(),
-        made(h=UNKNOWN, h_sum=UNKNOWN),
-        made(comp=fitted((3e-4, "1/p"), (1e-9, "n/p"))),
-        made(comp=replace(fitted((1e-9, "n/p")), reach=Reach(0.1, 0.05, 1.0, 1.0, False))),
-        made(comp=Law(EXACT, (Piece((ZERO,)),))),
-        staged("spread"),
-        staged("reduced"),
-        staged("combined"),
-        made(h=exact((40, "ceil(n/grid_rows(p))"))),
-        made(supersteps=exact((1, "1"), inside="a larger run may have more")),
-        made(h=ALONE_NOTHING, h_sum=ALONE_NOTHING),
-        replace(made(), memory=USED),
-        made(moves=MOVES),
-        made(moves=MAIL, calls=exact((3, "n/p"))),
-        made(calls=exact((3, "n/p"))),
-    ],
-    ids=[
-        "pieces",
-        "refused",
-        "more terms",
-        "not calibrated",
-        "zero",
-        "broadcast",
-        "reduce",
-        "allreduce",
-        "grid",
-        "inside",
-        "alone",
-        "memory",
-        "moves",
-        "mail",
-        "calls",
+        *({"point": "m:3"}, {"point": "n:x"}, {"point": "n:1e999"}, {"point": "p:0"}),
+        *({"machine": "../etc"}, {"g": "x"}, {"l": "-1"}, {"speed": "nan"}),
     ],
 )
-def test_the_page_predicts_what_python_predicts(tab, url, model, machine, show):
-    show(tab, url)
-    check_page_predicts(tab, model, machine)
+def test_what_cannot_be_asked_is_refused_in_a_sentence(query):
+    with pytest.raises(AddressError):
+        describe_predictions(webui.ShownModel(made()), query)
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("recorded_on", ["shm", "sim"])
-def test_the_page_predicts_processes_that_slow_each_other_down(tab, url, recorded_on, show):
-    """On the host of the runs, up to its 5 cores and beyond."""
-    show(tab, url)
-    recorded = {**made().meta["machine"], "speed": None, "name": "recorded"}
-    model = replace(made(), meta={"machine": recorded, "backend": recorded_on, "host": "h"})
-    entries = [replace(entry, slowdown=1 + entry.p / 10) for entry in PROBED.measured]
-    machine = replace(PROBED, measured=tuple(entries), host="h", cores=5, speed=None)
-    found = describe_model(webui.ShownModel(model, machine))["machines"][0]
-    assert len(found["slowdowns"]) == (1 if recorded_on == "shm" else len(entries))
-    check_page_predicts(tab, model, machine)
-
-
-def check_page_predicts(tab, model, machine):
-    prices = predict_nodes(model, 1, {"n": 4096}, machine).prices
-    data = describe_model(webui.ShownModel(model, machine))
-    rates = {"g": machine.g, "l": machine.l, "ratio": prices.ratio, "rule": machine.h}
-    rates |= {name: data["machines"][0][name] for name in ("measured", "slowdowns")}
-    found = tab.evaluate(PREDICTED, [data, rates, POINTS])
-    places = list(model.nodes)
-    for (n, p), (total, low, high, refused, roll_off, cause, speedup, run) in zip(
-        POINTS, found, strict=True
-    ):
-        expected = predict_nodes(model, p, {"n": n}, machine)
-        more = scaling(expected)
-        assert total == pytest.approx(expected.total.total_s, rel=1e-12)
-        assert low == pytest.approx(expected.low_s, rel=1e-12)
-        assert (high or float("inf")) == pytest.approx(expected.high_s, rel=1e-12)
-        assert {places[node] for node in refused} == set(expected.refused)
-        assert roll_off == more.roll_off
-        assert (None if cause is None else places[cause]) == more.cause
-        assert run == run_to_make(expected)
-        faster = more.speedup(expected)
-        assert speedup == (None if faster is None else pytest.approx(faster, rel=1e-12))
-
-
-@pytest.mark.browser
-def test_the_page_predicts_for_a_machine_on_which_messages_take_no_time(tab, url, show):
-    show(tab, url)
-    nothing = {"exchange": Curve((8, 4096), (0.0, 0.0))}
-    two = PROBED.measured[0]
-    free = replace(PROBED, measured=(replace(two, patterns={**two.patterns, **nothing}),))
-    check_page_predicts(tab, made(moves=MOVES), free)
+def test_g_and_l_that_the_reader_sets_take_the_place_of_those_of_the_machine():
+    shown = webui.ShownModel(made())
+    point = {"point": "n:65536,p:8"}
+    own, set_ = (describe_predictions(shown, query) for query in (point, {**point, "l": "1e-3"}))
+    steps = sum(each.at({"n": 65536, "p": 8})["supersteps"].value for each in shown.model.chains)
+    more = set_["prediction"]["total"] - own["prediction"]["total"]
+    assert more == pytest.approx(steps * (1e-3 - HERE.l))
 
 
 @pytest.mark.browser
 def test_the_page_opens_at_1024_processes_and_names_what_hurts_first(tab, url, show):
     show(tab, url)
     model = made()
-    prediction = predict_nodes(model, 1024, {"n": 65536})
+    prediction = predict_run(model, 1024, {"n": 65536})
     found = scaling(prediction)
-    time, hurts, roll_off, beyond = said(tab)
+    time, hurts, roll_off, beyond, *_ = said(tab)
     assert time.startswith("n = 65536, p = 1024 on here: ")
     assert hurts.startswith("sort.py line 9 hurts first: it takes ")
     cause = model.nodes[found.cause].name
@@ -320,16 +151,13 @@ def test_the_page_opens_at_1024_processes_and_names_what_hurts_first(tab, url, s
 def test_a_slider_predicts_anew_by_its_keys_and_the_back_button_returns(tab, url, show):
     show(tab, url)
     slider = tab.get_by_role("slider", name="p, processes")
-    requests = []
-    tab.on("request", lambda request: requests.append(request.url))
     slider.focus()
     tab.keyboard.press("ArrowRight")
     expect(slider).to_have_attribute("aria-valuetext", "2048")
-    assert said(tab)[0].startswith("n = 65536, p = 2048 on here: ")
+    says(tab, "n = 65536, p = 2048 on here: ")
     assert "point=n:65536,p:2048" in tab.evaluate("decodeURIComponent(location.hash)")
     tab.go_back()
     expect(slider).to_have_attribute("aria-valuetext", "1024")
-    assert requests == []
 
 
 @pytest.mark.browser
@@ -343,7 +171,7 @@ def test_a_value_is_typed_as_a_number_or_a_power(tab, url, show):
         expect(field).to_have_value(value)
     tab.get_by_label("p: value").fill("1000")
     tab.get_by_label("p: value").press("Enter")
-    assert said(tab)[0].startswith("n = 1000000, p = 1000 on here: ")
+    says(tab, "n = 1000000, p = 1000 on here: ")
 
 
 @pytest.mark.browser
@@ -362,8 +190,8 @@ def test_values_beyond_the_runs_are_marked_and_those_inside_are_not(tab, url, sh
 def test_shades_by_growth_compare_with_the_reference_that_is_taken(tab, url, show):
     show(tab, url, "point=n:65536,p:64")
     tab.get_by_role("radio", name="more than at the reference").check()
-    there = predict_nodes(made(), 64, {"n": 65536})
-    start = predict_nodes(made(), 16, {"n": 65536})
+    there = predict_run(made(), 64, {"n": 65536})
+    start = predict_run(made(), 16, {"n": 65536})
     more = there.nodes[name(3)].total_s - start.nodes[name(3)].total_s
     expect(box(tab, "line 9").locator(".value")).to_have_text(fmt.seconds(more))
     tab.get_by_role("button", name="Take this point").click()
@@ -377,36 +205,31 @@ def test_shades_by_growth_compare_with_the_reference_that_is_taken(tab, url, sho
 def test_another_machine_prices_the_same_laws(tab, show):
     with served_model(webui.ShownModel(made(), THERE, 64, {"n": 2.0**20})) as url:
         show(tab, url)
-        expected = predict_nodes(made(), 64, {"n": 2**20}, THERE)
+        expected = predict_run(made(), 64, {"n": 2**20}, THERE)
         time = fmt.seconds(expected.total.total_s)
-        assert said(tab)[0].startswith(f"n = 2^20, p = 64 on there: {time} (")
+        says(tab, f"n = 2^20, p = 64 on there: {time} (")
         tab.keyboard.press("m")
         tab.get_by_label("Machine", exact=True).get_by_role("combobox").select_option("")
-        expected = predict_nodes(made(), 64, {"n": 2**20})
+        expected = predict_run(made(), 64, {"n": 2**20})
         time = fmt.seconds(expected.total.total_s)
-        assert said(tab)[0].startswith(f"n = 2^20, p = 64 on here: {time} (")
+        says(tab, f"n = 2^20, p = 64 on here: {time} (")
         tab.reload()
-        assert said(tab)[0].startswith(f"n = 2^20, p = 64 on here: {time} (")
+        says(tab, f"n = 2^20, p = 64 on here: {time} (")
 
 
 @pytest.mark.browser
 def test_a_cost_centre_without_a_law_is_said_not_to_be_counted(tab, show):
-    with served_model(webui.ShownModel(made(h=UNKNOWN, h_sum=UNKNOWN))) as url:
+    with served_model(webui.ShownModel(without_h())) as url:
         show(tab, url, f"node={name(3)}")
         assert said(tab)[0].startswith("n = 65536, p = 1024 on here: at least ")
-        assert said(tab)[-1] == (
-            "Not counted: sort.py line 9: no form gives all of them; it would be settled by: "
-            "n = 4096, p = 32."
-        )
-        expect(tab.locator("#laws .refused")).to_have_text(
-            re.compile("^refused: no form gives all of them; it would be settled by")
-        )
+        assert "Not counted: sort.py line 9: no form gives all of them." in said(tab)
+        expect(tab.locator("#laws .refused")).to_have_text("refused: no form gives all of them")
         expect(tab.locator("#curves figure").first).to_contain_text("Not known")
 
 
 @pytest.mark.browser
 def test_the_page_says_that_processes_share_the_cores_of_the_host_of_the_runs(tab, show):
-    model = replace(made(), meta={**made().meta, "backend": "shm", "host": "h"})
+    model = made(backend="shm", host="h")
     there = replace(THERE, host="h", cores=16)
     for count, is_said in ((16, False), (64, True)):
         with served_model(webui.ShownModel(model, there, count)) as url:
@@ -415,68 +238,17 @@ def test_the_page_says_that_processes_share_the_cores_of_the_host_of_the_runs(ta
             assert (sentence in said(tab)) == is_said
             assert (
                 f"assumed: {sentence[:-1]}"
-                in str(predict_nodes(model, count, machine=there, values={"n": 65536}))
+                in str(predict_run(model, count, machine=there, values={"n": 65536}))
             ) == is_said
-
-
-@pytest.mark.browser
-def test_the_page_says_where_arrays_get_huge_pages_that_they_had_in_no_run(tab, show):
-    model = made()
-    real = replace(model, meta={**model.meta, "backend": "shm"})
-    with served_model(webui.ShownModel(real, nprocs=16, values={"n": 2.0**24})) as url:
-        show(tab, url)
-        assert said(tab)[-1] == LARGER_ARRAYS
-    assert str(predict_nodes(real, 16, {"n": 2**24})).endswith(LARGER_ARRAYS)
-    with served_model(webui.ShownModel(model, nprocs=16, values={"n": 2.0**24})) as url:
-        show(tab, url)
-        assert LARGER_ARRAYS not in said(tab)
-
-
-@pytest.mark.browser
-def test_the_page_names_the_run_that_would_narrow_a_wide_band(tab, show):
-    model = made(comp=replace(fitted((1e-6, "n/p")), reach=Reach(0.1, 0.05, 1.0, 1.0, True)))
-    with served_model(webui.ShownModel(model, HERE, 16, {"n": 2.0**24})) as url:
-        show(tab, url)
-        (sentence,) = [each for each in said(tab) if each.startswith("Never seen")]
-    run = words([run_to_make(predict_nodes(model, 16, {"n": 2**24}, HERE))])
-    assert sentence == f"Never seen: how computation grows there (a run that would tell: {run})."
-
-
-@pytest.mark.browser
-def test_the_page_names_a_run_where_a_variable_is_never_above_0(tab, show):
-    """It is no size, which would be doubled until it is large enough."""
-    model = replace(made(), memory=USED)
-    count = len(model.measured["p"])
-    model = replace(model, measured={**model.measured, "root": (-1.0, 0.0) * (count // 2)})
-    with served_model(webui.ShownModel(model, PROBED, 2, {"n": 2.0**30, "root": 1.0})) as url:
-        show(tab, url)
-        (sentence,) = [each for each in said(tab) if "data in the memory" in each]
-    run = words([run_to_make(predict_nodes(model, 2, {"n": 2**30, "root": 1}, PROBED))])
-    assert f"(a run that would settle it: {run})" in sentence
-
-
-@pytest.mark.browser
-def test_the_page_says_how_long_processes_take_to_start_and_end_on_their_host(tab, show):
-    outside = replace(fitted((1e-2, "1"), (1e-3, "p")), reach=Reach(0.1))
-    meta = {**made().meta, "backend": "shm", "host": "h"}
-    model = replace(made(), meta=meta, outside=outside)
-    for machine, is_said in ((replace(THERE, host="h"), True), (THERE, False)):
-        with served_model(webui.ShownModel(model, machine, 16)) as url:
-            show(tab, url)
-            found = [each for each in said(tab) if each.startswith("Start and end")]
-        text = "start and end of the processes: 26.0 ms more (23.5 ms to 28.7 ms), as in the runs"
-        start = "Start and end of the processes take 26.0 ms more"
-        assert found == [f"{start} (23.5 ms to 28.7 ms), as in the runs."] * is_said
-        expected = str(predict_nodes(model, 16, {"n": 65536}, machine))
-        assert (text in " ".join(expected.split())) == is_said
 
 
 @pytest.mark.browser
 def test_the_laws_of_a_cost_centre_are_shown_with_their_band(tab, url, show):
     show(tab, url, f"node={name(2)}")
     laws = tab.locator("#laws dd").all_text_contents()
-    assert laws[:2] == ["2*log2(p) + 1", "8*n*(p - 1)/p"]
-    assert laws[2].endswith("(± 5.1%)")
+    assert laws[0] == "1 + 2*ceil(log2(p))"
+    assert laws[1].startswith("8*n*(p - 1)/p")
+    assert re.search(r"\(± \d", laws[2])
 
 
 @pytest.mark.browser
@@ -512,7 +284,7 @@ def test_a_saved_page_works_offline_in_any_window(open_tab, tmp_path, scheme, ur
     page = open_tab(width=800, height=900, color_scheme=scheme)
     page.goto(path.as_uri())
     sentences = said(page)
-    assert len(sentences) == 4
+    assert sentences[0].startswith("n = 65536, p = 1024 on here: ")
     expect(page.locator(".node .title")).to_have_count(4)
     assert "<exchange>" in page.locator(".node .title").all_text_contents()
     other = open_tab()
@@ -559,7 +331,7 @@ def test_wrong_uses_of_the_command_are_said(tmp_path, monkeypatch, words, text):
 
 
 def test_a_model_without_a_machine_is_shown_with_a_note():
-    data = describe_model(webui.ShownModel(replace(made(), meta={})))
+    data = describe_model(webui.ShownModel(made(machine=None)))
     assert data["rates"]["source"] == "none"
     assert "do not name their Machine" in data["rates"]["note"]
 
@@ -567,18 +339,3 @@ def test_a_model_without_a_machine_is_shown_with_a_note():
 def test_a_value_of_no_variable_is_refused():
     with pytest.raises(UsageError, match="there is no variable m; the variables are: n"):
         describe_model(webui.ShownModel(made(), values={"m": 3.0}))
-
-
-@pytest.mark.browser
-def test_the_page_says_that_more_memory_may_make_computation_slower(tab, show):
-    model = replace(made(), memory=USED)
-    with served_model(webui.ShownModel(model, PROBED, 16, {"n": 2.0**20})) as url:
-        show(tab, url)
-        (sentence,) = [each for each in said(tab) if each.startswith("Never seen")]
-    assert sentence == (
-        "Never seen: up to 8.39 MB of data in the memory of a process, where the runs had "
-        "2.10 MB, so that computation may take up to 1.4 times as long as the formulas say (a run "
-        "that would settle it: n = 2^19, p = 16)."
-    )
-    expected = str(predict_nodes(model, 16, {"n": 2**20}, PROBED))
-    assert sentence.removeprefix("Never seen: ").removesuffix(".") in " ".join(expected.split())

@@ -34,16 +34,15 @@ function times(model, chosen) {
 /* The laws of the chains that end at a cost centre, each with its callers. */
 function laws(model, node) {
   const chains = model.data.chains.filter(({ nodes }) => nodes.at(-1) === node);
-  return chains.flatMap(({ nodes, texts, laws: found }) => {
+  return chains.flatMap(({ nodes, laws: found }) => {
     const callers = nodes.slice(1, -1).map((each) => label(model.nodes[each])).join(" > ");
     return [
       html("h3", {}, chains.length > 1 && callers ? `Laws in ${callers}` : "Laws"),
       html("dl", {}, ...Object.entries(TITLES).flatMap(([quantity, title]) => {
-        const { kind: sort, reach, why, settle } = found[quantity];
-        const off = sort === "fitted" ? ` (± ${percent(Math.expm1(reach[0]))})` : "";
-        const text = sort === "refused" ? [`refused: ${why}`, settle ? `; it would be settled by: ${settle}` : ""]
-          : [texts[quantity], off];
-        return [html("dt", {}, title), html("dd", { class: sort }, ...text)];
+        const { text, why, noise } = found[quantity];
+        const words = why ? `refused: ${why}` : `${text}${noise === null ? "" : ` (± ${percent(noise)})`}`;
+        const sort = why ? "refused" : noise === null ? "exact" : "fitted";
+        return [html("dt", {}, title), html("dd", { class: sort }, words)];
       })),
     ];
   });

@@ -1,6 +1,6 @@
 /* A predicted call graph, with what the graph view asks of a model (see model.js). */
 
-import { mostGrown, predict, scaling, speedup } from "./predict.js";
+import { mostGrown, speedup } from "./predict.js";
 
 /* What the shades can show: title, and the part of the whole that counts as all of it. */
 export const MEASURES = {
@@ -36,7 +36,7 @@ function partsOf(data) {
 
 const sumOver = (numbers, values) => numbers.reduce((sum, number) => sum + values[number], 0);
 
-/* The model of a node model's data; place(point, reference, rates) has to be called before it is
+/* The model of a node model's data; place(predictions, rates) has to be called before it is
    shown. Beside what model.js names: prediction, reference (a prediction), start (the
    prediction at the same sizes with the reference's processes), scaling, speedup. */
 export function createPredicted(data) {
@@ -73,12 +73,8 @@ export function createPredicted(data) {
     },
   };
 
-  function place(point, reference, rates) {
-    model.rates = rates;
-    model.prediction = predict(data, point, rates);
-    model.reference = predict(data, reference, rates);
-    model.start = predict(data, { ...point, p: reference.p }, rates);
-    model.scaling = scaling(data, model.prediction, rates);
+  function place(found, rates) {
+    Object.assign(model, found, { rates });
     model.speedup = speedup(model.scaling, model.prediction);
     scores = new Map();
     const booked = (numbers) => ({ cost: sumOver(numbers, chainScore("time")) });

@@ -1,10 +1,10 @@
-/* The page of a node model: predicts in the browser at the point of the sliders, and shows it. */
+/* The page of a learnt program: asks for the prediction at the point of the sliders, and shows it. */
 
 import { get } from "./api.js";
 import { createChain } from "./chain.js";
 import { createCurves } from "./curves.js";
 import { byId, html } from "./dom.js";
-import { bytes, label, seconds } from "./format.js";
+import { label, seconds } from "./format.js";
 import { create as createGraph } from "./graph.js";
 import { explainPage } from "./help.js";
 import { listenForKeys, shortcut } from "./keys.js";
@@ -12,18 +12,16 @@ import { createLegend } from "./legend.js";
 import { create as createMachine } from "./machine.js";
 import { pageButtons } from "./page-buttons.js";
 import { POINT, allowed, largest, pointText, valueText } from "./points.js";
-import { slowed } from "./predict.js";
+import { predictions } from "./predict.js";
 import { createPredictedDetail, texts } from "./predicted-detail.js";
 import { MEASURES, createPredicted, hurtsFirst } from "./predicted-model.js";
-import { chosenMachine, ratesOf } from "./rates.js";
-import { CLEAR_SLOWDOWN, runToMake } from "./run-to-make.js";
+import { ratesOf } from "./rates.js";
 import { startSides } from "./sides.js";
 import { createSliders } from "./sliders.js";
 import { choice, declareFields, followAddress, state, subscribe, update } from "./store.js";
 import { startTheme } from "./theme.js";
 import { createVerdict } from "./verdict.js";
 
-const USUAL_PROCESSES = 1024; // with which the page opens, unless the runs had more
 const OF_THE_RUNS = "own";
 const PRICED_BY = ["point", "reference", "machine", "g", "l", "speed"];
 /* The name of a Machine in the address; null, the Machine of the runs, need not be the default. */
@@ -35,33 +33,17 @@ const HELP = "Each box is a function or a line that ends supersteps, with the ti
   + "By default it shows the time that is lost on the way from the reference's number of "
   + "processes to p: what the darkest box does is the first to hurt.";
 
-/* The rates of the state; with what a probe measured of communication unless g or l is set, and of
-   processes that slow each other down unless the speed is. */
-function ratesAt(run) {
-  const isSet = state.g !== null || state.l !== null;
-  const { measured, slowdowns, cores, is_host: isHost } = chosenMachine(run, state.machine);
-  return {
-    ...ratesOf(run, state),
-    measured: isSet ? [] : measured ?? [],
-    slowdowns: state.speed === null ? slowdowns ?? [] : [],
-    cores, isHost,
-  };
-}
-
 /* The point of the state, with the values that the page opens with for what it leaves out. */
 function pointOf(data, given) {
   const found = largest(data.variables);
-  const p = Math.min(Math.max(USUAL_PROCESSES, found.p), data.most_processes);
-  const asked = { ...found, p, ...data.at, ...given };
+  const asked = { ...found, ...data.at, ...given };
   return Object.fromEntries(data.variables.map((variable) =>
     [variable.name, allowed(variable, asked[variable.name], data.most_processes)]));
 }
 
 function band(model) {
   const { low, high } = model.prediction;
-  const isTried = model.data.chains.every(({ laws: { comp } }) => comp.kind !== "fitted" || comp.reach[4]);
-  const doubt = isTried ? "" : "; the runs are too few to try this band";
-  return Number.isFinite(high) ? ` (${seconds(low)} to ${seconds(high)}${doubt})` : "";
+  return Number.isFinite(high) ? ` (${seconds(low)} to ${seconds(high)})` : "";
 }
 
 function timeSentence(model) {
@@ -73,17 +55,6 @@ function timeSentence(model) {
     node, superstep: null, seconds: prediction.total,
     text: `${pointText(prediction.point)} on ${model.rates.source || "its Machine"}: ${least}${
       seconds(prediction.total)}${band(model)}${faster}.`,
-  };
-}
-
-/* How long the processes take to start and to end, where it is known. */
-function outsideSentence({ prediction: { outside } }) {
-  if (outside === null) return null;
-  const { value, low, high } = outside;
-  return {
-    node: null, superstep: null, seconds: value,
-    text: `Start and end of the processes take ${seconds(value)} more (${seconds(low)} to ${
-      seconds(high)}), as in the runs.`,
   };
 }
 
@@ -112,29 +83,22 @@ function rollOffSentence(model) {
 }
 
 /* That processes share cores, where more of them are predicted than the Machine has. */
-function sharing({ rates, prediction }) {
+function sharing({ cores, slowed, prediction }) {
   const { p } = prediction.point;
-  if (!rates.slowdowns.length || p <= rates.cores) return [];
+  if (cores === null || p <= cores) return [];
   return [{
     node: null, superstep: null, seconds: 0,
-    text: `${valueText(p)} processes share ${rates.cores} cores: computation takes ${
-      Number(slowed(rates.slowdowns, p).toPrecision(3))} times as long as recorded.`,
+    text: `${valueText(p)} processes share ${cores} cores: computation takes ${
+      Number(slowed.toPrecision(3))} times as long as recorded.`,
   }];
 }
 
-/* That processes use more memory than in the runs, where it may make computation slower, or that
-   nobody saw how computation grows; with the run that would tell. */
-function neverSeen({ data, prediction, rates }) {
-  const run = runToMake(data, prediction, rates);
-  const { here, inRuns, slowdown } = prediction.memory;
-  const named = (what) => (run === null ? "" : ` (a run that would ${what}: ${pointText(run)})`);
-  const said = (text) => [{ node: null, superstep: null, seconds: 0, text }];
-  if (slowdown >= CLEAR_SLOWDOWN) {
-    return said(`Never seen: up to ${bytes(here)} of data in the memory of a process, where the runs had ${
-      bytes(inRuns)}, so that computation may take up to ${Number(slowdown.toPrecision(2))} times as `
-      + `long as the formulas say${named("settle it")}.`);
-  }
-  return run === null ? [] : said(`Never seen: how computation grows there${named("tell")}.`);
+/* That the runs are too short, or the run that would narrow the band. */
+function narrowing({ next_run: run, too_short_s: short }) {
+  const text = short !== null
+    ? `Too short to tell: these runs take at most ${seconds(short)}; make ones of 50 ms.`
+    : run === null ? "" : `This run would narrow it most: ${run}.`;
+  return text ? [{ node: null, superstep: null, seconds: 0, text }] : [];
 }
 
 /* What is extrapolated, and what is not counted. */
@@ -148,19 +112,12 @@ function doubts(model) {
       `${name} = ${valueText(point[name])}, where they have ${valueText(values[0])} to ${
         valueText(values.at(-1))}`).join("; ")}.`,
   }];
-  for (const [node, { why, settle }] of refused) {
+  for (const [node, why] of refused) {
     found.push({
-      node, superstep: null, seconds: 0,
-      text: `Not counted: ${label(model.nodes[node])}: ${why}${
-        settle ? `; it would be settled by: ${settle}` : ""}.`,
+      node, superstep: null, seconds: 0, text: `Not counted: ${label(model.nodes[node])}: ${why}.`,
     });
   }
-  found.push(...neverSeen(model));
-  const { bytes: huge, text } = model.data.larger_arrays;
-  const isLarger = model.prediction.chains.some(({ exchanged }, chain) =>
-    exchanged >= huge && model.data.chains[chain].exchanged < huge);
-  if (isLarger) found.push({ node: null, superstep: null, seconds: 0, text });
-  return found;
+  return [...found, ...narrowing(model)];
 }
 
 function measures(context) {
@@ -186,7 +143,7 @@ function header(data) {
     ? `${valueText(values[0])} to ${valueText(values.at(-1))}` : valueText(values[0])}`));
   byId("facts").replaceChildren(
     html("div", { class: "program" }, html("h1", {}, data.program)),
-    html("p", { class: "facts", title: data.notes.join("\n") },
+    html("p", { class: "facts" },
       html("span", {}, `predicted from ${data.runs} runs`), ...ranges));
   byId("actions").replaceChildren(...pageButtons());
 }
@@ -220,21 +177,27 @@ async function start() {
     createChain(context), createPredictedDetail(context), choices,
   ];
 
-  function place() {
+  let asked = 0; // answers may come in another order
+
+  async function place() {
     const reference = state.reference === null ? largest(data.variables)
       : { ...largest(data.variables), ...state.reference };
     const point = pointOf(data, state.point);
-    model.place(point, reference, ratesAt(model.run));
-    model.verdict.sentences = [timeSentence(model), outsideSentence(model), hurtSentence(model),
-      rollOffSentence(model), ...sharing(model), ...doubts(model)].filter(Boolean);
+    const turn = asked += 1;
+    const found = await predictions(data, point, state.reference && reference, state);
+    if (turn !== asked) return false;
+    model.place(found, ratesOf(model.run, state));
+    model.verdict.sentences = [timeSentence(model), hurtSentence(model), rollOffSentence(model),
+      ...sharing(model), ...doubts(model)].filter(Boolean);
     sliders.show({ point, reference }, state.reference === null);
     curves.show(model);
+    return true;
   }
 
-  function show(_, changed) {
+  async function show(_, changed) {
     const known = changed === null ? null : new Set(changed);
     if (known === null || PRICED_BY.some((name) => known.has(name))) {
-      place();
+      if (!await place()) return;
       known?.add("model");
     }
     if (known === null || ![...known].every((name) => name === "zoom")) {
@@ -245,8 +208,9 @@ async function start() {
   }
 
   listenForKeys();
-  subscribe(show);
-  show(state, null);
+  const told = (error) => { byId("status").textContent = error.message; };
+  subscribe((...changes) => show(...changes).catch(told));
+  await show(state, null);
 }
 
 start().catch((error) => { byId("status").textContent = error.message; });

@@ -111,6 +111,12 @@ def _duration(_context: click.Context, _option: click.Parameter, text: str) -> f
     metavar="FORMULA",
     help="Formula to fit; see above.  [default: its terms are chosen]",
 )
+@click.option(
+    "--divide",
+    metavar="QUANTITY",
+    help="Quantity, such as N/P, at some value of which coefficients of FORMULA may change.  "
+    "[default: where the errors show a break]",
+)
 @click.option("--signed", "negative", is_flag=True, help="Coefficients of FORMULA may be negative.")
 @click.option(
     "--at",
@@ -222,7 +228,7 @@ def command(
     settings = options.pop("settings")
     variables = [name.strip() for text in by for name in text.split(",")]
     if _are_traces(files):
-        others = {"formula": formula, "plot": plot, "export": export}
+        others = {"formula": formula, "plot": plot, "export": export, "divide": options["divide"]}
         runs = {"command": options["run_command"], "budget_s": options["budget"]}
         _learn(files, variables, settings, options["at"], out, others, runs, force=force)
         return
@@ -230,7 +236,7 @@ def command(
         raise click.UsageError("--run and --budget are for traces, not for tables of times")
     _refuse_models(files)
     options["by"] = variables or None
-    from bsplib.profiler.timings.session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
+    from bsplib.profiler.predict.times_session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
 
     outputs = Outputs(plot, out, export, force)
     if is_data_file(files[0]) and not settings:
@@ -248,7 +254,7 @@ def _fit_experiments(
     outputs: Any,
     options: dict[str, Any],
 ) -> None:
-    from bsplib.profiler.timings.session import fit_experiments_and_print  # noqa: PLC0415  # imported late
+    from bsplib.profiler.predict.times_session import fit_experiments_and_print  # noqa: PLC0415  # imported late
 
     options["time"] = options["time"] or "time"
     name = options.pop("region")
@@ -256,7 +262,7 @@ def _fit_experiments(
 
 
 def _refuse_models(files: tuple[Path, ...]) -> None:
-    from bsplib.profiler.models.nodes.reading import is_model  # noqa: PLC0415  # imported late
+    from bsplib.profiler.predict.document import is_model  # noqa: PLC0415  # imported late
 
     for file in files:
         if is_model(file):
@@ -286,7 +292,7 @@ def _learn(
     *,
     force: bool,
 ) -> None:
-    from bsplib.profiler.models.nodes.session import fit_and_print  # noqa: PLC0415  # imported late
+    from bsplib.profiler.predict.session import fit_and_print  # noqa: PLC0415  # imported late
 
     for name, value in others.items():
         if value is not None:

@@ -116,7 +116,7 @@ def command(
 def _predict_by_model(
     model: Path, machine: Machine | None, nprocs: int | None, values: dict[str, float], **more: Any
 ) -> None:
-    from bsplib.profiler.models.nodes.session import predict_and_print  # noqa: PLC0415  # imported late
+    from bsplib.profiler.predict.session import predict_and_print  # noqa: PLC0415  # imported late
 
     if nprocs is None:
         raise click.UsageError("--fit needs the number of processes, as in -n 1024")

@@ -172,7 +172,7 @@ def _view_model(
 ) -> None:
     """Show the page of a node model, or save it."""
     from bsplib import webui  # noqa: PLC0415  # imported late
-    from bsplib.profiler.models.nodes.reading import read_model  # noqa: PLC0415
+    from bsplib.profiler.predict.document import read_model  # noqa: PLC0415
 
     there = None if machine is None else load_machine(machine)
     shown = webui.ShownModel(read_model(path), there, nprocs, values)

@@ -86,7 +86,7 @@ def test_where_the_formulas_hold_the_prediction_does(exact):
     assert (row.size, row.nprocs) == (2**21, 16)
     assert row.predicted.comp_s == pytest.approx(row.measured.comp_s, rel=1e-6)
     assert row.predicted.comm_s == pytest.approx(row.measured.comm_s, rel=1e-6)
-    assert row.low_s == pytest.approx(row.measured.total_s, rel=1e-3)
+    assert row.low_s <= row.measured.total_s <= row.high_s
     assert row.low_s <= row.predicted.total_s <= row.high_s
     assert found.mean_error < 1e-6
     assert found.small == len(SMALL)

@@ -17,7 +17,7 @@ from bsplib.experiments import datafile
 from bsplib.profiler.compare import baseline
 from bsplib.profiler.compare.baseline import changes
 from bsplib.profiler.export.table import FORMATS
-from bsplib.profiler.models.nodes.session import model_of_traces
+from bsplib.profiler.predict import model_of_traces, write_model
 from bsplib.record.join import join
 from bsplib.recording.records import SAMPLE, Doing, Trace
 from bsplib.recording.trace import read_trace, write_trace
@@ -199,7 +199,7 @@ def _of_traces(traces: list[Path], *others: Path) -> Kind:
 
 def _of_models(traces: list[Path], folder: Path) -> Kind:
     path = folder / "model.json"
-    model_of_traces(traces).save(path)
+    write_model(model_of_traces(traces), path)
     reads = [
         bsp("predict", "--fit", "{}", *AT),
         bsp("view", "--fit", "{}", *AT, "--html", "{}.html", "--force"),

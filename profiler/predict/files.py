@@ -1,0 +1,387 @@
+"""Tables of times in files: CSV, and the text and JSON Lines formats of Extra-P."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bsplib.output_file import write_text
+from bsplib.profiler.predict.table import Timings, TimingsError
+
+if TYPE_CHECKING:
+    from bsplib.profiler.predict.table import Timings
+
+_MOST_BYTES = 100 * 2**20
+
+
+def read_timings(
+    path: str | Path,
+    time: str | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    region: str | None = None,
+    of_repeats: str = "least",
+) -> Timings:
+    """Read a table of times.
+
+    Args:
+        path: a CSV file with a line of names, or a file in one of the formats of Extra-P:
+            JSON Lines (``.jsonl``) or text (lines with PARAMETER, POINTS, DATA).
+        time: the column of the time, or the metric in a file of Extra-P; default: ``time``,
+            or the only metric.
+        by: the variables; default: all other columns.
+        region: the region (call path) in a file of Extra-P; default: the only one.
+        of_repeats: what counts of several times at one point: ``"least"``, ``"median"`` or
+            ``"mean"``.
+
+    Raises:
+        TimingsError: the file cannot be read, or has no such table.
+    """
+    path = Path(path)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise TimingsError(f"{path}: more than {_MOST_BYTES >> 20} MiB are no table of times")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise TimingsError(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise TimingsError(
+            f"{path} is no text in UTF-8; give a CSV file, or one of Extra-P"
+        ) from None
+    if not text.strip():
+        raise TimingsError(f"{path} is empty")
+    name = str(path)
+    if is_json_lines(text):
+        series = read_json_lines(text, name)
+    elif is_text(text):
+        series = read_text(text, name)
+    else:
+        return _read_csv(text, name, time or "time", by, of_repeats)
+    values, times, metric = choose(series, name, time, region)
+    if by is not None:
+        _need(by, values, name)
+        values = {each: values[each] for each in by}
+    return Timings.of(values, times, time=metric, source=name, of_repeats=of_repeats)
+
+
+def write_timings(timings: Timings, path: str | Path, *, force: bool = False) -> None:
+    """Write a table in a format of Extra-P: JSON Lines if the file ends in .jsonl, else text.
+
+    Args:
+        timings: the table.
+        path: the file.
+        force: replace a file that exists.
+
+    Raises:
+        TimingsError: the file cannot be written, or the format does not hold the table.
+    """
+    path = Path(path)
+    write = as_json_lines if path.suffix == ".jsonl" else as_text
+    text = write(timings)
+    try:
+        write_text(path, text, force=force)
+    except OSError as error:
+        raise TimingsError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _read_csv(
+    text: str, source: str, time: str, by: Sequence[str] | None, of_repeats: str
+) -> Timings:
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    first = lines[0] if lines else ""
+    delimiter = max(",;\t", key=first.count)
+    try:
+        rows = [
+            (number, row)
+            for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=delimiter), 1)
+            if any(cell.strip() for cell in row) and not row[0].lstrip().startswith("#")
+        ]
+    except csv.Error as error:
+        raise TimingsError(f"{source} is no table of times: {error}") from None
+    names = [name.strip() for name in rows[0][1]] if rows else []
+    if len(set(names)) < len(names):
+        raise TimingsError(f"{source}: two columns have the same name in {', '.join(names)}")
+    if time not in names and (wide := _wide(names, rows[1:], source)) is not None:
+        return Timings.of(*wide, time=time, source=source, of_repeats=of_repeats)
+    if time not in names:
+        raise TimingsError(
+            f"{source} has no column {time!r} with times; name another by --time: "
+            f"{', '.join(names)}"
+        )
+    wanted = [name for name in names if name != time] if by is None else list(by)
+    _need(wanted, names, source)
+    columns: dict[str, list[float]] = {name: [] for name in (*wanted, time)}
+    for number, row in rows[1:]:
+        if len(row) != len(names):
+            raise TimingsError(
+                f"{source}, line {number}: there are {len(row)} cells under {len(names)} names"
+            )
+        for name, cell in zip(names, row, strict=True):
+            if name in columns:
+                columns[name].append(_number(cell, f"{source}, line {number}", name, time))
+    times = columns.pop(time)
+    return Timings.of(columns, times, time=time, source=source, of_repeats=of_repeats)
+
+
+_WIDE = 3
+"""Columns whose names are numbers, from which on a table is taken for a wide one."""
+
+
+def _wide(
+    names: Sequence[str], rows: Sequence[tuple[int, list[str]]], source: str
+) -> tuple[dict[str, list[float]], list[float]] | None:
+    """Return the values and times of a wide table; None if it is none.
+
+    Its first column has the values of one variable, and the names of the others are those of
+    another: ``N/P,1,2,4``, where the first name may have both. Empty cells were not measured.
+    """
+    try:
+        columns = [float(name.lstrip("pP= ")) for name in names[1:]]
+    except ValueError:
+        return None
+    if len(columns) < _WIDE:
+        return None
+    first, _, second = (names[0] or "N").replace("\\", "/").partition("/")
+    values: dict[str, list[float]] = {first.strip(): [], second.strip() or "P": []}
+    times = []
+    for number, row in rows:
+        place = f"{source}, line {number}"
+        if len(row) != len(names):
+            raise TimingsError(f"{place}: there are {len(row)} cells under {len(names)} names")
+        at = _number(row[0], place, names[0], "")
+        for column, cell in zip(columns, row[1:], strict=True):
+            if cell.strip() and cell.strip() not in ("NA", "-"):
+                for one, value in zip(values.values(), (at, column), strict=True):
+                    one.append(value)
+                times.append(_number(cell, place, f"{column:g}", f"{column:g}"))
+    return values, times
+
+
+def _number(cell: str, place: str, name: str, time: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if math.isfinite(value):
+        return value
+    way_out = "" if name == time else "; name the variables that are numbers with --by"
+    raise TimingsError(f"{place}: {name} is {cell.strip()!r}, which is no number{way_out}")
+
+
+def _need(wanted: Sequence[str], names: Collection[str], source: str) -> None:
+    for name in wanted:
+        if name not in names:
+            raise TimingsError(f"{source} has no column {name!r}; it has {', '.join(names)}")
+
+
+# -- the text and JSON Lines formats of Extra-P 4 -------------------------------------------------
+
+
+_FIELDS = ("METRIC", "REGION", "PARAMETER", "POINTS", "DATA")
+_MOST_PARAMETERS = 4
+ROOT, DEFAULT = "<root>", "<default>"
+"""Names that Extra-P gives to a region and a metric without a name."""
+
+
+class Series(NamedTuple):
+    """The measurements of one metric in one region."""
+
+    region: str
+    metric: str
+
+
+Table = tuple[dict[str, list[float]], list[float]]
+"""Values of the variables by name, and times, one element for each measurement."""
+
+
+def is_json_lines(text: str) -> bool:
+    """Tell whether a text is in the JSON Lines format."""
+    return text.lstrip().startswith("{")
+
+
+def is_text(text: str) -> bool:
+    """Tell whether a text is in the text format."""
+    words = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    return next((line[0] for line in words if line), "") in _FIELDS
+
+
+def read_json_lines(text: str, source: str) -> dict[Series, Table]:
+    """Read lines such as ``{"params": {"p": 4}, "value": 1.5}``, with callpath and metric."""
+    found: dict[Series, Table] = {}
+    names: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        place = f"{source}, line {number}"
+        try:
+            data = json.loads(line)
+            params, value = data["params"], data["value"]
+            names = names or [str(name) for name in params]
+            point = [_finite(params[name]) for name in names]
+            values = [_finite(each) for each in (value if isinstance(value, list) else [value])]
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+            raise TimingsError(
+                f'{place} is no measurement such as {{"params": {{"p": 4}}, "value": 1.5}}: '
+                f"{_cause(error)}"
+            ) from None
+        series = Series(str(data.get("callpath", ROOT)), str(data.get("metric", DEFAULT)))
+        for each in values:
+            _add(found, series, names, point, each)
+    return found
+
+
+def _cause(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _finite(value: Any) -> float:
+    if isinstance(value, bool) or not math.isfinite(float(value)):
+        raise ValueError(f"{value} is no finite number")
+    return float(value)
+
+
+def _add(
+    found: dict[Series, Table], series: Series, names: list[str], point: list[float], value: float
+) -> None:
+    values, times = found.setdefault(series, ({name: [] for name in names}, []))
+    for name, each in zip(names, point, strict=True):
+        values[name].append(each)
+    times.append(value)
+
+
+class _TextReader:
+    """Reads the text format line by line."""
+
+    def __init__(self, source: str) -> None:
+        self.found: dict[Series, Table] = {}
+        self._source = source
+        self._names: list[str] = []
+        self._points: list[list[float]] = []
+        self._series = Series(ROOT, DEFAULT)
+        self._at = 0
+
+    def line(self, number: int, text: str) -> None:
+        """Read a line."""
+        word, _, rest = text.strip().partition(" ")
+        place = f"{self._source}, line {number}"
+        try:
+            match word:
+                case "PARAMETER":
+                    self._names += rest.split()
+                case "POINTS":
+                    self._points += self._points_of(rest)
+                case "METRIC":
+                    self._series, self._at = Series(self._series.region, rest.strip()), 0
+                case "REGION":
+                    self._series, self._at = Series(rest.strip(), self._series.metric), 0
+                case "DATA":
+                    self._data(rest)
+                case _:
+                    raise ValueError(f"it begins with none of {', '.join(_FIELDS)}")  # noqa: TRY301
+        except ValueError as error:
+            raise TimingsError(f"{place} is not in the text format of Extra-P: {error}") from None
+
+    def _points_of(self, text: str) -> list[list[float]]:
+        if not self._names:
+            raise ValueError("PARAMETER comes before POINTS")
+        groups = [text] if "(" not in text else text.replace("(", " ").split(")")
+        numbers = [[_finite(word) for word in group.split()] for group in groups]
+        if len(self._names) == 1:
+            return [[each] for group in numbers for each in group]
+        points = [group for group in numbers if group]
+        for point in points:
+            if len(point) != len(self._names):
+                raise ValueError(f"a point has {len(point)} values, not {len(self._names)}")
+        return points
+
+    def _data(self, text: str) -> None:
+        if self._at >= len(self._points):
+            raise ValueError(
+                f"there are more than {len(self._points)} lines of DATA for the POINTS"
+            )
+        values = [_finite(word) for word in text.split()]
+        for value in values:
+            _add(self.found, self._series, self._names, self._points[self._at], value)
+        self._at += 1
+
+
+def read_text(text: str, source: str) -> dict[Series, Table]:
+    """Read lines that begin with PARAMETER, POINTS, REGION, METRIC and DATA."""
+    reader = _TextReader(source)
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.startswith("#"):
+            reader.line(number, " ".join(line.split()))
+    return reader.found
+
+
+def choose(
+    found: dict[Series, Table], source: str, metric: str | None, region: str | None
+) -> tuple[dict[str, list[float]], list[float], str]:
+    """Return the values and times of one series, and the name of its metric.
+
+    Raises:
+        TimingsError: there is no such series, or there are several.
+    """
+    if not found:
+        raise TimingsError(f"{source} has no measurements")
+    for kind, name, option in (("region", region, "--region"), ("metric", metric, "--time")):
+        names = list(dict.fromkeys(getattr(series, kind) for series in found))
+        if name is None and len(names) == 1:
+            continue
+        if name not in names:
+            raise TimingsError(
+                f"{source} has no {kind} {name!r}; choose one of {', '.join(names)} with {option}"
+                if name is not None
+                else f"{source} has {len(names)} {kind}s; choose one of {', '.join(names)} with "
+                f"{option}"
+            )
+        found = {series: table for series, table in found.items() if getattr(series, kind) == name}
+    if len(found) != 1:
+        raise TimingsError(f"{source} has no such measurements")
+    ((series, (values, times)),) = found.items()
+    return values, times, "time" if series.metric == DEFAULT else series.metric
+
+
+def as_json_lines(timings: Timings) -> str:
+    """Return a table in the JSON Lines format."""
+    lines = [
+        json.dumps(
+            {
+                "params": {name: float(column[row]) for name, column in timings.values.items()},
+                "metric": timings.time,
+                "value": float(time),
+            }
+        )
+        for row, time in enumerate(timings.times)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_text(timings: Timings) -> str:
+    """Return a table in the text format.
+
+    Raises:
+        TimingsError: there are more variables than the format allows, or none.
+    """
+    names = list(timings.values)
+    if not 1 <= len(names) <= _MOST_PARAMETERS:
+        raise TimingsError(
+            f"Extra-P's text format has 1 to {_MOST_PARAMETERS} variables, and there are "
+            f"{len(names)}; write a .jsonl file"
+        )
+    points = zip(*timings.values.values(), strict=True)
+    texts = [" ".join(f"{value:.17g}" for value in point) for point in points]
+    shown = texts if len(names) == 1 else [f"({text})" for text in texts]
+    lines = [
+        *(f"PARAMETER {name}" for name in names),
+        f"POINTS {' '.join(shown)}",
+        "REGION main",
+        f"METRIC {timings.time}",
+        *(f"DATA {time:.17g}" for time in timings.times),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,496 @@
+"""A formula of times: chosen among sums of at most four usual terms, or given by the user.
+
+Errors count in proportion to the time, and no coefficient is negative, since no computation takes
+a negative time. Of all sums of terms each is scored by how well it fits, by how well it predicts
+the largest measurements when it is fitted to the others, and by how many and how usual terms it
+has. Scores are logarithms of probabilities (as with the criterion of Schwarz for an unknown
+noise), so each sum has a weight. Of those with much weight the one in the middle is taken: its
+predictions beyond the measurements are nearest to the mean of all, by weight. The others are
+its rivals, and the band holds most of them.
+
+Where the errors of the best sum show a break, such as the end of a cache, a term may begin there:
+``f[2]*n*above(n, 8192)``.
+
+Source: Gonzalez et al., section 3, the analyser llac, which fits a formula of the user, and
+divides the measurements where the error varies most. Schwarz, Estimating the Dimension of a
+Model, 1978.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.experiments.formula import Formula, FormulaError, read_formula
+from bsplib.extras import optional_module
+from bsplib.profiler.predict.terms import Term, column, library
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Vector = NDArray[np.float64]
+    Values = Mapping[str, Vector]
+
+MOST_TERMS = 4
+CONFIDENCE = 0.9
+"""The part of the true times that a band has to hold, unless another is asked for."""
+_LEAST_NOISE = 0.01
+"""No times are believed to be more exact than this: a formula of less misfit is no better."""
+_BEAM = 40
+"""How many sums of k terms go on to sums of k + 1; with all, no table here has another formula."""
+_RIVALS = 40
+_LEFT_OUT = 0.1
+"""How much the squares of errors of predictions count, beside those of the misfit."""
+_STEEP = 8.0
+"""By what score a sum loses that grows by one power more beyond the sizes than among them: what
+bends only there was not seen."""
+_PER_DOUBLING = 3.0
+"""By how many times the noise the band grows for each doubling beyond the measurements: the one
+number to which the bands are calibrated, on published, measured and simulated tables."""
+_BREAK_NOISE = 0.05
+"""A table with less noise has no break."""
+_BREAK = 6.0
+"""By what score a formula with a break has to be better."""
+
+
+class Rival(NamedTuple):
+    """A sum of terms with its weight among all."""
+
+    formula: Formula
+    coefficients: Vector
+    weight: float
+
+    def at(self, values: Values) -> Vector:
+        """Return its value at some points."""
+        columns, rest = self.formula.columns(values)
+        shape = np.broadcast_shapes((1,), *(array.shape for array in values.values()))
+        return np.broadcast_to(columns @ self.coefficients + rest, shape)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A formula with its coefficients, and what it is worth."""
+
+    formula: Formula
+    coefficients: Vector
+    noise: float
+    """Standard deviation of the relative errors."""
+    measured: dict[str, tuple[float, float]]
+    """Least and greatest value of each variable."""
+    rivals: tuple[Rival, ...] = field(default=(), repr=False)
+    """All sums of terms with much weight, this one among them; none for a formula of the user."""
+    covariance: Vector = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+    """Of the coefficients."""
+    breaks: tuple[str, ...] = ()
+    """Where terms begin, as ``n > 8192``."""
+    doubt: str = ""
+    """Why a formula of the user may be wrong; otherwise empty."""
+    misfit: float = 0.0
+    """Root of the mean square of the relative errors."""
+    worst: float = 0.0
+    """Greatest relative error."""
+
+    def predict(self, values: Mapping[str, ArrayLike]) -> Vector:
+        """Return the value of the formula at some points.
+
+        Raises:
+            FormulaError: a variable has no value, or a term is not finite.
+        """
+        return Rival(self.formula, self.coefficients, 1.0).at(_arrays(values))
+
+    def doublings(self, values: Mapping[str, ArrayLike]) -> Vector:
+        """Return how many doublings lie between the measurements and some points."""
+        arrays = np.broadcast_arrays(*(np.atleast_1d(each) for each in _arrays(values).values()))
+        found = np.zeros(arrays[0].shape if arrays else (1,))
+        for name, array in zip(values, arrays, strict=True):
+            low, high = self.measured.get(name, (1.0, 1.0))
+            if low > 0:
+                found += np.abs(np.log2(np.maximum(array, 1e-300) / array.clip(low, high)))
+        return found
+
+    def band(
+        self, values: Mapping[str, ArrayLike], confidence: float = CONFIDENCE
+    ) -> tuple[Vector, Vector]:
+        """Return the limits between which the true values are expected.
+
+        Args:
+            values: the points.
+            confidence: the part of the true values that has to be inside.
+        """
+        arrays = _arrays(values)
+        middle = np.log(np.maximum(self.predict(arrays), 1e-300))
+        columns, _ = self.formula.columns(arrays)
+        spread = np.einsum("nk,kl,nl->n", columns, self.covariance, columns) + 0 * middle
+        reach = _PER_DOUBLING * self.noise * np.sqrt(1 + self.doublings(arrays) ** 2)
+        reach = np.hypot(reach, 2 * np.sqrt(np.maximum(spread, 0)) * np.exp(-middle))
+        reach *= NormalDist().inv_cdf((1 + confidence) / 2) / _NORMAL
+        low, high = _hull(self.rivals, arrays, middle)
+        below, above = np.hypot(middle - low, reach), np.hypot(high - middle, reach)
+        return np.exp(middle - below), np.exp(np.minimum(middle + above, 700.0))
+
+
+_NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+
+
+def _hull(rivals: Sequence[Rival], values: Values, middle: Vector) -> tuple[Vector, Vector]:
+    """Return the logarithms between which nine tenths of the weight of all rivals are."""
+    low, high = middle.copy(), middle.copy()
+    if not rivals:
+        return low, high
+    found = np.log(np.maximum([each.at(values) for each in rivals], 1e-300))
+    weights = np.array([each.weight for each in rivals])
+    order = np.argsort(found, axis=0)
+    sums = np.cumsum(weights[order], axis=0) / weights.sum()
+    for point in range(found.shape[1]):
+        ends = np.searchsorted(sums[:, point], [0.05, 0.95]).clip(max=len(rivals) - 1)
+        limits = found[order[ends, point], point]
+        low[point], high[point] = min(low[point], limits[0]), max(high[point], limits[1])
+    return low, high
+
+
+def _arrays(values: Mapping[str, ArrayLike]) -> dict[str, Vector]:
+    return {name: np.atleast_1d(np.asarray(each, float)) for name, each in values.items()}
+
+
+# -- a formula whose terms are chosen -------------------------------------------------------------
+
+
+def choose(values: Values, times: Vector, processes: str | None = None) -> Fit:
+    """Choose a sum of terms for some measurements, and fit it.
+
+    Args:
+        values: values of the variables, one element for each measurement.
+        times: what was measured, greater than 0.
+        processes: the variable that is the number of processes, if one is.
+    """
+    terms = library(values, processes)
+    found = _Search(values, times, terms, processes).scored()
+    if len(times) > MOST_TERMS and found.noise > _BREAK_NOISE:
+        more = [*terms, *_beginning(values, processes)]
+        broken = _Search(values, times, more, processes).scored()
+        if broken.score + _BREAK < found.score:
+            found = broken
+    return _middle(found, values, times)
+
+
+class _Scored(NamedTuple):
+    """The sums of terms of most weight."""
+
+    rivals: tuple[Rival, ...]
+    score: float
+    noise: float
+
+
+class _Search:
+    """Scores sums of terms, many at once: by the normal equations, where no coefficient is <= 0.
+
+    Where the best coefficient of a term is not positive, the sum without it is as good.
+    """
+
+    def __init__(
+        self, values: Values, times: Vector, terms: Sequence[Term], processes: str | None
+    ) -> None:
+        self._terms = terms
+        columns = np.stack([column(term.text, values) for term in terms], axis=1)
+        relative = columns / times[:, None]
+        self._norm = np.linalg.norm(relative, axis=0)
+        self._relative = relative / self._norm
+        self._unusual = np.array([term.unusual for term in terms])
+        self._folds = list(_folds(values, len(times)))
+        self._beyond = [
+            [_row(terms, values, name, factor) / self._norm for factor in (1.0, 1.1, 8.0, 8.8)]
+            for name, array in values.items()
+            if name != processes and np.ptp(array) > 0 and array.min() > 0
+        ]
+
+    def scored(self) -> _Scored:
+        """Return the sums of most weight, the best first."""
+        found: list[tuple[float, tuple[int, ...], Vector, float]] = []
+        sums = np.arange(len(self._terms))[:, None]
+        for count in range(1, min(MOST_TERMS, len(self._relative) - 1, len(self._terms)) + 1):
+            factors = _solve(self._relative, sums)
+            right = (factors > 0).all(axis=1)
+            sums, factors = sums[right], factors[right]
+            if not len(sums):
+                break
+            scores, noises = self._scores(sums, factors)
+            order = np.argsort(scores, kind="stable")
+            found += [
+                (scores[each], tuple(sums[each].tolist()), factors[each], noises[each])
+                for each in order[:_RIVALS].tolist()
+            ]
+            best = sums[order[:_BEAM]].tolist()
+            longer = {
+                tuple(sorted((*each, term)))
+                for each in best
+                for term in range(len(self._terms))
+                if term not in each
+            }
+            sums = np.array(sorted(longer), np.intp).reshape(-1, count + 1)
+        if not found:  # a single measurement
+            found = [(0.0, (0,), _solve(self._relative, np.array([[0]]))[0], _LEAST_NOISE)]
+        found.sort(key=lambda each: each[0])
+        best_score = found[0][0]
+        rivals = tuple(
+            Rival(
+                read_formula(_text([self._terms[term].text for term in chosen])),
+                factors / self._norm[list(chosen)],
+                math.exp((best_score - score) / 2),
+            )
+            for score, chosen, factors, _ in found[:_RIVALS]
+        )
+        return _Scored(rivals, float(best_score), float(found[0][3]))
+
+    def _scores(self, sums: NDArray[np.intp], factors: Vector) -> tuple[Vector, Vector]:
+        """Return the scores of some sums of equally many terms, and the noise that each leaves."""
+        measurements, count = len(self._relative), sums.shape[1]
+        errors = 1 - np.einsum("mk,nmk->mn", factors, self._relative[:, sums])
+        squares = (errors**2).sum(axis=1)
+        left_out = np.zeros(len(sums))
+        for kept in self._folds:
+            left_out += self._left_out(sums, kept)
+        freedom = measurements - count + 1
+        known = squares + _LEAST_NOISE**2
+        scores = freedom * np.log((known + _LEFT_OUT * left_out) / freedom)
+        scores += count + self._unusual[sums].sum(axis=1)
+        for rows in self._beyond:
+            sums_at = ((factors * row[sums]).sum(axis=1) for row in rows)
+            here, near, far, farther = (np.log(np.maximum(each, 1e-300)) for each in sums_at)
+            bend = (farther - far) - np.maximum(near - here, math.log(1.1))
+            scores += _STEEP * np.maximum(bend / math.log(1.1), 0)
+        return scores, np.sqrt(known / freedom)
+
+    def _left_out(self, sums: NDArray[np.intp], kept: NDArray[np.bool_]) -> Vector:
+        """Return the mean squares of the errors with which a part predicts the other."""
+        if kept.sum() <= sums.shape[1]:
+            return np.full(len(sums), _BREAK_NOISE**2)
+        factors = _solve(self._relative[kept], sums).clip(min=0)
+        found = np.einsum("mk,nmk->mn", factors, self._relative[~kept][:, sums])
+        return np.asarray((np.log(np.maximum(found, 1e-9)) ** 2).mean(axis=1))
+
+
+def _solve(relative: Vector, sums: NDArray[np.intp]) -> Vector:
+    """Return the coefficients of some sums of terms that fit best; 0 where there are none."""
+    products, ones = relative.T @ relative, relative.sum(axis=0)
+    matrix = products[sums[:, :, None], sums[:, None, :]]
+    matrix = matrix + 1e-13 * np.eye(sums.shape[1])  # two terms may be equal at these points
+    found = np.linalg.solve(matrix, ones[sums][..., None])[..., 0]
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def _folds(values: Values, count: int) -> Iterator[NDArray[np.bool_]]:
+    """Yield the measurements without those of the largest values of each variable, and of all."""
+    every = np.ones(count, bool)
+    parts = 0
+    for array in values.values():
+        distinct = np.unique(array)
+        for place in (1, 2)[: max((len(distinct) - 2) // 2, 0)]:
+            yield array < distinct[-place]
+        if len(distinct) > 3:
+            every &= array < distinct[-1]
+            parts += 1
+    if parts > 1 and every.sum() > 2:
+        yield every
+
+
+def _row(terms: Sequence[Term], values: Values, name: str, factor: float) -> Vector:
+    """Return all terms at the largest values, with one variable times a factor."""
+    at = {
+        other: np.array([array.max() * (factor if other == name else 1.0)])
+        for other, array in values.items()
+    }
+    return np.array([column(term.text, at)[0] for term in terms])
+
+
+def _text(terms: Sequence[str]) -> str:
+    return " + ".join(
+        f"f[{number}]"
+        if term == "1"
+        else f"f[{number}]*{term}"
+        if not term.startswith("1/")
+        else f"f[{number}]{term[1:]}"
+        for number, term in enumerate(terms)
+    )
+
+
+def _beginning(values: Values, processes: str | None) -> Iterator[Term]:
+    """Yield terms that begin at a break: what an element costs jumps to a new level there."""
+    for name, array in values.items():
+        if name == processes or np.ptp(array) == 0 or array.min() < 1:
+            continue
+        shared = processes is not None and np.ptp(values[processes]) > 0
+        of = f"({name}/{processes})" if shared else name
+        distinct = np.unique(column(of, values))
+        for place in distinct[1:-2]:
+            for growth in (of, f"{of}*log2({of})"):
+                yield Term(f"{growth}*above({of}, {place:.12g})", 2.0)
+
+
+def _middle(found: _Scored, values: Values, times: Vector) -> Fit:
+    """Return the fit of the rival in the middle of all."""
+    varied = [name for name, array in values.items() if np.ptp(array) > 0]
+    factors = [*itertools.product((1.0, 4.0), repeat=len(varied))][:16]
+    beyond = {
+        name: np.array([
+            array.max() * (factor[varied.index(name)] if name in varied else 1)
+            for factor in factors
+        ])
+        for name, array in values.items()
+    }  # fmt: skip
+    points = np.log(np.maximum([each.at(beyond) for each in found.rivals], 1e-300))
+    weights = np.array([each.weight for each in found.rivals])
+    mean = weights @ points / weights.sum()
+    apart = ((points - mean) ** 2).sum(axis=1)
+    apart[weights < 0.1] = np.inf  # it has to be about as good as the best
+    chosen = found.rivals[int(np.argmin(apart))]
+    return _finished(chosen.formula, values, times, rivals=found.rivals, negative=False)
+
+
+# -- a formula of the user ------------------------------------------------------------------------
+
+
+def fit_formula(
+    text: str,
+    values: Values,
+    times: Vector,
+    *,
+    negative: bool = False,
+    divide: str | None = None,
+    processes: str | None = None,
+) -> Fit:
+    """Fit a formula of the user.
+
+    Args:
+        text: the formula, as :mod:`bsplib.experiments.formula` reads it.
+        values: values of the variables, one element for each measurement.
+        times: what was measured, greater than 0.
+        negative: whether coefficients may be negative.
+        divide: a quantity, such as ``N/P``, at some value of which coefficients may change;
+            default: any size, where the errors show a break.
+        processes: the variable that is the number of processes, if one is.
+
+    Raises:
+        FormulaError: the formula cannot be read, or has more parameters than there are points.
+    """
+    formula = read_formula(text)
+    if len(times) < len(formula.parameters):
+        raise FormulaError(
+            f"formula: {len(formula.parameters)} parameters need as many measurements, "
+            f"and there are {len(times)}"
+        )
+    found = _finished(formula, values, times, negative=negative)
+    if divide is None and found.noise < _BREAK_NOISE:
+        return found
+    quantities = [divide] if divide else _quantities(formula, processes)
+    best, parts = found, formula.parts()
+    while len(best.coefficients) < len(times) - 1:
+        rivals = [
+            _finished(broken, values, times, negative=negative, breaks=(where,))
+            for broken, where in _broken(best, parts, values, quantities)
+        ]
+        better = min(rivals, key=lambda each: _score(each, len(times)), default=best)
+        if _score(better, len(times)) + (2.0 if best.breaks else _BREAK) > _score(best, len(times)):
+            break
+        best = better
+    return _doubted(found, best, values, times, processes)
+
+
+def _score(fitted: Fit, count: int) -> float:
+    """Return the score of a fit without trials."""
+    freedom = max(count - len(fitted.coefficients) + 1, 1)
+    return 2 * freedom * math.log(fitted.noise) + len(fitted.coefficients)
+
+
+def _quantities(formula: Formula, processes: str | None) -> list[str]:
+    sizes = [name for name in formula.variables if name != processes]
+    shared = processes is not None and processes in formula.variables
+    return [*sizes, *(f"{size}/{processes}" for size in sizes if shared)]
+
+
+def _broken(
+    fitted: Fit, parts: Sequence[str], values: Values, quantities: Sequence[str]
+) -> Iterator[tuple[Formula, str]]:
+    """Yield a formula with a further term that begins at a break, and the place of the break.
+
+    Once a term begins at a place, others may begin there only.
+    """
+    formula = fitted.formula
+    number = max(int(name.rpartition("[")[2][:-1]) for name in formula.parameters) + 1
+    stem = formula.parameters[0].rpartition("[")[0]
+    for quantity in quantities:
+        try:
+            distinct = np.unique(column(quantity, values))
+        except FormulaError:
+            continue
+        for place, part in itertools.product(distinct[1:-2], parts):
+            begins, where = f"({part})*above({quantity}, {place:.12g})", f"{quantity} > {place:g}"
+            if begins not in formula.text and fitted.breaks in ((), (where,)):
+                yield read_formula(f"{formula.text} + {stem}[{number}]*{begins}"), where
+
+
+def _doubted(plain: Fit, best: Fit, values: Values, times: Vector, processes: str | None) -> Fit:
+    """Return a fit of the user's formula: as it is with a doubt if other terms fit far better.
+
+    Args:
+        plain: the formula as it is.
+        best: the same, perhaps with terms that begin at a break.
+        values: values of the variables.
+        times: what was measured.
+        processes: the variable that is the number of processes, if one is.
+    """
+    other = choose(values, times, processes)
+    if _score(other, len(times)) + _BREAK > _score(best, len(times)) or other.breaks:
+        return best
+    doubt = (
+        f"it leaves errors of {plain.misfit:.1%}, and {other.formula.text} only {other.misfit:.1%}"
+    )
+    return replace(plain, doubt=doubt)
+
+
+def _finished(
+    formula: Formula,
+    values: Values,
+    times: Vector,
+    *,
+    negative: bool,
+    rivals: tuple[Rival, ...] = (),
+    breaks: tuple[str, ...] = (),
+) -> Fit:
+    """Fit the coefficients of a formula, and measure what is left."""
+    columns, rest = formula.columns(values)
+    columns = np.broadcast_to(columns, (len(times), columns.shape[1]))
+    relative, wanted = columns / times[:, None], 1 - np.broadcast_to(rest, times.shape) / times
+    norm = np.linalg.norm(relative, axis=0)
+    norm[norm == 0] = 1.0
+    if negative:
+        found = np.linalg.lstsq(relative / norm, wanted, rcond=None)[0] / norm
+    else:
+        found = optional_module("scipy.optimize").nnls(relative / norm, wanted)[0] / norm
+    errors = wanted - relative @ found
+    used = np.flatnonzero(found)
+    freedom = max(len(times) - len(used) + 1, 1)
+    noise = math.sqrt((float(errors @ errors) + _LEAST_NOISE**2) / freedom)
+    covariance = np.zeros((len(found), len(found)))
+    inverse = np.linalg.pinv((relative / norm)[:, used])
+    covariance[np.ix_(used, used)] = (
+        noise**2 * (inverse @ inverse.T) / np.outer(norm, norm)[np.ix_(used, used)]
+    )
+    places = [part.partition(")")[0] for part in formula.text.split("above(")[1:]]
+    breaks = breaks or tuple(place.replace(", ", " > ") for place in places)
+    return Fit(
+        formula,
+        found,
+        noise,
+        {name: (float(array.min()), float(array.max())) for name, array in values.items()},
+        rivals,
+        covariance,
+        breaks,
+        misfit=math.sqrt(float(errors @ errors) / len(errors)),
+        worst=float(np.abs(errors).max()),
+    )

@@ -1,0 +1,460 @@
+"""The laws of what is counted, supersteps and bytes of h-relations: found exactly, or not at all.
+
+A law is a sum of at most three terms of a BSP program: a growth of the sizes, times a function of
+p, or the elements of a block. Its coefficients are fractions, and it gives every value of the runs
+to the digit. In each variable that it uses the runs have more values than the law has functions of
+this variable, and three at least: fewer values are met by too many laws. Where no sum holds for
+all runs there may be a maximum of two terms, or a branch: then the runs show both sides.
+
+Several laws may hold for all runs. They are all kept; where they differ, nobody knows more.
+
+Source: the costs of the primitives and collectives, Jarvis et al. 2002, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.experiments.formula import FormulaError
+from bsplib.profiler.predict.terms import column
+from bsplib.profiler.predict.values import PROCESSES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+    Values = Mapping[str, Vector]
+
+_PARTS = 192
+"""Coefficients are whole multiples of 1/192: halves of halves and so on, and thirds, which only
+sums of squares have."""
+_EXACT = 1e-9
+_LEAST_VALUES = 3
+"""Of a variable on which a law depends: two values are met by a law of any term."""
+_SIMPLE = 3
+"""Sums of three terms are only tried of terms of at most this weight."""
+_AS_SIMPLE = 1
+"""How much heavier a law may be than the simplest one that is kept beside it."""
+
+
+class CountedTerm(NamedTuple):
+    """A term of a law."""
+
+    text: str
+    weight: int
+    """How complicated it is; a constant has 0."""
+    parts: tuple[str, str]
+    """Its function of the sizes, and that of p."""
+
+
+class Law(NamedTuple):
+    """A closed form that holds for all runs."""
+
+    text: str
+    """In the syntax of :mod:`bsplib.experiments.formula`."""
+    weight: int
+    where: str = ""
+    """Where its branch begins, such as ``p >= 4``; empty if it has none."""
+
+    def at(self, point: Mapping[str, float]) -> float:
+        """Return the value at a point."""
+        values = {name: np.array([float(value)]) for name, value in point.items()}
+        return float(column(self.text, values)[0])
+
+
+class _Sample(NamedTuple):
+    """Values at points, each of which occurs once."""
+
+    values: dict[str, Vector]
+    counts: Vector
+
+    def part(self, chosen: NDArray[np.bool_]) -> _Sample:
+        return _Sample(
+            {name: array[chosen] for name, array in self.values.items()}, self.counts[chosen]
+        )
+
+
+def laws_of(values: Values, counts: Vector, *, grids: bool = False) -> tuple[Law, ...]:
+    """Return the laws that give all values, the simplest first; none if there is none.
+
+    Args:
+        values: the variables, one element for each run.
+        counts: what was counted.
+        grids: whether it is counted in sub-groups, which may be the rows or columns of a grid:
+            then laws of these are kept beside others, also where the runs have few grids.
+    """
+    key = tuple((name, tuple(array.tolist())) for name, array in values.items())
+    return _laws_of(key, tuple(counts.tolist()), grids)
+
+
+@functools.lru_cache(maxsize=4096)  # many cost centres have the same counts
+def _laws_of(
+    named: tuple[tuple[str, tuple[float, ...]], ...], counts: tuple[float, ...], grids: bool
+) -> tuple[Law, ...]:
+    sample = _once({name: np.array(array) for name, array in named}, np.array(counts))
+    if sample is None:
+        return ()
+    found = _sums(sample) or _branches(sample) or _extremes(sample)
+    least = min((law.weight for law in found), default=0)
+    kept = [law for law in found if law.weight <= least + _AS_SIMPLE]
+    if grids:
+        kept += [law for law in _sums(sample, most=1, grids=True) if law not in kept]
+    return tuple(kept)
+
+
+def _once(values: dict[str, Vector], counts: Vector) -> _Sample | None:
+    """Return each point once; None if a point has two values, which then depend on the data."""
+    points = np.stack([*values.values()])
+    distinct, which = np.unique(points, axis=1, return_inverse=True)
+    first = np.full(distinct.shape[1], np.nan)
+    for place, count in zip(which.ravel().tolist(), counts.tolist(), strict=True):
+        if not math.isnan(first[place]) and first[place] != count:
+            return None
+        first[place] = count
+    return _Sample(dict(zip(values, distinct, strict=True)), first)
+
+
+# -- sums of terms ----------------------------------------------------------------------------
+
+
+def _sums(sample: _Sample, most: int = 3, *, grids: bool = False) -> list[Law]:
+    """Return the sums of the least number of terms that give all values, by weight."""
+    counts = sample.counts
+    if (counts == counts[0]).all():
+        return [Law(f"{counts[0]:.17g}", 0)]
+    used = _used(sample)
+    if any(len(set(sample.values[name].tolist())) < _LEAST_VALUES for name in used):
+        return []
+    terms, columns = _columns(used, sample.values)
+    for count in range(1, min(most, len(counts) - 1) + 1):
+        limit = _SIMPLE if count == 3 else 99
+        chosen = [place for place, term in enumerate(terms) if term.weight <= limit]
+        subsets = np.array([*itertools.combinations(chosen, count)], np.intp)
+        found = [*_exact(subsets.reshape(-1, count), terms, columns, sample, grids=grids)]
+        if found:
+            return sorted(found, key=lambda law: law.weight)
+    return []
+
+
+def depends_on(values: Values, counts: Vector) -> list[str]:
+    """Return the variables on which values depend; all that vary if they depend on the data."""
+    sample = _once(dict(values), counts)
+    if sample is None:
+        return [name for name, array in values.items() if np.ptp(array) > 0]
+    return _used(sample)
+
+
+def _used(sample: _Sample) -> list[str]:
+    """Return the variables on which the values depend.
+
+    One does not matter if the values are the same wherever only this one differs; unless no two
+    points differ in this one alone.
+    """
+    varied = [name for name, array in sample.values.items() if np.ptp(array) > 0]
+    used = []
+    for name in varied:
+        others = [sample.values[other].tolist() for other in varied if other != name]
+        groups: dict[tuple[float, ...], set[float]] = {}
+        keys = zip(*others, strict=True) if others else [()] * len(sample.counts)
+        for key, count in zip(keys, sample.counts.tolist(), strict=True):
+            groups.setdefault(tuple(key), set()).add(count)
+        apart = len(groups) == len(sample.counts)
+        if apart or any(len(group) > 1 for group in groups.values()):
+            used.append(name)
+    return used
+
+
+def _exact(
+    subsets: NDArray[np.intp],
+    terms: Sequence[CountedTerm],
+    columns: Vector,
+    sample: _Sample,
+    *,
+    grids: bool,
+) -> Iterator[Law]:
+    """Yield the subsets of terms of which a sum gives all values."""
+    norm = np.linalg.norm(columns, axis=0)
+    scaled = columns / norm
+    products, wanted = scaled.T @ scaled, scaled.T @ sample.counts
+    for start in range(0, len(subsets), 20_000):  # some megabytes at once
+        some = subsets[start : start + 20_000]
+        matrix = products[some[:, :, None], some[:, None, :]]
+        determinant = np.linalg.det(matrix)
+        some, matrix = some[determinant > 1e-12], matrix[determinant > 1e-12]
+        if not len(some):
+            continue
+        found = np.linalg.solve(matrix, wanted[some][..., None])[..., 0]
+        left = np.einsum("mk,nmk->nm", found, scaled[:, some]) - sample.counts[:, None]
+        close = np.abs(left).max(axis=0) <= 1e-6 * np.abs(sample.counts).max()
+        some, factors_of = some[close], found[close] / norm[some[close]]
+        parts = factors_of * _PARTS
+        near = np.abs(parts - np.round(parts)) <= 1e-5 * np.maximum(np.abs(parts), 1)
+        right = near.all(axis=1)
+        for each, factors in zip(some[right], factors_of[right], strict=True):
+            chosen = [terms[place] for place in each]
+            if not grids and not all(_shown(term, sample) for term in chosen):
+                continue
+            law = _law(chosen, factors, columns[:, each], sample)
+            if law is not None:
+                yield law
+
+
+def _law(
+    terms: Sequence[CountedTerm], factors: Vector, columns: Vector, sample: _Sample
+) -> Law | None:
+    """Return a law with exact coefficients; None if it misses a value, or says nothing."""
+    fractions = [Fraction(round(float(factor) * _PARTS), _PARTS) for factor in factors]
+    exact = columns @ np.array([float(each) for each in fractions])
+    allowed = _EXACT * np.maximum(np.abs(sample.counts), 1)
+    thirds = any(each.denominator % 3 == 0 for each in fractions)
+    if thirds and not any("**" in term.text for term in terms):
+        return None
+    if 0 in fractions or not (np.abs(exact - sample.counts) <= allowed).all():
+        return None
+    if not _told_apart(terms, sample):
+        return None
+    for place in (0, 1):
+        functions = {term.parts[place] for term in terms}
+        names = [name for name in sample.values if (name == PROCESSES) == (place == 1)]
+        values = max((len(set(sample.values[name].tolist())) for name in names), default=1)
+        if functions != {""} and values <= len(functions):
+            return None
+    weight = sum(
+        term.weight + 1 + (each.denominator > 2)
+        for term, each in zip(terms, fractions, strict=True)
+    )
+    text = " + ".join(
+        _product(each, term.text) for each, term in zip(fractions, terms, strict=True)
+    )
+    return Law(text.replace("+ -", "- "), weight)
+
+
+def _shown(term: CountedTerm, sample: _Sample) -> bool:
+    """Whether the function of p in a term has three values in the runs; of grids, the rows."""
+    function = term.parts[1]
+    if not function or function in _OF_BLOCKS:
+        return True
+    return _values_of(function, tuple(sample.values[PROCESSES].tolist())) >= _LEAST_VALUES
+
+
+@functools.lru_cache(maxsize=1024)
+def _values_of(function: str, processes: tuple[float, ...]) -> int:
+    """Return how many values a function of p has; of one of a grid, how many the rows have."""
+    text = "grid_rows(p)" if "grid" in function else function
+    return len(set(column(text, {PROCESSES: np.array(processes)}).tolist()))
+
+
+def _told_apart(terms: Sequence[CountedTerm], sample: _Sample) -> bool:
+    """Whether two functions of p for one growth have two more values: many pairs meet three."""
+    values = len(set(sample.values.get(PROCESSES, np.zeros(1)).tolist()))
+    for growth in {term.parts[0] for term in terms}:
+        functions = {term.parts[1] for term in terms if term.parts[0] == growth} - {""}
+        if len(functions) > 1 and values < len(functions) + 2:
+            return False
+    return True
+
+
+def _product(factor: Fraction, term: str) -> str:
+    if term == "1":
+        return str(factor)
+    if factor == 1:
+        return term
+    front = {1: "", -1: "-"}.get(factor.numerator, f"{factor.numerator}*")
+    return front + term + (f"/{factor.denominator}" * (factor.denominator > 1))
+
+
+# -- the terms --------------------------------------------------------------------------------
+
+
+_GROWTHS = (
+    ("{0}", 1),
+    ("{0}**2", 2),
+    ("ceil(log2({0}))", 2),
+    ("{0}*ceil(log2({0}))", 3),
+    ("{0}**3", 3),
+    ("sqrt({0})", 3),
+)
+"""Growths of one size."""
+_OF_P = (
+    ("p", 1),
+    ("(p - 1)", 1),
+    ("ceil(log2(p))", 1),
+    ("1/p", 1),
+    ("(p - 1)/p", 1),
+    ("p*(p - 1)", 2),
+    ("p**2", 2),
+    ("ceil(log2(p))/p", 2),
+    ("p*ceil(log2(p))", 2),
+    ("ceil(log2(p))*(ceil(log2(p)) + 1)", 2),
+    ("ceil(log2(p))*(ceil(log2(p)) + 1)/p", 3),
+    ("(p - 1)**2", 2),
+    ("(p - 1)/p**2", 2),
+    ("(p - 1)**2/p", 3),
+    ("1/p**2", 2),
+    ("grid_rows(p)", 2),
+    ("1/grid_rows(p)", 2),
+    ("p/grid_rows(p)", 2),
+    ("grid_rows(p)/p", 2),
+    ("(grid_rows(p) - 1)", 3),
+    ("(grid_rows(p) - 1)/p", 3),
+    ("(p/grid_rows(p) - 1)", 3),
+    ("(p/grid_rows(p) - 1)/p", 3),
+    ("sqrt(p)", 3),
+    ("1/sqrt(p)", 3),
+)
+"""Functions of p."""
+_BLOCKS = (
+    ("ceil({0}/p)", "ceil", 1),
+    ("floor({0}/p)", "floor", 2),
+    ("(p - 1)*ceil({0}/p)", "(p - 1)*ceil", 2),
+    ("({0} - ceil({0}/p))", "- ceil", 2),
+    ("({0} - floor({0}/p))", "- floor", 2),
+    ("p*ceil({0}/p)", "p*ceil", 3),
+    ("(p - 1)*floor({0}/p)", "(p - 1)*floor", 3),
+    ("ceil(log2(p))*ceil({0}/p)", "log*ceil", 3),
+    ("(p - 1)*ceil(ceil({0}/p)/p)", "(p - 1)*ceil of ceil", 3),
+    ("floor(floor({0}/p)/p)", "floor of floor", 3),
+    ("(p - 1)*floor(floor({0}/p)/p)", "(p - 1)*floor of floor", 3),
+    ("ceil({0}/grid_rows(p))", "1/grid_rows(p)", 3),
+    ("ceil({0}*grid_rows(p)/p)", "grid_rows(p)/p", 3),
+)
+"""What blocks of whole elements have of a size."""
+_OF_BLOCKS = frozenset(name for _, name, _ in _BLOCKS) - {name for name, _ in _OF_P}
+
+
+def _columns(used: Sequence[str], values: Values) -> tuple[list[CountedTerm], Vector]:
+    """Return the terms in some variables with their values; of equal ones the simplest.
+
+    Terms that differ at other points than these are kept: they are laws that differ there.
+    """
+    part = functools.cache(lambda text: _part(text, values))
+    terms: list[CountedTerm] = []
+    columns: list[Vector] = []
+    for term in sorted(_terms(used), key=lambda each: each.weight):
+        in_blocks = term.parts[1] in _OF_BLOCKS or ("ceil(" in term.text and "/grid" in term.text)
+        texts = [term.text] if in_blocks else [text for text in term.parts if text]
+        product = np.ones_like(values[used[0]])
+        for text in texts:
+            found = part(text)
+            product = product * (math.nan if found is None else found)
+        if np.isnan(product).any():
+            continue
+        if product.any():
+            terms.append(term)
+            columns.append(product)
+    return terms, np.stack(columns, axis=1)
+
+
+def _part(text: str, values: Values) -> Vector | None:
+    """Return the values of a part of a term; None where it has none."""
+    try:
+        return column(text, values)
+    except FormulaError:
+        return None
+
+
+def _terms(used: Sequence[str]) -> Iterator[CountedTerm]:
+    sizes = [name for name in used if name != PROCESSES]
+    of_p = [("", 0), *_OF_P] if PROCESSES in used else [("", 0)]
+    for growth, weight in _growths(sizes):
+        for function, more in of_p:
+            if growth and function.startswith("1/"):
+                text = growth + function[1:]
+            else:
+                text = "*".join(filter(None, (growth, function))) or "1"
+            yield CountedTerm(text, weight + more, (growth, function))
+    if PROCESSES in used:
+        for size, (form, function, weight) in itertools.product(sizes, _BLOCKS):
+            yield CountedTerm(form.format(size), weight + 1, (size, function))
+
+
+def _growths(sizes: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the products of the growths of sizes, with their weights."""
+    found = [("", 0)]
+    for size in sizes:
+        alone = [(form.format(size), weight) for form, weight in _GROWTHS]
+        products = [
+            (f"{one}*{other}", weight + more)
+            for (one, weight), (other, more) in itertools.product(found[1:], alone)
+            if weight + more <= _SIMPLE
+        ]
+        found += alone + products
+    return found
+
+
+# -- maxima and branches ----------------------------------------------------------------------
+
+
+def _extremes(sample: _Sample) -> list[Law]:
+    """Return the maxima and minima of two terms that give all values.
+
+    Each of both gives values for three values of each variable on which it depends.
+    """
+    used = _used(sample)
+    if any(len(set(sample.values[name].tolist())) < _LEAST_VALUES for name in used):
+        return []
+    terms, columns = _columns(used, sample.values)
+    positive = (columns > 0).all(axis=0)
+    ratios = sample.counts[:, None] / np.where(positive, columns, 1.0)
+    found = []
+    for name, limits in (("max", ratios.min(axis=0)), ("min", ratios.max(axis=0))):
+        given = np.abs(ratios - limits) <= _EXACT * np.abs(limits)
+        usable = np.flatnonzero(positive & (given.sum(axis=0) >= 2) & (limits > 0))
+        shown = [
+            each
+            for each in usable.tolist()
+            if _is_shown(terms[each], given[:, each], sample) and _shown(terms[each], sample)
+        ]
+        for one, other in itertools.combinations(shown, 2):
+            only = given[:, one] & ~given[:, other], given[:, other] & ~given[:, one]
+            if not (given[:, one] | given[:, other]).all() or min(map(np.sum, only)) < 2:
+                continue
+            factors = [Fraction(round(limits[each] * _PARTS), _PARTS) for each in (one, other)]
+            pairs = [*zip(factors, (one, other), strict=True)]
+            if any(abs(float(f) - limits[each]) > _EXACT * limits[each] for f, each in pairs):
+                continue
+            first, second = (_product(f, terms[each].text) for f, each in pairs)
+            weight = terms[one].weight + terms[other].weight + 3
+            found.append(Law(f"{name}({first}, {second})", weight))
+    return sorted(found, key=lambda law: law.weight)
+
+
+def _is_shown(term: CountedTerm, given: NDArray[np.bool_], sample: _Sample) -> bool:
+    """Whether a term gives values at three values of each variable on which it depends."""
+    for name, array in sample.values.items():
+        function = term.parts[1] if name == PROCESSES else term.parts[0]
+        depends = bool(function) if name == PROCESSES else name in function
+        if len(set(array[given].tolist())) < (_LEAST_VALUES if depends else 1):
+            return False
+    return True
+
+
+def _branches(sample: _Sample) -> list[Law]:
+    """Return the laws of the larger runs with those of the smaller ones, which have another.
+
+    The larger runs have at least two values of the variable.
+    """
+    found = []
+    for name in _used(sample):
+        array = sample.values[name]
+        distinct = np.unique(array)
+        for last, bound in itertools.pairwise(distinct[:-1]):
+            above = array >= bound
+            laws = _sums(sample.part(above), most=2)
+            others = _sums(sample.part(~above), most=2) if laws else []
+            for law in laws if others else ():
+                begins = f"above({name}, {last:.12g})"
+                texts = (f"({law.text})*{begins}", f"({others[0].text})*(1 - {begins})")
+                kept = [text for text in texts if not text.startswith("(0)*")]
+                weight = law.weight + others[0].weight + 2
+                found.append(Law(" + ".join(kept), weight, f"{name} >= {bound:g}"))
+            if found:
+                break
+    return sorted(found, key=lambda law: law.weight)

@@ -1,0 +1,246 @@
+"""What the runs of a program tell of each call chain: supersteps, h-relations, computation.
+
+A call chain leads from ``main`` to a cost centre. In each superstep of a group the greatest
+value of its processes counts, and the supersteps of a chain are added; of sub-groups that ran
+side by side the greatest sum counts. Where processes end one superstep at several places, it
+belongs to the place of the process with the lowest pid: so the chains add up to the run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.profiler._numbering import ranked
+from bsplib.profiler.callgraph import CallGraph, Node, build
+from bsplib.profiler.costs import (
+    computation_ns,
+    group_columns,
+    h_relation,
+    superstep_numbers,
+)
+from bsplib.profiler.imports import imported
+from bsplib.profiler.predict.values import PROCESSES
+from bsplib.profiler.prices import recognise
+from bsplib.profiler.timeline import calls_of_records, lay_out
+from bsplib.sync_kinds import Kind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.recording.records import Run
+
+Chain = tuple[str, ...]
+"""Ids of nodes, from ``main`` to a cost centre."""
+_FEWEST = 3
+"""With fewer processes patterns of communication are not told apart."""
+_TOLD = frozenset({"in_one_stage", "in_two_stages"})
+"""Functions of the library in which a broadcast ends whose stages the program gives."""
+
+
+class Quantities(NamedTuple):
+    """What one chain has in one run."""
+
+    supersteps: float
+    h: float
+    """Bytes of the h-relations by the rule ``max``."""
+    h_sum: float
+    """The same by the rule ``sum``."""
+    comp: float
+    """Seconds of computation, without imports of modules."""
+    calls: float
+    """Calls of put, get and send of the process that made most in each superstep."""
+    moved: float
+    """Bytes that all processes sent together."""
+    imports: float = 0.0
+    """Seconds in which the process that imported most imported modules."""
+
+
+NOTHING = Quantities(*[0.0] * 6)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A run, or several runs of the same program with the same values and seed."""
+
+    values: dict[str, float]
+    """The variables, with the number of processes as ``p``."""
+    chains: dict[Chain, Quantities]
+    elapsed_s: float
+    """The time in ``main``."""
+
+    def of(self, chain: Chain) -> Quantities:
+        """Return what a chain has here, which may be nothing."""
+        return self.chains.get(chain, NOTHING)
+
+
+@dataclass(frozen=True)
+class ObservedProgram:
+    """The nodes of all runs of a program."""
+
+    nodes: dict[str, Node]
+    chains: tuple[Chain, ...]
+    patterns: Mapping[Chain, str]
+    """Of the chains that communicate, as far as the runs tell."""
+    told: frozenset[Chain]
+    """Chains that end in a broadcast whose stages the program gives."""
+    inside: frozenset[Chain]
+    """Chains with supersteps of sub-groups."""
+    observations: list[Observation]
+
+
+def observe(
+    runs: Sequence[tuple[Run, Mapping[str, float], tuple[float, ...]]],
+) -> ObservedProgram:
+    """Return what runs tell.
+
+    Args:
+        runs: runs with their variables, without the number of processes, and their seeds.
+    """
+    by_place: defaultdict[tuple[object, ...], list[_Arranged]] = defaultdict(list)
+    nodes: dict[str, Node] = {}
+    chains: dict[Chain, None] = {}
+    told: set[Chain] = set()
+    inside: set[Chain] = set()
+    largest: CallGraph | None = None
+    for run, values, seed in runs:
+        graph = build(run)
+        nodes |= dict(graph.graph.nodes(data="node"))
+        for number, origin in enumerate(graph.origins):
+            chains[origin.chain] = None
+            stack = graph.stack_of(number)
+            if any(frame.library and frame.function in _TOLD for frame in stack):
+                told.add(origin.chain)
+        there = {**values, PROCESSES: float(run.nprocs)}
+        arranged = _Arranged(graph, there)
+        inside |= arranged.inside()
+        by_place[*sorted(there.items()), seed].append(arranged)
+        if largest is None or _size(graph) > _size(largest):
+            largest = graph
+    return ObservedProgram(
+        {name: nodes[name] for chain in chains for name in chain},
+        tuple(chains),
+        {} if largest is None else _patterns(largest),
+        frozenset(told),
+        frozenset(inside),
+        [_typical(arranged) for arranged in by_place.values()],
+    )
+
+
+def _size(graph: CallGraph) -> tuple[int, int]:
+    return graph.run.nprocs, int(graph.run.traffic["bytes"].sum())
+
+
+def _typical(arranged: Sequence[_Arranged]) -> Observation:
+    """Return the first of equal runs, with the median computation of each chain of all.
+
+    The least time would be too low for a prediction of what a clock shows: of many supersteps some
+    are always disturbed, by the caches at least, and the slowest process counts in each.
+    """
+    found = [each.sums() for each in arranged]
+    chains = {
+        chain: each._replace(
+            comp=float(np.median([other[chain].comp for other in found if chain in other]))
+        )
+        for chain, each in found[0].items()
+    }
+    elapsed = float(np.median([each.elapsed_s for each in arranged]))
+    return Observation(arranged[0].values, chains, elapsed)
+
+
+class _Arranged:
+    """The records of a run in the order of group, superstep and process."""
+
+    def __init__(self, graph: CallGraph, values: dict[str, float]) -> None:
+        run = graph.run
+        records = run.records
+        order = np.lexsort((records["pid"], records["superstep"], records["group"]))
+        chains = list(dict.fromkeys(origin.chain for origin in graph.origins))
+        number = {chain: place for place, chain in enumerate(chains)}
+        of_origin = np.array([number[origin.chain] for origin in graph.origins], np.intp)
+        self.values = values
+        self.elapsed_s = (
+            float(records["end"].max() - records["start"].min()) / 1e9 if len(records) else 0.0
+        )
+        self._chains = chains
+        self._run = run
+        self._chain = of_origin[graph.origin_of_records()[order]]
+        self._step = superstep_numbers(run)[order]
+        self._group = records["group"][order].astype(np.intp)
+        out, into = (side[order].astype(float) for side in h_relation(run))
+        w, imports = computation_ns(run), imported(run)
+        self._sent = out
+        self._columns = np.stack(
+            [
+                (records["kind"][order] != Kind.END).astype(float),
+                np.maximum(out, into),
+                out + into,
+                (w - np.minimum(imports.ns, w))[order] / 1e9,
+                calls_of_records(run)[order].astype(float),
+                np.minimum(imports.ns, w)[order] / 1e9,
+            ]
+        )
+
+    def inside(self) -> set[Chain]:
+        """Return the chains with supersteps of sub-groups."""
+        return {self._chains[place] for place in set(self._chain[self._group > 0].tolist())}
+
+    def sums(self) -> dict[Chain, Quantities]:
+        """Return the quantities of all chains; each superstep counts once."""
+        if not len(self._step):
+            return {}
+        first = np.ones(len(self._step), bool)
+        first[1:] = self._step[1:] != self._step[:-1]
+        chain = self._chain[np.flatnonzero(first)][np.cumsum(first) - 1]
+        count = len(self._chains)
+        cells, cell = ranked(self._step * count + chain)
+        group = np.zeros(len(cells), np.intp)
+        group[cell] = self._group
+        greatest = np.zeros((len(self._columns), len(cells)))
+        for row, values in zip(greatest, self._columns, strict=True):
+            np.maximum.at(row, cell, values)
+        moved = np.bincount(cell, self._sent, len(cells))
+        found = np.concatenate([greatest[:-1], moved[None], greatest[-1:]])
+        totals = np.zeros((len(found), len(self._run.groups), count))
+        for total, row in zip(totals, found, strict=True):
+            np.add.at(total, (group, cells % count), row)
+        self._fold(totals)
+        passed = set((cells % count).tolist())
+        return {
+            each: Quantities(*totals[:, 0, place].tolist())
+            for place, each in enumerate(self._chains)
+            if place in passed
+        }
+
+    def _fold(self, totals: NDArray[np.float64]) -> None:
+        """Add to each group the greatest of its sub-groups that ran side by side."""
+        groups = self._run.groups
+        beside: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        for place, group in enumerate(groups[1:], start=1):
+            beside[group.parent, group.ordinal].append(place)
+        depth = group_columns(self._run).depth
+        for parent, ordinal in sorted(beside, key=lambda key: -depth[key[0]]):
+            totals[:, parent] += totals[:, beside[parent, ordinal]].max(axis=1)
+
+
+def _patterns(graph: CallGraph) -> dict[Chain, str]:
+    """Return the pattern of each chain that communicates, as a run with many processes has it.
+
+    Where the supersteps of a chain have several patterns, the one of most supersteps counts.
+    """
+    if graph.run.nprocs < _FEWEST:
+        return {}
+    timeline = lay_out(graph.run)
+    origin = graph.origin_of_records()[timeline.position]
+    found: defaultdict[Chain, Counter[str]] = defaultdict(Counter)
+    for step in timeline.steps:
+        if step.start == step.stop:  # of a run that was cut short, around a sub-group
+            continue
+        pattern = recognise(timeline, step)
+        if pattern is not None:
+            found[graph.origins[int(origin[step.start])].chain][pattern] += 1
+    return {chain: counted.most_common(1)[0][0] for chain, counted in found.items()}

@@ -1,0 +1,209 @@
+"""Name the run that narrows the band of a prediction, and make such runs until the time is over.
+
+Several laws may hold for the runs at hand: a run at which they differ settles which one does. The
+band of a fit grows with the doublings from the runs to the point: a run on the way leaves fewer.
+Of the runs that would halve the band the cheapest is named; where none would, the one that leaves
+least.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bsplib.errors import UsageError
+from bsplib.profiler.predict.values import PROCESSES
+
+if TYPE_CHECKING:
+    from bsplib.profiler.predict.prediction import ChainPrediction, RunPrediction
+    from bsplib.profiler.predict.program import Learned, Point, ProgramModel
+
+_NARROW = 1.1
+"""A band whose upper limit is at most this times the lower one needs no further run."""
+_LONG = 2**17
+"""Powers of two from this on are written as powers."""
+
+
+def run_to_make(prediction: RunPrediction) -> Point | None:
+    """Return the run that narrows the band most for its cost; None where none has to be made."""
+    if prediction.high_s <= _NARROW * prediction.low_s:
+        return None
+    found = []
+    for point in _candidates(prediction):
+        left = _left(prediction, point)
+        there = prediction.at(point)
+        found.append((left, point[PROCESSES] * there.total.total_s, point))
+    halving = [each for each in found if each[0] <= 0.5]
+    if halving:
+        return min(halving, key=lambda each: each[1])[2]
+    useful = [each for each in found if each[0] < 1]
+    return min(useful, key=lambda each: each[:2])[2] if useful else None
+
+
+def _candidates(prediction: RunPrediction) -> Iterator[Point]:
+    """Yield the runs on the way from the largest run to the point, in doublings."""
+    model, target = prediction.model, prediction.point
+    axes = []
+    for name, value in target.items():
+        largest = model.largest[name]
+        steps = range(1, int(math.log2(value / largest)) + 1) if value > largest > 0 else ()
+        axes.append([largest, *(largest * 2.0**step for step in steps)])
+    made = set(zip(*model.measured.values(), strict=True))
+    for values in itertools.product(*axes):
+        point = dict(zip(target, values, strict=True))
+        if values not in made and point != target:
+            yield point
+
+
+def _left(prediction: RunPrediction, point: Point) -> float:
+    """Return which part of the band would be left after a run at a point."""
+    before = after = 0.0
+    for each in prediction.chains:
+        high = each.high_s if math.isfinite(each.high_s) else 2 * prediction.total.total_s
+        width = (high - each.low_s) ** 2
+        before += width
+        after += width * _part_left(each, prediction.point, point) ** 2
+    return math.sqrt(after / before) if before else 1.0
+
+
+def _part_left(chain: ChainPrediction, target: Point, point: Point) -> float:
+    """Return which part of the band of a chain would be left."""
+    parts = [
+        _left_of(learned, target, point)
+        for name, learned in chain.model.learned.items()
+        if chain.values[name].low < chain.values[name].high and name in ("supersteps", "h", "comp")
+    ]
+    return max(parts, default=0.0)
+
+
+def _left_of(learned: Learned, target: Point, point: Point) -> float:
+    if learned.laws:
+        settled = len({law.at(point) for law in learned.laws}) > 1
+        alone = 0.0 if settled or len({law.at(target) for law in learned.laws}) == 1 else 1.0
+        times = learned.times
+        return max(alone, 0.0 if times is None else _left_of(times, target, point))
+    if learned.fit is None:
+        return 0.5  # one value is better than none
+    whole = float(learned.fit.doublings(target)[0])
+    rest = sum(
+        max(math.log2(target[name] / max(point[name], high)), 0.0)
+        for name, (_, high) in learned.fit.measured.items()
+        if high > 0
+    )
+    return math.sqrt((1 + rest**2) / (1 + whole**2))
+
+
+def words(points: Sequence[Point]) -> str:
+    """Return points in words: n = 1024, p = 8; n = 2048, p = 8."""
+    return "; ".join(
+        ", ".join(f"{name} = {number(value)}" for name, value in point.items()) for point in points
+    )
+
+
+def number(value: float) -> str:
+    """Return a number as text: powers of two that are long as 2^30."""
+    if value >= _LONG and math.log2(value).is_integer():
+        return f"2^{int(math.log2(value))}"
+    return f"{value:.12g}"
+
+
+# -- making the runs ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Makes runs by a command with {n}, {p} and the like, and learns from their traces."""
+
+    command: str
+    folder: Path
+    """Where traces are written."""
+    learn: Callable[[Sequence[Path]], ProgramModel]
+    predict: Callable[[ProgramModel], RunPrediction]
+    """Predicts the run that is asked for."""
+    told: Callable[[str], object]
+    """Is called with each sentence."""
+
+    def settle(self, paths: Sequence[Path], budget_s: float) -> tuple[ProgramModel, list[Path]]:
+        """Make the runs that tell most, one after the other.
+
+        Args:
+            paths: traces at hand.
+            budget_s: for how long runs may be begun; 0: only name the run that would tell most.
+
+        Returns:
+            The model, and all traces.
+
+        Raises:
+            UsageError: the command fails, or lacks the place of a variable.
+        """
+        every = list(paths)
+        began = time.monotonic()
+        while True:
+            model = self.learn(every)
+            point = run_to_make(self.predict(model))
+            if point is None:
+                self.told("No further run would tell more: the band is narrow.")
+                return model, every
+            line = self.line(point, self.trace_of(point))
+            if time.monotonic() - began >= budget_s:
+                at = words([point])
+                self.told(f"The run that would tell most is at {at}: {shlex.join(line)}")
+                return model, every
+            self.told(f"running {words([point])}")
+            every.append(self._run(point, line))
+
+    def trace_of(self, point: Point) -> Path:
+        """Return the file of the trace of a run."""
+        values = "-".join(f"{name}{number(value)}" for name, value in point.items())
+        return self.folder / f"run-{values.replace('^', 'to')}.bsp"
+
+    def line(self, point: Point, trace: Path) -> list[str]:
+        """Return the command of a run.
+
+        Raises:
+            UsageError: a variable that varies has no place in it.
+        """
+        words_ = shlex.split(self.command)
+        values = {name: _plain(value) for name, value in point.items()} | {"trace": str(trace)}
+        for name in point:
+            if f"{{{name}}}" not in self.command:
+                raise UsageError(
+                    f"fit: --run has no place for {name}; write it as {{{name}}}, as in "
+                    "--run 'bsp run -n {p} program.py {n}'"
+                )
+        if "{trace}" not in self.command:
+            if Path(words_[0]).name != "bsp" or words_[1:2] != ["run"]:
+                raise UsageError(
+                    "fit: --run has no place for the file of the trace, and is no bsp run; write "
+                    "it as {trace}, as in --run 'python program.py --profile {trace} {n} {p}'"
+                )
+            words_[2:2] = ["--profile", "{trace}"]
+        return [_filled(word, values) for word in words_]
+
+    def _run(self, point: Point, line: Sequence[str]) -> Path:
+        trace = self.trace_of(point)
+        try:
+            done = subprocess.run(line, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise UsageError(f"fit: {line[0]} cannot be run: {error.strerror}") from None
+        if done.returncode or not trace.exists():
+            last = (done.stderr.strip() or "it wrote no trace").splitlines()[-1]
+            raise UsageError(f"fit: {shlex.join(line)} failed: {last}")
+        return trace
+
+
+def _plain(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        word = word.replace(f"{{{name}}}", value)
+    return word

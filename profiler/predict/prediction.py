@@ -1,0 +1,300 @@
+"""What a learnt program says of a run that nobody made: its time, with a band, node by node."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from bsplib.console import Console
+from bsplib.errors import UsageError
+from bsplib.machine.measured import HRelation
+from bsplib.profiler.predict.observed import Chain
+from bsplib.profiler.predict.program import (
+    BoundedValue,
+    ChainModel,
+    Point,
+    ProgramModel,
+    empty_run,
+)
+from bsplib.profiler.predict.values import PROCESSES
+from bsplib.profiler.prices import ReplayPrices, choose_prices, slowdowns_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bsplib.machine import Machine
+
+MOST_PROCESSES = 2**20
+
+
+class Seconds(NamedTuple):
+    """The time of a part of a run."""
+
+    comp_s: float
+    comm_s: float
+    sync_s: float
+
+    @property
+    def total_s(self) -> float:
+        """The sum of the parts."""
+        return self.comp_s + self.comm_s + self.sync_s
+
+
+_NOTHING = Seconds(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class ChainPrediction:
+    """A call chain at a point."""
+
+    model: ChainModel
+    values: Mapping[str, BoundedValue]
+    """By quantity."""
+    seconds: Seconds
+    low_s: float
+    high_s: float
+    unknown: str = ""
+    """Why a part is not counted; otherwise empty."""
+
+
+@dataclass(frozen=True)
+class RunPrediction:
+    """A program at one point on a Machine, under the BSP model."""
+
+    model: ProgramModel
+    point: Point
+    prices: ReplayPrices
+    chains: tuple[ChainPrediction, ...]
+    nodes: Mapping[str, Seconds]
+    """The time of each node; the cost centres add up to the run."""
+    paths: Mapping[Chain, Seconds]
+    """The part of a node that came through a path from ``main``."""
+    low_s: float
+    high_s: float
+    """The true time of the run is expected between these; infinite where a part is not known."""
+
+    @property
+    def total(self) -> Seconds:
+        """The time of the run, without what is not known."""
+        return self.nodes[self.model.root]
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """The cost centres of which a part is not known, with the reason."""
+        return {each.model.chain[-1]: each.unknown for each in self.chains if each.unknown}
+
+    @property
+    def too_short_s(self) -> float | None:
+        """How long the longest of the runs was, if it is too short to tell; otherwise None."""
+        short = self.model.longest_s
+        return short if short < self.model.least_s and self.is_beyond else None
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the point is beyond the runs."""
+        return any(value > self.model.largest[name] for name, value in self.point.items())
+
+    def at(self, point: Point) -> RunPrediction:
+        """Return the prediction at another point, with the same prices."""
+        return predict_at(self.model, point, self.prices)
+
+    def __str__(self) -> str:
+        from bsplib.profiler.predict.show import show_prediction  # noqa: PLC0415  # it imports this
+
+        with io.StringIO() as text:
+            show_prediction(self, scaling(self), Console(file=text, width=100, no_color=True))
+            return text.getvalue().rstrip()
+
+    @property
+    def critical_path(self) -> list[str]:
+        """The nodes from ``main`` to a cost centre, each the most expensive callee."""
+        path = [self.model.root]
+        while True:
+            onward = {
+                chain[len(path)]: seconds.total_s
+                for chain, seconds in self.paths.items()
+                if len(chain) == len(path) + 1 and list(chain[: len(path)]) == path
+            }
+            if not onward:
+                return path
+            path.append(max(sorted(onward), key=lambda node: onward[node]))
+
+
+def predict_run(
+    model: ProgramModel,
+    nprocs: int,
+    values: Mapping[str, float] | None = None,
+    machine: Machine | None = None,
+    *,
+    speed: str | None = None,
+    latency_s: float | None = None,
+) -> RunPrediction:
+    """Predict a run of a program.
+
+    Args:
+        model: the laws of the program.
+        nprocs: number of processes.
+        values: values of the variables; those that are the same in all runs may be left out.
+        machine: the Machine; default: the one on which the program was recorded.
+        speed: as for :func:`bsplib.profiler.prices.choose_prices`.
+        latency_s: replaces the Machine's l.
+
+    Raises:
+        UsageError: a variable has no value, or the Machine lacks a figure.
+    """
+    point = point_of(model, nprocs, values or {})
+    run = empty_run(model.meta)
+    prices = choose_prices(run, machine, speed=speed, latency_s=latency_s)
+    if speed is None:
+        prices = replace(prices, slowdowns=slowdowns_here(run, machine))
+    return predict_at(model, point, prices)
+
+
+def point_of(model: ProgramModel, nprocs: int, values: Mapping[str, float]) -> Point:
+    """Return a point from the values that are given, with those that all runs have.
+
+    Raises:
+        UsageError: a variable has no value, or does not exist.
+    """
+    for name in values:
+        if name not in model.measured or name == PROCESSES:
+            known = ", ".join(model.variables) or "none"
+            raise UsageError(f"predict: there is no variable {name}; the variables are: {known}")
+    point = {}
+    for name in model.variables:
+        measured = model.measured[name]
+        if name in values:
+            point[name] = float(values[name])
+        elif len(set(measured)) == 1:
+            point[name] = measured[0]
+        else:
+            raise UsageError(f"predict: {name} has no value; give one as in --at {name}=2^20")
+    return {**point, PROCESSES: float(nprocs)}
+
+
+def predict_at(model: ProgramModel, point: Point, prices: ReplayPrices) -> RunPrediction:
+    """Predict a run at a point for which all variables have a value."""
+    chains = tuple(_chain(each, point, prices) for each in model.chains)
+    nodes = dict.fromkeys(model.nodes, _NOTHING)
+    paths: dict[Chain, Seconds] = {}
+    for each in chains:
+        for depth, node in enumerate(each.model.chain, 1):
+            path = each.model.chain[:depth]
+            nodes[node] = _sum(nodes[node], each.seconds)
+            paths[path] = _sum(paths.get(path, _NOTHING), each.seconds)
+    total = sum(each.seconds.total_s for each in chains)
+    # The fits of different chains err independently, and so their squares add up.
+    below = math.hypot(*(each.seconds.total_s - each.low_s for each in chains))
+    above = math.hypot(*(each.high_s - each.seconds.total_s for each in chains))
+    return RunPrediction(model, point, prices, chains, nodes, paths, total - below, total + above)
+
+
+def _chain(model: ChainModel, point: Point, prices: ReplayPrices) -> ChainPrediction:
+    values = model.at(point)
+    rule = "h_sum" if prices.machine.h == "sum" else "h"
+    used = {name: values[name] for name in ("comp", rule, "supersteps", "calls", "imports")}
+    unknown = next((value.why for value in used.values() if value.why), "")
+    price = _Price(prices, model.pattern, int(point[PROCESSES]))
+    seconds = price(*(0.0 if value.why else value.value for value in used.values()))
+    low = price(*(value.low for value in used.values()))
+    high = [value.high for value in used.values()]
+    high_s = math.inf if unknown else price(*high).total_s
+    return ChainPrediction(model, values, seconds, low.total_s, high_s, unknown)
+
+
+class _Price(NamedTuple):
+    """What a chain costs with a number of processes."""
+
+    prices: ReplayPrices
+    pattern: str | None
+    nprocs: int
+
+    def __call__(
+        self, comp_s: float, h: float, supersteps: float, calls: float, imports_s: float
+    ) -> Seconds:
+        """Return the seconds of computation, of transfers, and of supersteps.
+
+        Where a probe has measured the Machine, each superstep is one of the mean h-relation after
+        the mean computation, in the pattern of the chain, with the mean number of calls.
+        """
+        machine = self.prices.machine.for_group(self.nprocs)
+        computed = (comp_s + imports_s) * self.prices.ratio_at(self.nprocs)
+        if not machine.measured:
+            g, latency = machine.costs()
+            return Seconds(computed, h * g, supersteps * latency)
+        if supersteps <= 0:
+            return Seconds(computed, 0.0, 0.0)
+        each = h / supersteps
+        moved = HRelation(
+            each, calls=max(calls / supersteps, float(each > 0)), apart=computed / supersteps
+        )
+        transfer_s, sync_s = machine.parts_of(moved, self.pattern, self.nprocs)
+        return Seconds(computed, float(transfer_s) * supersteps, float(sync_s) * supersteps)
+
+
+def _sum(one: Seconds, other: Sequence[float]) -> Seconds:
+    return Seconds(*(first + second for first, second in zip(one, other, strict=True)))
+
+
+# -- other numbers of processes -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The same program at other numbers of processes."""
+
+    predictions: tuple[RunPrediction, ...]
+    """By number of processes, ascending."""
+    roll_off: int | None
+    """The number of processes from which more do not help; None if there is none."""
+    cause: str | None
+    """The cost centre whose time grows most from there on."""
+
+    def speedup(self, prediction: RunPrediction) -> float | None:
+        """Return how much faster it is than with one process; None if that is not known."""
+        first = self.predictions[0]
+        if first.point[PROCESSES] != 1 or first.refused or not prediction.total.total_s:
+            return None
+        return first.total.total_s / prediction.total.total_s
+
+    def plot(self, path: str | Path, *, force: bool = False) -> None:
+        """Draw the times of the cost centres over the number of processes into a file.
+
+        Args:
+            path: the file; its suffix names the format.
+            force: replace a file that exists.
+
+        Raises:
+            ValueError: the file cannot be written, or its suffix names no format.
+        """
+        from bsplib.profiler.predict.scaling_plot import plot_scaling  # noqa: PLC0415  # an extra
+
+        plot_scaling(self, path, force=force)
+
+
+def scaling(prediction: RunPrediction) -> Scaling:
+    """Return the program at powers of two of processes, as far as its runs tell anything.
+
+    That is up to 64 times the most processes of a run, or twice as many as were asked for.
+    """
+    asked = int(prediction.point[PROCESSES])
+    most = max(64 * int(prediction.model.largest[PROCESSES]), 2 * asked)
+    counts = sorted({2**power for power in range(most.bit_length())} | {asked})
+    found = [_at(prediction, count) for count in counts if count <= MOST_PROCESSES]
+    least = min(found, key=lambda each: each.total.total_s)
+    if least is found[-1] or any(each.refused for each in found):
+        return Scaling(tuple(found), None, None)
+    after = found[found.index(least) + 1]
+    growth = {
+        leaf: after.nodes[leaf].total_s - least.nodes[leaf].total_s
+        for leaf in prediction.model.leaves()
+    }
+    cause = max(growth, key=lambda leaf: growth[leaf])
+    return Scaling(tuple(found), int(least.point[PROCESSES]), cause)
+
+
+def _at(prediction: RunPrediction, count: int) -> RunPrediction:
+    return prediction.at({**prediction.point, PROCESSES: float(count)})

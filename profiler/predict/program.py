@@ -1,0 +1,343 @@
+"""A program learnt from its runs: the laws of each call chain, and the fit of its computation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bsplib.experiments.formula import FormulaError
+from bsplib.profiler.predict.collectives import laws_of_collective, ratio_of
+from bsplib.profiler.predict.fit import Fit, choose
+from bsplib.profiler.predict.laws import Law, depends_on, laws_of
+from bsplib.profiler.predict.observed import Chain, ObservedProgram, Quantities, observe
+from bsplib.profiler.predict.values import PROCESSES
+from bsplib.profiler.prices import recorded_machine
+from bsplib.recording.records import RECORD, TRAFFIC, Run, root_group
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bsplib.profiler.callgraph import Node
+
+    Vector = NDArray[np.float64]
+
+Point = dict[str, float]
+QUANTITIES = ("supersteps", "h", "h_sum", "calls", "comp", "imports")
+_SMALL_PART = 1e-3
+"""Part of the time of all runs below which a difference of computation is none."""
+
+
+class BoundedValue(NamedTuple):
+    """A predicted value."""
+
+    value: float
+    """Not a number where it is refused."""
+    low: float
+    high: float
+    is_exact: bool = False
+    """Whether all laws that the runs allow give it."""
+    why: str = ""
+    """Why it is refused; otherwise empty."""
+
+    def within(self, low: float, high: float) -> BoundedValue:
+        """Return the value with its limits, none of them below or above others."""
+        if self.why or math.isinf(high):
+            return self
+        value, least, most = (min(max(each, low), high) for each in self[:3])
+        return BoundedValue(value, least, most, self.is_exact)
+
+
+ZERO = BoundedValue(0.0, 0.0, 0.0, is_exact=True)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """How a quantity depends on the variables: by laws, by a fit, or it is not known."""
+
+    laws: tuple[Law, ...] = ()
+    """All that hold for the runs, the simplest first."""
+    fit: Fit | None = None
+    why: str = ""
+    """Why it is refused; otherwise empty."""
+    times: Learned | None = None
+    """How often the laws count, such as the passages of a loop that depend on the data."""
+
+    def at(self, point: Mapping[str, float]) -> BoundedValue:
+        """Return the value at a point, and its limits."""
+        if self.times is not None:
+            each, often = replace(self, times=None).at(point), self.times.at(point)
+            return BoundedValue(
+                each.value * often.value,
+                each.low * often.low,
+                each.high * often.high,
+                each.is_exact and often.is_exact,
+            )
+        if self.laws:
+            found = [max(law.at(point), 0.0) for law in self.laws]
+            return BoundedValue(found[0], min(found), max(found), len(set(found)) == 1)
+        if self.fit is None:
+            return BoundedValue(math.nan, 0.0, math.inf, why=self.why)
+        low, high = self.fit.band(point)
+        return BoundedValue(float(self.fit.predict(point)[0]), float(low[0]), float(high[0]))
+
+    @property
+    def text(self) -> str:
+        """The simplest law, or the formula with its coefficients."""
+        if self.times is not None:
+            each, often = replace(self, times=None).text, self.times.text
+            return each if often == "1" else f"({each})*({often})"
+        if self.laws:
+            return " or ".join(law.text for law in self.laws[:2])
+        if self.fit is None:
+            return "refused"
+        text = self.fit.formula.text
+        for name, factor in zip(self.fit.formula.parameters, self.fit.coefficients, strict=True):
+            text = text.replace(name, f"{factor:.3g}")
+        return text
+
+
+@dataclass(frozen=True)
+class ChainModel:
+    """What is known of a call chain."""
+
+    chain: Chain
+    learned: Mapping[str, Learned]
+    """By quantity."""
+    pattern: str | None = None
+    """How it communicates, as far as the runs tell."""
+    ends: bool = False
+    """Whether it is an end of ``main``, which has computation and no superstep."""
+
+    def at(self, point: Mapping[str, float]) -> dict[str, BoundedValue]:
+        """Return all quantities at a point; where there are no supersteps there is nothing.
+
+        What is counted in and out together is between h and twice as much.
+        """
+        steps = self.learned["supersteps"].at(point)
+        if not self.ends and steps.is_exact and steps.value == 0:
+            return dict.fromkeys(QUANTITIES, ZERO)
+        alone = ("h", "h_sum") if point[PROCESSES] == 1 else ()  # there is nobody to send to
+        found = {name: ZERO if name in alone else self._value(name, point) for name in QUANTITIES}
+        least, most = found["h"].low, 2 * found["h"].high
+        found["h_sum"] = found["h_sum"].within(least, most)
+        return found
+
+    def _value(self, name: str, point: Mapping[str, float]) -> BoundedValue:
+        try:
+            return self.learned[name].at(point)
+        except FormulaError as error:
+            return BoundedValue(math.nan, 0.0, math.inf, why=str(error).removeprefix("formula: "))
+
+
+@dataclass(frozen=True)
+class ProgramModel:
+    """The laws of a program."""
+
+    program: str
+    runs: int
+    measured: Mapping[str, tuple[float, ...]]
+    """The values of each variable, by observation; the number of processes last, as ``p``."""
+    nodes: Mapping[str, Node]
+    chains: tuple[ChainModel, ...]
+    meta: Mapping[str, Any]
+    """How the runs were made."""
+    observed: ObservedProgram = field(repr=False)
+    """What the runs had."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where a variable comes from that has another name in the program, or was given."""
+
+    least_s = 0.05
+    """Real runs have to be as long as this: of shorter ones caches and first calls decide."""
+
+    @property
+    def root(self) -> str:
+        """The id of ``main``."""
+        return next(iter(self.nodes))
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables without the number of processes."""
+        return [name for name in self.measured if name != PROCESSES]
+
+    def leaves(self) -> dict[str, list[ChainModel]]:
+        """Return the chains of each cost centre."""
+        found: dict[str, list[ChainModel]] = {}
+        for each in self.chains:
+            found.setdefault(each.chain[-1], []).append(each)
+        return found
+
+    def edges(self) -> list[tuple[str, str]]:
+        """Return caller and callee of each edge of the call graph, each once."""
+        pairs = (pair for each in self.chains for pair in itertools.pairwise(each.chain))
+        return list(dict.fromkeys(pairs))
+
+    @property
+    def longest_s(self) -> float:
+        """The time in ``main`` of the longest real run; infinite on virtual processors."""
+        if self.meta.get("backend") == "sim":
+            return math.inf
+        return max(each.elapsed_s for each in self.observed.observations)
+
+    @property
+    def largest(self) -> Point:
+        """The greatest value of each variable."""
+        return {name: max(values) for name, values in self.measured.items()}
+
+
+def learn(
+    runs: Sequence[tuple[Run, Mapping[str, float], tuple[float, ...]]],
+    origins: Mapping[str, str] | None = None,
+) -> ProgramModel:
+    """Learn the laws of a program.
+
+    Args:
+        runs: runs with their variables, without the number of processes, and their seeds.
+        origins: where variables come from that have other names in the program.
+    """
+    meta = _meta([run for run, *_ in runs])
+    return learn_observed(observe(runs), len(runs), meta, origins or {})
+
+
+def learn_observed(
+    program: ObservedProgram, runs: int, meta: Mapping[str, Any], origins: Mapping[str, str]
+) -> ProgramModel:
+    """Learn the laws of a program from what its runs had; the rest is kept beside them."""
+    names = list(program.observations[0].values)
+    measured = {name: tuple(each.values[name] for each in program.observations) for name in names}
+    values = {name: np.array(column) for name, column in measured.items()}
+    machine = recorded_machine(empty_run(meta))
+    ratio = None if machine is None else ratio_of(machine.g, machine.l)
+    learner = _Learner(program, values, ratio)
+    return ProgramModel(
+        str(meta.get("program") or "unknown"),
+        runs,
+        measured,
+        program.nodes,
+        tuple(learner.chain(chain) for chain in program.chains),
+        meta,
+        program,
+        origins,
+    )
+
+
+def empty_run(meta: Mapping[str, Any]) -> Run:
+    """Return a run without records that names the Machine and the host of some runs."""
+    known = {key: value for key, value in meta.items() if value is not None}
+    return Run(1, (root_group(1),), (), np.empty(0, RECORD), np.empty(0, TRAFFIC), meta=known)
+
+
+def _meta(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return what is kept of how runs were made: what all of them have in common."""
+    names = ("program", "machine", "backend", "virtual_time", "host")
+    first = {name: runs[0].meta.get(name) for name in names}
+    return {
+        name: value if all(run.meta.get(name) == value for run in runs) else None
+        for name, value in first.items()
+    } | {"program": first["program"]}
+
+
+class _Learner:
+    """Learns the quantities of chains from all observations."""
+
+    def __init__(
+        self, program: ObservedProgram, values: dict[str, Vector], ratio: float | None
+    ) -> None:
+        self._program = program
+        self._values = values
+        self._ratio = ratio
+        total = [each.elapsed_s for each in program.observations]
+        self._least_s = _SMALL_PART * float(np.median(total)) if total else 0.0
+
+    def chain(self, chain: Chain) -> ChainModel:
+        """Return what is known of a chain."""
+        rows = [each.of(chain) for each in self._program.observations]
+        node = self._program.nodes[chain[-1]]
+        ends = node.sync == "end"
+        learned = {} if chain in self._program.told else self._collective(node.name, rows)
+        passed = np.array([row.supersteps > 0 or ends for row in rows])
+        if not learned:
+            learned["supersteps"] = self._counted(rows, "supersteps", chain)
+        for name in ("h", "h_sum", "calls"):
+            if name not in learned:
+                learned[name] = self._per_step(rows, name, learned["supersteps"], chain)
+        learned["comp"] = self._computation(rows, passed)
+        # Imports take as long with little data as with much, but not all numbers of p have them.
+        learned["imports"] = self._typical([row.imports for row in rows])
+        return ChainModel(chain, learned, self._program.patterns.get(chain), ends)
+
+    def _collective(self, name: str, rows: Sequence[Quantities]) -> dict[str, Learned]:
+        """Return what the known form of a collective gives; nothing if it is none."""
+        if self._ratio is None:
+            return {}
+        found = laws_of_collective(name, self._values, rows, self._ratio)
+        if found is None:
+            return {}
+        calls = found.calls
+        times = None if calls is None else self._fitted(calls, calls > 0)
+        return {quantity: Learned(laws, times=times) for quantity, laws in found.laws.items()}
+
+    def _counted(self, rows: Sequence[Quantities], name: str, chain: Chain) -> Learned:
+        counts = np.array([getattr(row, name) for row in rows])
+        laws = laws_of(self._values, counts, grids=chain in self._program.inside)
+        return Learned(laws) if laws else self._fitted(counts, counts > 0)
+
+    def _per_step(
+        self, rows: Sequence[Quantities], name: str, steps: Learned, chain: Chain
+    ) -> Learned:
+        """Return the law of a quantity, or that of what it is in each superstep.
+
+        A loop may make as many supersteps as its data want, each with the same h-relation; and
+        with each of the other processes a process may exchange as much as with any. In sub-groups
+        this comes first: their number and their size may both depend on a grid.
+        """
+        counts = np.array([getattr(row, name) for row in rows])
+        passed = np.array([row.supersteps for row in rows])
+        inside = chain in self._program.inside and bool(passed.any())
+        if not inside and (laws := laws_of(self._values, counts)):
+            return Learned(laws)
+        if counts[passed == 0].any() or not counts.any():
+            return self._fitted(counts, counts > 0)
+        some = passed > 0
+        part = {each: column[some] for each, column in self._values.items()}
+        others = part[PROCESSES] - 1
+        each = counts[some] / passed[some]
+        if laws := laws_of(part, each, grids=inside):
+            return Learned(laws, times=steps)
+        if others.all() and (laws := laws_of(part, each / others)):
+            return Learned(
+                tuple(law._replace(text=f"({law.text})*(p - 1)") for law in laws), times=steps
+            )
+        if inside and (laws := laws_of(self._values, counts)):
+            return Learned(laws)
+        fitted = self._fitted(counts / np.maximum(passed, 1), some & (counts > 0))
+        return replace(fitted, times=steps)
+
+    def _fitted(self, counts: Vector, some: NDArray[np.bool_]) -> Learned:
+        """Return the fit of what has no law; equal values of other runs do not count twice."""
+        if not some.any():
+            return Learned((Law("0", 0),))
+        if np.ptp(counts[some]) == 0:
+            return Learned((Law(f"{counts[some][0]:.17g}", 0),))
+        part = {name: column[some] for name, column in self._values.items()}
+        used = depends_on(part, counts[some])
+        rows = np.stack([*(part[name] for name in used), counts[some]])
+        kept = np.unique(rows, axis=1, return_index=True)[1]
+        part = {
+            name: column[kept] if name in used else np.full(len(kept), column[0])
+            for name, column in part.items()
+        }
+        return Learned(fit=choose(part, counts[some][kept], PROCESSES))
+
+    def _typical(self, seconds: Sequence[float]) -> Learned:
+        return Learned((Law(f"{float(np.median(seconds)):.6g}", 0),))
+
+    def _computation(self, rows: Sequence[Quantities], passed: NDArray[np.bool_]) -> Learned:
+        seconds = np.array([row.comp for row in rows])
+        if seconds.max(initial=0.0) < self._least_s / 10:
+            return self._typical(seconds.tolist())
+        return self._fitted(seconds, passed & (seconds > 0))

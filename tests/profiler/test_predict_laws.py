@@ -1,0 +1,103 @@
+"""The laws of what is counted: exact from enough values, and refused from fewer."""
+
+import numpy as np
+import pytest
+
+from bsplib.profiler.predict.laws import laws_of
+
+SIZES, COUNTS = (64, 128, 256, 512), (2, 4, 8)
+FAR = {"n": 4096.0, "p": 32.0}
+
+
+def grid(law, sizes=SIZES, counts=COUNTS):
+    points = [(n, p) for n in sizes for p in counts]
+    values = {
+        "n": np.array([n for n, _ in points], float),
+        "p": np.array([p for _, p in points], float),
+    }
+    return values, np.array([law(n, p) for n, p in points], float)
+
+
+def predicted(law, **more):
+    return {found.at(FAR) for found in laws_of(*grid(law, **more))}
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda n, p: 7,
+        lambda n, p: 2 * p - 1,
+        lambda n, p: n // 16 + p - 1,
+        lambda n, p: np.ceil(np.log2(p)),
+        lambda n, p: 4 + 4 * np.log2(n) - 4 * np.log2(p),
+        lambda n, p: 8 * n * (p - 1) / p,
+        lambda n, p: 8 * n * (n - 1) * (p - 1) / 2,
+        lambda n, p: 18 * (p - 1),
+        lambda n, p: 128 * (p - 1) + 8 * n,
+        lambda n, p: 8 * n * (p - 1) / p**2,
+    ],
+)
+def test_a_sum_of_terms_is_found_exactly(law):
+    assert predicted(law) == {float(law(4096, 32))}
+
+
+def test_blocks_of_whole_elements_are_found_exactly():
+    def law(n, p):
+        return 8 * -(-n // p)
+
+    assert predicted(law, sizes=(65, 129, 258, 515), counts=(2, 3, 5, 8)) == {8.0 * 128}
+
+
+def test_two_values_of_a_variable_are_too_few_for_a_law():
+    assert not laws_of(*grid(lambda n, p: 8 * (p - 1), counts=(2, 4)))
+    assert laws_of(*grid(lambda n, p: 8 * n, counts=(2, 4)))
+
+
+def test_what_depends_on_the_data_has_no_law():
+    values, counts = grid(lambda n, p: 8 * n)
+    twice = {name: np.concatenate([column, column]) for name, column in values.items()}
+    assert not laws_of(twice, np.concatenate([counts, counts + 1]))
+
+
+def test_noise_has_no_law():
+    random = np.random.default_rng(1)
+    assert not laws_of(*grid(lambda n, p: 8 * n + random.integers(0, 50)))
+
+
+def test_a_branch_is_found_where_both_sides_are_shown():
+    (law,) = laws_of(*grid(lambda n, p: 1 if n >= 256 else 0, sizes=(64, 128, 256, 512)))
+    assert law.where == "n >= 256"
+    assert law.at(FAR) == 1
+    assert law.at({"n": 64, "p": 4}) == 0
+
+
+def test_from_some_number_of_processes_on_there_is_another_superstep():
+    (law,) = laws_of(*grid(lambda n, p: 2 if p >= 4 else 1))
+    assert law.where == "p >= 4"
+    assert law.at(FAR) == 2
+
+
+def test_a_branch_is_not_made_of_a_single_value():
+    assert not laws_of(*grid(lambda n, p: {2: 3, 4: 5, 8: 12}[p]))
+
+
+def test_a_maximum_of_two_terms_is_found_where_both_are_shown():
+    def law(n, p):
+        return max(8 * n / p, 64 * (p - 1))
+
+    sizes = (16, 32, 64, 128, 256, 512, 1024, 2048)
+    assert float(law(4096, 32)) in predicted(law, sizes=sizes)
+
+
+def test_laws_that_differ_beyond_the_runs_are_all_given():
+    """Rows of a grid of 2, 4 and 8 processes are 1, 2 and 2: so is a branch."""
+    values, counts = grid(lambda n, p: 1 if p == 2 else 2)
+    assert {law.at(FAR) for law in laws_of(values, counts, grids=True)} == {2.0, 4.0}
+
+
+def test_terms_of_two_sizes_are_products():
+    points = [(n, m, p) for n in (8, 16, 32) for m in (3, 5, 9) for p in COUNTS]
+    columns = np.array(points, float).T
+    values = dict(zip("nmp", columns, strict=True))
+    (law, *_) = laws_of(values, np.array([8 * n * m * (p - 1) / p for n, m, p in points], float))
+    assert law.at({"n": 64, "m": 7, "p": 16}) == 8 * 64 * 7 * 15 / 16

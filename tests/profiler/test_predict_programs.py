@@ -1,0 +1,253 @@
+"""Programs recorded small on virtual processors, and predicted large."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bsplib
+from bsplib.machine import Machine
+from bsplib.profiler.predict import ModelError, learn, predict_run, read_model, scaling, write_model
+from bsplib.profiler.predict.document import document
+from bsplib.profiler.predict.observed import observe
+from bsplib.profiler.predict.planning import run_to_make
+from bsplib.profiler.predict.program import ProgramModel
+from bsplib.recording.trace import read_trace
+from bsplib.tools.cli import main as bsp_main
+
+THERE = Machine("there", "made up", g=2e-9, l=2e-5, relative_speed=1.0)
+
+
+def charge(bsp, seconds):
+    bsp.charge(0.0)
+    bsp.charge(seconds)
+
+
+def wavefront(bsp, n):
+    charge(bsp, 1e-6)
+    edge = bsp.zeros(16)
+    bsp.sync()
+    blocks = n // 16
+    for step in range(blocks + bsp.nprocs - 1):
+        if 0 <= step - bsp.pid < blocks:
+            charge(bsp, 1e-8 * n / bsp.nprocs)
+            if bsp.pid + 1 < bsp.nprocs:
+                bsp.put(bsp.pid + 1, np.ones(16), edge)
+        bsp.sync()
+
+
+def merge(bsp, n):
+    charge(bsp, 1e-8 * n / bsp.nprocs)
+    data, gap = np.zeros(n // bsp.nprocs), 1
+    while gap < bsp.nprocs:
+        if bsp.pid % (2 * gap) == gap:
+            bsp.send(bsp.pid - gap, data)
+        bsp.sync()
+        for _, _, other in bsp.messages():
+            charge(bsp, 1e-8 * (len(other) + len(data)))
+            data = np.concatenate([data, other])
+        gap *= 2
+
+
+def told(bsp, n):
+    charge(bsp, 1e-6)
+    x = np.zeros(n) if bsp.pid == 0 else None
+    bsp.broadcast(x, stages=1)
+    charge(bsp, 1e-8 * n)
+    bsp.broadcast(x, stages=2)
+    bsp.allreduce(np.zeros(n // 4))
+    bsp.broadcast(x)
+
+
+def branches(bsp, n):
+    charge(bsp, 1e-8 * n / bsp.nprocs)
+    bsp.alltoall([np.zeros(n // bsp.nprocs**2)] * bsp.nprocs)
+    if bsp.nprocs >= 4:
+        bsp.allgather(np.zeros(4))
+    if n >= 512:
+        bsp.send((bsp.pid + 1) % bsp.nprocs, np.zeros(n // bsp.nprocs))
+        bsp.sync()
+        list(bsp.messages())
+
+
+def nested(bsp, n):
+    charge(bsp, 1e-8 * n / bsp.nprocs)
+    _nested(bsp, n // bsp.nprocs)
+
+
+def _nested(group, block):
+    if group.nprocs > 1:
+        group.allgather(np.zeros(block))
+        with group.split(group.pid * 2 // group.nprocs) as part:
+            _nested(part, block)
+
+
+def solver(bsp, n):
+    charge(bsp, 1e-6)
+    for _ in range(5):
+        for other in (bsp.pid - 1, bsp.pid + 1):
+            if 0 <= other < bsp.nprocs:
+                bsp.send(other, np.zeros(1))
+        bsp.sync()
+        list(bsp.messages())
+        charge(bsp, 1e-6 + 1e-8 * n / bsp.nprocs)
+        bsp.allreduce(1.0)
+
+
+PROGRAMS = {each.__name__: each for each in (wavefront, merge, told, branches, nested, solver)}
+SIZES, COUNTS, FAR = (128, 256, 512, 1024), (2, 4, 8), (8192, 32)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+    made = {}
+
+    def run(name, n, p):
+        path = folder / f"{name}-{n}-{p}.bsp"
+        if path not in made:
+            bsplib.run(PROGRAMS[name], n, nprocs=p, backend="sim", machine=THERE, profile=path)
+            made[path] = (read_trace(path).runs[0], {"n": float(n)}, ())
+        return made[path]
+
+    return run
+
+
+def model_of(recorded, name):
+    return learn([recorded(name, n, p) for n in SIZES for p in COUNTS])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_supersteps_are_exact_h_is_in_its_band_and_so_is_the_total(name, recorded):
+    model = model_of(recorded, name)
+    n, p = FAR
+    (true,) = observe([recorded(name, n, p)]).observations
+    prediction = predict_run(model, p, {"n": n})
+    for each in prediction.chains:
+        steps, h = each.values["supersteps"], each.values["h"]
+        assert steps.is_exact
+        assert steps.value == true.of(each.model.chain).supersteps
+        assert h.low * (1 - 1e-9) <= true.of(each.model.chain).h <= h.high * (1 + 1e-9)
+    assert prediction.low_s <= true.elapsed_s <= prediction.high_s
+    assert prediction.high_s <= 1.5 * prediction.low_s
+
+
+@pytest.mark.lengthy
+def test_the_stages_that_a_program_gives_are_not_taken_for_the_machines(recorded):
+    """Two stages would be cheaper here, and the Machine would choose them."""
+    model = model_of(recorded, "told")
+    one, two, *_ = model.observed.chains
+    assert {one, two} <= model.observed.told
+    first = next(each for each in model.chains if each.chain == one)
+    assert first.at({"n": 2.0**16, "p": 64.0})["h"][:3] == (8.0 * 2**16 * 63,) * 3
+
+
+def test_a_centre_without_supersteps_takes_no_time(recorded):
+    model = model_of(recorded, "branches")
+    there = predict_run(model, 2, {"n": 256})
+    late = [each for each in there.chains if each.values["supersteps"].value == 0]
+    assert any(not each.model.ends for each in late)
+    assert all(each.seconds.total_s == 0 for each in late if not each.model.ends)
+
+
+def test_nobody_sends_anything_on_one_process(recorded):
+    model = model_of(recorded, "solver")
+    assert predict_run(model, 1, {"n": 256}).total.comm_s == 0
+
+
+@pytest.mark.lengthy
+def test_a_model_that_was_written_predicts_the_same(recorded, tmp_path):
+    model, path = model_of(recorded, "solver"), tmp_path / "model.json"
+    write_model(model, path)
+    one, other = (predict_run(each, 32, {"n": 4096}) for each in (model, read_model(path)))
+    assert other.nodes == one.nodes
+    assert (other.low_s, other.high_s) == (one.low_s, one.high_s)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found.pop("nodes"),
+        lambda found: found.update(version=9),
+        lambda found: found.update(format="another"),
+        lambda found: found["chains"][0].update(nodes=[99]),
+        lambda found: found["chains"][0].update(nodes=[-1]),
+        lambda found: found["nodes"][0].__setitem__(1, "evil"),
+        lambda found: found["observations"][0]["values"].update(p="2"),
+        lambda found: found["observations"][0]["values"].pop("p"),
+        lambda found: found["observations"][0]["chains"].update({"0": [1, 2]}),
+        lambda found: found["observations"][0]["chains"].update({"0": [math.inf] * 7}),
+        lambda found: found["observations"][0]["chains"].update({"99": [0] * 7}),
+        lambda found: found.update(observations=[]),
+        lambda found: found.update(meta=3),
+    ],
+)
+def test_a_damaged_model_is_refused_in_one_sentence(recorded, tmp_path, change):
+    found, path = document(model_of(recorded, "solver")), tmp_path / "model.json"
+    change(found)
+    path.write_text(json.dumps(found))
+    with pytest.raises(ModelError, match="is no model"):
+        read_model(path)
+
+
+@pytest.mark.parametrize(("text", "words"), [("{", "it is no JSON"), ("[]", "its format is not")])
+def test_what_is_no_model_is_refused(tmp_path, text, words):
+    path = tmp_path / "model.json"
+    path.write_text(text)
+    with pytest.raises(ModelError, match=words):
+        read_model(path)
+
+
+@pytest.mark.lengthy
+def test_the_run_that_is_named_narrows_the_band(recorded):
+    runs = [recorded("nested", n, p) for n in SIZES for p in COUNTS]
+    n, p = FAR
+    before = predict_run(learn(runs), p, {"n": n})
+    point = run_to_make(before)
+    assert point is not None
+    assert point != before.point
+    more = [*runs, recorded("nested", int(point["n"]), int(point["p"]))]
+    after = predict_run(learn(more), p, {"n": n})
+    assert after.high_s / after.low_s < before.high_s / before.low_s
+
+
+def test_no_run_is_named_where_the_band_is_narrow(recorded):
+    assert run_to_make(predict_run(model_of(recorded, "solver"), 8, {"n": 1024})) is None
+
+
+def test_the_roll_off_is_where_more_processes_no_longer_help(recorded):
+    found = scaling(predict_run(model_of(recorded, "solver"), 32, {"n": 8192}))
+    totals = {each.point["p"]: each.total.total_s for each in found.predictions}
+    assert found.roll_off is None or totals[found.roll_off] == min(totals.values())
+
+
+@pytest.mark.lengthy
+def test_the_command_learns_from_traces_and_predicts_from_the_model(recorded, tmp_path):
+    for n in SIZES:
+        for p in COUNTS:
+            recorded("solver", n, p)
+    folder = next(iter(recorded.__closure__[1].cell_contents)).parent
+    traces = sorted(str(path) for path in folder.glob("solver-*-[248].bsp"))
+    model = str(tmp_path / "model.json")
+    learnt = CliRunner().invoke(bsp_main, ["fit", *traces, "--out", model, "--at", "n=4096,p=16"])
+    assert learnt.exit_code == 0, learnt.output
+    assert "n = 128, 256, 512, 1024; p = 2, 4, 8" in learnt.output
+    done = CliRunner().invoke(bsp_main, ["predict", "--fit", model, "-n", "32", "--at", "n=8192"])
+    assert done.exit_code == 0, done.output
+    assert "at n = 8192, p = 32 on there: " in done.output
+    assert "critical path: solver > " in done.output
+
+
+def test_real_runs_that_are_short_are_too_short_to_tell(tmp_path, monkeypatch):
+    monkeypatch.setattr(ProgramModel, "least_s", 1e6)  # whatever this computer takes
+    runs = []
+    for n in (64, 128, 256):
+        for p in (1, 2):
+            path = tmp_path / f"{n}-{p}.bsp"
+            bsplib.run(solver, n, nprocs=p, profile=path)
+            runs.append((read_trace(path).runs[0], {"n": float(n)}, ()))
+    text = str(predict_run(learn(runs), 2, {"n": 1024}, THERE))
+    assert "too short to tell: these runs take at most " in text
