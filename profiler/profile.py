@@ -93,7 +93,7 @@ class RunProfile:
     library: bool = field(default=False, kw_only=True)
     """Whether the functions of bsplib are nodes, too."""
     chosen: Rates | None = field(default=None, kw_only=True)
-    """Rates at which costs and losses are priced; None: those of the run."""
+    """Rates of another Machine, on which the run is timed anew; None: those of the run."""
 
     @property
     def program(self) -> str:
@@ -253,8 +253,8 @@ class RunProfile:
         return Picture(svg(self.callgraph, name, book=self._book))
 
     def __repr__(self) -> str:
-        priced = f", priced on {self.chosen.source}" if self.chosen else ""
-        return f"<RunProfile {fmt.title(self.run, self.number)}{priced}>"
+        there = f", as on {self.chosen.source}" if self.chosen else ""
+        return f"<RunProfile {fmt.title(self.run, self.number)}{there}>"
 
     def _repr_svg_(self) -> str | None:
         """Return the shaded call graph, for what shows no HTML; None if it has no layout."""

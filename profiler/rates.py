@@ -1,4 +1,4 @@
-"""The g, l and rule for h by which the losses of a run are priced."""
+"""The g, l, rule for h and ratio of speeds by which the book of a run is made."""
 
 from __future__ import annotations
 

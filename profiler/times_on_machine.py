@@ -17,6 +17,7 @@ import numpy as np
 from bsplib.profiler.account import computing_of
 from bsplib.profiler.costs import by_superstep, group_columns, h_relation, record_around
 from bsplib.profiler.timeline import ordered
+from bsplib.profiler.window import restricted
 from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
@@ -105,8 +106,11 @@ def retimed(run: Run, rates: Rates) -> Run:
     Computation is scaled by the ratio of the rates, and the end of a superstep takes g h + l, with
     the greatest h of those that a process waits for. What a process was blocked, or had no core,
     stays. All processes begin at 0, calls of primitives take no time, and the recorder does not
-    either.
+    either. Of a part of a run the whole is timed, since its times begin with the run.
     """
+    if run.part_of is not None:
+        whole, first, last = run.part_of
+        return restricted(retimed(whole, rates), first, last)
     records, computing = run.records.copy(), computing_of(run.records)
     core = np.rint(rates.ratio * computing.core).astype(np.int64)
     own = core + computing.waited + computing.blocked

@@ -39,7 +39,7 @@ def compare_traces(
         before: the first trace.
         after: the second trace; may be the same.
         chosen: which runs, as for ``bsplib.profiler.compare.traces.pairs_of``.
-        machine: prices the losses of both; default: each run's own rates.
+        machine: compare both runs as they would be there; default: as they were.
         speed: speed of a process of the Machine, as for ``bsplib.profiler.rates.rates_on``.
         library: also show the functions of bsplib as nodes.
 
@@ -68,7 +68,7 @@ def compare_runs(
     Args:
         before: the first run.
         after: the second run.
-        rates: g and l by which the losses of each are priced; default: the run's own.
+        rates: those of another Machine, on which both are timed anew; default: the run's own.
         library: also show the functions of bsplib as nodes.
 
     Raises:

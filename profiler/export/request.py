@@ -45,7 +45,7 @@ class Request:
     """Numbers of the first and the last superstep of the root group; default: all."""
 
     machine: str | None = None
-    """Name or file of the Machine on which losses and costs are priced; default: the run's."""
+    """Name or file of the Machine on which the run is timed anew; default: as it was."""
     speed: str | None = None
     """Speed of a process of that Machine, as in ``bsp predict``."""
 

@@ -151,7 +151,7 @@ def test_another_machine_changes_times_and_not_what_was_measured(run):
 
 def test_a_run_on_another_machine_says_so(run):
     there = run.on("cray-t3e-mpi:l=1e-5", speed="1x")
-    assert repr(there) == f"{repr(run)[:-1]}, priced on Cray T3E, MPI>"
+    assert repr(there) == f"{repr(run)[:-1]}, as on Cray T3E, MPI>"
     assert "l = 10.0 µs; Cray T3E, MPI.</p>" in there._repr_html_()
 
 

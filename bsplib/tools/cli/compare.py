@@ -49,7 +49,7 @@ _SORTS = ("time", "loss", "h", "supersteps", "balance", "elapsed", "comp", "comm
     "--machine",
     type=MachineName(),
     metavar="NAME",
-    help="Machine by which the losses of both runs are priced.  [default: that of each run]",
+    help="Compare both runs as they would be on a Machine.  [default: as they were]",
 )
 @speed_option
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")

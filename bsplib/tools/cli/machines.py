@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     type=MachineName(),
     metavar="NAME",
     multiple=True,
-    help="Machine to price for; may be given several times.  [default: all that come with "
+    help="Machine to show; may be given several times.  [default: all that come with "
     "bsplib and have the figures]",
 )
 @speed_option
@@ -55,14 +55,11 @@ def command(
     library: bool,
     file: Path | None,
 ) -> None:
-    r"""List the Machines, or price the functions of a trace on them, side by side.
+    r"""List the Machines, or show a run as it would be on each of them, side by side.
 
-    Without FILE the Machines that come with bsplib are listed. FILE is a trace. A
-    superstep costs max w + h g + l with the g, l and speed of each Machine; the program
-    does not run again. The first column has the rates of the run itself: those of the
-    Machine that was given to the run, or those that fit its communication times best. The
-    sentences below the table say at which g, l or speed another place in the program costs
-    most, or another loss is the greatest.
+    Without FILE the Machines that come with bsplib are listed. FILE is a trace. Its run is
+    timed anew for each Machine: computation by its speed, and g h + l at the end of each
+    superstep; the program does not run again. The first column is the run as it was.
 
     NAME is a Machine that comes with bsplib, or a .toml file as bsp probe or bsp
     machine new writes it. Figures that it lacks can follow its name, as in
