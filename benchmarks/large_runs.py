@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bsplib.directions import Direction
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.losses import book
+from bsplib.profiler.graph_book import book_graph
 from bsplib.recording.records import (
     FROM_SYSTEM,
     NOT_MEASURED,
@@ -120,7 +120,7 @@ def _read(path: Path) -> dict[str, dict[str, float]]:
     stages["trace"] = taken()
     callgraph = build(run)
     stages["graph"] = taken()
-    book(callgraph).verdict()
+    book_graph(callgraph).verdict()
     stages["losses"] = taken()
     return stages
 

@@ -302,7 +302,7 @@ class Time:
         return self.loss_ns / self.nprocs / 1e9
 
 
-class Loss(NamedTuple):
+class RootLoss(NamedTuple):
     """What is lost at a root."""
 
     origin: int
@@ -400,14 +400,14 @@ class RootSums:
                 self.worst[where] = WorstSuperstep(int(by_step[first]), records)
 
     @property
-    def losses(self) -> Iterator[Loss]:
+    def losses(self) -> Iterator[RootLoss]:
         """What is lost by origin, process and cause."""
         for key, row in zip(self._lost.keys.tolist(), self._lost.sums.T.tolist(), strict=True):
             place, cause = divmod(key, len(CAUSES))
             origin, pid = divmod(place, self._nprocs)
             if cause < LOSS_CAUSES and origin >= -BEFORE:
                 ns, records = row
-                yield Loss(origin + BEFORE, pid, cause, ns, records, *self._greatest[key])
+                yield RootLoss(origin + BEFORE, pid, cause, ns, records, *self._greatest[key])
 
     @cached_property
     def by_origin(self) -> Ints:
@@ -515,6 +515,10 @@ class Book:
             ways = Paths(account, origin, tail)
             yield BookedWindow(window, account, ways, origin)
             tail, is_border = ways.tail(), False
+
+    def accounts(self) -> Iterator[Account]:
+        """Yield the account of one window after another, without what is booked."""
+        return (account for _, account in self._accounts(self._first, self._last))
 
     def _accounts(self, first: int, last: int | None) -> Iterator[tuple[RunWindow, Account]]:
         return ahead(

@@ -19,7 +19,7 @@ PATHS = ("sync", *(f"{metric}-{measure}" for metric in METRICS for measure in ME
 """Names of the critical paths; ``sync`` is the number of supersteps."""
 
 LOSS = "loss"
-"""Name of the view of losses, in seconds; see :mod:`bsplib.profiler.losses`."""
+"""Name of the view of losses, in seconds; see :mod:`bsplib.profiler.loss`."""
 VIEWS = (LOSS, *PATHS)
 """The views of a call graph: the losses, with which a page opens, and the critical paths."""
 

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.book import Book, Time, book_of
-from bsplib.profiler.clustered_losses import ClusteredLosses, find
 from bsplib.profiler.efficiency import Efficiencies, efficiencies
-from bsplib.profiler.loss_lines import LossLines
-from bsplib.profiler.losses import DescribedLoss, described
+from bsplib.profiler.loss_records import FoundLosses, find
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
-from bsplib.profiler.run_account import RunAccount, account_of
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.verdict import Verdict, judge
 
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.loss import Loss
 
 _LEAST_SCALE = 0.1
 """A loss of this part of the time in ``main`` is shown as red, however small all losses are."""
@@ -115,33 +113,18 @@ class GraphBook:
         }
 
     @cached_property
-    def account(self) -> RunAccount:
-        """The account on which sentences are based."""
-        return account_of(self.book.run, self.rates)
-
-    @property
-    def clustered(self) -> ClusteredLosses:
-        """The losses in nanoseconds, the greatest first."""
-        return self._clustered
-
-    @cached_property
-    def _clustered(self) -> ClusteredLosses:
-        return find(self.callgraph, self.account)
+    def _found(self) -> FoundLosses:
+        return find(self.callgraph, self.book)
 
     @cached_property
     def efficiencies(self) -> Efficiencies:
         """The efficiencies of the run."""
-        return efficiencies(self.book, self._clustered.alone_ns)
+        return efficiencies(self.book, self._found.alone_ns)
 
-    @cached_property
-    def loss_lines(self) -> LossLines:
-        """Where inside their supersteps the losses arise."""
-        return LossLines(self.callgraph.run)
-
-    @cached_property
-    def losses(self) -> tuple[DescribedLoss, ...]:
-        """The losses of the run, the greatest first, each with its sentence."""
-        return tuple(described(self, clustered) for clustered in self._clustered.losses)
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What the run loses, then what it could save; the greatest first, with their sentences."""
+        return self._found.losses
 
     def verdict(self) -> Verdict:
         """Return what the elapsed time was lost for, in at most five sentences and a last one."""
@@ -149,7 +132,7 @@ class GraphBook:
 
     @cached_property
     def _verdict(self) -> Verdict:
-        return judge(self)
+        return judge(self.callgraph, self.book, self.losses)
 
 
 def book_graph(callgraph: CallGraph, rates: Rates | None = None) -> GraphBook:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 FIXED, ROTATING, ONE_OFF = "fixed", "rotating", "one-off"
 FAN_IN, FAN_OUT, UNEVEN = "fan-in", "fan-out", "uneven exchange"
-GROUPS, STEPS, CORE = "unequal sub-groups", "too many supersteps", "waiting for a core"
+STEPS, MESSAGES, CORE = "too many supersteps", "too many small messages", "waiting for a core"
 BLOCKED, COMMUNICATION = "blocked", "communication-bound"
 KINDS = (
-    *(FIXED, ROTATING, ONE_OFF, FAN_IN, FAN_OUT, UNEVEN, GROUPS, STEPS, CORE),
+    *(FIXED, ROTATING, ONE_OFF, FAN_IN, FAN_OUT, UNEVEN, STEPS, MESSAGES, CORE),
     *(BLOCKED, COMMUNICATION),
 )
 """Kinds of losses: of computation the first three, of bytes the next three."""

@@ -17,15 +17,14 @@ import numpy as np
 from bsplib.profiler import format as fmt
 from bsplib.profiler._numbering import preceding, rank_in_place
 from bsplib.profiler.lines import LinePlace, places_of
-from bsplib.profiler.loss_sums import COMP, WAIT
 from bsplib.recording.records import Doing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.account import Account, Ints
+    from bsplib.profiler.callgraph import Node
     from bsplib.profiler.lines import BookedSamples
-    from bsplib.profiler.loss_drafts import ClusteredLoss
     from bsplib.recording.records import Run, Stack
 
 _MOST = 0.5
@@ -45,75 +44,67 @@ class CalledLine(NamedTuple):
         """The line in words, to stand behind a verb in a sentence."""
         file, line, function = self.place
         name = fmt.visible(file.rpartition("/")[2])
-        called = ""
-        if self.caller is not None:
-            called = f", called by {fmt.visible(self.caller.function)} at line {self.caller.line}"
-        return f"at line {line} of {fmt.visible(function)} ({name}){called}"
+        return f"at line {line} of {fmt.visible(function)} ({name})"
+
+    def inside(self, function: Node, _: int) -> str:
+        """Return the line in words, in a sentence that has named a function."""
+        file, line, name = self.place
+        return f"at line {line}" if (file, name) == (function.file, function.name) else self.text
 
 
-class LossLines:
-    """The places of the losses of a run.
+def line_of(run: Run, inside: InsideLoss) -> CalledLine | Stretch | None:
+    """Return where in its supersteps a loss arises; None where it is not known.
 
-    Args:
-        run: the run, as recorded.
+    Only of computation that others wait for, and of time blocked: transfers and supersteps are
+    where the calls are.
     """
+    if not inside.stretches:
+        return None
+    sampled = None if run.samples is None else _sampled(run, inside)
+    return sampled or _stretch(run, inside.stretches)
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
 
-    def text(self, clustered: ClusteredLoss) -> str:
-        """Return the place of a loss in words, after a verb; empty where it is not known.
+def _sampled(run: Run, inside: InsideLoss) -> CalledLine | None:
+    """Return the innermost line with most of the time of a loss; None if there is none."""
+    excess = inside.excess()
+    total = float(excess.clip(min=0).sum())
+    if inside.samples < _LEAST_SAMPLES or not total:
+        return None
+    sums: defaultdict[LinePlace, float] = defaultdict(float)
+    depths: dict[LinePlace, int] = {}
+    callers: defaultdict[LinePlace, defaultdict[LinePlace | None, float]]
+    callers = defaultdict(lambda: defaultdict(float))
+    for number in np.flatnonzero(excess).tolist():
+        places = list(dict.fromkeys(reversed(list(places_of(run.stacks[number])))))
+        for depth, place in enumerate(places):
+            sums[place] += excess[number]
+            depths[place] = max(depths.get(place, 0), depth)
+            callers[place][places[depth - 1] if depth else None] += excess[number]
+    most = [place for place, seconds in sums.items() if seconds >= _MOST * total]
+    if not most:
+        return None
+    place = max(most, key=lambda each: (depths[each], sums[each]))
+    through = callers[place]
+    return CalledLine(place, max(through, key=lambda each: through[each]))
 
-        Only of computation that others wait for, and of time blocked: transfers and
-        supersteps are where the calls are.
-        """
-        if clustered.inside is None or not clustered.inside.stretches:
-            return ""
-        line = None if self._run.samples is None else self.line(clustered.inside)
-        found = line or self._stretch(clustered.inside.stretches)
-        return "" if found is None else found.text
 
-    def line(self, inside: InsideLoss) -> CalledLine | None:
-        """Return the innermost line with most of the time of a loss; None if there is none."""
-        excess = inside.excess()
-        total = float(excess.clip(min=0).sum())
-        if inside.samples < _LEAST_SAMPLES or not total:
-            return None
-        sums: defaultdict[LinePlace, float] = defaultdict(float)
-        depths: dict[LinePlace, int] = {}
-        callers: defaultdict[LinePlace, defaultdict[LinePlace | None, float]]
-        callers = defaultdict(lambda: defaultdict(float))
-        for number in np.flatnonzero(excess).tolist():
-            places = list(dict.fromkeys(reversed(list(places_of(self._run.stacks[number])))))
-            for depth, place in enumerate(places):
-                sums[place] += excess[number]
-                depths[place] = max(depths.get(place, 0), depth)
-                callers[place][places[depth - 1] if depth else None] += excess[number]
-        most = [place for place, seconds in sums.items() if seconds >= _MOST * total]
-        if not most:
-            return None
-        place = max(most, key=lambda each: (depths[each], sums[each]))
-        through = callers[place]
-        return CalledLine(place, max(through, key=lambda each: through[each]))
-
-    def _stretch(self, spent: Counter[tuple[int, int]]) -> Stretch | None:
-        """Return the stretch with most of the computing, or of the time blocked, of a loss."""
-        run = self._run
-        sums: defaultdict[Stretch, int] = defaultdict(int)
-        for (before, after), total in sorted(spent.items()):
-            stack = run.stacks[before] if before >= 0 else None
-            sums[stretch_of(stack, run.stacks[after])] += total
-        best = max(sums, key=lambda stretch: sums[stretch])
-        if best.first == best.last or sums[best] < _MOST * sum(sums.values()):
-            return None
-        return best
+def _stretch(run: Run, spent: Counter[tuple[int, int]]) -> Stretch | None:
+    """Return the stretch with most of the computing, or of the time blocked, of a loss."""
+    sums: defaultdict[Stretch, int] = defaultdict(int)
+    for (before, after), total in sorted(spent.items()):
+        stack = run.stacks[before] if before >= 0 else None
+        sums[stretch_of(stack, run.stacks[after])] += total
+    best = max(sums, key=lambda stretch: sums[stretch])
+    if best.first == best.last or sums[best] < _MOST * sum(sums.values()):
+        return None
+    return best
 
 
 class InsideLoss:
     """What was executed in the supersteps of a loss, added up window by window."""
 
-    def __init__(self, cause: str, stacks: int) -> None:
-        self._cause = cause
+    def __init__(self, stacks: int, *, is_blocked: bool) -> None:
+        self._is_blocked = is_blocked
         self.stretches: Counter[tuple[int, int]] = Counter()
         """Nanoseconds by the stacks of the sync before, -1 for none, and of that at the end."""
         self._mine, self._every = np.zeros((2, stacks))
@@ -123,14 +114,10 @@ class InsideLoss:
         """How many of them the loss has."""
         self._rows = self._here = 0
 
-    def empty(self) -> InsideLoss:
-        """Return an object for the same loss to which nothing was added."""
-        return InsideLoss(self._cause, len(self._mine))
-
     def add(self, looked_at: LookedAt, rows: Ints) -> None:
         """Take in some records of a window."""
         account, records = looked_at.account, looked_at.account.run.records
-        spent = account.computing.core if self._cause == COMP else account.computing.blocked
+        spent = account.computing.blocked if self._is_blocked else account.computing.core
         stacks = len(account.run.stacks)
         ends = (looked_at.stack_before[rows] + 1) * stacks + records["stack"][rows]
         found = rank_in_place(ends)
@@ -146,7 +133,7 @@ class InsideLoss:
         belongs[rows] = True
         here = np.zeros(len(account.h_max), bool)
         here[account.step[rows]] = True
-        doing = np.isin(samples["doing"], _DOING[self._cause])
+        doing = np.isin(samples["doing"], _BLOCKED if self._is_blocked else _COMPUTING)
 
         def add(seconds: NDArray[np.float64], chosen: NDArray[np.bool_]) -> int:
             kept = doing & chosen[row_of_sample]
@@ -160,7 +147,7 @@ class InsideLoss:
 
     def excess(self) -> NDArray[np.float64]:
         """Return by stack the seconds of the loss; of computing, beyond an even share."""
-        if self._cause != COMP:
+        if self._is_blocked:
             return self._mine
         return self._mine - self._rows / max(self._here, 1) * self._every
 
@@ -169,19 +156,19 @@ class LookedAt:
     """A window of a run, with what was executed in it."""
 
     def __init__(
-        self, account: Account, samples: NDArray[np.void] | None, booked: BookedSamples
+        self, account: Account, samples: NDArray[np.void] | None, booked: BookedSamples | None
     ) -> None:
         """Find the samples of a window.
 
         Args:
             account: the account of the window.
             samples: the samples of the run; None where it was not sampled.
-            booked: what they belong to.
+            booked: what they belong to; None where there are none.
         """
         self.account = account
         self.row_of_sample: Ints | None = None
         """For each sample of the window the position of its record there."""
-        if samples is not None and len(account.position):
+        if samples is not None and booked is not None and len(account.position):
             record = booked.record.astype(np.int64)
             at = np.searchsorted(account.position, record).clip(max=len(account.position) - 1)
             inside = np.flatnonzero(account.position[at] == record)
@@ -197,7 +184,7 @@ class LookedAt:
         return np.where(before < 0, -1, records["stack"][before])
 
 
-_DOING = {COMP: (Doing.COMPUTING, Doing.NO_CORE), WAIT: (Doing.BLOCKED,)}
+_COMPUTING, _BLOCKED = (Doing.COMPUTING, Doing.NO_CORE), (Doing.BLOCKED,)
 """What a process does, by its samples, while it causes a loss. Where it lacks a core it is about to
 execute its line, too."""
 
@@ -214,6 +201,13 @@ class Stretch(NamedTuple):
     """Line of the call at its beginning; 0: the function begins there."""
     last: int
     """Line of the call at its end."""
+
+    def inside(self, function: Node, line: int) -> str:
+        """Return the stretch in words, in a sentence that has named a function and a line."""
+        here = (self.file, self.function) == (function.file, function.name)
+        if not here or not self.first or self.last != line or self.first > self.last:
+            return self.text
+        return f"from line {self.first} on"
 
     @property
     def text(self) -> str:

@@ -170,7 +170,7 @@ class Paths:
         parent = np.where(known, target[old], tail.tip[self._pid[halo:]])
         cuts = np.where(known, cut[:, old], tail.cut[:, self._pid[halo:]])
         position = np.append(np.full(halo, -1), account.position)
-        rank, lead_rank = _ranks(run, int(tail.nodes.rank.max()) + 1)
+        rank, lead_rank = ranks(run, int(tail.nodes.rank.max()) + 1)
         fresh = Nodes(
             self._pid[halo:],
             rank[halo:],
@@ -504,7 +504,7 @@ def _after(account: Account) -> Floats:
     return np.stack([transfers, latency, blocked, core, unknown]).astype(np.float64)
 
 
-def _ranks(run: Run, least: int) -> tuple[Ints, Ints]:
+def ranks(run: Run, least: int = 0) -> tuple[Ints, Ints]:
     """Return the rank of the superstep of each record, and of what leads to it.
 
     Supersteps of sub-groups that one partition opened have the same rank. All are in the order of

@@ -18,8 +18,8 @@ from bsplib.profiler.verdict import tells_remedy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from bsplib.profiler.loss import Loss
     from bsplib.profiler.profile import RunProfile
-    from bsplib.profiler.verdict import Sentence
     from bsplib.recording.records import Run
 
 
@@ -29,7 +29,7 @@ _PART = f"{round(10 * CONFIDENCE)} of 10"
 class RepeatInterval(NamedTuple):
     """A sentence of the run of median time, in all repeats."""
 
-    sentence: Sentence
+    sentence: Loss
     least_s: float
     greatest_s: float
     """The greatest seconds of all repeats that have a sentence of this kind about this place."""
@@ -73,19 +73,17 @@ class Repeats(NamedTuple):
         shown = self.median if run is None else run
         verdicts = {each.number: each.verdict().sentences for each in self.runs}
         told = [
-            self._interval(each, shown, [_alike(each, others) for others in verdicts.values()])
+            self._interval(each, [_alike(each, others) for others in verdicts.values()])
             for each in verdicts[shown.number]
         ]
         return sorted(told, key=lambda each: not each.is_sure)
 
-    def _interval(
-        self, sentence: Sentence, shown: RunProfile, alike: Sequence[Sentence | None]
-    ) -> RepeatInterval:
+    def _interval(self, sentence: Loss, alike: Sequence[Loss | None]) -> RepeatInterval:
         """Return a sentence of a run with those like it, of all repeats."""
         found = [each for each in alike if each is not None]
         seconds = [each.seconds for each in found]
         without = [each.without_s for each in found if each.without_s is not None]
-        is_told = len(without) == len(found) and tells_remedy(sentence, shown.elapsed_s)
+        is_told = len(without) == len(found) and tells_remedy(sentence)
         return RepeatInterval(
             sentence,
             min(seconds),
@@ -113,12 +111,12 @@ class Repeats(NamedTuple):
         return f"{fmt.seconds(times[0])} to {fmt.seconds(times[-1])} in {len(times)} runs"
 
 
-def _alike(sentence: Sentence, told: Sequence[Sentence]) -> Sentence | None:
+def _alike(sentence: Loss, told: Sequence[Loss]) -> Loss | None:
     """Return the sentence of a verdict about the same loss; None if it has none."""
     return next((each for each in told if _is_about_it(sentence, each)), None)
 
 
-def _is_about_it(sentence: Sentence, other: Sentence) -> bool:
+def _is_about_it(sentence: Loss, other: Loss) -> bool:
     """Tell whether two sentences are about the same kind of loss, process and cost centre.
 
     Of several cost centres each may lose most in another run.

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bsplib.errors import TraceError
 from bsplib.profiler import account as parts
 from bsplib.profiler.account import Account
 from bsplib.profiler.heatmap import Grid
-from bsplib.profiler.run_account import time_outside
 from bsplib.profiler.survey import span_of
 
 if TYPE_CHECKING:
@@ -498,7 +498,7 @@ class _Outside:
         nprocs, (begin_ns, end_ns) = self._run.nprocs, self._span
         pids = np.arange(nprocs)
         last = np.maximum(self._first, self._last)
-        outside = time_outside(self._run, self._covered)
+        outside = _time_outside(self._run, self._covered)
         ends = outside[parts.ENDS].astype(np.float64)
         begin = np.full(nprocs, begin_ns, np.int64)
         before = np.minimum(ends, self._first - begin)
@@ -510,3 +510,30 @@ class _Outside:
         yield Stretches(pids, begin, self._first, {parts.ENDS: before})
         over = np.full(nprocs, end_ns, np.int64)
         yield Stretches(pids, last, over, {parts.ENDS: ends - before, **others})
+
+
+def _time_outside(run: Run, covered: Ints) -> Ints:
+    """Return the time of each process outside its records: shape (parts, processes).
+
+    Args:
+        run: the run.
+        covered: how much of the time of each process is in its records, and between them.
+
+    Raises:
+        TraceError: this is more than the run takes.
+    """
+    begin_ns, end_ns = span_of(run)
+    elapsed_ns = end_ns - begin_ns
+    outside = np.zeros((len(parts.PARTS), run.nprocs), np.int64)
+    outside[parts.ENDS] = elapsed_ns - covered
+    life = run.lifetime
+    if life is not None and life.returned is not None and life.collected is not None:
+        written = np.full(run.nprocs, max(life.returned - life.collected, 0))
+        outside[parts.RECORDING], outside[parts.ENDS] = parts.taken(outside[parts.ENDS], written)
+    if (outside < 0).any():
+        pid = int(outside[parts.ENDS].argmin())
+        raise TraceError(
+            f"the records of process {pid} take {covered[pid]} ns, and the run only "
+            f"{elapsed_ns} ns: they overlap, so the trace is damaged"
+        )
+    return outside

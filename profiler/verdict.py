@@ -1,429 +1,362 @@
 """The verdict on a run: at most five sentences that name what is lost, and who loses it.
 
-The sentences speak of the elapsed time, and a last one of what is left of it, by the parts of
-the account: together they account for all of it. Their order is by what the run would save.
+All shares are of the time in ``main``. Sentences about losses come first, by what to mend them
+would save; with the rest in small losses, of which the last sentence speaks, they add up to the
+loss of ``main``. Those about what could be saved stand after them, and are part of no sum.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.account import PARTS, TITLES
-from bsplib.profiler.clustered_losses import LEAST_SAVED, LEAST_SHARE
+from bsplib.profiler import mends
+from bsplib.profiler.account import TITLES
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.kinds import (
     BLOCKED,
     COMMUNICATION,
+    CORE,
     FAN_IN,
     FAN_OUT,
-    FIXED,
-    GROUPS,
+    MESSAGES,
     ONE_OFF,
     ROTATING,
     STEPS,
 )
-from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
-from bsplib.profiler.mpi_words import SMALL_MESSAGES
-from bsplib.profiler.whatif import EVEN, STAGES
+from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, on_core_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
+    from bsplib.profiler.book import Book
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.graph_book import GraphBook
-    from bsplib.profiler.loss_drafts import ClusteredLoss
 
 MOST_SENTENCES = 5
+MOST_WORDS = 30
+"""Limit for the words of a sentence before it tells what the run would take."""
 BALANCED_SHARE = 0.1
 """A run that loses less than this share, and nowhere ``LEAST_SHARE``, is balanced."""
-MOST_OF_IT = 0.5
+_MOST_OF_IT = 0.5
 """Share of the losses that lie below a function which is named for them, and of a loss that
 mending it has to save."""
 _LEAST_SAVED = 0.01
-"""A loss is hidden by others if to mend it alone saves a smaller share of the elapsed time, and
-less than most of what is lost.
-"""
+"""A loss is hidden by others if to mend it alone saves a smaller share of the time in ``main``, and
+less than most of what is lost."""
 _LEAST_LISTED = 0.005
-"""What is a smaller share of the elapsed time has no sentence, and is no part in the last one."""
-BALANCED, SPREAD, LITTLE, REST = "balanced", "spread", "little", "rest"
-"""Kinds of the sentence of a run in which no place loses ``LEAST_SHARE``, or so little that it has
-no sentence, and of the last one."""
+"""What is a smaller share is no part in the last sentence."""
+_SHORT = 1 / 3
+"""A run of which start and end take a greater share is too short to judge."""
+BALANCED, SPREAD, REST, SHORT = "balanced", "spread", "rest", "too short"
+"""Kinds of the sentence of a run in which no place loses ``LEAST_SHARE``, of the last one, and of
+the one about a run that is too short."""
 NOTHING = "Nothing was recorded that takes time."
 """Sentence about a run without elapsed time."""
 NO_SUPERSTEPS = "No time was recorded in supersteps, and so nothing is lost in them."
 """Sentence about a run all of whose time is its start and its end."""
 
 
-class Sentence(NamedTuple):
-    """A sentence of a verdict."""
-
-    text: str
-    seconds: float
-    """What the sentence is about, in seconds of the elapsed time."""
-    kind: str
-    """One of ``bsplib.profiler.kinds.KINDS``, ``BALANCED``, ``SPREAD``, ``LITTLE`` or ``REST``."""
-    node: str | None = None
-    """Id of the cost centre; None if the sentence is about the whole run."""
-    superstep: int | None = None
-    """Its number in the root group, where the sentence is about one superstep."""
-    part: str | None = None
-    """The part of the account that it is about."""
-    without_s: float | None = None
-    """What the run would take if this alone were mended; None if that is not known."""
-    who: tuple[int, ...] = ()
-    """The processes that are waited for, or blocked; empty where no one stands out."""
-    nodes: tuple[str, ...] = ()
-    """Ids of all cost centres that it is about; ``node`` first."""
-
-
 class Verdict(NamedTuple):
-    """What the elapsed time of a run was lost for."""
+    """What the time in ``main`` was lost for."""
 
     balanced: bool
-    sentences: tuple[Sentence, ...]
-    """What would save most first."""
-    rest: Sentence | None = None
+    sentences: tuple[Loss, ...]
+    """What is lost, then what could be saved; what would save most first."""
+    rest: Loss | None = None
     """What all other time was used for, by the parts of the account."""
+    short: Loss | None = None
+    """That the run is too short to judge, where start and end take more than a third of it."""
 
     def __str__(self) -> str:
-        told = (*self.sentences, *([self.rest] if self.rest else []))
-        return "\n".join(sentence.text for sentence in told)
+        told = (self.short, *self.sentences, self.rest)
+        return "\n".join(loss.text for loss in told if loss)
 
 
-def judge(book: GraphBook) -> Verdict:
-    """Return the verdict on the run of a book."""
-    whole = book.account.elapsed_ns * book.callgraph.run.nprocs
-    if whole == 0:
-        return Verdict(True, (Sentence(NOTHING, 0.0, BALANCED),))
-    inside = book.account.in_supersteps_ns()
-    worth = [each for each in book.clustered.losses if each.ns >= LEAST_SHARE * inside]
-    seen = [each for each in worth if each.ns >= _LEAST_LISTED * whole]
-    least_s = LEAST_SAVED * inside / 1e9 / book.callgraph.run.nprocs
-    told = sorted(
-        (pair for pair in _told(book, seen) if not _is_noise(pair[0], book, least_s)),
-        key=lambda pair: (
-            -_gain_s(pair[0], book.elapsed_s),
-            -pair[0].seconds,
-        ),
-    )[:MOST_SENTENCES]
-    about = _about_supersteps if worth and not seen else _about_the_run
-    sentences = [each for each, _ in told] or [about(book)]
-    spent = Counter(book.account.whole())
-    for _, clustered in told:
-        shares = dict(zip(PARTS, clustered.shares, strict=True)) if clustered.shares else {}
-        spent.subtract(shares or {clustered.part: clustered.ns})
-    rest = _rest(spent, whole, book.elapsed_s, bool(told))
-    return Verdict(sentences[0].kind == BALANCED, tuple(sentences), rest)
+def judge(callgraph: CallGraph, book: Book, losses: Sequence[Loss]) -> Verdict:
+    """Return the verdict on a run.
 
-
-def _told(
-    book: GraphBook, clustered_losses: list[ClusteredLoss]
-) -> list[tuple[Sentence, ClusteredLoss]]:
-    return [(sentence(book, each, mended=True), each) for each in clustered_losses]
-
-
-def _gain_s(sentence: Sentence, elapsed_s: float) -> float:
-    """Return the seconds that a remedy saves, at most those that the sentence speaks of.
-
-    Where transfers are evened, a replay shifts others as well, and may save more by chance.
+    Args:
+        callgraph: the call graph of the run.
+        book: its book.
+        losses: what :func:`bsplib.profiler.loss_records.find` has found in it.
     """
-    return min(elapsed_s - (sentence.without_s or 0.0), sentence.seconds)
+    if book.elapsed_ns == 0:
+        return Verdict(True, (_about(book, BALANCED, NOTHING),))
+    least = LEAST_SHARE * on_core_ns(book)
+    lost = [each for each in losses if each.is_lost and each.ns >= least]
+    saving = [loss for loss in lost if _tells_remedy(loss, book)]
+    lost = sorted(saving or lost, key=lambda loss: (-min(loss.gain_s, loss.seconds), -loss.ns))
+    savings = [each for each in losses if not each.is_lost]
+    lost = lost[: MOST_SENTENCES - bool(savings)]
+    told = [*lost, *savings[: MOST_SENTENCES - len(lost)]] or [_about_the_run(callgraph, book)]
+    rest, short = _rest(book, lost), None
+    if book.whole()["ends"] > _SHORT * book.elapsed_ns * book.run.nprocs:
+        main_s, elapsed_s = _main_s(book), book.elapsed_ns / 1e9
+        where = f"{fmt.seconds(main_s)} of {fmt.seconds(elapsed_s)} are in main"
+        short = _about(book, SHORT, f"The run is too short to judge: {where}.", in_main_ns(book))
+    return Verdict(told[0].kind == BALANCED, tuple(told), rest, short)
 
 
-def _is_noise(sentence: Sentence, book: GraphBook, least_s: float) -> bool:
-    """Tell whether transfers differ now and then, so that to even them saves nothing."""
-    saved_s = book.elapsed_s - (sentence.without_s or 0.0)
-    return sentence.part == "transfer_imbalance" and saved_s < least_s
+def _about(book: Book, kind: str, text: str, ns: int = 0, node: str | None = None) -> Loss:
+    """Return a sentence that is about the whole run."""
+    nodes = () if node is None else (node,)
+    return Loss(kind, ns, book.run.nprocs, is_lost=False, chain=nodes, nodes=nodes, text=text)
 
 
-def _rest(spent: Counter[str], whole: int, elapsed_s: float, others: bool) -> Sentence:
-    """Return the last sentence: what is left of each part of the account."""
+def _main_s(book: Book) -> float:
+    return in_main_ns(book) / book.run.nprocs / 1e9
+
+
+def tells_remedy(loss: Loss) -> bool:
+    """Tell whether a sentence says what the run would take if this were mended."""
+    return "the run would take" in loss.text
+
+
+def _tells_remedy(loss: Loss, book: Book) -> bool:
+    return any(_saves_much(ns / 1e9, loss, _main_s(book)) for ns in loss.mended_ns.values())
+
+
+def _saves_much(saved_s: float, loss: Loss, main_s: float) -> bool:
+    return saved_s > 0 and saved_s >= min(_LEAST_SAVED * main_s, _MOST_OF_IT * loss.seconds)
+
+
+def _rest(book: Book, told: list[Loss]) -> Loss:
+    """Return the last sentence: what is left of each part of the account in ``main``."""
+    whole, spent = in_main_ns(book), Counter(book.whole())
+    del spent["ends"]
+    for loss in told:
+        spent[str(loss.part)] -= loss.ns
     left = sum(spent.values())
+    small = sum(spent.pop(part) for part in _LOST)
     listed = [
-        f"{TITLES[part]} {_percent(spent[part] / whole)}"
-        for part in sorted(PARTS, key=lambda part: -spent[part])
-        if spent[part] >= _LEAST_LISTED * whole
+        f"{TITLES[part]} {_percent(ns / whole)}"
+        for part, ns in spent.most_common()
+        if ns >= _LEAST_LISTED * whole
     ]
-    begin = f"The other {_percent(left / whole)}" if others else "All of it"
-    text = f"{begin}: {', '.join(listed)}." if listed else f"{begin}: many small parts."
-    return Sentence(text, left / whole * elapsed_s, REST)
+    text = ""
+    if told and small >= _LEAST_LISTED * whole:
+        text = f"The rest in small losses: {_percent(small / whole)}. "
+    elif small >= _LEAST_LISTED * whole:
+        listed.append(f"losses {_percent(small / whole)}")
+    others = left - (small if told else 0)
+    begin = f"The other {_percent(others / whole)}" if told and whole else "All of it"
+    text += f"{begin}: {', '.join(listed)}." if listed else f"{begin}: many small parts."
+    return _about(book, REST, text, left)
+
+
+_LOST = ("imbalance", "transfer_imbalance", "blocked", "core")
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}%" if share >= 0.005 or share == 0 else "under 1%"
 
 
-def _about_supersteps(book: GraphBook) -> Sentence:
-    """Return the sentence about a run of which the supersteps are a small part."""
-    seconds = book.account.in_supersteps_ns() / 1e9 / book.callgraph.run.nprocs
-    text = (
-        f"{_figures(seconds, book.elapsed_s)} are spent in supersteps, and no place in the "
-        "program loses 1% of the run."
-    )
-    return Sentence(text, seconds, LITTLE)
-
-
-def _about_the_run(book: GraphBook) -> Sentence:
+def _about_the_run(callgraph: CallGraph, book: Book) -> Loss:
     """Return the sentence about a run in which no place loses much."""
-    spent, elapsed_s = book.account.whole(), book.elapsed_s
-    if book.account.in_supersteps_ns() == 0:
-        return Sentence(NO_SUPERSTEPS, 0.0, BALANCED)
-    whole = book.account.elapsed_ns * book.callgraph.run.nprocs
+    spent, inside = book.whole(), on_core_ns(book)
+    if inside == 0:
+        return _about(book, BALANCED, NO_SUPERSTEPS)
     lost_ns = spent["imbalance"] + spent["transfer_imbalance"]
-    figures = _figures(lost_ns / whole * elapsed_s, elapsed_s)
-    if lost_ns < BALANCED_SHARE * book.account.in_supersteps_ns():
+    figures = _figures(lost_ns / book.run.nprocs / 1e9, _main_s(book))
+    if lost_ns < BALANCED_SHARE * inside:
         text = (
             f"Balanced: {figures} are lost in waiting for other processes, and no place in the "
             "program loses 5% or more."
         )
-        return Sentence(text, lost_ns / whole * elapsed_s, BALANCED)
-    node = _above_most_of_it(book)
-    name = fmt.visible(book.callgraph.graph.nodes[node]["node"].name)
+        return _about(book, BALANCED, text, lost_ns)
+    node = _above_most_of_it(callgraph, book)
+    name = fmt.visible(callgraph.graph.nodes[node]["node"].name)
     text = (
         f"{figures} are lost in waiting for other processes, spread over many places of which "
         f"none loses 5%; half of it or more is lost below {name}."
     )
-    return Sentence(text, lost_ns / whole * elapsed_s, SPREAD, node)
+    return _about(book, SPREAD, text, lost_ns, node)
 
 
-def _above_most_of_it(book: GraphBook) -> str:
+def _above_most_of_it(callgraph: CallGraph, book: Book) -> str:
     """Return the lowest node of the path below which most of what is lost is lost."""
-    chain = book.path() or [book.callgraph.root]
-    lowest = chain[0]
-    for depth in range(1, len(chain)):
-        if book.onward(chain[:depth])[chain[depth]].loss_s < MOST_OF_IT * book.main.loss_s:
-            break
-        lowest = chain[depth]
-    return lowest
+    chain, whole = [callgraph.root], book.time_of(range(len(callgraph.origins))).loss_ns
+    while True:
+        below: defaultdict[str, list[int]] = defaultdict(list)
+        for number, origin in enumerate(callgraph.origins):
+            if len(origin.chain) > len(chain) and list(origin.chain[: len(chain)]) == chain:
+                below[origin.chain[len(chain)]].append(number)
+        lost = {node: book.time_of(origins).loss_ns for node, origins in below.items()}
+        most = max(lost, key=lambda node: lost[node], default="")
+        if not most or lost[most] < _MOST_OF_IT * whole:
+            return chain[-1]
+        chain.append(most)
 
 
 # -- sentences ------------------------------------------------------------------------------------
 
 
-def sentence(book: GraphBook, clustered: ClusteredLoss, *, mended: bool = False) -> Sentence:
-    """Return the sentence about a loss.
+def tell(callgraph: CallGraph, book: Book, loss: Loss) -> None:
+    """Put a loss into a sentence.
 
-    Args:
-        book: the book of its run.
-        clustered: the loss.
-        mended: also compute what the run would take without it.
+    Its parts stand in the order of how much, where, by whom, how often, and why. Where they have
+    more words than ``MOST_WORDS``, those are left out that help least to find the place.
     """
-    elapsed_s = book.elapsed_s
-    seconds = clustered.ns / 1e9 / book.callgraph.run.nprocs
-    without_s = _without_s(clustered) if mended else None
-    text = f"{_figures(seconds, elapsed_s)} {_ABOUT[clustered.cause](clustered, book)}"
-    if without_s is not None:
-        text += f"; {_mended(clustered, without_s, elapsed_s, seconds)}"
-    return Sentence(
-        f"{text}.",
-        seconds,
-        clustered.kind,
-        clustered.chain[-1] if clustered.chain else None,
-        clustered.superstep if clustered.group == 0 else None,
-        clustered.part,
-        without_s,
-        clustered.pids if clustered.kind != COMMUNICATION else (),
-        clustered.nodes,
-    )
+    main_s = _main_s(book)
+    verb = "are lost" if loss.is_lost else "could be saved"
+    phrases = [_Phrase(f"{_figures(loss.seconds, main_s)} {verb}"), *_told(callgraph, loss)]
+    while len("".join(each.text for each in phrases).split()) > MOST_WORDS:
+        least = max(phrases, key=lambda each: each.rank)
+        if not least.rank:
+            break
+        phrases.remove(least)
+    loss.text = "".join(each.text for each in phrases)
+    if told := _mended(loss, main_s):
+        loss.text += f"; {told}"
+    loss.text += "."
 
 
-def _without_s(clustered: ClusteredLoss) -> float | None:
-    return None if clustered.without_ns is None else clustered.without_ns / 1e9
+class _Phrase(NamedTuple):
+    """A part of a sentence."""
+
+    text: str
+    rank: int = 0
+    """The greatest is left out first; 0 is never left out."""
 
 
-def _mended(clustered: ClusteredLoss, without_s: float, elapsed_s: float, lost_s: float) -> str:
-    """Return what the run would take without a loss; other losses may hide it.
-
-    Of remedies that bring the same, the first is told.
-    """
-    usual = _REMEDIES.get(clustered.cause) or _fewer(clustered)
-    every = [(usual, without_s), *((_FURTHER[name], ns / 1e9) for name, ns in clustered.remedies)]
-    worth = [each for each in every if _saves_much(each[1], elapsed_s, lost_s)]
-    if not worth:
-        return "to mend this alone would save little, since other processes take as long"
-    (remedy, first_s), *others = worth
-    told = {fmt.seconds(seconds): name for name, seconds in reversed(others)}
-    told.pop(fmt.seconds(first_s), None)
-    more = "".join(f", {name} {seconds}" for seconds, name in reversed(told.items()))
-    return f"{remedy} the run would take {fmt.seconds(first_s)}{more}"
+def _told(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
+    """Return the phrases that follow how much is lost."""
+    if loss.kind == CORE:
+        return [_Phrase(_of_cores(callgraph))]
+    return [
+        *_where(callgraph, loss),
+        *_who(callgraph, loss),
+        *_how_often(loss),
+        _Phrase(f" ({_why(loss)})"),
+    ]
 
 
-def tells_remedy(sentence: Sentence, elapsed_s: float) -> bool:
-    """Tell whether a sentence of a run says what it would take with the usual remedy."""
-    without_s = sentence.without_s
-    return without_s is not None and _saves_much(without_s, elapsed_s, sentence.seconds)
+def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
+    """Return function, line and callers of a cost centre, and the line that was executed."""
+    nodes = callgraph.graph.nodes
+    names = [fmt.visible(nodes[node]["node"].name) for node in loss.chain[-2:]]
+    if len(names) == 1:
+        return [_Phrase(f" in {names[0]}")]
+    function, leaf = names
+    if nodes[loss.chain[-1]]["node"].sync == "end":
+        leaf += ", at its end"
+    phrases = [_Phrase(f" in {function} ({leaf})")]
+    if loss.sites:
+        first, *others = loss.sites
+        name = fmt.visible(nodes[first.function]["node"].name)
+        phrases.append(_Phrase(f", called by {name} at line {first.line}", 4))
+        if others:
+            phrases.append(_Phrase(f" and from {fmt.counted(len(others), 'other line')}", 5))
+    if len(loss.nodes) > 1 and loss.is_lost:
+        phrases.append(_Phrase(f" and at {fmt.counted(len(loss.nodes) - 1, 'other place')}", 6))
+    if loss.line is not None:
+        verb = "blocked" if loss.kind == BLOCKED else "computed"
+        line = loss.line.inside(nodes[loss.chain[-2]]["node"], nodes[loss.chain[-1]]["node"].line)
+        phrases.append(_Phrase(f", {verb} {line}", 1))
+    return phrases
 
 
-def _saves_much(without_s: float, elapsed_s: float, lost_s: float) -> bool:
-    return elapsed_s - without_s >= min(_LEAST_SAVED * elapsed_s, MOST_OF_IT * lost_s)
+def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
+    names = ProcessNames(callgraph.run)
+    if loss.kind in {STEPS, MESSAGES}:
+        return []
+    if loss.kind == COMMUNICATION:
+        most = f", at most h = {fmt.size(loss.most_bytes)} for {names(loss.pids)}"
+        return [_Phrase(f", with half of {fmt.size(loss.total_bytes)}"), _Phrase(most, 2)]
+    who = names(loss.pids) if loss.pids else "another process each time"
+    if loss.part == "transfer_imbalance":
+        way = {FAN_IN: "to", FAN_OUT: "from"}.get(loss.kind, "to and from")
+        return [_Phrase(f", by transfers {way} {who}")]
+    if loss.nothing_pids:
+        first, last = loss.nothing_pids[0], loss.nothing_pids[-1]
+        is_range = last - first + 1 == len(loss.nothing_pids) and first < last
+        others = f"{first} to {last}" if is_range else "the others"
+        return [_Phrase(f", by {who}, while {others} have nothing")]
+    return [_Phrase(f", by {who}")]
 
 
-def _fewer(clustered: ClusteredLoss) -> str:
-    if clustered.needless == 0:
-        return "with half as many"
-    if clustered.needless == clustered.count:
-        return "without them"
-    return "without these, and with half of the others,"
+def _how_often(loss: Loss) -> list[_Phrase]:
+    if loss.kind == STEPS:
+        steps = fmt.counted(loss.count, "superstep")
+        return [_Phrase(f", where {steps} follow with next to nothing between")]
+    if loss.kind == MESSAGES:
+        return [_Phrase(f", where {fmt.counted(loss.count, 'message')} take longer than the work")]
+    if loss.habit == ONE_OFF:
+        inside = " of a sub-group" if loss.group else ""
+        return [_Phrase(f", most of it in superstep {loss.superstep}{inside}")]
+    if not loss.count or loss.passes < 2:
+        return []
+    often = f"{loss.count} of " if loss.count < loss.passes else ""
+    phrases = [_Phrase(f" in {often}{fmt.counted(loss.passes, 'superstep')}", 2)]
+    if loss.change_s:
+        first, last = loss.change_s
+        amount = _from_to(first, last)
+        phrases.append(_Phrase(f", {'growing' if last > first else 'shrinking'} from {amount}", 3))
+    return phrases
 
 
-def _figures(seconds: float, elapsed_s: float) -> str:
-    """Return an amount as a part of the elapsed time; figures of one unit name it once."""
-    amount, whole = fmt.seconds(seconds), fmt.seconds(elapsed_s)
-    number, _, unit = amount.partition(" ")
-    lost = number if unit == whole.partition(" ")[2] else amount
-    return f"{lost} of {whole} ({_percent(seconds / elapsed_s if elapsed_s else 0.0)})"
+def _from_to(first_s: float, last_s: float) -> str:
+    """Return two times; if they are of one unit it is named once."""
+    first, last = fmt.seconds(first_s), fmt.seconds(last_s)
+    number, _, unit = first.partition(" ")
+    return f"{number if unit == last.partition(' ')[2] else first} to {last}"
 
 
-_REMEDIES = {
-    COMP: "with an even share",
-    SUB_GROUPS: "with equal sub-groups",
-    COMM: "with even transfers",
-    WAIT: "without it",
-    BYTES: "with half as many bytes",
-    CORES: "with a core for each process",
-}
-"""What is done about a cause, before "the run would take"."""
-_FURTHER = {
-    EVEN: "with the bytes evenly distributed",
-    STAGES: "in two stages (if all get the same values, or what comes is combined)",
-}
-"""What else can be done about transfers."""
+def _why(loss: Loss) -> str:
+    late = f", {loss.late}" if loss.late else ""
+    if loss.kind == BLOCKED:
+        return f"{BLOCKED}: asleep, or at a disk or lock"
+    if loss.part == "transfer_imbalance":
+        return f"{loss.habit} {loss.kind}" if loss.habit in {ROTATING, ONE_OFF} else loss.kind
+    if loss.part == "imbalance":
+        alone = ""
+        if loss.sharing:
+            alone = " in a branch of its own" if loss.sharing == 1 else " in a branch of their own"
+        return f"{loss.habit} straggler{alone}{late}"
+    return loss.kind
 
 
-def _of_computation(clustered: ClusteredLoss, book: GraphBook) -> str:
-    where = _where(clustered, book.callgraph)
-    line = book.loss_lines.text(clustered)
-    computes = f", which computes {line}" if line else ""
-    if clustered.habit == ROTATING:
-        who = "another process each time"
-        return f"are lost waiting for {who} {where} (rotating straggler){computes}"
-    name, late = ProcessNames(book.callgraph.run)(clustered.pids), _listed(clustered.late)
-    if clustered.habit == ONE_OFF:
-        once = f"most of it in {_superstep(clustered)} for {name}"
-        return f"are lost waiting {where}, {once} (one-off straggler{late}){computes}"
-    kind = f"fixed straggler{_branch(clustered)}{late}"
-    return f"are lost waiting for {name} {where} ({kind}){computes}"
-
-
-def _listed(more: str) -> str:
-    return f", {more}" if more else ""
-
-
-def _of_bytes(clustered: ClusteredLoss, book: GraphBook) -> str:
-    where = _where(clustered, book.callgraph)
-    way = {FAN_IN: "to", FAN_OUT: "from"}.get(clustered.kind, "to and from")
-    names = ProcessNames(book.callgraph.run)
-    who = "another process each time" if clustered.habit == ROTATING else names(clustered.pids)
-    kind = clustered.kind if clustered.habit == FIXED else f"{clustered.habit} {clustered.kind}"
-    once = f", most of it in {_superstep(clustered)}" if clustered.habit == ONE_OFF else ""
-    return f"are lost waiting for the transfers {way} {who} {where}{once} ({kind})"
-
-
-def _of_sub_groups(clustered: ClusteredLoss, book: GraphBook) -> str:
-    name = ProcessNames(book.callgraph.run)(clustered.pids)
-    where = _where(clustered, book.callgraph)
-    return f"are lost {where}, waiting for the sub-group of {name}, which costs most ({GROUPS})"
-
-
-def _of_blocked(clustered: ClusteredLoss, book: GraphBook) -> str:
-    names = ProcessNames(book.callgraph.run)
-    who = "processes are" if clustered.habit == ROTATING else f"{names(clustered.pids)} is"
-    once = f", most of it in {_superstep(clustered)}" if clustered.habit == ONE_OFF else ""
-    why = "asleep, or waiting for a disk, a lock or another program"
-    where = _where(clustered, book.callgraph)
-    if line := book.loss_lines.text(clustered):
-        where = f"{line}, in supersteps that end {where}"
-    return f"pass while {who} blocked {where}{once} ({BLOCKED}: {why})"
-
-
-_NEEDLESS = {
-    STEPS: "move no bytes",
-    SMALL_MESSAGES: "send nothing that came in the exchange before, and could be one with it",
-}
-"""What supersteps are without which the program would do the same, by their kind."""
-
-
-def _of_supersteps(clustered: ClusteredLoss, book: GraphBook) -> str:
-    most = ", most of them" if len(clustered.nodes) > 1 else ""
-    kind = SMALL_MESSAGES if clustered.cause == SMALL else clustered.kind
-    none = f", {clustered.needless} of which {_NEEDLESS[kind]}" if clustered.needless else ""
-    where = _where(clustered, book.callgraph)
-    count = fmt.counted(clustered.count, "superstep")
-    return (
-        f"are spent for the end of {count}{most} {where}, more than for their work ({kind}{none})"
-    )
-
-
-def _of_transfers(clustered: ClusteredLoss, book: GraphBook) -> str:
-    where = _where(clustered, book.callgraph)
-    name = ProcessNames(book.callgraph.run)(clustered.pids)
-    steps = fmt.counted(clustered.count, "superstep")
-    sizes = (
-        f"{fmt.size(clustered.total_bytes)} in {steps}, at most "
-        f"h = {fmt.size(clustered.most_bytes)} for {name}"
-    )
-    return f"are spent in transfers {where}: {sizes} ({COMMUNICATION})"
-
-
-def _of_cores(_: ClusteredLoss, book: GraphBook) -> str:
-    run = book.callgraph.run
+def _of_cores(callgraph: CallGraph) -> str:
+    run = callgraph.run
     cores = run.meta.get("cores")
     where = f"one of {cores} cores" if isinstance(cores, int) and cores > 1 else "the core"
     why = f"{run.nprocs} processes are more than the cores"
     if isinstance(cores, int) and run.nprocs <= cores:  # those of all hosts together
-        why = "others use the cores, too, or one host has more processes than cores"
-    return f"are spent waiting for {where}, since {why}: this is no imbalance of the program"
+        why = "others use the cores, too, or one host has too few"
+    return f" waiting for {where}, since {why}: no imbalance of the program"
 
 
-_ABOUT: dict[str, Callable[[ClusteredLoss, GraphBook], str]] = {
-    COMP: _of_computation,
-    SUB_GROUPS: _of_sub_groups,
-    COMM: _of_bytes,
-    WAIT: _of_blocked,
-    SYNC: _of_supersteps,
-    SMALL: _of_supersteps,
-    BYTES: _of_transfers,
-    CORES: _of_cores,
-}
+def _mended(loss: Loss, main_s: float) -> str:
+    """Return what the run would take without a loss; other losses may hide it.
 
-
-def _branch(clustered: ClusteredLoss) -> str:
-    if not clustered.sharing:
+    Of ways that bring the same, the first is told.
+    """
+    ways = dict(loss.mended_ns)
+    if not ways:
         return ""
-    who = "it takes" if clustered.sharing == 1 else f"{clustered.sharing} of the processes take"
-    return f" in a branch that only {who}"
+    if len(loss.pids) > len(loss.nothing_pids) > 0:  # to have nothing, as few others, is no remedy
+        ways.pop(mends.AS_OTHERS, None)
+    worth = {how: ns for how, ns in ways.items() if _saves_much(ns / 1e9, loss, main_s)}
+    if not worth:
+        return "to mend this alone would save little, since other processes take as long"
+    whole = fmt.seconds(loss.elapsed_s)
+    every = {how: fmt.seconds(loss.elapsed_s - ns / 1e9) for how, ns in worth.items()}
+    takes = {how: seconds for how, seconds in every.items() if seconds != whole} or every
+    (first, takes_first), *others = takes.items()
+    also = f" or {mends.AS_OTHERS}" if takes.get(mends.AS_OTHERS) == takes_first else ""
+    instead = "" if whole == fmt.seconds(main_s) else f" instead of {whole}"
+    text, told = f"{first}{also} the run would take {takes_first}{instead}", {takes_first}
+    for how, seconds in others:
+        if seconds not in told:
+            text += f", {how} {seconds}"
+            told.add(seconds)
+    return text
 
 
-def _superstep(clustered: ClusteredLoss) -> str:
-    return f"superstep {clustered.superstep}" + (" of a sub-group" if clustered.group else "")
-
-
-def _where(clustered: ClusteredLoss, callgraph: CallGraph) -> str:
-    """Return the function, line and callers of a cost centre."""
-    nodes = callgraph.graph.nodes
-    names = [fmt.visible(nodes[node]["node"].name) for node in clustered.chain[-2:]]
-    if len(names) == 1:
-        return f"in {names[0]}"
-    function, leaf = names
-    if nodes[clustered.chain[-1]]["node"].sync == "end":
-        leaf += ", at its end"
-    return f"in {function} ({leaf}){_called(clustered, callgraph)}{_elsewhere(clustered)}"
-
-
-def _elsewhere(clustered: ClusteredLoss) -> str:
-    """Return at how many other cost centres the supersteps end."""
-    if len(clustered.nodes) < 2 or clustered.kind == STEPS:
-        return ""
-    return f" and at {fmt.counted(len(clustered.nodes) - 1, 'other place')}"
-
-
-def _called(clustered: ClusteredLoss, callgraph: CallGraph) -> str:
-    """Return by whom the function that contains a cost centre was called."""
-    if not clustered.sites:
-        return ""
-    first, *others = clustered.sites
-    name = fmt.visible(callgraph.graph.nodes[first.function]["node"].name)
-    more = f" and from {fmt.counted(len(others), 'other line')}" if others else ""
-    return f", called by {name} at line {first.line}{more}"
+def _figures(seconds: float, whole_s: float) -> str:
+    """Return an amount as a part of the time in ``main``; figures of one unit name it once."""
+    amount, whole = fmt.seconds(seconds), fmt.seconds(whole_s)
+    number, _, unit = amount.partition(" ")
+    lost = number if unit == whole.partition(" ")[2] else amount
+    return f"{lost} of {whole} ({_percent(seconds / whole_s if whole_s else 0.0)})"

@@ -13,22 +13,14 @@ A run is replayed window by window, for several mends at once: each has a row of
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bsplib.profiler._by_step import is_table
-from bsplib.profiler.costs import (
-    by_superstep,
-    communication_ns,
-    group_columns,
-    group_sizes,
-    without_core_ns,
-)
-from bsplib.profiler.loss_sums import BYTES, COMM, COMP, CORES, SMALL, SUB_GROUPS, SYNC, WAIT
-from bsplib.profiler.small_messages import CALL_NS, could_be_one
+from bsplib.profiler._numbering import preceding
+from bsplib.profiler.costs import by_superstep, group_columns
 from bsplib.profiler.survey import survey
 from bsplib.sync_kinds import Kind
 
@@ -37,17 +29,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler._by_step import BySuperstep
     from bsplib.profiler.account import Account, Ints
     from bsplib.recording.records import Run
 
     Floats = NDArray[np.float64]
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Saved = tuple[Floats, Floats]
-    """What each record takes less before its arrival, and after its release."""
 
 
 class Replay:
@@ -89,6 +74,8 @@ class Replay:
             saved[:, later] += after_ns[:, before[later]]
             carried = np.flatnonzero((before >= 0) & (before < halo))
             saved[:, carried] += self._after[:, records["pid"][carried]]
+        if len(self._depth) > 1 and not account.run.is_interleaved:
+            self._move_into_groups(account, saved)
         for rows, owners in self._upwards(account):
             every = np.concatenate([lasts[None, rows], lasts[rows] - saved[:, rows]])
             if owners is None:
@@ -102,6 +89,27 @@ class Replay:
             if account.run.is_interleaved:  # a process may have been in the group for less time
                 gained = np.minimum(gained, records["sub"][owners[1]])
             np.add.at(saved.T, owners[1], gained.T)
+
+    def _move_into_groups(self, account: Account, saved: Floats) -> None:
+        """Let a process enter its sub-groups earlier by what it saves before it enters them.
+
+        It is a part of what the record around the sub-group saves, by how much of that comes before
+        the first record inside.
+        """
+        records, before, owner = account.run.records, account.before, account.owner
+        start, end, depths = records["start"], records["end"], self._depth[records["group"]]
+        busy = records["arrive"] - start - records["sub"]
+        old = preceding(records["pid"].astype(np.int64))
+        entered = (before < 0) & (owner >= 0)
+        entered[: account.halo] = False
+        for depth in range(1, int(depths.max(initial=0)) + 1):
+            rows = np.flatnonzero(entered & (depths == depth))
+            around = owner[rows]
+            since = np.maximum(start[around], np.where(old[rows] < 0, 0, end[old[rows]]))
+            lead = (start[rows] - since).clip(min=0)
+            moved = saved[:, around] * np.minimum(lead / np.maximum(busy[around], 1), 1.0)
+            saved[:, rows] += moved
+            np.subtract.at(saved.T, around, moved.T)
 
     def saved_ns(self) -> Floats:
         """Return by mend how much less the run takes, when all windows have been added."""
@@ -316,176 +324,3 @@ def _after(account: Account, rows: Ints, behind: Ints, begun: Ints) -> Floats:
     after = (arrive - released).clip(min=0)
     part: Floats = after / np.maximum(arrive - begun, 1)
     return part.clip(max=1.0)
-
-
-# -- what the records of a run would take less if one of its losses were mended -------------------
-
-
-HALF = 0.5
-"""Part of the bytes, or of supersteps that move some, that a mended program still has."""
-
-
-EVEN, STAGES = "even", "stages"
-"""Further remedies of transfers: each process moves as many bytes, or they go in two stages."""
-REMEDIES = {BYTES: (BYTES, EVEN, STAGES), COMM: (COMM, STAGES)}
-"""For each cause with several remedies, those that are replayed; the first is the usual one."""
-
-
-class MendedRows:
-    """The records of a window, some of which belong to a loss."""
-
-    def __init__(self, account: Account, rows: Ints) -> None:
-        self.account = account
-        self.records = account.run.records
-        self.rows = rows
-
-    @cached_property
-    def inside(self) -> NDArray[np.bool_]:
-        """Marks the records of all processes in the supersteps of these rows."""
-        steps = np.zeros(len(self.account.h_max), bool)
-        steps[self.account.step[self.rows]] = True
-        return steps[self.account.step]
-
-    def above_mean(self, values: Floats, shares: Ints | None = None) -> Floats:
-        """Return by how much values exceed the mean of their superstep, in those inside.
-
-        Args:
-            values: one for each record.
-            shares: of what to take the mean; default: of the values.
-        """
-        size = group_sizes(self.account.run)[self.records["group"]]
-        by = by_superstep(self.account.run)
-        means = by.spread(by.sums(values if shares is None else shares)) / size
-        return np.where(self.inside, values - means, 0.0)
-
-    def only(self, values: NDArray[np.integer | np.floating]) -> Floats:
-        """Return values at these rows, and 0 at all others."""
-        kept = np.zeros(len(values))
-        kept[self.rows] = values[self.rows]
-        return kept
-
-    def nothing(self) -> Floats:
-        """Return 0 for each record."""
-        return np.zeros(len(self.records))
-
-    def after(self, saved_ns: Floats) -> Saved:
-        """Take from what follows the release first, and then from the calls."""
-        tail = (self.records["end"] - self.records["released"]).astype(np.float64)
-        after = np.minimum(saved_ns, tail)
-        return np.minimum(saved_ns - after, self.records["comm_calls"]), after
-
-
-def saved(remedy: str, mended: MendedRows) -> Saved:
-    """Return what the records of a window would take less without a loss, in nanoseconds.
-
-    Args:
-        remedy: a cause, or one of ``REMEDIES``.
-        mended: the records.
-    """
-    return _MENDED[remedy](mended)
-
-
-def _computation(mended: MendedRows) -> Saved:
-    core = mended.account.computing.core.astype(np.float64)
-    return mended.above_mean(core), mended.nothing()
-
-
-def _sub_groups(mended: MendedRows) -> Saved:
-    return mended.above_mean(mended.records["sub"].astype(np.float64)), mended.nothing()
-
-
-def _transfers(mended: MendedRows) -> Saved:
-    """Even out the bytes: each process takes what they take on average.
-
-    With mpi4py that is what they took, where this is more: in a Gather the root alone takes long,
-    and no price of a byte holds for both sides.
-    """
-    account = mended.account
-    own, _, uneven, latency, *_ = account.communication
-    priced = own + uneven
-    if account.run.is_interleaved:
-        took = communication_ns(mended.records) - without_core_ns(mended.records)[1] - latency
-        priced, own = np.maximum(priced, took), np.maximum(own, took)
-    return mended.after(mended.above_mean(priced.astype(np.float64), own))
-
-
-def _half_the_bytes(mended: MendedRows) -> Saved:
-    own, _, uneven, *_ = mended.account.communication
-    return mended.after(mended.only(HALF * (own + uneven)))
-
-
-def _two_stages(mended: MendedRows) -> Saved:
-    """Let a process that alone sends, or receives, n bytes for each other one do so in two stages.
-
-    It scatters parts of n / p bytes, which all processes exchange then; or these combine parts, and
-    it gathers the results. That costs g n (p - 1) / p in each stage and another l, instead
-    of g n (p - 1). Where h counts bytes in and out, the exchange costs twice as much.
-    """
-    account, records = mended.account, mended.records
-    size = group_sizes(account.run)[records["group"]]
-    h_out, h_in = account.h_out_and_in
-    if account.run.is_interleaved or int(size.max(initial=0)) < _LEAST_FOR_STAGES:
-        return mended.nothing(), mended.nothing()
-    by = by_superstep(account.run)
-    alone = _from_one(by, size, h_out, h_in) | _from_one(by, size, h_in, h_out)
-    if not alone.any():
-        return mended.nothing(), mended.nothing()
-    own, _, uneven, *_ = account.communication
-    stages = 2 if account.rates.rule == "max" else 3
-    h = stages * account.h_max[account.step] / size
-    less = own + uneven - 1e9 * (account.rates.g * h + account.rates.l)
-    return mended.after(np.where(mended.inside & alone, less, 0.0).clip(min=0.0))
-
-
-_LEAST_FOR_STAGES = 3
-"""Between two processes there is nothing that another one could pass on."""
-
-
-def _from_one(by: BySuperstep, size: Ints, giving: Floats, taking: Floats) -> NDArray[np.bool_]:
-    """Mark the records of supersteps in which one of three or more gives all others as much."""
-    givers, takers = (by.sums(values > 0) for values in (giving, taking))
-    alone = by.spread(givers) == 1
-    alike = by.spread(by.sums(taking)) == by.spread(by.greatest(taking)) * (size - 1)
-    found: NDArray[np.bool_] = alone & (by.spread(takers) == size - 1) & alike
-    return found & (size >= _LEAST_FOR_STAGES)
-
-
-def _fewer_supersteps(mended: MendedRows) -> Saved:
-    """Leave out supersteps that move nothing; of the others half."""
-    account = mended.account
-    still = account.h_max[account.step] > 0
-    latency = account.communication.latency * np.where(still, HALF, 1.0)
-    return mended.after(mended.only(latency))
-
-
-def _fewer_messages(mended: MendedRows) -> Saved:
-    """Leave out those that could be one with others; of the rest half, with what a call costs."""
-    account, records = mended.account, mended.records
-    part = np.where(could_be_one(account)[account.step], 1.0, HALF)
-    moved = (communication_ns(records) - without_core_ns(records)[0]) * part
-    before, after = mended.after(mended.only(moved))
-    return before + mended.only(np.minimum(account.computing.core, CALL_NS) * part), after
-
-
-def _blocked(mended: MendedRows) -> Saved:
-    account = mended.account
-    return mended.only(account.computing.blocked + account.calls.blocked), mended.nothing()
-
-
-def _cores(mended: MendedRows) -> Saved:
-    waited = mended.account.computing.waited.astype(np.float64)
-    return waited, mended.account.communication.core.astype(np.float64)
-
-
-_MENDED: dict[str, Callable[[MendedRows], Saved]] = {
-    COMP: _computation,
-    SUB_GROUPS: _sub_groups,
-    COMM: _transfers,
-    WAIT: _blocked,
-    SYNC: _fewer_supersteps,
-    SMALL: _fewer_messages,
-    BYTES: _half_the_bytes,
-    EVEN: _transfers,
-    STAGES: _two_stages,
-    CORES: _cores,
-}

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bsplib.errors import BspError
+from bsplib.profiler.book import book_of
 from bsplib.profiler.rates import rates_of_run
-from bsplib.profiler.run_account import account_of
 from bsplib.webui.timeline import SavedTimeline
 from bsplib.webui.traffic import SavedTraffic
 
 if TYPE_CHECKING:
+    from bsplib.profiler.book import BookedWindow
     from bsplib.webui.opened_runs import OpenRun
 
 
@@ -32,16 +33,20 @@ def sum_up(opened: OpenRun) -> None:
 
 def _sum_up(opened: OpenRun) -> None:
     rates = opened.once("rates", lambda: rates_of_run(opened.run))
-    account = account_of(opened.run, rates)
-    sums, timeline, traffic = (
-        account.no_sums(),
-        SavedTimeline(opened, account),
-        SavedTraffic(opened),
-    )
-    for window, booked in account.by_window():
-        sums.add(booked)
-        timeline.add(window, booked)
-        traffic.add(window)
-    account.take_over(sums)
+    timeline, traffic = SavedTimeline(opened, rates), SavedTraffic(opened)
+    book_of(opened.run, rates).hand_out([_BookedWindows(timeline, traffic)])
     timeline.keep()
     traffic.keep()
+
+
+class _BookedWindows:
+    """Hands the windows of a book to what takes in those of a run."""
+
+    def __init__(self, timeline: SavedTimeline, traffic: SavedTraffic) -> None:
+        self._timeline = timeline
+        self._traffic = traffic
+
+    def add(self, booked: BookedWindow) -> None:
+        """Take in the next window."""
+        self._timeline.add(booked.window, booked.account)
+        self._traffic.add(booked.window)

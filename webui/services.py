@@ -172,24 +172,26 @@ def _causes(book: GraphBook) -> defaultdict[str, list[Json]]:
     """Return by part the places and processes that cause it, the greatest first."""
     number = {node: position for position, node in enumerate(book.callgraph.graph)}
     scale, found = 1e9 * book.callgraph.run.nprocs, defaultdict[str, list[Json]](list)
-    for clustered in book.clustered.losses:
-        if clustered.chain and len(found[clustered.part]) < MOST_CAUSES:
-            cause = {"node": number[clustered.chain[-1]], "who": list(clustered.pids)}
-            found[clustered.part].append(cause | {"seconds": clustered.ns / scale})
+    for loss in book.losses:
+        part = str(loss.part)
+        if loss.node is not None and loss.is_lost and len(found[part]) < MOST_CAUSES:
+            cause = {"node": number[loss.node], "who": list(loss.who)}
+            found[part].append(cause | {"seconds": loss.ns / scale})
     return found
 
 
 def describe_verdict(book: GraphBook) -> Json:
     """Return the sentences of a verdict, with the positions of their nodes."""
     number = {node: position for position, node in enumerate(book.callgraph.graph)}
-    balanced, sentences, rest = book.verdict()
+    balanced, sentences, rest, short = book.verdict()
+    told = [short, *sentences] if short else sentences
     return {
         "balanced": balanced,
         "sentences": [
-            each._asdict()
+            each.as_dict()
             | {"node": None if each.node is None else number[each.node], "who": list(each.who)}
             | {"nodes": [number[node] for node in each.nodes]}
-            for each in sentences
+            for each in told
         ],
         "rest": None if rest is None else rest.text,
         "threads": own_threads_sentence(book.callgraph.run),

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.heatmap import Window
     from bsplib.profiler.rates import Rates
-    from bsplib.profiler.run_account import RunAccount
     from bsplib.profiler.window import RunWindow
 
     Floats = NDArray[np.float64]
@@ -126,9 +125,9 @@ def _spending(
 class SavedTimeline:
     """Takes in the windows of a run for the answers to :func:`saved`."""
 
-    def __init__(self, opened: OpenRun, account: RunAccount) -> None:
+    def __init__(self, opened: OpenRun, rates: Rates) -> None:
         query, *_ = saved(opened)
-        self._opened, self._rates = opened, account.rates
+        self._opened, self._rates = opened, rates
         self._heatmap = _heatmap(opened, int(query["rows"]))
         self._whole = self._heatmap.whole(int(query["columns"]))
         self._booked = SpendingSums(opened.run, self._heatmap.steps, self._heatmap.block)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bsplib.profiler import format as fmt
@@ -88,7 +87,7 @@ def _repeats(repeats: Repeats) -> Json:
         "elapsed_s": [min(times), max(times)],
         "account_s": {part: list(each) for part, each in repeats.account_s().items()},
         "verdict": [
-            each.sentence._asdict()
+            each.sentence.as_dict()
             | {"interval_s": [each.least_s, each.greatest_s], "found": each.found}
             | {"in_most_runs": each.is_sure, "without_interval_s": each.without_s}
             for each in repeats.intervals()
@@ -110,11 +109,12 @@ def _run(profile: RunProfile, path: str, choice: RowChoice, node: str | None) ->
         "steal_s": steal_s(profile.run),
         "own_threads_s": own_threads_s(profile.run),
         "balanced": verdict.balanced,
-        "verdict": [entry._asdict() for entry in verdict.sentences],
-        "verdict_rest": verdict.rest._asdict() if verdict.rest else None,
+        "verdict": [entry.as_dict() for entry in verdict.sentences],
+        "verdict_rest": verdict.rest.as_dict() if verdict.rest else None,
+        "too_short": verdict.short.text if verdict.short else None,
         "account": account(book),
         "page_faults": _page_faults(profile.callgraph),
-        "losses": [asdict(loss) for loss in book.losses],
+        "losses": [loss.as_dict() for loss in book.losses],
         "path": {"name": path, "nodes": profile.critical_path(path)},
         "root": profile.callgraph.root,
         "nodes": _nodes(profile, names),

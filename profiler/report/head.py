@@ -46,6 +46,8 @@ def print_verdict(repeats: Repeats, console: Console) -> None:
     repeated = len(repeats.runs) > 1
     if repeated:
         print_wrapped(console, f"the run of median time; {repeats.elapsed()}")
+    if verdict.short:
+        print_wrapped(console, verdict.short.text)
     for interval in repeats.intervals():
         doubt = f" [{interval}]" if repeated else ""
         print_wrapped(console, f"{interval.sentence.text}{doubt}")

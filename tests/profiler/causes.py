@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler.losses import GraphBook
+    from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.verdict import Sentence, Verdict
 
 ROUNDS = 20

@@ -289,7 +289,7 @@ PROGRAMS = {
     "branch": Planted(
         branch,
         "fixed",
-        ("fixed straggler", "branch", "process 6", "refine", "called by adapt"),
+        ("fixed straggler", "branch", "process 6", "refine"),
         "refine",
     ),
     "collective": Planted(
@@ -309,26 +309,23 @@ PROGRAMS = {
     ),
     "partition": Planted(
         partitioned,
-        "unequal sub-groups",
-        ("unequal sub-groups", "processes 4 to 7", "divide", "called by partitioned"),
-        "divide",
+        "fixed",
+        ("processes 4 to 7 in 40 of 50 supersteps", "search", "called by divide"),
+        "search",
     ),
     "nested sub-groups": Planted(
         nested,
-        "unequal sub-groups",
-        ("unequal sub-groups", "processes 4 to 7", "divide_inside", "called by nested"),
-        "divide_inside",
+        "fixed",
+        ("processes 4 to 7 in 40 of 50 supersteps", "search", "called by divide_inside"),
+        "search",
     ),
     "split": Planted(
-        split,
-        "unequal sub-groups",
-        ("unequal sub-groups", "processes 1, 3, 5, 7", "deal_in_colours", "called by split"),
-        "deal_in_colours",
+        split, "fixed", ("processes 1, 3, 5, 7 in 40 of 50 supersteps", "search"), "search"
     ),
     "too many supersteps": Planted(
         too_many,
         "too many supersteps",
-        ("too many supersteps", "1000 supersteps", "exchange_borders", "called by iterate"),
+        ("too many supersteps", "1000 supersteps", "exchange_borders"),
         "exchange_borders",
     ),
     "balanced": Planted(balanced, "balanced", ("Balanced",), ""),

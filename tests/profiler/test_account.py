@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.errors import TraceError
 from bsplib.profiler.account import PARTS, Account, shared_out
+from bsplib.profiler.book import Book
 from bsplib.profiler.rates import Rates, rates_of_run
-from bsplib.profiler.run_account import RunAccount
 from bsplib.recording.trace import read_trace
 from bsplib.sync_kinds import Kind
 from tests.bsplib.random_programs.checks import record
@@ -32,12 +32,12 @@ RATES = Rates(g=2e-9, l=30e-9)
 
 def whole(program, rates=FREE):
     """The parts of the account of a script that are not 0."""
-    return {name: ns for name, ns in RunAccount(program.run(), rates).whole().items() if ns}
+    return {name: ns for name, ns in Book(program.run(), rates).whole().items() if ns}
 
 
 def check_sums(run, rates):
     """Check that an account adds up, by process, superstep and part, with no part below 0."""
-    account = RunAccount(run, rates)
+    account = Book(run, rates)
     by_process = account.by_process()
     assert (by_process.sum(axis=0) == account.elapsed_ns).all()
     by_origin = account.sums.by_origin.sum(axis=1) + account.outside.sum(axis=1)
@@ -136,7 +136,7 @@ def in_states(program, cpu, ready=(0, 0), rates=RATES):
     """The account of a run of two processes with these times in calls and syncs together."""
     run = program.run()
     run.records["comm_cpu"], run.records["comm_ready"] = cpu, ready
-    return {part: ns for part, ns in RunAccount(run, rates).whole().items() if ns}
+    return {part: ns for part, ns in Book(run, rates).whole().items() if ns}
 
 
 def test_a_process_that_sleeps_in_a_call_is_blocked_and_others_wait_for_that(script):
@@ -188,7 +188,7 @@ def test_who_left_the_superstep_before_later_since_it_was_blocked_makes_others_w
         run.records[name][2:] = 100
     run.records["arrive"][2] = 40
     run.records["comm_cpu"], run.records["comm_ready"] = [20, 20, 60, 0], 0
-    account = RunAccount(run, FREE).whole()
+    account = Book(run, FREE).whole()
     assert (account["blocked"], account["unexplained"]) == (60 + 60, 40)
 
 
@@ -210,7 +210,7 @@ def waiting(program, **ready):
     run.records["comm_ready"] = 0
     for name, ns in ready.items():
         run.records["comm_ready"][run.records["pid"] == int(name[-1])] = ns
-    account = RunAccount(run, RATES)
+    account = Book(run, RATES)
     return {part: ns for part, ns in account.whole().items() if ns}
 
 
@@ -275,7 +275,7 @@ def test_records_that_overlap_are_refused(script):
     run = program.run()
     run.records["start"][2:] = 0
     with pytest.raises(TraceError, match="superstep 2 of process 0 in group 0 begins 20 ns before"):
-        RunAccount(run, FREE).whole()
+        Book(run, FREE).whole()
 
 
 @examples(200)

@@ -11,8 +11,8 @@ from bsplib.profiler import spending as module
 from bsplib.profiler import window as window_module
 from bsplib.profiler._steps import RootSteps
 from bsplib.profiler.account import PARTS, Account
+from bsplib.profiler.book import Book
 from bsplib.profiler.rates import Rates
-from bsplib.profiler.run_account import RunAccount
 from bsplib.profiler.spending import Spending
 from bsplib.profiler.window import root_supersteps
 from bsplib.recording.records import NOT_MEASURED
@@ -103,7 +103,7 @@ def test_the_parts_of_a_range_add_up_to_its_length_and_all_of_them_to_the_accoun
     run = data.draw(programs(script, one_stack=False)).run()
     g, latency = data.draw(st.tuples(st.integers(0, 50), st.integers(0, 2000)))
     rates = Rates(g * 1e-9, latency * 1e-9)
-    account, columns = RunAccount(run, rates), data.draw(st.integers(1, 9))
+    account, columns = Book(run, rates), data.draw(st.integers(1, 9))
     if account.elapsed_ns == 0:
         return
     edges = np.linspace(account.begin_ns, account.end_ns, columns + 1)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.profiler.account import Account
+from bsplib.profiler.book import Book
 from bsplib.profiler.rates import Rates
-from bsplib.profiler.run_account import RunAccount
 from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.whatif import Replay
 from bsplib.sync_kinds import Kind
@@ -23,7 +23,7 @@ FREE = Rates(g=0.0, l=0.0)
 def replayed(program):
     """Return the records of a program, and what it takes without some of their time."""
     account = Account(program.run(), FREE)
-    elapsed_ns = RunAccount(account.run, FREE).elapsed_ns
+    elapsed_ns = Book(account.run, FREE).elapsed_ns
 
     def without(saved_ns, after_ns=None):
         replay = Replay(account.run, 1)
@@ -92,7 +92,7 @@ def test_a_run_at_other_rates_takes_what_its_supersteps_cost(script):
     program.step("main", w=[7, 5], kind=Kind.END)
     rates = Rates(2e-9, 30e-9, ratio=2.0)
     run = retimed(program.run(), rates)
-    account = RunAccount(run, rates)
+    account = Book(run, rates)
     assert account.elapsed_ns == 200 + 40 + 30 + 60 + 30 + 14
     assert account.whole()["unexplained"] == 0
 
@@ -101,6 +101,6 @@ def test_a_run_at_other_rates_takes_what_its_supersteps_cost(script):
 @given(st.data())
 def test_the_account_of_a_run_at_other_rates_adds_up(script, data):
     rates = Rates(2e-9, 30e-9, ratio=0.5)
-    account = RunAccount(retimed(data.draw(programs(script, one_stack=False)).run(), rates), rates)
+    account = Book(retimed(data.draw(programs(script, one_stack=False)).run(), rates), rates)
     assert (account.by_process().sum(axis=0) == account.elapsed_ns).all()
     assert account.whole()["unexplained"] == 0

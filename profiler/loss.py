@@ -1,0 +1,364 @@
+"""A loss of a run: one type from its first draft to its sentence, and how losses are found.
+
+What the book has lost at its roots is clustered: by function and cost centre, whoever called them;
+by the part of the account; and by process. At a call stack one superstep may bear most of it
+(*one-off*), the same processes may (*fixed*), or no process does (*rotating*). These losses add up
+to that of ``main``. Beside them stand what *could be saved*: the time that transfers, supersteps
+and messages take which a program may not need; they are part of no sum.
+
+The steps of a loss: drafted here, looked at and mended in :mod:`bsplib.profiler.loss_records`, told
+in :mod:`bsplib.profiler.verdict`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bsplib.profiler import account as parts
+from bsplib.profiler.account import PARTS
+from bsplib.profiler.book import PART_OF
+from bsplib.profiler.kinds import (
+    BLOCKED,
+    COMMUNICATION,
+    CORE,
+    FIXED,
+    MESSAGES,
+    ONE_OFF,
+    ROTATING,
+    STEPS,
+)
+from bsplib.profiler.mends import LIKE_OTHERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from bsplib.profiler.book import Book, WorstSuperstep
+    from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.loss_lines import CalledLine, Stretch
+
+LEAST_SHARE = 0.05
+"""A loss that is a smaller share of the time in ``main`` on a core has no sentence."""
+BOUND_SHARE = 0.3
+"""A run of whose time in ``main`` transfers, even or not, take this share is bound by them."""
+_MOST_PLACES = 200
+"""Call stacks that are looked at for each part of the account, those that lose most."""
+_LEAST_PASSES = 5
+"""A place that is passed fewer times cannot have a loss that happens once."""
+_SHARE_ALONE = 0.2
+"""Share of the loss, beyond an even share of it, from which on one process is always to blame."""
+_TOGETHER = 0.8
+"""Share of the loss of those that lose as much as each other in the worst superstep, from which on
+they are named together."""
+_HALF = 0.5
+
+
+class LossSite(NamedTuple):
+    """A call that leads to a loss."""
+
+    function: str
+    """Id of the node of the calling function."""
+    line: int
+
+
+@dataclass(eq=False)
+class Loss:
+    """What is lost, or could be saved, at one place of a program for one reason.
+
+    It is drafted from the sums of the book; what the records say and what a mended run would take
+    is added in a pass over them, and the sentence at last.
+    """
+
+    kind: str
+    """One of ``bsplib.profiler.kinds.KINDS``, or of the kinds of ``bsplib.profiler.verdict``."""
+    ns: int
+    """What is lost, or could be saved, summed over all processes."""
+    nprocs: int
+    part: str | None = None
+    """The part of the account that it is a part of."""
+    habit: str = FIXED
+    """``fixed``, ``rotating`` or ``one-off``: whether it is always the same process."""
+    is_lost: bool = True
+    """Whether it is a part of the loss of ``main``, and not of what could be saved."""
+    origins: tuple[int, ...] = field(default=(), repr=False)
+    """Call stacks; the one that loses most first."""
+    members: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    """Call stack and process of all records that lose something; of *one-off* losses the call stack
+    and the position of the record."""
+    chain: tuple[str, ...] = ()
+    """Ids of the nodes from ``main`` to the cost centre that loses most."""
+    nodes: tuple[str, ...] = ()
+    """Ids of all cost centres; that of ``chain`` first."""
+    sites: tuple[LossSite, ...] = ()
+    """The calls of the function that contains the cost centre, the greatest loss first."""
+    pids: tuple[int, ...] = ()
+    """The processes that are its root; empty where no one stands out."""
+
+    # -- what the records say ----------------------------------------------------------------------
+
+    superstep: int | None = None
+    """Number of the superstep that bears most of it, for ``one-off``."""
+    group: int = 0
+    """Position in ``run.groups`` of the group of that superstep."""
+    count: int = 0
+    """Number of supersteps in which it is."""
+    passes: int = 0
+    """Number of supersteps at this place."""
+    change_s: tuple[float, float] | None = None
+    """How much longer it took in the first and in the last of them, where it grows or shrinks."""
+    nothing_pids: tuple[int, ...] = ()
+    """The processes that have nothing to do there."""
+    sharing: int = 0
+    """How many processes end these supersteps at the cost centre; 0: most of them."""
+    late: str = ""
+    """For what those were late that others waited for, in a program of mpi4py; else empty."""
+    total_bytes: int = 0
+    most_bytes: int = 0
+    """For transfers: all bytes, and the greatest h of a process in one superstep."""
+    line: CalledLine | Stretch | None = field(default=None, repr=False)
+    """Where it was computed or blocked, as far as that is known."""
+
+    # -- what mending brings, and how it is told ---------------------------------------------------
+
+    mended_ns: dict[str, float] = field(default_factory=dict, repr=False)
+    """What the run takes less by ways to mend it, named in :mod:`bsplib.profiler.mends`; the usual
+    one first."""
+    elapsed_s: float = 0.0
+    """Elapsed time of the run."""
+    text: str = field(default="", repr=False)
+    """A sentence."""
+
+    @property
+    def seconds(self) -> float:
+        """What is lost, or could be saved, in seconds, on average over the processes."""
+        return self.ns / self.nprocs / 1e9
+
+    @property
+    def node(self) -> str | None:
+        """Id of the cost centre that loses most; None if it is about the whole run."""
+        return self.chain[-1] if self.chain else None
+
+    @property
+    def who(self) -> tuple[int, ...]:
+        """The processes that are its root."""
+        return self.pids
+
+    @property
+    def callers(self) -> tuple[str, ...]:
+        """Ids of the functions that called the one with the cost centre."""
+        return tuple(dict.fromkeys(site.function for site in self.sites))
+
+    @property
+    def without_s(self) -> float | None:
+        """What the run would take if this alone were mended in the usual way: shared evenly."""
+        return self._mended_s(next(iter(self.mended_ns), ""))
+
+    @property
+    def as_others_s(self) -> float | None:
+        """What the run would take if it were as short there as on the others."""
+        return self._mended_s(next(iter(LIKE_OTHERS & self.mended_ns.keys()), ""))
+
+    def _mended_s(self, how: str) -> float | None:
+        return self.elapsed_s - self.mended_ns[how] / 1e9 if how in self.mended_ns else None
+
+    @property
+    def gain_s(self) -> float:
+        """What the better way to mend it saves."""
+        return max(self.mended_ns.values(), default=0.0) / 1e9
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what outputs show of it, as plain values."""
+        left_out = {"origins", "members", "mended_ns", "ns", "nprocs", "line", "elapsed_s"}
+        shown = {each.name: getattr(self, each.name) for each in fields(self)}
+        names = ("seconds", "node", "who", "callers", "without_s", "as_others_s")
+        return {name: getattr(self, name) for name in names} | {
+            name: value for name, value in shown.items() if name not in left_out
+        }
+
+
+def in_main_ns(book: Book) -> int:
+    """Return the time of all processes in ``main``: the elapsed time less start and end."""
+    return book.elapsed_ns * book.run.nprocs - book.whole()["ends"]
+
+
+def on_core_ns(book: Book) -> int:
+    """Return the time of all processes in ``main`` with a core, and without the recorder.
+
+    What the recorder and other programs take does not decide what is worth a sentence about the
+    program.
+    """
+    spent = book.whole()
+    return in_main_ns(book) - spent["recording"] - spent["core"]
+
+
+# -- drafts of what is lost ------------------------------------------------------------------------
+
+_KIND_OF = {
+    parts.IMBALANCE: "",
+    parts.TRANSFER_IMBALANCE: "",
+    parts.BLOCKED: BLOCKED,
+}
+"""The parts of the account whose losses have a place, and their kind where this is known before the
+records are looked at."""
+
+
+def drafts_of(callgraph: CallGraph, book: Book) -> list[Loss]:
+    """Return the losses of a run as they are in the sums of its book, the greatest first."""
+    nprocs, found = book.run.nprocs, list[Loss]()
+    lost: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+    for root in book.sums.losses:
+        by_pid = lost[PART_OF[root.cause], root.origin]
+        by_pid[root.pid] = by_pid.get(root.pid, 0) + root.ns
+    for part, kind in _KIND_OF.items():
+        by_origin = {origin: pids for (which, origin), pids in lost.items() if which == part}
+        most = sorted(by_origin, key=lambda each: (-sum(by_origin[each].values()), each))
+        merged: defaultdict[tuple[object, ...], list[_Cluster]] = defaultdict(list)
+        for origin in most[:_MOST_PLACES]:
+            for each in _clusters(callgraph, book, part, origin, by_origin[origin]):
+                chain = callgraph.origins[origin].chain
+                merged[each.habit, each.pids, chain[-2:], each.once].append(each)
+        for clusters in merged.values():
+            clusters.sort(key=lambda each: -each.ns)
+            first = clusters[0]
+            loss = Loss(kind or first.habit, sum(each.ns for each in clusters), nprocs, PARTS[part])
+            loss.habit, loss.pids = first.habit, first.pids
+            loss.members = tuple(pair for each in clusters for pair in each.members)
+            set_place(loss, callgraph, [each.origin for each in clusters])
+            found.append(loss)
+    if ns := book.whole()["core"]:  # once for the run: it is not the program's
+        found.append(Loss(CORE, ns, nprocs, PARTS[parts.CORE]))
+    return sorted(found, key=lambda loss: -loss.ns)
+
+
+class _Cluster(NamedTuple):
+    """What is lost at one call stack to one process, to one superstep, or to changing ones."""
+
+    habit: str
+    pids: tuple[int, ...]
+    """The processes that are named; empty where none is."""
+    origin: int
+    ns: int
+    members: tuple[tuple[int, int], ...]
+    once: int | None = None
+    """Position of its greatest record, of a superstep that bears most of it."""
+
+
+def set_place(loss: Loss, callgraph: CallGraph, origins: list[int]) -> None:
+    """Note at which call stacks a loss is."""
+    loss.origins = tuple(origins)
+    chains = [callgraph.origins[origin].chain for origin in origins]
+    loss.chain = chains[0]
+    loss.nodes = tuple(dict.fromkeys(chain[-1] for chain in chains))
+    sites: dict[LossSite, None] = {}
+    for origin, chain in zip(origins, chains, strict=True):
+        if len(chain) > 2 and chain[-2:] == chains[0][-2:]:
+            sites[LossSite(chain[-3], callgraph.call_lines(origin)[-2])] = None
+    loss.sites = tuple(sites)
+
+
+def _clusters(
+    callgraph: CallGraph, book: Book, part: int, origin: int, by_pid: dict[int, int]
+) -> Iterator[_Cluster]:
+    """Yield the clusters of what is lost at a call stack under a part of the account."""
+    worst = _worst(book, part, origin)
+    chain, left = callgraph.origins[origin].chain, by_pid
+    if worst.ns > _HALF * sum(by_pid.values()) and _passes(callgraph, chain) >= _LEAST_PASSES:
+        known = [record for record in worst.records if record[0] >= 0]
+        if known:
+            members = tuple((origin, position) for position, *_ in known)
+            most = max(known, key=lambda record: (record[2], -record[0]))
+            yield _Cluster(ONE_OFF, _alike(known), origin, worst.ns, members, most[0])
+            left = dict(by_pid)
+            for _, pid, ns in worst.records:
+                left[pid] -= ns
+            worst = worst._replace(records=())
+    yield from _habits(origin, {pid: ns for pid, ns in left.items() if ns > 0}, worst, book)
+
+
+def _worst(book: Book, part: int, origin: int) -> WorstSuperstep:
+    """Return the superstep that loses most at a call stack, for the causes of a part."""
+    every = (
+        worst
+        for (where, cause), worst in book.sums.worst.items()
+        if where == origin and PART_OF[cause] == part
+    )
+    return max(every, key=lambda worst: worst.ns)
+
+
+def _passes(callgraph: CallGraph, chain: tuple[str, ...]) -> int:
+    """Return in how many supersteps a call chain was passed."""
+    if len(chain) < 2:
+        return int(callgraph.graph.nodes[chain[0]]["cost"].count)
+    return callgraph.onward(chain[:-1])[chain[-1]].count
+
+
+def _alike(records: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
+    """Return the processes of the records that lose at least half as much as the greatest."""
+    by_pid: defaultdict[int, int] = defaultdict(int)
+    for _, pid, ns in records:
+        by_pid[pid] += ns
+    most = max(by_pid.values(), default=0)
+    return tuple(sorted(pid for pid, ns in by_pid.items() if ns >= _HALF * most))
+
+
+def _habits(
+    origin: int, by_pid: Mapping[int, int], worst: WorstSuperstep, book: Book
+) -> Iterator[_Cluster]:
+    """Yield clusters for the processes that are always to blame, and for the others."""
+    whole, nprocs = sum(by_pid.values()), book.run.nprocs
+
+    def cluster(habit: str, named: tuple[int, ...], pids: Iterable[int]) -> _Cluster:
+        members = tuple((origin, pid) for pid in sorted(pids))
+        ns = sum(by_pid[pid] for _, pid in members)
+        return _Cluster(habit, named, origin, ns, members)
+
+    team = tuple(pid for pid in _alike(worst.records) if pid in by_pid)
+    if 1 < len(team) < nprocs and _is_team([by_pid[pid] for pid in team], whole):
+        yield cluster(FIXED, team, team)
+        by_pid = {pid: ns for pid, ns in by_pid.items() if pid not in team}
+    always = max((1 / nprocs + _SHARE_ALONE * (1 - 1 / nprocs)) * whole, 1)
+    rest = []
+    for pid, ns in sorted(by_pid.items()):
+        if ns >= always:
+            yield cluster(FIXED, (pid,), [pid])
+        else:
+            rest.append(pid)
+    if rest:
+        yield cluster(ROTATING, (), rest)
+
+
+def _is_team(shares: list[int], whole: int) -> bool:
+    """Tell whether processes that lose alike in the worst superstep do so in all of them."""
+    return min(shares) >= _HALF * max(shares) and sum(shares) >= _TOGETHER * whole
+
+
+# -- drafts of what could be saved -----------------------------------------------------------------
+
+
+def savings_of(callgraph: CallGraph, book: Book) -> list[Loss]:
+    """Return what could be saved in a run; how much is known from the records only."""
+    found = [Loss(kind, 0, book.run.nprocs, PARTS[parts.LATENCY]) for kind in (STEPS, MESSAGES)]
+    sums = book.sums.by_origin
+    transfers, inside = sums[parts.TRANSFERS], on_core_ns(book)
+    if transfers.sum() + sums[parts.TRANSFER_IMBALANCE].sum() >= BOUND_SHARE * inside:
+        places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        for origin in np.argsort(-transfers, kind="stable").tolist():
+            places[callgraph.origins[origin].chain[-2:]].append(origin)
+        for origins in places.values():
+            if (ns := int(transfers[origins].sum())) >= LEAST_SHARE * inside:
+                loss = Loss(COMMUNICATION, ns, book.run.nprocs, PARTS[parts.TRANSFERS])
+                set_place(loss, callgraph, origins)
+                found.append(loss)
+    for loss in found:
+        loss.is_lost = False
+    return found
+
+
+def place_by(loss: Loss, callgraph: CallGraph, ns: Mapping[int, float]) -> None:
+    """Note at which call stacks something could be saved, by how much at each of them."""
+    loss.ns = round(sum(ns.values()))
+    if ns:
+        set_place(loss, callgraph, sorted(ns, key=lambda origin: (-ns[origin], origin)))

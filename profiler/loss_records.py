@@ -1,0 +1,499 @@
+"""One pass over the records of a run, in which its losses are looked at and mended.
+
+Of each loss this tells in how many supersteps it is, how it changes, where in them it arises, and
+what the run would take if it were mended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.profiler import account as parts
+from bsplib.profiler._numbering import changes
+from bsplib.profiler.account import PARTS
+from bsplib.profiler.costs import by_superstep, communication_ns, without_core_ns
+from bsplib.profiler.kinds import (
+    COMMUNICATION,
+    CORE,
+    FAN_IN,
+    FAN_OUT,
+    FIXED,
+    MESSAGES,
+    ONE_OFF,
+    ROTATING,
+    STEPS,
+    UNEVEN,
+)
+from bsplib.profiler.lines import BookedSamples, book_samples
+from bsplib.profiler.loss import (
+    BOUND_SHARE,
+    LEAST_SHARE,
+    Loss,
+    drafts_of,
+    on_core_ns,
+    place_by,
+    savings_of,
+    set_place,
+)
+from bsplib.profiler.loss_lines import CalledLine, InsideLoss, LookedAt, line_of
+from bsplib.profiler.mends import (
+    AS_OTHERS,
+    BLOCKED_AS_OTHERS,
+    BYTES_AS_OTHERS,
+    CALL_NS,
+    EVEN_BYTES,
+    EVEN_TRANSFERS,
+    EVENLY,
+    HALF,
+    HALF_BYTES,
+    HALF_MESSAGES,
+    HALF_STEPS,
+    LIKE_OTHERS,
+    MENDS,
+    ONE_OF_EACH_ROW,
+    OWN_CORES,
+    STAGES,
+    WITHOUT,
+    LossRows,
+    Steps,
+    excess_bytes,
+)
+from bsplib.profiler.mpi_words import WaitsOfMpi, end_with_messages
+from bsplib.profiler.verdict import tell
+from bsplib.profiler.whatif import Replay
+from bsplib.sync_kinds import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from numpy.typing import NDArray
+
+    from bsplib.profiler.account import Account, Ints
+    from bsplib.profiler.book import Book
+    from bsplib.profiler.callgraph import CallGraph
+
+    Floats = NDArray[np.float64]
+
+_COMP, _COMM, _WAIT = (
+    PARTS[part] for part in (parts.IMBALANCE, parts.TRANSFER_IMBALANCE, parts.BLOCKED)
+)
+_WAYS = {
+    _COMP: (EVENLY, AS_OTHERS),
+    _COMM: (EVEN_TRANSFERS, BYTES_AS_OTHERS, STAGES),
+    _WAIT: (WITHOUT, BLOCKED_AS_OTHERS),
+    CORE: (OWN_CORES,),
+    STEPS: (ONE_OF_EACH_ROW, HALF_STEPS),
+    MESSAGES: (HALF_MESSAGES,),
+    COMMUNICATION: (HALF_BYTES, EVEN_BYTES, STAGES),
+}
+"""How a loss can be mended, by its kind, or by its part of the account; the usual way first."""
+_LOOKED_AT = 0.01
+"""Losses of a smaller share of the time in ``main`` are not looked at: several of them together,
+as at one line, may have a sentence."""
+_MOST_LOOKED_AT = 16
+"""Losses that are looked at, the greatest of them: each takes memory for the records of a window.
+"""
+_HIDDEN = 1.5
+"""Losses at one place hide each other if to mend all of them saves this multiple of what to mend
+each of them alone does."""
+_FEW, _NOTHING = 0.5, 0.01
+"""Shares of the processes of a superstep, and of what others compute in it."""
+_MARKED = 0.1
+"""A superstep in which it took less longer than this share of the longest time does not count."""
+_GROWTH = 2.0
+"""It grows if it takes this multiple of the time of the first supersteps in the last ones."""
+FAR_MORE = 1.5
+"""Bytes that are this multiple of those in the other direction are far more."""
+_LEAST_ROW = 4
+"""Supersteps that could be one with the one before, in a row: two or three may need each other."""
+_SMALL_BYTES = 4096
+"""Messages that have fewer bytes are small: most of their time is no transfer."""
+_FEWEST_MESSAGES = 5
+"""A place that is passed fewer times by a process does not have too many messages."""
+
+
+class FoundLosses(NamedTuple):
+    """The losses of a run, and what it would take at best."""
+
+    losses: tuple[Loss, ...]
+    """What is lost, then what could be saved; the greatest first."""
+    alone_ns: int
+    """How long the supersteps would take with their useful computation only."""
+
+
+def find(callgraph: CallGraph, book: Book) -> FoundLosses:
+    """Find the losses of a run, in one pass over its records.
+
+    Args:
+        callgraph: the call graph of the run.
+        book: its book, at any rates.
+    """
+    drafts, inside = drafts_of(callgraph, book), on_core_ns(book)
+    worth = [each for each in drafts if each.ns >= _LOOKED_AT * inside][:_MOST_LOOKED_AT]
+    savings, together = savings_of(callgraph, book), _together(callgraph, worth)
+    records = LossRecords(callgraph, book, [*worth, *together, *savings])
+    for account in book.accounts():
+        records.add(account)
+    records.finish()
+    for whole, alone in together.items():
+        if _saved_as_others(whole) > _HIDDEN * sum(map(_saved_as_others, alone)):
+            worth = [whole, *(each for each in worth if each not in alone)]
+    if book.run.samples is not None:
+        joined = _joined(worth, lambda loss: loss.line)
+        worth = _joined(joined, lambda loss: _place(loss) if loss.ns < LEAST_SHARE * inside else 0)
+    rest = [each for each in drafts if not each.mended_ns]
+    least = LEAST_SHARE * inside
+    transfers = sum(each.ns for each in savings if each.kind == COMMUNICATION) / HALF
+    is_bound = transfers >= (BOUND_SHARE - LEAST_SHARE) * inside
+    told = [
+        each
+        for each in savings
+        if each.ns >= max(least, 1) and (is_bound or each.kind != COMMUNICATION)
+    ]
+    for loss in (*worth, *rest, *told):
+        loss.elapsed_s = book.elapsed_ns / 1e9
+        tell(callgraph, book, loss)
+    lost = sorted((*worth, *rest), key=lambda loss: -loss.ns)
+    told.sort(key=lambda loss: -loss.gain_s)
+    return FoundLosses((*lost, *told), records.replay.alone_ns())
+
+
+def _saved_as_others(loss: Loss) -> float:
+    return sum(ns for how, ns in loss.mended_ns.items() if how in LIKE_OTHERS)
+
+
+def _together(callgraph: CallGraph, losses: list[Loss]) -> dict[Loss, list[Loss]]:
+    """Return losses of several processes at one place that may hide each other, as one."""
+    places: defaultdict[tuple[object, ...], list[Loss]] = defaultdict(list)
+    for loss in losses:
+        if loss.habit == FIXED and loss.pids:
+            places[loss.part, loss.chain[-2:]].append(loss)
+    found = {}
+    for alone in places.values():
+        if len(alone) > 1:
+            whole = Loss(alone[0].kind, sum(each.ns for each in alone), alone[0].nprocs)
+            whole.part, whole.pids = alone[0].part, tuple(sorted(p for e in alone for p in e.pids))
+            whole.members = tuple(pair for each in alone for pair in each.members)
+            origins = dict.fromkeys(origin for each in alone for origin in each.origins)
+            set_place(whole, callgraph, list(origins))
+            found[whole] = alone
+    return found
+
+
+def _place(loss: Loss) -> Hashable:
+    return loss.line.place if isinstance(loss.line, CalledLine) else None
+
+
+def _joined(losses: list[Loss], key_of: Callable[[Loss], Hashable]) -> list[Loss]:
+    """Join losses of one kind and process that arise at the same line into the greatest.
+
+    What is saved adds up, since their supersteps are not the same.
+    """
+    first: dict[Hashable, Loss] = {}
+    for loss in losses:
+        place = key_of(loss)
+        is_sampled = place and isinstance(loss.line, CalledLine) and loss.habit != ONE_OFF
+        key = (loss.kind, loss.pids, place) if is_sampled else loss
+        whole = first.setdefault(key, loss)
+        if whole is loss:
+            continue
+        whole.ns += loss.ns
+        whole.count += loss.count
+        whole.passes += loss.passes
+        whole.change_s = None
+        whole.nodes = tuple(dict.fromkeys((*whole.nodes, *loss.nodes)))
+        whole.sites = tuple(dict.fromkeys((*whole.sites, *loss.sites)))
+        for how, ns in loss.mended_ns.items():
+            whole.mended_ns[how] += ns
+    return list(first.values())
+
+
+class LossRecords:
+    """What the records of a run say of some losses, added up window by window.
+
+    Args:
+        callgraph: the call graph of the run.
+        book: its book.
+        losses: the losses, to which :meth:`finish` adds it.
+    """
+
+    def __init__(self, callgraph: CallGraph, book: Book, losses: list[Loss]) -> None:
+        self._callgraph = callgraph
+        self._observed = [_Observed(loss, callgraph) for loss in losses]
+        self._mends = [(each, how) for each in self._observed for how in each.ways]
+        self._samples = samples = book.whole_run.samples
+        self._booked = None if samples is None else book_samples(book.whole_run)
+        self.replay = Replay(book.whole_run, len(self._mends))
+
+    def add(self, account: Account) -> None:
+        """Take in the records of a window."""
+        self.replay.add_alone(account, account.computing.core)
+        window = _LossWindow(account, self._callgraph, self._booked, self._samples)
+        before = np.zeros((len(self._mends), len(account.step)))
+        after = np.zeros_like(before)
+        for observed in self._observed:
+            loss = observed.rows(window)
+            if loss is None:
+                continue
+            observed.add(window, loss)
+            for number, (mended, how) in enumerate(self._mends):
+                if mended is observed:
+                    before[number], after[number] = MENDS[how](loss)
+        if self._mends:
+            self.replay.add(account, before, after)
+
+    def finish(self) -> None:
+        """Note in the losses what was found."""
+        for observed in self._observed:
+            observed.finish()
+        saved = self.replay.saved_ns().tolist() if self._mends else []
+        for (observed, how), ns in zip(self._mends, saved, strict=True):
+            observed.loss.mended_ns[how] = ns
+
+
+class _LossWindow(LookedAt):
+    """A window of a run, with what its losses are looked for in."""
+
+    def __init__(
+        self,
+        account: Account,
+        callgraph: CallGraph,
+        booked: BookedSamples | None,
+        samples: NDArray[np.void] | None,
+    ) -> None:
+        super().__init__(account, samples, booked)
+        self.records = account.run.records
+        self.steps = Steps(account)
+        origin = callgraph.origin_of(self.records[account.halo :])
+        self.origin: Ints = np.append(np.full(account.halo, -1), origin)
+        self.pid: Ints = self.records["pid"].astype(np.int64)
+
+
+class _Observed:
+    """A loss, with what its records say of it."""
+
+    def __init__(self, loss: Loss, callgraph: CallGraph) -> None:
+        self.loss, self._callgraph = loss, callgraph
+        run = callgraph.run
+        self.ways = _WAYS[loss.kind if loss.kind in _WAYS else str(loss.part)]
+        if loss.kind == MESSAGES and not run.is_interleaved:
+            self.ways = ()
+        self._nprocs = run.nprocs
+        wanted = [
+            place if loss.habit == ONE_OFF else origin * run.nprocs + place
+            for origin, place in loss.members
+        ]
+        self._wanted = np.array(sorted(wanted), np.int64)
+        self._leaves = np.isin([origin.chain[-1] for origin in callgraph.origins], loss.nodes)
+        self._longer: list[Floats] = []
+        """By window how much longer it took in each superstep, where it did."""
+        self._core = np.zeros(run.nprocs)
+        """What each process computed in these supersteps."""
+        self._there = 0
+        self._bytes = np.zeros(2)
+        self._by_origin: Counter[int] = Counter()
+        self._count_of: Counter[int] = Counter()
+        self._late = WaitsOfMpi()
+        self._greatest = -1
+        is_sampled = loss.part in {_COMP, _WAIT}
+        self._inside = (
+            InsideLoss(len(run.stacks), is_blocked=loss.part == _WAIT) if is_sampled else None
+        )
+
+    def rows(self, window: _LossWindow) -> LossRows | None:
+        """Return the records of the loss in a window; None if there are none."""
+        loss, account = self.loss, window.account
+        if loss.kind == STEPS:
+            found = _could_be_one(account)
+        elif loss.kind == MESSAGES:
+            found = _small_messages(account) if self.ways else np.zeros(0, np.int64)
+        elif loss.kind == CORE:
+            found = np.arange(account.halo, len(window.pid))
+        elif loss.kind == COMMUNICATION:
+            found = np.flatnonzero(np.isin(window.origin, loss.origins))
+        elif loss.habit == ONE_OFF:
+            found = account.halo + np.flatnonzero(np.isin(account.position, self._wanted))
+        else:
+            keys = window.origin * self._nprocs + window.pid
+            found = np.flatnonzero(np.isin(keys, self._wanted) & (window.origin >= 0))
+        if len(found) == 0:
+            return None
+        return LossRows(window.steps, found, is_rotating=loss.habit == ROTATING)
+
+    def add(self, window: _LossWindow, loss: LossRows) -> None:
+        """Take in its records in a window."""
+        if self.loss.kind == CORE:
+            return
+        self.loss.passes += int(np.count_nonzero(loss.steps_inside))
+        if self.loss.kind in {STEPS, MESSAGES, COMMUNICATION}:
+            self._add_saving(window, loss)
+            return
+        values = loss.blocked if self.loss.part == _WAIT else loss.core
+        if self.loss.part == _COMM:
+            values = loss.transfers[0] + loss.records["comm_calls"]
+        longer = loss.above_others(values)
+        by_step = np.zeros(window.steps.count)
+        np.maximum.at(by_step, window.steps.of_record[loss.rows], longer[loss.rows])
+        self._longer.append(by_step[by_step > 0])
+        rows = loss.rows[longer[loss.rows] > 0]
+        if len(rows) == 0:
+            rows = loss.rows
+        self._add_once(window, rows, longer)
+        if self._inside is not None:
+            self._inside.add(window, rows)
+        if self.loss.part == _COMM:
+            excess = excess_bytes(window.account)
+            self._bytes += [(values[rows] * longer[rows]).sum() for values in excess]
+        if self.loss.part == _COMP:
+            inside = np.flatnonzero(loss.inside)
+            pid = window.pid[inside]
+            self._core += np.bincount(pid, loss.core[inside], self._nprocs)
+            self._there += int(self._leaves[window.origin[inside]].sum())
+            self._late.add_late(window.account.run, rows)
+
+    def _add_once(self, window: _LossWindow, rows: Ints, longer: Floats) -> None:
+        """Note which superstep bears most of it."""
+        if self.loss.habit == ONE_OFF and longer[rows].max() > self._greatest:
+            most = rows[longer[rows].argmax()]
+            self._greatest = int(longer[most])
+            self.loss.superstep = int(window.records["superstep"][most])
+            self.loss.group = int(window.records["group"][most])
+
+    def _add_saving(self, window: _LossWindow, loss: LossRows) -> None:
+        parts_of, rows = window.account.communication, loss.rows
+        if self.loss.kind == STEPS:
+            saved = parts_of.latency[rows]
+        elif self.loss.kind == MESSAGES:
+            saved = np.round(HALF * _message_ns(window.account)[rows])
+        else:
+            saved = np.round(HALF * parts_of.transfers[rows])
+            h_out, _ = window.account.h_out_and_in
+            self.loss.total_bytes += int(h_out[rows].sum())
+            h = window.account.h[rows]
+            if (most := int(h.max())) > self.loss.most_bytes:
+                self.loss.most_bytes = most
+                self.loss.pids = (int(window.pid[rows[h.argmax()]]),)
+        by_origin = np.bincount(window.origin[rows], saved, len(self._leaves))
+        counts = np.bincount(window.origin[rows], minlength=len(self._leaves))
+        for origin in np.flatnonzero(by_origin).tolist():
+            self._by_origin[origin] += round(by_origin[origin])
+            self._count_of[origin] += int(counts[origin])
+
+    def finish(self) -> None:
+        """Note in the loss what was found."""
+        loss = self.loss
+        if not loss.is_lost:
+            self._finish_saving()
+            return
+        longer = np.concatenate([np.zeros(0), *self._longer])
+        longer = longer[longer >= _MARKED * longer.max(initial=0)]
+        loss.count = len(longer)
+        if loss.habit != ONE_OFF:
+            loss.change_s = _change_s(longer)
+        if self._inside is not None:
+            loss.line = line_of(self._callgraph.run, self._inside)
+        if loss.part == _COMM:
+            h_out, h_in = self._bytes
+            is_far_more = max(h_out, h_in) > FAR_MORE * min(h_out, h_in)
+            loss.kind = (FAN_IN if h_in > h_out else FAN_OUT) if is_far_more else UNEVEN
+        if loss.part == _COMP:
+            loss.late = self._late.late()
+            if loss.habit == FIXED:
+                self._finish_others()
+
+    def _finish_saving(self) -> None:
+        loss, fewest = self.loss, _FEWEST_MESSAGES * self._nprocs
+        if loss.kind == MESSAGES:
+            for origin in [origin for origin, n in self._count_of.items() if n < fewest]:
+                del self._by_origin[origin]
+        loss.count = loss.passes
+        place_by(loss, self._callgraph, self._by_origin)
+
+    def _finish_others(self) -> None:
+        """Note which processes have nothing to do, or end their supersteps elsewhere."""
+        loss = self.loss
+        others = [pid for pid in range(self._nprocs) if pid not in loss.pids]
+        mine = self._core[list(loss.pids)].mean()
+        if others and self._core[others].max() <= _NOTHING * mine:
+            loss.nothing_pids = tuple(others)
+        elif self._callgraph.kind_of(loss.origins[0]) != Kind.OBLSYNC:
+            # sender and receiver end that one at different calls anyway
+            mean = self._there / max(loss.passes, 1)
+            loss.sharing = max(1, round(mean)) if mean <= _FEW * self._nprocs else 0
+
+
+def _change_s(longer: Floats) -> tuple[float, float] | None:
+    """Return how much longer it took first and last, if it grew or shrank all the time."""
+    if len(longer) < 2 * _QUARTERS:
+        return None
+    means = [quarter.mean() for quarter in np.array_split(longer, _QUARTERS)]
+    few = max(1, len(longer) // _ENDS)
+    first, last = float(longer[:few].mean()), float(longer[-few:].mean())
+    if means == sorted(means) and last >= _GROWTH * first:
+        return first / 1e9, last / 1e9
+    if means == sorted(means, reverse=True) and first >= _GROWTH * last:
+        return first / 1e9, last / 1e9
+    return None
+
+
+_QUARTERS, _ENDS = 4, 20
+"""Into how many stretches supersteps are divided to see how a loss changes, and which part of them
+is the first and the last that is told."""
+
+
+# -- what could be saved ---------------------------------------------------------------------------
+
+
+def _could_be_one(account: Account) -> Ints:
+    """Return the records of supersteps in a row with next to nothing between them.
+
+    In them no process computes for longer than l, and none is in a sub-group. The first superstep
+    of a row is not among them.
+    """
+    run, records, step = account.run, account.run.records, account.step
+    latency = account.rates.l * 1e9
+    if latency <= 0:
+        return np.zeros(0, np.int64)
+    count = len(account.h_max)
+    busy = np.zeros(count, bool)
+    busy[by_superstep(run).greatest(account.computing.core) > latency] = True
+    kinds = (Kind.SYNC,) if run.is_interleaved else (Kind.SYNC, Kind.OBLSYNC)
+    busy[step[(records["sub"] > 0) | ~np.isin(records["kind"], kinds)]] = True
+    group, number = np.zeros((2, count), np.int64)
+    group[step], number[step] = records["group"], records["superstep"]
+    order = np.lexsort((number, group))
+    follows = ~changes(group[order]) & (np.diff(number[order], prepend=-2) == 1) & ~busy[order]
+    row = np.cumsum(~follows)
+    long = np.bincount(row, follows)[row] >= _LEAST_ROW
+    chosen = np.zeros(count, bool)
+    chosen[order[follows & long]] = True
+    found: Ints = account.halo + np.flatnonzero(chosen[step[account.halo :]])
+    return found
+
+
+def _message_ns(account: Account) -> Ints:
+    """Return what the message at the end of each record costs, beside its work.
+
+    A message of a few bytes costs what a call costs, on both sides: some microseconds in Python
+    before and after MPI, the latency, and the time for which the two sides wait for each
+    other, since calls never take equally long.
+    """
+    records, core = account.run.records, account.computing.core
+    idle = records["released"] - records["arrive"]
+    moved = communication_ns(records) - without_core_ns(records)[0]
+    cost: Ints = moved + idle * (idle <= CALL_NS) + core * (core <= CALL_NS)
+    return cost
+
+
+def _small_messages(account: Account) -> Ints:
+    """Return the records that end with a small message, which takes longer than their work."""
+    records, core = account.run.records, account.computing.core
+    small = account.h_out_and_in[0] <= _SMALL_BYTES
+    small &= (records["kind"] == Kind.OBLSYNC) & end_with_messages(account.run, records)
+    small &= core * (core > CALL_NS) <= _message_ns(account)
+    small[: account.halo] = False
+    found: Ints = np.flatnonzero(small)
+    return found

@@ -1,0 +1,340 @@
+"""What the records of a loss would take less, for each way to mend it.
+
+A mend says how many nanoseconds each record of a window takes less before its arrival, and after
+its release. :mod:`bsplib.profiler.whatif` replays the run with that. There are two ways to mend
+what some processes do longer than others: what they do is **shared evenly** among all processes,
+or it becomes **as short as on the others**, which need not do more for it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.profiler._numbering import rank_in_place, starts
+from bsplib.profiler.costs import (
+    by_superstep,
+    communication_ns,
+    group_sizes,
+    without_core_ns,
+)
+from bsplib.profiler.paths import ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from bsplib.profiler._by_step import BySuperstep
+    from bsplib.profiler.account import Account, Ints
+
+    Floats = NDArray[np.float64]
+    Bools = NDArray[np.bool_]
+
+
+class Saved(NamedTuple):
+    """What each record of a window takes less, in nanoseconds; negative for more."""
+
+    before: Floats
+    """Before its arrival."""
+    after: Floats
+    """After its release."""
+
+
+class Steps:
+    """The supersteps of a window, in which records of sub-groups stand side by side.
+
+    Supersteps of sub-groups that one partition opened count as one, since the work of one process
+    of a sub-group can be given to those of another.
+    """
+
+    def __init__(self, account: Account) -> None:
+        run = account.run
+        self.account = account
+        if len(run.groups) == 1 or run.is_interleaved:
+            self.of_record = account.step
+            self.count = len(account.h_max)
+        else:
+            self.of_record = ranks(run)[0].copy()
+            self.count = len(rank_in_place(self.of_record))
+        sizes = group_sizes(run)[run.records["group"]] if run.is_interleaved else run.nprocs
+        self.size: Ints = np.broadcast_to(np.asarray(sizes), len(self.of_record))
+        """Among how many processes the work of each record can be shared."""
+
+    @cached_property
+    def begins_group(self) -> Bools:
+        """Marks the supersteps before which there is none in the same group."""
+        first = np.zeros(self.count, bool)
+        first[self.of_record[self.account.before < 0]] = True
+        return first
+
+    def marked(self, rows: Ints) -> Bools:
+        """Mark the supersteps of some records."""
+        found = np.zeros(self.count, bool)
+        found[self.of_record[rows]] = True
+        return found
+
+
+class LossRows:
+    """The records of a window that belong to a loss.
+
+    Args:
+        steps: the supersteps of the window.
+        rows: positions of the records.
+        is_rotating: whether they are those of changing processes, so that all processes of a
+            superstep are the others.
+    """
+
+    def __init__(self, steps: Steps, rows: Ints, *, is_rotating: bool = False) -> None:
+        self.steps = steps
+        self.account = steps.account
+        self.records = steps.account.run.records
+        self.rows = rows
+        self.is_rotating = is_rotating
+
+    @cached_property
+    def steps_inside(self) -> Bools:
+        """Marks the supersteps of these records."""
+        return self.steps.marked(self.rows)
+
+    @cached_property
+    def inside(self) -> Bools:
+        """Marks the records of all processes in the supersteps of these records."""
+        found: Bools = self.steps_inside[self.steps.of_record]
+        return found
+
+    @cached_property
+    def others(self) -> Ints:
+        """The records of others in these supersteps, in the order of supersteps."""
+        chosen = self.inside.copy()
+        if not self.is_rotating:
+            chosen[self.rows] = False
+        rows: Ints = np.flatnonzero(chosen)
+        return rows
+
+    def above_mean(self, values: Floats, shares: Floats | None = None) -> Floats:
+        """Return by how much values exceed an even share of their superstep, in those inside.
+
+        Args:
+            values: one for each record.
+            shares: of what to take the mean; default: of the values.
+        """
+        step, given = self.steps.of_record, values if shares is None else shares
+        means = np.bincount(step, given, self.steps.count)[step] / self.steps.size
+        return np.where(self.inside, values - means, 0.0)
+
+    def above_others(self, values: Floats) -> Floats:
+        """Return by how much values of these records exceed those of the others: their median.
+
+        Where no other process has a record in the superstep, it does nothing there. Of changing
+        processes only those are mended that stand out in their superstep.
+        """
+        step = self.steps.of_record[self.rows]
+        above = (values[self.rows] - self.usual(values)[step]).clip(min=0)
+        if self.is_rotating:
+            most = np.zeros(self.steps.count)
+            np.maximum.at(most, step, above)
+            above[above < HALF * most[step]] = 0
+        return self._spread(above)
+
+    def _spread(self, values: NDArray[np.integer | np.floating]) -> Floats:
+        """Return for each record the value of a row, and 0 for all that are no rows."""
+        spread = np.zeros(len(self.records))
+        spread[self.rows] = values
+        return spread
+
+    def usual(self, values: Floats) -> Floats:
+        """Return by superstep the median of the values of the others; 0 where there are none."""
+        step, rows = self.steps.of_record, self.others
+        order = rows[np.lexsort((values[rows], step[rows]))]
+        begins = starts(step[order])
+        ends = np.append(begins[1:], len(order))
+        low, high = (begins + ends - 1) // 2, (begins + ends) // 2
+        usual = np.zeros(self.steps.count)
+        usual[step[order[begins]]] = (values[order[low]] + values[order[high]]) / 2
+        return usual
+
+    def only(self, values: NDArray[np.integer | np.floating]) -> Floats:
+        """Return values at these rows, and 0 at all others."""
+        return self._spread(values[self.rows])
+
+    def nothing(self) -> Floats:
+        """Return 0 for each record."""
+        return np.zeros(len(self.records))
+
+    def after(self, saved_ns: Floats) -> Saved:
+        """Take from what follows the release first, and then from the calls."""
+        tail = (self.records["end"] - self.records["released"]).astype(np.float64)
+        after = np.minimum(saved_ns, tail)
+        return Saved(np.minimum(saved_ns - after, self.records["comm_calls"]), after)
+
+    # -- what the account says of each record ------------------------------------------------------
+
+    @cached_property
+    def core(self) -> Floats:
+        """For how long each record computed."""
+        return self.account.computing.core.astype(np.float64)
+
+    @cached_property
+    def blocked(self) -> Floats:
+        """For how long it was blocked before its arrival."""
+        return (self.account.computing.blocked + self.account.calls.blocked).astype(np.float64)
+
+    @cached_property
+    def transfers(self) -> tuple[Floats, Floats]:
+        """What the transfers of each record took, and what those of its superstep did.
+
+        With mpi4py that is what they took, where this is more: in a Gather the root alone takes
+        long, and no price of a byte holds for both sides.
+        """
+        parts = self.account.communication
+        own, priced = parts.transfers, parts.transfers + parts.uneven
+        if self.account.run.is_interleaved:
+            took = communication_ns(self.records) - without_core_ns(self.records)[1] - parts.latency
+            priced, own = np.maximum(priced, took), np.maximum(own, took)
+        return own.astype(np.float64), priced.astype(np.float64)
+
+
+def excess_bytes(account: Account) -> list[Floats]:
+    """Return by how much the bytes out of and into each record exceed the mean of its superstep."""
+    by, sizes = by_superstep(account.run), group_sizes(account.run)[account.run.records["group"]]
+    return [
+        (values - by.spread(by.sums(values)) / sizes).clip(min=0) for values in account.h_out_and_in
+    ]
+
+
+# -- ways to mend ----------------------------------------------------------------------------------
+
+
+def _evenly_computed(loss: LossRows) -> Saved:
+    return Saved(loss.above_mean(loss.core), loss.nothing())
+
+
+def _computed_as_others(loss: LossRows) -> Saved:
+    return Saved(loss.above_others(loss.core), loss.nothing())
+
+
+def _not_blocked(loss: LossRows) -> Saved:
+    return Saved(loss.only(loss.blocked), loss.nothing())
+
+
+def _blocked_as_others(loss: LossRows) -> Saved:
+    return Saved(loss.above_others(loss.blocked), loss.nothing())
+
+
+def _even_transfers(loss: LossRows) -> Saved:
+    own, priced = loss.transfers
+    return loss.after(loss.above_mean(priced, own))
+
+
+def _transfers_as_others(loss: LossRows) -> Saved:
+    """Let all take what the others move; what these records were longer in calls goes, too."""
+    own, priced = loss.transfers
+    usual = loss.usual(own)[loss.steps.of_record]
+    price = loss.after(np.where(loss.inside, priced - usual, 0.0).clip(min=0))
+    calls = loss.above_others(loss.records["comm_calls"].astype(np.float64))
+    return Saved(np.maximum(price.before, calls), price.after)
+
+
+HALF = 0.5
+"""Part of the bytes, or of messages, that a mended program still has."""
+
+
+def _half_the_bytes(loss: LossRows) -> Saved:
+    parts = loss.account.communication
+    return loss.after(loss.only(HALF * (parts.transfers + parts.uneven)))
+
+
+def _two_stages(loss: LossRows) -> Saved:
+    """Let a process that alone sends, or receives, n bytes for each other one do so in two stages.
+
+    It scatters parts of n / p bytes, which all processes exchange then; or these combine parts, and
+    it gathers the results. That costs g n (p - 1) / p in each stage and another l, instead
+    of g n (p - 1). Where h counts bytes in and out, the exchange costs twice as much.
+    """
+    account, records = loss.account, loss.records
+    size = group_sizes(account.run)[records["group"]]
+    h_out, h_in = account.h_out_and_in
+    if account.run.is_interleaved or int(size.max(initial=0)) < _LEAST_FOR_STAGES:
+        return Saved(loss.nothing(), loss.nothing())
+    by = by_superstep(account.run)
+    alone = _from_one(by, size, h_out, h_in) | _from_one(by, size, h_in, h_out)
+    if not alone.any():
+        return Saved(loss.nothing(), loss.nothing())
+    stages = 2 if account.rates.rule == "max" else 3
+    h = stages * account.h_max[account.step] / size
+    less = loss.transfers[1] - 1e9 * (account.rates.g * h + account.rates.l)
+    return loss.after(np.where(loss.inside & alone, less, 0.0).clip(min=0.0))
+
+
+_LEAST_FOR_STAGES = 3
+"""Between two processes there is nothing that another one could pass on."""
+
+
+def _from_one(by: BySuperstep, size: Ints, giving: Floats, taking: Floats) -> Bools:
+    """Mark the records of supersteps in which one of three or more gives all others as much."""
+    givers, takers = (by.sums(values > 0) for values in (giving, taking))
+    alone = by.spread(givers) == 1
+    alike = by.spread(by.sums(taking)) == by.spread(by.greatest(taking)) * (size - 1)
+    found: Bools = alone & (by.spread(takers) == size - 1) & alike
+    return found & (size >= _LEAST_FOR_STAGES)
+
+
+def _no_superstep(loss: LossRows) -> Saved:
+    return Saved(loss.nothing(), loss.only(loss.account.communication.latency))
+
+
+def _half_the_supersteps(loss: LossRows) -> Saved:
+    return Saved(loss.nothing(), loss.only(HALF * loss.account.communication.latency))
+
+
+CALL_NS = 5_000
+"""What is computed between two messages in a shorter time is taken for the cost of the call."""
+
+
+def _half_the_messages(loss: LossRows) -> Saved:
+    moved = HALF * (communication_ns(loss.records) - without_core_ns(loss.records)[0])
+    before, after = loss.after(loss.only(moved))
+    return Saved(before + loss.only(HALF * np.minimum(loss.core, CALL_NS)), after)
+
+
+def _own_cores(loss: LossRows) -> Saved:
+    waited = loss.account.computing.waited.astype(np.float64)
+    return Saved(waited, loss.account.communication.core.astype(np.float64))
+
+
+MENDS: dict[str, Callable[[LossRows], Saved]] = {
+    "shared evenly": _evenly_computed,
+    "as short there as on the others": _computed_as_others,
+    "without it": _not_blocked,
+    "blocked there as little as the others": _blocked_as_others,
+    "with even transfers": _even_transfers,
+    "with the bytes evenly distributed": _even_transfers,
+    "with as few bytes there as on the others": _transfers_as_others,
+    "with half as many bytes": _half_the_bytes,
+    "in two stages (if all get the same values, or what comes is combined)": _two_stages,
+    "with one superstep for each row of them": _no_superstep,
+    "with half as many": _half_the_supersteps,
+    "with half as many messages": _half_the_messages,
+    "with a core for each process": _own_cores,
+}
+"""By the words of a sentence before "the run would take"."""
+(
+    EVENLY,
+    AS_OTHERS,
+    WITHOUT,
+    BLOCKED_AS_OTHERS,
+    EVEN_TRANSFERS,
+    EVEN_BYTES,
+    BYTES_AS_OTHERS,
+    HALF_BYTES,
+    STAGES,
+    ONE_OF_EACH_ROW,
+    HALF_STEPS,
+    HALF_MESSAGES,
+    OWN_CORES,
+) = MENDS
+LIKE_OTHERS = frozenset({AS_OTHERS, BLOCKED_AS_OTHERS, BYTES_AS_OTHERS})
+"""The ways to mend in which it becomes as short as on the others."""
