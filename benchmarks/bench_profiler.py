@@ -19,8 +19,10 @@ from benchmarks.harness import Case, Section
 from benchmarks.large_runs import LINES, in_new_process, stacks
 from benchmarks.timing import seconds_of
 from bsplib.directions import Direction
+from bsplib.profiler.book import Book
 from bsplib.profiler.callgraph import build
-from bsplib.profiler.heatmap import Heatmap
+from bsplib.profiler.picture import picture_of
+from bsplib.profiler.rates import Rates
 from bsplib.recording.records import (
     FROM_SYSTEM,
     NOT_MEASURED,
@@ -149,23 +151,24 @@ def _traces(stack: ExitStack) -> Sequence[Case]:
 
 
 _COLUMNS = 1000
+_RATES = Rates(g=1e-9, l=1e-6)
 _ZOOM_GOAL_S = 50e-3
 
 
-def _heatmaps(_: ExitStack) -> Sequence[Case]:
+def _pictures(_: ExitStack) -> Sequence[Case]:
     """Sum up the first window of a timeline, and answer a zoom into it."""
     run = large_run(in_sub_groups=False)
     for array in (run.records, run.traffic):
         array.setflags(write=False)  # as those of a trace that was read
-    heatmap = Heatmap(run, most_rows=128)
-    steps, ended_ns = heatmap.steps.count, heatmap.steps.ended_ns
+    picture = picture_of(Book(run, _RATES), most_rows=128)
+    steps, ended_ns = picture.steps.count, picture.steps.ended_ns
     zooms = {
-        "supersteps": partial(heatmap.by_superstep, steps // 7, steps // 3, _COLUMNS),
-        "time": partial(heatmap.by_time, ended_ns / 7, ended_ns / 3, _COLUMNS),
+        "supersteps": partial(picture.by_superstep, steps // 7, steps // 3, _COLUMNS),
+        "time": partial(picture.by_time, ended_ns / 7, ended_ns / 3, _COLUMNS),
     }
 
     def first() -> None:
-        Heatmap(run, most_rows=128).by_superstep(0, steps, _COLUMNS)
+        picture_of(Book(run, _RATES), most_rows=128).by_superstep(0, steps, _COLUMNS)
 
     return [
         Case("the whole run by supersteps", partial(seconds_of, first)),
@@ -183,7 +186,7 @@ def _heatmaps(_: ExitStack) -> Sequence[Case]:
 SECTIONS = (
     Section(f"Call graph of a run of {RECORDS:.0e} records, p = {NPROCS}", "graph", _graphs),
     Section(
-        f"A window of the timeline of {RECORDS:.0e} records, p = {NPROCS}", "window", _heatmaps
+        f"A window of the timeline of {RECORDS:.0e} records, p = {NPROCS}", "window", _pictures
     ),
     Section("A trace from the file to its losses", "trace", _traces, repeats=3, warm_up=0),
 )

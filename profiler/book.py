@@ -481,6 +481,40 @@ class GraphTimes(NamedTuple):
     """By caller and callee: the part of the callee that came through this caller."""
 
 
+class _Tails:
+    """Tails of paths at some windows of a run, from which it can be booked on."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Tail] = {}
+        """By the first superstep of a window."""
+        self._apart = 1
+        self._end = self._passed = 0
+
+    def add(self, window: RunWindow, tail: Tail) -> None:
+        """Keep the tail before a window, maybe, if no later one was seen."""
+        superstep = int(window.root_supersteps().min())
+        # Elsewhere the halo is another one where the windows are read from here on.
+        fits = window.halo_steps == 1 and superstep - 1 in window.run.records["superstep"][:1]
+        if superstep <= self._end or not fits:
+            return
+        self._end = superstep
+        self._passed += 1
+        if self._passed % self._apart == 0:
+            self._known[superstep] = tail
+        if len(self._known) > _MOST_TAILS:
+            self._known = dict(list(self._known.items())[1::2])
+            self._apart *= 2
+
+    def last_until(self, superstep: int, first: tuple[int, Tail]) -> tuple[int, Tail]:
+        """Return the last one that is known until a superstep, with its own; or the first one."""
+        known = [each for each in self._known.items() if each[0] <= superstep]
+        return known[-1] if known else first
+
+
+_MOST_TAILS = 32
+"""A tail has up to some megabytes. In a run of 10^7 records some ten windows lie between two."""
+
+
 class Book:
     """The book of a run, or of a range of supersteps of its root group.
 
@@ -500,16 +534,28 @@ class Book:
         self._last: int | None = None
         if run.part_of is not None:
             self.whole_run, self._first, self._last = run.part_of
+        self._tails = _Tails()
 
-    def by_window(self) -> Iterator[BookedWindow]:
-        """Yield what is booked for one window after another."""
+    def by_window(self, first: int = 0, last: int | None = None) -> Iterator[BookedWindow]:
+        """Yield what is booked for one window after another.
+
+        Args:
+            first: the first superstep that is wanted; windows before it may come, too. Only in the
+                book of a whole run they are left out where the paths until there are known.
+            last: the last superstep; default: that of the run, or of the range.
+        """
         sums, tail = survey(self.run).sums, Tail.of_nothing(self.run.nprocs)
-        is_border = self._first > 0
+        begin = self._first
+        is_border = begin > 0
         if is_border:
-            for _, account in self._accounts(0, self._first - 1):
+            for _, account in self._accounts(0, begin - 1):
                 tail = Paths(account, np.full(len(account.run.records), BEFORE), tail).tail()
             tail = tail.outside(BEFORE)
-        for window, account in self._accounts(self._first, self._last):
+        else:
+            begin, tail = self._tails.last_until(first, (begin, tail))
+        for window, account in self._accounts(begin, self._last if last is None else last):
+            if self._first == 0:
+                self._tails.add(window, tail)
             records, halo = account.run.records, account.halo if is_border else 0
             origin = np.append(np.full(halo, BEFORE), sums.origin_of(records[halo:]))
             ways = Paths(account, origin, tail)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from bsplib.errors import BspError
 from bsplib.profiler.book import book_of
+from bsplib.profiler.picture import TimePicture
 from bsplib.profiler.rates import rates_of_run
-from bsplib.webui.timeline import SavedTimeline
+from bsplib.webui.timeline import SAVED_ROWS, keep_saved
 from bsplib.webui.traffic import SavedTraffic
 
 if TYPE_CHECKING:
@@ -33,20 +34,19 @@ def sum_up(opened: OpenRun) -> None:
 
 def _sum_up(opened: OpenRun) -> None:
     rates = opened.once("rates", lambda: rates_of_run(opened.run))
-    timeline, traffic = SavedTimeline(opened, rates), SavedTraffic(opened)
-    book_of(opened.run, rates).hand_out([_BookedWindows(timeline, traffic)])
-    timeline.keep()
+    book, traffic = book_of(opened.run, rates), SavedTraffic(opened)
+    picture = TimePicture(book, most_rows=SAVED_ROWS)
+    book.hand_out([picture, _SavedWindows(traffic)])
+    keep_saved(opened, picture)
     traffic.keep()
 
 
-class _BookedWindows:
+class _SavedWindows:
     """Hands the windows of a book to what takes in those of a run."""
 
-    def __init__(self, timeline: SavedTimeline, traffic: SavedTraffic) -> None:
-        self._timeline = timeline
+    def __init__(self, traffic: SavedTraffic) -> None:
         self._traffic = traffic
 
     def add(self, booked: BookedWindow) -> None:
         """Take in the next window."""
-        self._timeline.add(booked.window, booked.account)
         self._traffic.add(booked.window)

@@ -1,4 +1,4 @@
-"""The data of the view "Timeline": a window of the heat map of processes and supersteps.
+"""The data of the view "Timeline": a part of the picture of processes and time, or supersteps.
 
 Amounts are sent as whole numbers of 16 bits, in base 64, with the unit of each column: a
 window of a thousand columns and a hundred rows has close to a million amounts.
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bsplib.profiler.account import PARTS
-from bsplib.profiler.heatmap import LAYERS, Heatmap
+from bsplib.profiler.book import book_of
+from bsplib.profiler.picture import GREATEST, LAYERS, TIMES, TimePicture, picture_of
 from bsplib.profiler.rates import rates_of_run
-from bsplib.profiler.spending import Spending, SpendingSums
 from bsplib.webui.opened_runs import AddressError, OpenRun, number_in, records_through
 
 if TYPE_CHECKING:
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler.account import Account
     from bsplib.profiler.callgraph import CallGraph
-    from bsplib.profiler.heatmap import Window
-    from bsplib.profiler.rates import Rates
-    from bsplib.profiler.window import RunWindow
+    from bsplib.profiler.picture import PictureView
 
     Floats = NDArray[np.float64]
 
@@ -42,7 +39,7 @@ columns at least and at most. ``heatdata.js`` computes the same."""
 MOST_RANGES = 1000
 """Greatest number of ranges of supersteps by which a node is marked."""
 
-_UNITS = {"h": ("h", "over_h"), "time": ("comp", "comm", "idle", "waiting", "over")}
+_UNITS = {"h": GREATEST[1:], "time": (*TIMES, GREATEST[0])}
 """The layers with a common unit: bytes, and seconds."""
 _MOST = 2**16 - 1
 _MOST_SHARE = 2**8 - 1
@@ -62,11 +59,11 @@ def timeline(opened: OpenRun, query: Mapping[str, str]) -> Json:
     axis = query.get("axis", "superstep")
     if axis not in AXES:
         raise AddressError(f"axis is {axis[:40]!r}: give {' or '.join(AXES)}.")
-    window_of, unit = AXES[axis]
-    heatmap = _heatmap(opened, min(rows, MOST_ROWS))
-    window = window_of(heatmap, query, columns)
-    described = describe(opened.callgraph(opened.whole(query)), heatmap, window, unit)
-    return described | (_parts(opened, heatmap, window, axis) if number_in(query, "parts") else {})
+    view_of, unit = AXES[axis]
+    picture = _picture(opened, min(rows, MOST_ROWS))
+    view = view_of(picture, query, columns)
+    described = describe(opened.callgraph(opened.whole(query)), picture, view, unit)
+    return described | (_describe_parts(view) if number_in(query, "parts") else {})
 
 
 def saved(opened: OpenRun) -> Iterable[Mapping[str, str]]:
@@ -81,74 +78,52 @@ def saved(opened: OpenRun) -> Iterable[Mapping[str, str]]:
 def marks(opened: OpenRun, query: Mapping[str, str]) -> Json:
     """Return the supersteps in which the node ``node`` ended one: first and last of ranges."""
     chosen = records_through(opened.callgraph(opened.whole(query)), query.get("node", ""))
-    return {"ranges": _heatmap(opened, MOST_ROWS).steps.ranges(chosen, MOST_RANGES)}
+    return {"ranges": _picture(opened, MOST_ROWS).steps.ranges(chosen, MOST_RANGES)}
 
 
-def describe(callgraph: CallGraph, heatmap: Heatmap, window: Window, unit: float) -> Json:
+def describe(callgraph: CallGraph, picture: TimePicture, view: PictureView, unit: float) -> Json:
     """Return a window as values for JSON, with edges in supersteps or, by ``unit``, seconds."""
     leaves = [origin.chain[-1] for origin in callgraph.origins]
-    origins = callgraph.origin_of(window.ended_at)
-    layers, units = _compact(window.layers)
+    origins = callgraph.origin_of(view.ended_at)
+    layers, units = _compact(view.layers)
     return {
-        "nprocs": heatmap.run.nprocs,
-        "block": heatmap.block,
-        "rows": heatmap.rows,
-        "total": heatmap.steps.count,
-        "begin_s": heatmap.begin_ns / 1e9,
-        "end_s": heatmap.end_ns / 1e9,
-        "edges": (window.edges * unit).tolist(),
-        "supersteps": [float(f"{count:.6g}") for count in window.supersteps],
-        "first": window.first.tolist(),
-        "last": window.last.tolist(),
-        "longest": window.longest.tolist(),
+        "nprocs": picture.book.run.nprocs,
+        "block": picture.block,
+        "rows": picture.rows,
+        "total": picture.steps.count,
+        "begin_s": picture.begin_ns / 1e9,
+        "end_s": picture.end_ns / 1e9,
+        "edges": (view.edges * unit).tolist(),
+        "supersteps": [float(f"{count:.6g}") for count in view.supersteps],
+        "first": view.first.tolist(),
+        "last": view.last.tolist(),
+        "longest": view.longest.tolist(),
         "centres": [leaves[origin] for origin in origins.tolist()],
-        "late": window.ended_at["pid"].tolist(),
-        "began_s": (window.began_ns / 1e9).tolist(),
-        "finished_s": (window.ended_ns / 1e9).tolist(),
+        "late": view.ended_at["pid"].tolist(),
+        "began_s": (view.began_ns / 1e9).tolist(),
+        "finished_s": (view.ended_ns / 1e9).tolist(),
         "layers": layers,
         "units": units,
     }
 
 
-def _heatmap(opened: OpenRun, rows: int) -> Heatmap:
-    return opened.once(f"heatmap of {rows} rows", lambda: Heatmap(opened.run, most_rows=rows))
-
-
-def _spending(
-    opened: OpenRun, heatmap: Heatmap, rates: Rates, booked: SpendingSums | None = None
-) -> Spending:
-    run, steps, block = opened.run, heatmap.steps, heatmap.block
-    name = f"spending of {heatmap.rows} rows"
-    return opened.once(name, lambda: Spending(run, rates, steps, block, booked=booked))
-
-
-class SavedTimeline:
-    """Takes in the windows of a run for the answers to :func:`saved`."""
-
-    def __init__(self, opened: OpenRun, rates: Rates) -> None:
-        query, *_ = saved(opened)
-        self._opened, self._rates = opened, rates
-        self._heatmap = _heatmap(opened, int(query["rows"]))
-        self._whole = self._heatmap.whole(int(query["columns"]))
-        self._booked = SpendingSums(opened.run, self._heatmap.steps, self._heatmap.block)
-
-    def add(self, window: RunWindow, account: Account) -> None:
-        """Take in a window with its account."""
-        self._whole.add(window)
-        self._booked.add(account, window)
-
-    def keep(self) -> None:
-        """Keep what was summed up with the run, when all windows have been taken in."""
-        self._whole.keep()
-        _spending(self._opened, self._heatmap, self._rates, self._booked)
-
-
-def _parts(opened: OpenRun, heatmap: Heatmap, window: Window, axis: str) -> Json:
-    """Return by part of the account which share of each cell it is, in 8 bits and base 64."""
+def _picture(opened: OpenRun, rows: int) -> TimePicture:
     rates = opened.once("rates", lambda: rates_of_run(opened.run))
-    spending = _spending(opened, heatmap, rates)
-    by = spending.by_time if axis == "time" else spending.by_superstep
-    amounts = by(window.edges)
+    name = _PICTURE.format(rows=rows)
+    return opened.once(name, lambda: picture_of(book_of(opened.run, rates), most_rows=rows))
+
+
+_PICTURE = "picture of {rows} rows"
+
+
+def keep_saved(opened: OpenRun, picture: TimePicture) -> None:
+    """Keep a picture that has taken in a run for the answers to :func:`saved`."""
+    opened.once(_PICTURE.format(rows=SAVED_ROWS), lambda: picture)
+
+
+def _describe_parts(view: PictureView) -> Json:
+    """Return by part of the account which share of each cell it is, in 8 bits and base 64."""
+    amounts = view.layers[:, : len(PARTS)]
     totals = amounts.sum(axis=1, keepdims=True)
     shares = np.rint(amounts / np.where(totals > 0, totals, 1) * _MOST_SHARE).astype(np.uint8)
     by_row = np.ascontiguousarray(shares.transpose(1, 2, 0))
@@ -156,16 +131,16 @@ def _parts(opened: OpenRun, heatmap: Heatmap, window: Window, axis: str) -> Json
     return {"parts": dict(zip(PARTS, texts, strict=True))}
 
 
-def _by_superstep(heatmap: Heatmap, query: Mapping[str, str], columns: int) -> Window:
+def _by_superstep(picture: TimePicture, query: Mapping[str, str], columns: int) -> PictureView:
     low, high = number_in(query, "low"), number_in(query, "high")
-    return heatmap.by_superstep(low or 0, heatmap.steps.count if high is None else high, columns)
+    return picture.by_superstep(low or 0, picture.steps.count if high is None else high, columns)
 
 
-def _by_time(heatmap: Heatmap, query: Mapping[str, str], columns: int) -> Window:
+def _by_time(picture: TimePicture, query: Mapping[str, str], columns: int) -> PictureView:
     low_s, high_s = _seconds_in(query, "low"), _seconds_in(query, "high")
-    low_ns = heatmap.begin_ns if low_s is None else low_s * 1e9
-    high_ns = heatmap.end_ns if high_s is None else high_s * 1e9
-    return heatmap.by_time(low_ns, high_ns, columns)
+    low_ns = picture.begin_ns if low_s is None else low_s * 1e9
+    high_ns = picture.end_ns if high_s is None else high_s * 1e9
+    return picture.by_time(low_ns, high_ns, columns)
 
 
 AXES = {"superstep": (_by_superstep, 1), "time": (_by_time, 1e-9)}

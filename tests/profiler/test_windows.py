@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 import bsplib
 from bsplib.errors import TraceError
 from bsplib.profiler import window
+from bsplib.profiler.book import Book
 from bsplib.profiler.departures import departures
-from bsplib.profiler.heatmap import Heatmap
+from bsplib.profiler.picture import picture_of
 from bsplib.profiler.profile import Profile
+from bsplib.profiler.rates import Rates
 from bsplib.profiler.report.document import document
 from bsplib.profiler.traffic import RunTraffic
 from bsplib.recording import tables
@@ -73,13 +75,13 @@ def test_a_report_of_many_windows_says_what_one_of_a_single_window_says(script, 
 
 @examples(15)
 @given(st.data(), st.integers(1, 12), st.integers(1, 3))
-def test_a_heat_map_and_traffic_of_many_windows_are_those_of_one(script, data, rows, most_rows):
+def test_a_picture_and_traffic_of_many_windows_are_those_of_one(script, data, rows, most_rows):
     run = data.draw(programs(script, one_stack=False)).run()
 
     def shown():
-        heatmap = Heatmap(run, most_rows=most_rows)
-        by_superstep = heatmap.by_superstep(0, heatmap.steps.count, 5)
-        by_time = heatmap.by_time(0, heatmap.steps.ended_ns, 7)
+        picture = picture_of(Book(run, Rates(g=1e-9, l=1e-9)), most_rows=most_rows)
+        by_superstep = picture.by_superstep(0, picture.steps.count, 5)
+        by_time = picture.by_time(0, picture.steps.ended_ns, 7)
         points, counts = departures(run, 1e-9, 1e-9).thinned(4)
         pieces = [vars(each) for each in (by_superstep, by_time, points)]
         return [*pieces, counts, vars(RunTraffic(run).matrix(run.records["pid"] > 0))]

@@ -9,7 +9,7 @@ import pytest
 from bsplib import webui
 from bsplib.errors import BspError
 from bsplib.output_file import PAGE_MARK
-from bsplib.profiler import heatmap, limits, spending, window
+from bsplib.profiler import limits, window
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace, write_trace
 from bsplib.webui import answers, page, services
@@ -58,15 +58,13 @@ def test_a_saved_page_holds_the_answer_of_every_query_that_a_view_asks_it_to(
 
 
 @pytest.mark.lengthy
-@pytest.mark.parametrize("most", [4, 2**20], ids=["long", "short"])
+@pytest.mark.parametrize("most", [64, 2**20], ids=["long", "short"])
 def test_a_saved_page_is_summed_up_in_fewer_passes_to_what_each_answer_says_alone(
     broadcast_trace, tmp_path, monkeypatch, most
 ):
     write_trace(tmp_path / "run.bsp", broadcast_trace)
     monkeypatch.setattr(services, "lay_out", lambda *args: {})  # it may run out of time
-    monkeypatch.setattr(window, "ROWS", 64)
-    monkeypatch.setattr(spending, "_MOST_EXACT", most)
-    monkeypatch.setattr(heatmap, "_KEPT_RECORDS", most)
+    monkeypatch.setattr(window, "ROWS", most)
     passes = []
 
     class Counted(window._WindowReader):

@@ -1,0 +1,512 @@
+"""The picture of a run: what each process spent its time for, by time and by superstep.
+
+A row of a picture is a process, or a block of processes with consecutive pids. A column is a range
+of time, or of supersteps of the root group with the sub-groups opened in them. What is booked for a
+record (:mod:`bsplib.profiler.book`) is laid out in time: what a process did before its arrival
+from start to arrival, without the records of sub-groups inside it; its idle time, by cause, from
+there to the release; transfers and the like after it, and in its calls; and the time between two
+records where it is. How the parts of one such stretch were mixed was not recorded: they are spread
+over it evenly. So the parts of a range of time add up to its length, and those of the whole run are
+the account.
+
+All windows of a run are taken in once (:meth:`TimePicture.add`) and summed up in bins of equal
+length. Columns of two bins or more are made from these; for finer ones the windows are booked
+again, from the last tail of paths that the book has kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bsplib.profiler import account as parts
+from bsplib.profiler import window as window_module
+from bsplib.profiler._steps import ColumnSteps, RootSteps, TimeColumns, excess
+from bsplib.profiler.account import PARTS
+from bsplib.profiler.costs import h_relation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from bsplib.profiler.account import Account
+    from bsplib.profiler.book import Book, BookedWindow
+    from bsplib.recording.tables import Columns
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+TIMES = ("comp", "comm", "idle", "waiting")
+"""Computation, communication, idle time, and waiting for a core during computation."""
+GREATEST = ("over", "h", "over_h")
+"""Computation above the mean of the processes of its superstep, in nanoseconds, where time in
+sub-groups counts as computation of the superstep that opened them; h, and h above the mean, in
+bytes: of the process of the row that has most."""
+LAYERS = PARTS + TIMES + GREATEST
+"""What is known of a cell: nanoseconds by part of the account, and then the same time by what the
+process did, summed over the processes of the row; and the greatest of one process."""
+_COMP, _COMM, _IDLE, _WAITING = range(len(PARTS), len(PARTS + TIMES))
+_SUMS, _GREATEST = slice(0, len(PARTS + TIMES)), slice(len(PARTS + TIMES), len(LAYERS))
+
+MAX_ROWS = 256
+MAX_COLUMNS = 4096
+"""Greatest numbers of rows and columns of a picture, more than a screen has."""
+_BIN_CELLS, _LEAST_BINS, _MOST_BINS = 2**18, 2**12, 2**15
+"""About the number of bins times the number of rows, which takes some 30 MB for each axis; the bins
+are at least twice as many as a screen has columns."""
+_PROCESS_CELLS = 2**24
+"""Greatest number of bins of supersteps times the number of processes of a window."""
+
+
+@dataclass(frozen=True)
+class PictureView:
+    """A part of a picture. Arrays of columns have one element a column."""
+
+    edges: Floats
+    """Where columns begin, and where the last one ends: positions of supersteps in the run, or
+    nanoseconds."""
+    layers: Floats
+    """Shape ``(columns, len(LAYERS), rows)``."""
+    supersteps: Floats
+    """How many supersteps a column has; a fraction of one where it is shorter than that."""
+    first: Ints
+    last: Ints
+    """Numbers of the first and the last superstep of the column."""
+    longest: Ints
+    """Number of the superstep of the column that took longest."""
+    ended_at: Columns
+    """Stack and kind of the record with the most computation in that superstep."""
+    began_ns: Ints
+    ended_ns: Ints
+    """When the first process began with the first superstep of the column, and when the last
+    process ended the last one."""
+
+
+class Waited(NamedTuple):
+    """For what processes were idle."""
+
+    origin: int
+    """Position in ``CallGraph.origins``; negative for what is in no superstep of the run."""
+    pid: int
+    ns: float
+    """Summed over the processes that were idle."""
+
+
+class TimePicture:
+    """The picture of a run; it takes in all windows of its book."""
+
+    def __init__(self, book: Book, *, most_rows: int = MAX_ROWS) -> None:
+        """Prepare the bins; see :func:`picture_of`.
+
+        Args:
+            book: the book of a whole run.
+            most_rows: greatest number of rows; a row is a block of processes if there are more
+                processes.
+        """
+        self.book = book
+        self.block = -(-book.run.nprocs // most_rows)
+        """Number of processes in a row; the last row may have fewer."""
+        self.rows = -(-book.run.nprocs // self.block)
+        self.steps = RootSteps(book.run)
+        self.begin_ns, self.end_ns = book.span_ns
+        """When the run began and ended, with its start and its end."""
+        self._bins: tuple[_TimeSums, _StepSums] | None = None
+        if len(book.run.table("records")) > window_module.ROWS:
+            # The only window of a shorter run is booked again as fast as bins are looked up.
+            count = min(max(_BIN_CELLS // self.rows, _LEAST_BINS), _MOST_BINS)
+            edges = np.linspace(self.begin_ns, self.end_ns, count + 1)
+            self._bins = _TimeSums(self, edges), _StepSums(self, 0, self.steps.count, count)
+        self._first = np.full(book.run.nprocs, self.end_ns, np.int64)
+        self._last = np.full(book.run.nprocs, self.begin_ns, np.int64)
+
+    def add(self, booked: BookedWindow) -> None:
+        """Take in the next window."""
+        account = booked.account
+        records, outermost = account.run.records[account.halo :], account.owner[account.halo :] < 0
+        np.minimum.at(self._first, booked.pid[outermost], records["start"][outermost])
+        np.maximum.at(self._last, booked.pid[outermost], records["end"][outermost])
+        for sums in self._bins or ():
+            sums.add(booked)
+
+    def by_superstep(self, low: int, high: int, columns: int) -> PictureView:
+        """Return a range of supersteps of the root group.
+
+        Args:
+            low: position of the first superstep, from 0; clipped to what there is.
+            high: position after the last superstep.
+            columns: greatest number of columns; a column is at least one superstep.
+        """
+        low = min(max(low, 0), self.steps.count)
+        high = max(min(high, self.steps.count), low)
+        columns = min(max(columns, 1), MAX_COLUMNS, high - low)
+        edges = np.round(np.linspace(low, high, columns + 1))
+        described = ColumnSteps(edges)
+        self._describe(described, low, high)
+        return self._view(described, edges, self._layers(edges))
+
+    def by_time(self, low: float, high: float, columns: int) -> PictureView:
+        """Return a range of time.
+
+        Args:
+            low: nanoseconds on the clock of the records; clipped to the run. Before 0 it starts.
+            high: nanoseconds, the end of the range.
+            columns: number of columns.
+        """
+        low = min(max(low, self.begin_ns), self.end_ns)
+        high = max(min(high, self.end_ns), low)
+        columns = min(max(columns, 1), MAX_COLUMNS) if high > low and self.steps.count else 0
+        edges = np.linspace(low, high, columns + 1)
+        described = TimeColumns(edges, self.steps)
+        self._describe(described, *self.steps.during(edges[0], edges[-1]))
+        places = described.places()
+        return self._view(described, places, self._layers(places, edges))
+
+    def waited_for(self, row: int, low_ns: float, high_ns: float) -> list[Waited]:
+        """Return for what the processes of a row were idle between two moments, the most first."""
+        found = [np.zeros((3, 0))]
+        for booked in self._booked(*self.steps.during(low_ns, high_ns)):
+            shares, records = booked.shares, booked.account.run.records[booked.account.halo :]
+            arrive, released = (records[name][shares.row] for name in ("arrive", "released"))
+            inside = np.minimum(released, high_ns) - np.maximum(arrive, low_ns)
+            mine = np.flatnonzero((booked.pid[shares.row] // self.block == row) & (inside > 0))
+            _, origin, pid, _ = booked.roots_of(mine)
+            ns = shares.ns[mine] * inside[mine] / (released - arrive)[mine]
+            found.append(np.stack([origin, pid, ns]))
+        origin, pid, ns = np.concatenate(found, axis=1)
+        roots, number = np.unique(np.stack([origin, pid]), axis=1, return_inverse=True)
+        sums = np.bincount(number.ravel(), ns, roots.shape[1])
+        order = np.argsort(-sums, kind="stable")
+        rows = zip(*roots[:, order].astype(int).tolist(), sums[order].tolist(), strict=True)
+        return [Waited(*each) for each in rows]
+
+    def _describe(self, columns: ColumnSteps, low: int, high: int) -> None:
+        """Find the supersteps of some columns, which are in a range of positions."""
+        for rows in self.steps.rows(low, high):
+            columns.add(rows)
+
+    def _view(self, columns: ColumnSteps, places: Floats, layers: Floats) -> PictureView:
+        numbers = self.steps.numbers
+        return PictureView(
+            columns.edges,
+            layers,
+            np.diff(places),
+            numbers(columns.first),
+            numbers(columns.last),
+            numbers(columns.longest),
+            columns.ended_at,
+            columns.began_ns,
+            columns.ended_ns,
+        )
+
+    def _layers(self, places: Floats, edges: Floats | None = None) -> Floats:
+        """Return all layers between positions of supersteps, or times between moments."""
+        if len(places) < 2:
+            return np.zeros((0, len(LAYERS), self.rows))
+        if self._grids is None:
+            return self._booked_again(places, edges)
+        times, steps = self._grids
+        if not (steps.is_finer(places) if edges is None else times.is_finer(edges)):
+            return self._booked_again(places, edges)
+        layers = steps.between(places)
+        if edges is not None:
+            layers[:, _SUMS] = times.between(edges)
+        return layers
+
+    @cached_property
+    def _grids(self) -> tuple[_Grid, _Grid] | None:
+        """All that was taken in, by time and by superstep."""
+        if self._bins is None:
+            return None
+        times, steps = self._bins
+        self._bins = None  # they have taken in everything
+        self._add_outside(times)
+        edges = times.edges
+        return _Grid(float(edges[0]), float(edges[1] - edges[0]), times.amounts()), steps.grid()
+
+    def _booked_again(self, places: Floats, edges: Floats | None) -> Floats:
+        low, high = int(places[0]), int(-(-places[-1] // 1))
+        if edges is None:
+            steps = _StepSums(self, low, high, high - low)
+            self._hand_out(low, high, steps)
+            return steps.grid().between(places)
+        first, end = self.steps.during(edges[0], edges[-1])
+        low, high = min(low, first), max(high, end)
+        steps, times = _StepSums(self, low, high, high - low), _TimeSums(self, edges)
+        self._hand_out(low, high, steps, times)
+        self._add_outside(times)
+        layers = steps.grid().between(places)
+        layers[:, _SUMS] = times.amounts()
+        return layers
+
+    def _hand_out(self, low: int, high: int, *takers: _StepSums | _TimeSums) -> None:
+        for booked in self._booked(low, high):
+            for taker in takers:
+                taker.add(booked)
+
+    def _booked(self, low: int, high: int) -> Iterator[BookedWindow]:
+        """Yield what is booked for a range of positions of supersteps, and maybe for others."""
+        if low < high:
+            yield from self.book.by_window(*self.steps.numbers(np.array([low, high - 1])).tolist())
+
+    def _add_outside(self, times: _TimeSums) -> None:
+        """Add the time of each process before its first record, and after its last one."""
+        nprocs, last = self.book.run.nprocs, np.maximum(self._first, self._last)
+        pids, ends = np.arange(nprocs), self.book.outside.astype(np.float64)
+        begin, end = (np.full(nprocs, ns, np.int64) for ns in (self.begin_ns, self.end_ns))
+        before = np.minimum(ends, self._first - begin)
+        times.spread(_Stretches(pids, begin, self._first, {parts.ENDS: before}))
+        times.spread(_Stretches(pids, last, end, {parts.ENDS: ends - before}))
+
+
+def picture_of(book: Book, *, most_rows: int = MAX_ROWS) -> TimePicture:
+    """Return the picture of a run, of which all windows are booked now.
+
+    Raises:
+        TraceError: the records of a process take more time than the run.
+    """
+    picture = TimePicture(book, most_rows=most_rows)
+    book.hand_out([picture])
+    return picture
+
+
+# -- amounts in a grid, summed so that any range of columns takes two look-ups --------------------
+
+
+class _Grid:
+    """Amounts of several layers, by column and row. Columns divide an axis evenly."""
+
+    def __init__(self, low: float, width: float, amounts: Floats) -> None:
+        """Sum up amounts of the shape ``(columns, layers, rows)``; at least one column."""
+        self._low, self._width = low, width
+        self._sums = np.zeros((len(amounts) + 1, *amounts.shape[1:]))
+        np.cumsum(amounts, axis=0, out=self._sums[1:])
+
+    def is_finer(self, edges: Floats) -> bool:
+        """Tell whether columns between other edges are at least twice as wide, on average."""
+        return bool((edges[-1] - edges[0]) / (len(edges) - 1) >= 2 * self._width)
+
+    def between(self, edges: Floats) -> Floats:
+        """Return the amounts between each place on the axis and the next one."""
+        places = np.clip((edges - self._low) / self._width, 0, len(self._sums) - 1)
+        whole = np.minimum(places.astype(np.int64), len(self._sums) - 2)
+        part = (places - whole)[:, None, None]
+        until = self._sums[whole]
+        if part.any():
+            until = until + part * (self._sums[whole + 1] - until)
+        return np.maximum(np.diff(until, axis=0), 0)
+
+
+class _StepSums:
+    """All layers of a range of supersteps, in bins of as many supersteps."""
+
+    def __init__(self, picture: TimePicture, low: int, high: int, most: int) -> None:
+        nprocs, count = picture.book.run.nprocs, max(high - low, 1)
+        most = max(min(most, _PROCESS_CELLS // nprocs), 1)
+        self._picture, self._low, self._width = picture, low, -(-count // most)
+        self._amounts = np.zeros((-(-count // self._width), len(LAYERS), picture.rows))
+        self._carried, self._at = np.zeros((len(GREATEST), nprocs)), -1
+        """The last column by process, which the next window may share."""
+
+    def add(self, booked: BookedWindow) -> None:
+        """Take in a window."""
+        picture, nprocs, window = self._picture, self._picture.book.run.nprocs, booked.window
+        column = (picture.steps.positions(window) - self._low) // self._width
+        seen = np.flatnonzero((column >= 0) & (column < len(self._amounts)))
+        if len(seen) == 0:
+            return
+        column, pid = column[seen], booked.pid[seen]
+        first, count = int(column.min()), int(column.max()) - int(column.min()) + 1
+        place, here = column - first, slice(first, first + count)
+
+        def summed(amounts: Ints | Floats, number: Ints, width: int) -> Floats:
+            cells = np.bincount(place * width + number, amounts[seen], count * width)
+            return cells.astype(np.float64).reshape(count, width)
+
+        stages = _stages(booked)
+        sums = dict(enumerate(booked.spent)) | {
+            layer: np.sum([each[layer] for each in stages if layer in each], axis=0)
+            for layer in (_COMP, _COMM, _IDLE, _WAITING)
+        }
+        for layer, amounts in sums.items():
+            if amounts.any():
+                self._amounts[here, layer] += summed(amounts, pid // picture.block, picture.rows)
+        by_process = np.stack([summed(each, pid, nprocs) for each in _greatest(booked)])
+        if self._at == first:
+            by_process[:, 0] += self._carried
+        self._carried, self._at = by_process[:, -1].copy(), first + count - 1
+        blocks = np.arange(0, nprocs, picture.block)
+        greatest = np.maximum.reduceat(by_process, blocks, axis=2)
+        self._amounts[here, _GREATEST] = greatest.transpose(1, 0, 2)
+
+    def grid(self) -> _Grid:
+        """Return the grid, when all windows have been taken in."""
+        return _Grid(self._low, self._width, self._amounts)
+
+
+def _greatest(booked: BookedWindow) -> tuple[Floats, Floats, Floats]:
+    """Return the layers in ``GREATEST`` of each record."""
+    account = booked.account
+    run, fresh = account.run, slice(account.halo, None)
+    work = account.computing.core + account.computing.blocked + run.records["sub"]
+    h = np.maximum(*h_relation(run)).astype(np.float64)
+    over, over_h = (excess(run, cost.astype(np.float64))[fresh] for cost in (work, h))
+    return over, h[fresh], over_h
+
+
+# -- stretches of time, spread over the columns of a picture --------------------------------------
+
+
+class _Stretches(NamedTuple):
+    """Stretches of time, over each of which some amounts are spread evenly."""
+
+    pid: Ints
+    begin: Ints
+    end: Ints
+    amounts: dict[int, Floats]
+    """Nanoseconds by position in ``LAYERS``; layers that are not named have none."""
+
+
+class _TimeSums:
+    """The layers that are times, between edges in nanoseconds."""
+
+    def __init__(self, picture: TimePicture, edges: Floats) -> None:
+        self.edges, self._rows, self._block = edges, picture.rows, picture.block
+        shape = len(TIMES + PARTS), (len(edges) - 1) * picture.rows
+        self._sums, self._rates = np.zeros((2, *shape))
+        """By layer and cell: what is in it, and at which rate the columns after it get more."""
+
+    def add(self, booked: BookedWindow) -> None:
+        """Take in a window."""
+        account = booked.account
+        records = account.run.records[account.halo :]
+        between, before, waiting, after = _stages(booked)
+        start, arrive, released, end = (
+            records[name].astype(np.int64) for name in ("start", "arrive", "released", "end")
+        )
+        pid = booked.pid
+        self.spread(_Stretches(pid, _ended(account), start, between))
+        self.spread(_without_inner(account, _Stretches(pid, start, arrive, before)))
+        self.spread(_Stretches(pid, arrive, released, waiting))
+        self.spread(_Stretches(pid, released, end, after))
+
+    def spread(self, stretches: _Stretches) -> None:
+        """Add the parts of stretches that lie inside the edges."""
+        edges, last = self.edges, len(self.edges) - 2
+        length = stretches.end - stretches.begin
+        begin, end = (np.clip(ns, edges[0], edges[-1]) for ns in (stretches.begin, stretches.end))
+        low = np.searchsorted(edges, begin, side="right") - 1
+        high = (np.searchsorted(edges, end, side="left") - 1).clip(min=low)
+        row, seen = stretches.pid // self._block, end > begin
+        inside = np.flatnonzero(seen & (low == high))
+        across = np.flatnonzero(seen & (low < high))
+        part = ((end - begin) / np.maximum(length, 1))[inside]
+        for layer, values in stretches.amounts.items():
+            if not values.any():
+                continue
+            self._add(self._sums[layer], low[inside], row[inside], values[inside] * part)
+            rate = values[across] / length[across]
+            for column, ns, sign in ((low, begin, 1), (high.clip(max=last), end, -1)):
+                at = column[across]
+                left = edges[at + 1] - ns[across]
+                self._add(self._sums[layer], at, row[across], sign * rate * left)
+                self._add(self._rates[layer], at, row[across], sign * rate)
+
+    def _add(self, sums: Floats, column: Ints, row: Ints, amounts: Floats) -> None:
+        if len(column):  # those of a window are in few of the columns
+            first, end = int(column.min()), int(column.max()) + 1
+            cells = (column - first) * self._rows + row
+            here = slice(first * self._rows, end * self._rows)
+            sums[here] += np.bincount(cells, amounts, here.stop - here.start)
+
+    def amounts(self) -> Floats:
+        """Return what was added: shape ``(columns, layers, rows)``."""
+        shape = len(self._sums), len(self.edges) - 1, self._rows
+        sums, rates = (each.reshape(shape).transpose(1, 0, 2) for each in (self._sums, self._rates))
+        widths = np.diff(self.edges)[:, None, None]
+        after = np.cumsum(rates, axis=0) - rates
+        after[np.abs(after) < 1e-9] = 0  # all that ended leaves a rounding error of its rate
+        found: Floats = np.maximum(sums + after * widths, 0)
+        return found
+
+
+def _ended(account: Account) -> Ints:
+    """Return when the process left the superstep before each record; else when that began."""
+    fresh = slice(account.halo, None)
+    start, before = account.run.records["start"][fresh].astype(np.int64), account.before[fresh]
+    is_first = (before < 0) | (account.owner[fresh] >= 0)
+    return np.where(is_first, start, account.run.records["end"][before]).astype(np.int64)
+
+
+def _stages(booked: BookedWindow) -> list[dict[int, Floats]]:
+    """Divide what is booked for records by the stretches of their time, by layer.
+
+    These are: since the superstep before, until the arrival, until the release, and until the end.
+    """
+    account, own = booked.account, booked.own
+    fresh = slice(account.halo, None)
+    records = account.run.records[fresh]
+    computing, moved = account.computing, account.communication
+    blocked, waited = computing.blocked[fresh], computing.waited[fresh]
+    recording, unknown = (part[fresh] for part in account.between)
+    rest = recording + unknown
+    gap = records["start"] - _ended(account)
+    # The rest of it lies between the records of sub-groups, which are inside of this one.
+    in_gap = np.divide(gap, rest, out=np.ones(len(rest)), where=rest > 0)
+    pauses = {parts.RECORDING: recording, parts.UNEXPLAINED: unknown}
+    sent = {
+        parts.TRANSFERS: own[parts.TRANSFERS],
+        parts.TRANSFER_IMBALANCE: own[parts.TRANSFER_IMBALANCE],
+        parts.LATENCY: own[parts.LATENCY],
+        parts.CORE: moved.core[fresh],
+        parts.BLOCKED: moved.blocked[fresh],
+        parts.UNEXPLAINED: moved.rest[fresh],
+    }
+    sent[_COMM] = np.sum(list(sent.values()), axis=0)
+    calls, exchange = records["comm_calls"], records["end"] - records["released"]
+    in_calls = calls / np.maximum(calls + exchange, 1)
+    before = {part: in_calls * amount for part, amount in sent.items()}
+    after = {part: amount - before[part] for part, amount in sent.items()}
+    computed = {
+        parts.USEFUL: computing.core[fresh],
+        parts.CORE: waited,
+        parts.BLOCKED: blocked,
+        **{part: (1 - in_gap) * amount for part, amount in pauses.items()},
+    }
+    for part, amount in computed.items():
+        before[part] = before.get(part, 0) + amount
+    before[_COMP], before[_WAITING] = computing.core[fresh] + blocked, waited
+    waiting = dict(enumerate(booked.idle)) | {_IDLE: records["released"] - records["arrive"]}
+    return [{part: in_gap * amount for part, amount in pauses.items()}, before, waiting, after]
+
+
+def _without_inner(account: Account, stretches: _Stretches) -> _Stretches:
+    """Replace stretches that records of sub-groups interrupt by their uninterrupted parts."""
+    records, inner = account.run.records, np.flatnonzero(account.owner >= account.halo)
+    if len(inner) == 0:
+        return stretches
+    order = inner[np.lexsort((records["start"][inner], account.owner[inner]))]
+    owner = account.owner[order] - account.halo
+    heads = np.flatnonzero(np.diff(owner, prepend=-1))
+    tails = np.append(heads[1:], len(owner)) - 1
+    begin = np.append(0, records["end"][order])[:-1]
+    begin[heads] = stretches.begin[owner[heads]]
+    place = np.append(owner, owner[tails])
+    begin = np.append(begin, records["end"][order[tails]])
+    end = np.append(records["start"][order], stretches.end[owner[tails]]).clip(min=begin)
+    whole = np.bincount(place, end - begin, len(stretches.pid))[place]
+    share = np.divide(end - begin, whole, out=np.zeros(len(place)), where=whole > 0)
+    kept = np.ones(len(stretches.pid), bool)
+    kept[place] = False
+    return _Stretches(
+        np.append(stretches.pid[kept], stretches.pid[place]),
+        np.append(stretches.begin[kept], begin),
+        np.append(stretches.end[kept], end),
+        {
+            layer: np.append(values[kept], values[place] * share)
+            for layer, values in stretches.amounts.items()
+        },
+    )
