@@ -39,6 +39,7 @@ cdef class Values:
     cdef Engine _engine
     cdef object _slow
     cdef Clock _clock
+    cdef readonly Py_ssize_t began
     cdef readonly dict recipes
     cdef dict _float_heads, _integer_heads, _numpys_heads
     cdef int _last_form
@@ -49,6 +50,7 @@ cdef class Values:
     cdef object _known_head, _known_operation, _known_header
     cdef int _known_kind
     cdef object _known_dtype, _known_shape
+    cpdef void begin(self) noexcept
     @cython.locals(recipes=dict, recipe=Recipe)
     cpdef object recipe_of(self, str operation, object op, object x)
     cpdef object combined(self, object bsp, Recipe recipe, object stage, object value, object out)

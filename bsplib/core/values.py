@@ -261,6 +261,8 @@ class Values:
         self._engine = engine
         self._slow = slow
         self._clock = clock
+        self.began = 0
+        """The superstep in which the last collective began."""
         self.recipes: dict[Any, dict[Any, Recipe]] = {}
         """Recipes by the form of the values, and then by op. A form is the name of the collective
         and the type of a number or the shape of an array. A value whose recipe is here has not to
@@ -284,10 +286,15 @@ class Values:
         self._known_dtype: Any = None
         self._known_shape: Any = None
 
+    def begin(self) -> None:
+        """Note that a collective begins; what each of them calls first does the same."""
+        self.began = self._engine.superstep
+
     # -- combining ----------------------------------------------------------------------------
 
     def recipe_of(self, operation: str, op: Any, x: Any) -> Any:
         """Return how a value is combined; None if it has to be checked first."""
+        self.began = self._engine.superstep
         if this_thread() != self._engine.quick:
             return None
         if type(op) is not _UFUNC and type(op) is not str:
@@ -378,6 +385,7 @@ class Values:
 
     def root_of(self, bsp: Any, operation: str, root: Any) -> int:
         """Return the root of a collective, if this process may take part in it now."""
+        self.began = self._engine.superstep
         number = small_integer(root)
         if this_thread() != self._engine.quick:
             number = -1
@@ -403,6 +411,7 @@ class Values:
             :meth:`owned` makes it the caller's own. None where it is neither a number nor an
             array, and has to be checked.
         """
+        self.began = self._engine.superstep
         if this_thread() != self._engine.quick:
             return None
         if type(x) is float or type(x) is int:
@@ -442,6 +451,7 @@ class Values:
         Returns:
             None where a part has to be checked; then nothing was sent.
         """
+        self.began = self._engine.superstep
         if this_thread() != self._engine.quick:
             return None
         pid, nprocs = self._engine.pid, self._engine.nprocs

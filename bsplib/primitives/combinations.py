@@ -126,7 +126,6 @@ def reduce(
     if recipe is None:
         recipe, x = _new_recipe(bsp, "reduce", op, x)
     target = target_of(bsp, "reduce", out if bsp._pid == receiver else None)
-    began = bsp._engine.superstep
     try:
         if recipe.cut:
             total = _reduce_pieces(bsp, recipe, x, receiver, target)
@@ -136,7 +135,7 @@ def reduce(
             total = bsp._values.total(recipe, values, target) if values else None
         return total if target is None else _given(bsp, recipe, target, total, out)
     except BaseException as error:
-        bsp._note_failure(error, began)
+        bsp._note_failure(error)
         raise
 
 
@@ -204,7 +203,6 @@ def allreduce(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = 
     if recipe is None:
         recipe, x = _new_recipe(bsp, "allreduce", op, x)
     target = None if out is None else target_of(bsp, "allreduce", out)
-    began = bsp._engine.superstep
     try:
         stages = recipe.stages
         if recipe.cut:
@@ -220,7 +218,7 @@ def allreduce(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = 
             bsp._engine.queue.fill(kept)
         return total if target is None else _given(bsp, recipe, target, total, out)
     except BaseException as error:
-        bsp._note_failure(error, began)
+        bsp._note_failure(error)
         raise
 
 
@@ -257,7 +255,6 @@ def scan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None)
     if recipe is None:
         recipe, x = _new_recipe(bsp, "scan", op, x)
     target = target_of(bsp, "scan", out)
-    began = bsp._engine.superstep
     try:
         if recipe.cut:
             result = _scan_pieces(bsp, recipe, x, range(bsp._nprocs), target)
@@ -270,7 +267,7 @@ def scan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = None)
             result = bsp._values.prefix(recipe, values, own, target)
         return result if target is None else _given(bsp, recipe, target, result, out)
     except BaseException as error:
-        bsp._note_failure(error, began)
+        bsp._note_failure(error)
         raise
 
 
@@ -334,7 +331,6 @@ def exscan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = Non
     target = target_of(bsp, "exscan", out)
     if bsp._pid == 0:  # x may be the array for the result
         identity = operations.identity(recipe.fold.ufunc, x) if recipe.fold.ufunc else None
-    began = bsp._engine.superstep
     try:
         if recipe.cut:
             result = _scan_pieces(bsp, recipe, x, range(1, bsp._nprocs), target)
@@ -349,7 +345,7 @@ def exscan(bsp: GroupState, x: Any, op: Any = np.add, *, out: Array | None = Non
             return result
         return _given(bsp, recipe, target, result, out)
     except BaseException as error:
-        bsp._note_failure(error, began)
+        bsp._note_failure(error)
         raise
 
 

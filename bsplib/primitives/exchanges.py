@@ -120,7 +120,6 @@ def broadcast(
             f"broadcast: stages is {stages!r}; it is 1, 2, or None to leave it to the Machine",
         )
     target = target_of(bsp, "broadcast", out)
-    began = bsp._engine.superstep
     try:
         is_root = bsp._pid == source
         value: Any = None
@@ -149,7 +148,7 @@ def broadcast(
             return value
         fill(bsp, "broadcast", target, value)
     except BaseException as error:
-        bsp._note_failure(error, began)
+        bsp._note_failure(error)
         raise
     return out
 
@@ -237,7 +236,6 @@ def gather(
     is_root = bsp._pid == receiver
     targets = targets_of(bsp, "gather", out, axis) if is_root else None
     block = x if axis is None else _block(bsp, "gather", x, axis)
-    began = bsp._engine.superstep
     try:
         own = bsp._values.give(bsp, "gather", () if is_root else (receiver,), block, False)
         if own is None and is_root:
@@ -253,7 +251,7 @@ def gather(
         if bsp._values.take("gather", None, (), -1, None, False) is None:
             take_arrived(bsp, "gather", [])
     except BaseException as error:
-        bsp._note_failure(error, began)
+        bsp._note_failure(error)
         raise
     return None
 
@@ -385,7 +383,6 @@ def scatter(
     """
     source = bsp._values.root_of(bsp, "scatter", root)
     target = target_of(bsp, "scatter", out)
-    began = bsp._engine.superstep
     try:
         is_root, part = bsp._pid == source, None
         if is_root:
@@ -407,7 +404,7 @@ def scatter(
             return part
         fill(bsp, "scatter", target, part)
     except BaseException as error:
-        bsp._note_failure(error, began)
+        bsp._note_failure(error)
         raise
     return out
 
@@ -475,11 +472,11 @@ def alltoall(
     along, joined = blocks.two_axes(axis)
     targets = targets_of(bsp, "alltoall", out, joined)
     written = [targets] if isinstance(targets, np.ndarray) else targets
-    began = bsp._engine.superstep
     try:
         if axis is None and type(parts) is list:
             own = _give_parts(bsp, "alltoall", parts, written)
         if own is None:
+            bsp._values.begin()
             bsp._check_usable()
             _block(bsp, "alltoall", parts, joined)
             given = _blocks(bsp, "alltoall", parts, along)
@@ -491,7 +488,7 @@ def alltoall(
             values = _by_pid(bsp, take_messages(bsp, "alltoall"), own, views=views)
         return _result(bsp, "alltoall", values, joined, out, targets)
     except BaseException as error:
-        bsp._note_failure(error, began)
+        bsp._note_failure(error)
         raise
 
 
@@ -501,7 +498,6 @@ def alltoall(
 def _exchange_all(bsp: GroupState, operation: str, x: Any, axis: int | None, out: Any) -> Any:
     """Exchange one value of each process with all."""
     targets = targets_of(bsp, operation, out, axis)
-    began = bsp._engine.superstep
     try:
         own = bsp._values.give(bsp, operation, all_others(bsp), x, targets is not None)
         if own is None:
@@ -513,7 +509,7 @@ def _exchange_all(bsp: GroupState, operation: str, x: Any, axis: int | None, out
         values = _values(bsp, operation, own, views=targets is not None)
         return _result(bsp, operation, values, axis, out, targets)
     except BaseException as error:
-        bsp._note_failure(error, began)
+        bsp._note_failure(error)
         raise
 
 

@@ -272,16 +272,11 @@ class GroupState(Calls):
             superstep = self._engine.superstep
             self._engine.suspend(CLOSED, f"its superstep {superstep} was interrupted by {what}")
 
-    def _note_failure(self, error: BaseException, began: int) -> None:
-        """Note that an exception leaves a collective; unless nothing of that was done, close.
-
-        Args:
-            error: the exception.
-            began: the superstep in which the collective began.
-        """
+    def _note_failure(self, error: BaseException) -> None:
+        """Note that an exception leaves a collective; unless nothing of that was done, close."""
         engine = self._engine
         sent = (entry for pid in range(self._nprocs) for entry in engine.own_entries(pid))
-        if engine.superstep != began or any(is_of_collective(entry) for entry in sent):
+        if engine.superstep != self._values.began or any(is_of_collective(entry) for entry in sent):
             self._close(error)
 
     def _root_superstep(self) -> int:

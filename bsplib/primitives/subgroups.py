@@ -84,7 +84,7 @@ def split(bsp: _Group, colour: Any, key: Any = 0) -> _Group | NoGroup:
     """
     bsp._check_usable()
     _check_colour(bsp, colour)
-    began = bsp._engine.superstep
+    bsp._values.begin()
     try:
         choices = _exchange_choices(bsp, (colour, key))
         colours = list(dict.fromkeys(other for other, _ in choices if other is not None))
@@ -104,7 +104,7 @@ def split(bsp: _Group, colour: Any, key: Any = 0) -> _Group | NoGroup:
             ) from None
         return _enter(bsp, colours.index(colour), pids)
     except BaseException as error:
-        bsp._note_failure(error, began)
+        bsp._note_failure(error)
         raise
 
 
