@@ -93,7 +93,7 @@ _WAYS = {
 _LOOKED_AT = 0.01
 """Losses of a smaller share of the time in ``main`` are not looked at: several of them together,
 as at one line, may have a sentence."""
-_MOST_LOOKED_AT = 16
+_MOST_LOOKED_AT = 32
 """Losses that are looked at, the greatest of them: each takes memory for the records of a window.
 """
 _HIDDEN = 1.5

@@ -123,7 +123,7 @@ def _saves_much(saved_s: float, loss: Loss, main_s: float) -> bool:
 
 def _rest(book: Book, told: list[Loss]) -> Loss:
     """Return the last sentence: what is left of each part of the account in ``main``."""
-    whole, spent = in_main_ns(book), Counter(book.whole())
+    whole, spent = max(in_main_ns(book), 1), Counter(book.whole())
     del spent["ends"]
     for loss in told:
         spent[str(loss.part)] -= loss.ns
@@ -140,7 +140,7 @@ def _rest(book: Book, told: list[Loss]) -> Loss:
     elif small >= _LEAST_LISTED * whole:
         listed.append(f"losses {_percent(small / whole)}")
     others = left - (small if told else 0)
-    begin = f"The other {_percent(others / whole)}" if told and whole else "All of it"
+    begin = f"The other {_percent(others / whole)}" if told else "All of it"
     text += f"{begin}: {', '.join(listed)}." if listed else f"{begin}: many small parts."
     return _about(book, REST, text, left)
 
