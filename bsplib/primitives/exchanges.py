@@ -127,10 +127,7 @@ def broadcast(
         if is_root:
             stays = target is not None and target is x and is_untouched(bsp, target)
             value, pieces = _send_whole_or_pieces(bsp, x, stages, target, stays=stays)
-        if stages is None:
-            bsp.sync()
-        else:
-            (in_one_stage if stages == 1 else in_two_stages)(bsp)
+        bsp.sync() if stages is None else _ENDED_BY[stages](bsp)
         if is_root and target is None:
             value = bsp._values.owned(value)
         sources = () if is_root else (source,)
@@ -165,6 +162,10 @@ def in_one_stage(bsp: GroupState) -> None:
 def in_two_stages(bsp: GroupState) -> None:
     """End the first superstep of a broadcast whose ``stages=2`` the program gives."""
     bsp.sync()
+
+
+_ENDED_BY = {1: in_one_stage, 2: in_two_stages}
+"""What ends the first superstep of a broadcast, by the number of stages that the program gives."""
 
 
 def _exchange_pieces(bsp: GroupState, source: int, pieces: _Pieces) -> Any:
