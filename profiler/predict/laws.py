@@ -62,6 +62,8 @@ class Law(NamedTuple):
     weight: int
     where: str = ""
     """Where its branch begins, such as ``p >= 4``; empty if it has none."""
+    terms: int = 1
+    """Of how many terms it is the sum, on the side of the larger runs."""
 
     def at(self, point: Mapping[str, float]) -> float:
         """Return the value at a point."""
@@ -233,7 +235,7 @@ def _law(
     text = " + ".join(
         _product(each, term.text) for each, term in zip(fractions, terms, strict=True)
     )
-    return Law(text.replace("+ -", "- "), weight)
+    return Law(text.replace("+ -", "- "), weight, terms=len(terms))
 
 
 def _shown(term: CountedTerm, sample: _Sample) -> bool:
@@ -439,7 +441,8 @@ def _is_shown(term: CountedTerm, given: NDArray[np.bool_], sample: _Sample) -> b
 def _branches(sample: _Sample) -> list[Law]:
     """Return the laws of the larger runs with those of the smaller ones, which have another.
 
-    The larger runs have at least two values of the variable.
+    The larger runs have at least two values of the variable, and of a sum two more than it has
+    terms: the place of the bound is free, too, and so a sum meets one value more by chance.
     """
     found = []
     for name in _used(sample):
@@ -447,7 +450,11 @@ def _branches(sample: _Sample) -> list[Law]:
         distinct = np.unique(array)
         for last, bound in itertools.pairwise(distinct[:-1]):
             above = array >= bound
-            laws = _sums(sample.part(above), most=2)
+            laws = [
+                law
+                for law in _sums(sample.part(above), most=2)
+                if law.terms == 1 or (distinct >= bound).sum() >= law.terms + 2
+            ]
             others = _sums(sample.part(~above), most=2) if laws else []
             for law in laws if others else ():
                 begins = f"above({name}, {last:.12g})"

@@ -81,6 +81,13 @@ def test_a_branch_is_not_made_of_a_single_value():
     assert not laws_of(*grid(lambda n, p: {2: 3, 4: 5, 8: 12}[p]))
 
 
+def test_a_branch_whose_larger_side_is_a_chance_sum_is_no_law():
+    """What is there from n = 512 on, in two sizes, is met by a sum with a logarithm from 256 on."""
+    assert not laws_of(
+        *grid(lambda n, p: 8 * n / p if n >= 512 else 0, sizes=(128, 256, 512, 1024))
+    )
+
+
 def test_a_maximum_of_two_terms_is_found_where_both_are_shown():
     def law(n, p):
         return max(8 * n / p, 64 * (p - 1))
