@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler._sums import RunSums
-    from bsplib.profiler.booking import Books
     from bsplib.recording.records import Run, Stack
     from bsplib.recording.tables import Columns
 
@@ -83,8 +82,6 @@ class CallGraph:
     run: Run
     origins: tuple[CallOrigin, ...] = field(repr=False)
     """What each record belongs to; see :meth:`origin_of_records`."""
-    books: Books = field(repr=False)
-    """What the supersteps cost and lose at which origins, before any price."""
     _sums: RunSums = field(repr=False)
     _passing: dict[str, frozenset[int]] = field(repr=False)
     """For each node, the positions in ``origins`` of those that pass through it."""
@@ -191,8 +188,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
 
     Source: Jarvis et al. 2002, sections 3.1 and 3.3.
     """
-    surveyed = survey(run)
-    sums = surveyed.sums
+    sums = survey(run).sums
     callers = [_callers(run.stacks[stack], kind, library) for stack, kind in sums.origins]
     root, callers = _rooted(callers)
     passing: defaultdict[_Key, set[int]] = defaultdict(set, {root: set()})
@@ -214,7 +210,7 @@ def build(run: Run, *, library: bool = False) -> CallGraph:
     ids = {key: key.id() for key in passing}
     through = tuple(_origin(nodes, ids) for nodes in callers)
     under = {ids[key]: frozenset(origins) for key, origins in passing.items()}
-    return CallGraph(graph, root.id(), run, through, surveyed.books, sums, under)
+    return CallGraph(graph, root.id(), run, through, sums, under)
 
 
 def _origin(callers: _Callers, ids: Mapping[_Key, str]) -> CallOrigin:

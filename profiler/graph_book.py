@@ -17,7 +17,7 @@ from bsplib.profiler.times_on_machine import retimed
 from bsplib.profiler.verdict import Verdict, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.loss import Loss
@@ -86,23 +86,34 @@ class GraphBook:
 
     @property
     def full_s(self) -> float:
-        """The loss that is shown as red: the greatest of a cost centre.
+        """The loss that is shown as red; see :meth:`full_of`."""
+        return self.full_of(_loss_s)
 
-        It is at least a tenth of the time in ``main``, so that a run that loses little is pale.
+    def full_of(self, amount: Callable[[Time], float]) -> float:
+        """Return the seconds that are shown as red: the most of a cost centre.
+
+        They are at least a tenth of the time in ``main``, so that a run that loses little is pale.
+
+        Args:
+            amount: which seconds of a time.
         """
-        greatest = max(self.nodes[leaf].loss_s for leaf in self.callgraph.leaves())
+        greatest = max(amount(self.nodes[leaf]) for leaf in self.callgraph.leaves())
         return max(greatest, _LEAST_SCALE * self.main.time_s)
 
-    def shades(self) -> dict[str, float]:
-        """Return how red each node is: the square root of its loss on the scale of ``full_s``.
+    def shades(self, amount: Callable[[Time], float] | None = None) -> dict[str, float]:
+        """Return how red each node is: the square root of its part of :meth:`full_of`.
 
         A function is as red as the reddest cost centre below it, at most ``0.7`` of the scale.
+
+        Args:
+            amount: which seconds of a time; default: the loss.
 
         Returns:
             By node id, 0 (white) to 1 (red).
         """
-        full_s, leaves = self.full_s or 1.0, self.callgraph.leaves()
-        shades = {leaf: math.sqrt(self.nodes[leaf].loss_s / full_s) for leaf in leaves}
+        amount = amount or _loss_s
+        full_s, leaves = self.full_of(amount) or 1.0, self.callgraph.leaves()
+        shades = {leaf: math.sqrt(amount(self.nodes[leaf]) / full_s) for leaf in leaves}
         functions: dict[str, float] = defaultdict(float)
         for origin in self.callgraph.origins:
             for node in origin.nodes:
@@ -133,6 +144,10 @@ class GraphBook:
     @cached_property
     def _verdict(self) -> Verdict:
         return judge(self.callgraph, self.book, self.losses)
+
+
+def _loss_s(time: Time) -> float:
+    return time.loss_s
 
 
 def book_graph(callgraph: CallGraph, rates: Rates | None = None) -> GraphBook:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from bsplib.profiler.timeline import InsideHosts, Step, Timeline
     from bsplib.recording.records import Run
 
+    Bytes = NDArray[np.float64]
+    from numpy.typing import NDArray
+
     Values = NDArray[np.float64]
 
 RECOGNISE = "auto"
@@ -118,9 +121,10 @@ class ReplayPrices:
             UsageError: the Machine lacks a figure that is needed.
         """
         steps = timeline.steps
-        found: list[str | None]
-        if self.pattern in {RECOGNISE, VIRTUAL}:
-            found = [self._recognised(timeline, step) for step in steps]
+        if self.pattern == RECOGNISE:
+            found = [self._known(recognise(timeline, step)) for step in steps]
+        elif self.pattern == VIRTUAL:
+            found = [self._virtual(timeline, step) for step in steps]
         else:
             found = [self.pattern] * len(steps)
         machines = self.machines(timeline)
@@ -141,10 +145,13 @@ class ReplayPrices:
         else:
             self.machine.costs(pattern)
 
-    def _recognised(self, timeline: Timeline, step: Step) -> str | None:
-        if self.pattern == VIRTUAL and step.kind != Kind.SYNC:
+    def _virtual(self, timeline: Timeline, step: Step) -> str | None:
+        if step.kind != Kind.SYNC:
             return None
         return self.machine.pattern_priced(recognise(timeline, step))
+
+    def _known(self, pattern: str | None) -> str | None:
+        return self.machine.pattern_priced(pattern)
 
 
 def recognise(timeline: Timeline, step: Step) -> str | None:

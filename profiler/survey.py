@@ -1,7 +1,7 @@
 """What is summed up of a run before anything is priced, in one pass over its windows.
 
-The call graph, the books, the rates that are fitted to a run, and facts about it begin with the
-same pass, whose results are kept with the run.
+The call graph, the rates that are fitted to a run, and facts about it begin with the same pass,
+whose results are kept with the run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 from bsplib.profiler._numbering import starts
 from bsplib.profiler._steps import StepIndexer
 from bsplib.profiler._sums import RunSums
-from bsplib.profiler.booking import BookKeeper
 from bsplib.profiler.costs import (
     by_superstep,
     communication_ns,
@@ -32,7 +31,6 @@ from bsplib.sync_kinds import Kind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bsplib.profiler.booking import Books
     from bsplib.profiler.window import RunWindow, WindowTaker
     from bsplib.recording.records import Run
 
@@ -80,7 +78,6 @@ class Survey:
     """What is known of a run without any price."""
 
     sums: RunSums
-    books: Books
     times: CommunicationTimes
     facts: RunFacts
 
@@ -105,22 +102,19 @@ class _Surveyor:
     """Takes in the windows of a run for its survey."""
 
     def __init__(self, run: Run) -> None:
-        self._sums, self._books = RunSums(run), BookKeeper(run)
-        self._times, self._facts = CommunicationTimes(), RunFacts()
+        self._sums, self._times, self._facts = RunSums(run), CommunicationTimes(), RunFacts()
         self._pairs = of_records if shares_cores(run) else of_supersteps
 
     def add(self, window: RunWindow) -> None:
         """Take in a window."""
         self._sums.add(window)
-        self._books.add(window)
         self._times.add(*self._pairs(window))
         self._facts.add(window)
 
     def close(self) -> Survey:
         """Return the survey, when all windows have been taken in."""
         self._sums.close()
-        books = self._books.close(self._sums.keys)
-        return Survey(self._sums, books, self._times, self._facts)
+        return Survey(self._sums, self._times, self._facts)
 
 
 def _survey(run: Run, *others: WindowTaker) -> Survey:

@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.leaders import RULES
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.webui import services, timeline, traffic
+from bsplib.webui.machines import rates_in
 from bsplib.webui.opened_runs import AddressError, OpenRun
 from bsplib.webui.source import describe_sources
 
@@ -43,29 +42,28 @@ class PageAnswer:
 def _run(opened: OpenRun, query: Query) -> Json:
     """Return the data of a run, or of a part of it at the rates of the whole run."""
     rates = opened.once("rates", lambda: rates_of_run(opened.run))
-    return services.describe_graph(opened.callgraph(opened.part(query)), rates, opened.sources)
+    callgraph = opened.callgraph(opened.part(query))
+    return services.describe_graph(callgraph, rates, opened.sources, opened.machines)
 
 
-def _verdict(opened: OpenRun, query: Query) -> Json:
-    """Return verdict and account of a run, or of a part of it, at the rates of the query."""
-    book = book_graph(opened.callgraph(opened.part(query)), _rates_in(query))
-    return {
-        "verdict": services.describe_verdict(book),
-        "account": services.describe_account(book),
-    }
+def _account(opened: OpenRun, query: Query) -> Json:
+    """Return the account of a run, or of a part of it, timed anew by the figures of the query."""
+    rates = rates_of(opened, query)
+    return services.describe_book(book_graph(opened.callgraph(opened.part(query)), rates))
 
 
-def _rates_in(query: Query) -> Rates:
-    rule = query.get("rule", RULES[0])
-    if rule not in RULES:
-        raise AddressError(f"rule is {rule[:40]!r}: give {' or '.join(RULES)}.")
-    try:
-        g, latency, ratio = (float(query[name]) for name in ("g", "l", "ratio"))
-    except (KeyError, ValueError):
-        raise AddressError("Give g, l and ratio, each a number that is not negative.") from None
-    if not all(0 <= value < math.inf for value in (g, latency, ratio)):
-        raise AddressError("Give g, l and ratio, each a number that is not negative.")
-    return Rates(g, latency, rule, ratio)
+def rates_of(opened: OpenRun, query: Query) -> Rates:
+    """Return the rates that a query asks for: ``machine``, ``g``, ``l`` and ``speed``.
+
+    Raises:
+        AddressError: the page offers no such Machine, or a figure is no number.
+    """
+    own = opened.once("rates", lambda: rates_of_run(opened.run))
+    return rates_in(query, own, opened.run, opened.machines)
+
+
+def _on_machines(opened: OpenRun) -> Iterable[Query]:
+    return [{"machine": name} for name in opened.machines]
 
 
 def _layout(opened: OpenRun, query: Query) -> Json:
@@ -106,7 +104,7 @@ def _source(opened: OpenRun, query: Query) -> Json:
 
 ANSWERS: dict[str, PageAnswer] = {
     "run": PageAnswer(_run),
-    "verdict": PageAnswer(_verdict, saved=_never),
+    "account": PageAnswer(_account, saved=_on_machines),
     "layout": PageAnswer(_layout, saved=_never),
     "timeline": PageAnswer(timeline.timeline, saved=timeline.saved, kept=False),
     "marks": PageAnswer(timeline.marks, saved=_never),

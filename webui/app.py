@@ -22,6 +22,7 @@ from waitress.parser import HTTPRequestParser, ParsingError
 from werkzeug.sansio.utils import host_is_trusted
 
 from bsplib.errors import BspError, TraceError
+from bsplib.machine import known_machines
 from bsplib.recording.records import Trace
 from bsplib.recording.trace import read_trace
 from bsplib.visible import visible
@@ -208,6 +209,7 @@ def create_app(
     library: bool = False,
     sources: Path | None = None,
     names: Sequence[str] = (),
+    machines: Sequence[str] = (),
 ) -> flask.Flask:
     """Create the application that shows traces.
 
@@ -227,12 +229,20 @@ def create_app(
         library: show the functions of bsplib itself, too, unless the page asks otherwise.
         sources: folder in which source files are looked for, too (:mod:`bsplib.profiler.sources`).
         names: what the traces are called; default: program or file.
+        machines: names or files of Machines that are offered beside those that come with bsplib.
     """
     root = f"/{token}" if token else ""
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
     app.json = _InOrder(app)
     app.config["MAX_CONTENT_LENGTH"] = MAX_FILE_BYTES
-    shown = Traces(*traces, folder=folder, library=library, sources=sources, names=names)
+    shown = Traces(
+        *traces,
+        folder=folder,
+        library=library,
+        sources=sources,
+        names=names,
+        machines=[*dict.fromkeys((*machines, *known_machines()))],
+    )
     dropped = DroppedFiles()
     _guard(app)
     _serve_script(app, root, ENTRY)
@@ -365,6 +375,7 @@ def serve(
     library: bool = False,
     sources: Path | None = None,
     names: Sequence[str] = (),
+    machines: Sequence[str] = (),
     view: str = "",
 ) -> None:
     """Serve the pages of some traces on this computer's loopback until Ctrl-C.
@@ -379,6 +390,7 @@ def serve(
         library: also show the functions of bsplib itself.
         sources: folder in which source files are looked for, too (:mod:`bsplib.profiler.sources`).
         names: what the traces are called; default: program or file.
+        machines: names or files of Machines that are offered beside those that come with bsplib.
         view: the view that is shown first, such as ``compare``.
 
     Raises:
@@ -387,7 +399,13 @@ def serve(
 
     def create(token: str) -> flask.Flask:
         return create_app(
-            *traces, token=token, folder=folder, library=library, sources=sources, names=names
+            *traces,
+            token=token,
+            folder=folder,
+            library=library,
+            sources=sources,
+            names=names,
+            machines=machines,
         )
 
     _serve("profile", create, port, f"#view={view}" if view else "", open_browser=open_browser)

@@ -1,23 +1,32 @@
-"""The Machines by whose rates the reader of a page can price a run."""
+"""The Machines on which the reader of a page can see a run."""
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import UsageError
 from bsplib.machine import Machine, known_machines, load_machine
 from bsplib.profiler.prices import choose_prices
+from bsplib.profiler.rates import Rates
 from bsplib.visible import visible
+from bsplib.webui.opened_runs import AddressError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from bsplib.recording.records import Run
 
 Json = dict[str, Any]
 
 
-def describe_machines(run: Run) -> list[Json]:
-    """Return the Machines that come with bsplib, as far as they can price a run.
+def describe_machines(run: Run, names: Sequence[str] | None = None) -> list[Json]:
+    """Return some Machines, with what they cost a run.
+
+    Args:
+        run: the run.
+        names: names of the Machines, or their files; default: all that come with bsplib.
 
     Returns:
         For each Machine ``name`` (by which the address knows it), ``title``, ``source``,
@@ -25,12 +34,58 @@ def describe_machines(run: Run) -> list[Json]:
         ``ratio`` (time of a computation there divided by the recorded time; null if one of
         the speeds is not known), and ``note``: sentences about what is missing.
     """
-    return [describe_machine(name, machine, run) for name, machine in _known()]
+    names = known_machines() if names is None else names
+    return [describe_machine(name, _loaded(name), run) for name in names]
 
 
-@cache
-def _known() -> tuple[tuple[str, Machine], ...]:
-    return tuple((name, load_machine(name)) for name in known_machines())
+_loaded = cache(load_machine)
+
+
+def rates_in(query: Mapping[str, str], own: Rates, run: Run, names: Sequence[str]) -> Rates:
+    """Return the rates of a query; what it leaves out is that of the run.
+
+    Args:
+        query: ``machine``, one of the names; and ``g``, ``l`` and ``speed`` (as a multiple of that
+            of the run), where they replace what the Machine has. What it lacks counts as 0, and
+            its speed as that of the run.
+        own: the rates of the run.
+        run: the run.
+        names: names of the Machines that may be asked for.
+
+    Raises:
+        AddressError: a value of the query means nothing.
+    """
+    g, latency, speed = (_figure(query, name) for name in ("g", "l", "speed"))
+    chosen = own
+    if (name := query.get("machine")) is not None:
+        if name not in names:
+            known = ", ".join(names) or "none"
+            raise AddressError(f"machine is {name[:40]!r}: the page has {known}.")
+        there = describe_machine(name, _loaded(name), run)
+        figures = there["g"], there["l"] or 0.0, there["rule"], there["ratio"] or 1.0
+        chosen = Rates(*figures, there["title"])
+    if g is None and latency is None and speed is None:
+        return chosen
+    return Rates(
+        chosen.g if g is None else g,
+        chosen.l if latency is None else latency,
+        chosen.rule,
+        1 / speed if speed else chosen.ratio,
+        "as chosen",
+    )
+
+
+def _figure(query: Mapping[str, str], name: str) -> float | None:
+    if name not in query:
+        return None
+    try:
+        value = float(query[name])
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        text = query[name][:40]
+        raise AddressError(f"{name} is {text!r}: give a number that is not negative.")
+    return value
 
 
 def describe_machine(name: str, machine: Machine, run: Run) -> Json:
@@ -62,7 +117,7 @@ def _gaps(machine: Machine, *, has_l: bool, has_speed: bool) -> list[str]:
     gaps = []
     if not has_l:
         fitted = "" if machine.l is None else f" (a fit gave {machine.l:g} s)"
-        gaps.append(f"Its l is not known{fitted}: set it here, or it counts as 0.")
+        gaps.append(f"Its l is not known{fitted}: it counts as 0 unless it is set.")
     if not has_speed:
-        gaps.append("Its speed is not known: set it here, or it counts as that of the run.")
+        gaps.append("Its speed is not known: it counts as that of the run unless it is set.")
     return gaps

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from bsplib.errors import BspError
+from bsplib.machine import known_machines
 from bsplib.profiler.callgraph import CallGraph, build
 from bsplib.profiler.window import restricted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -79,8 +80,17 @@ def number_in(query: Mapping[str, str], key: str) -> int | None:
 class OpenRun:
     """A run of a trace with its call graphs. Threads may share it."""
 
-    def __init__(self, run: Run, *, library: bool = False, sources: Path | None = None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        *,
+        library: bool = False,
+        sources: Path | None = None,
+        machines: Sequence[str] | None = None,
+    ) -> None:
         self.run = run
+        self.machines = known_machines() if machines is None else list(machines)
+        """Names of the Machines on which it can be seen."""
         self.library = library
         """Whether the functions of bsplib are shown where a query does not say."""
         self.sources = sources

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import jinja2
 from markupsafe import Markup
@@ -97,15 +97,17 @@ def saved_page(
     library: bool = False,
     sources: Path | None = None,
     names: Sequence[str] = (),
+    machines: Sequence[str] = (),
 ) -> str:
     """Return the page with all its files and data: it loads nothing and works offline.
 
-    It compares the runs of the first trace with those of each other one.
+    It compares the runs of the first trace with those of each other one, and holds the account of
+    each run on some Machines beside its own.
     """
     for trace in traces_shown:
         for run in trace.runs:
             survey_with_steps(run)
-    traces = Traces(*traces_shown, library=library, sources=sources, names=names)
+    traces = Traces(*traces_shown, library=library, sources=sources, names=names, machines=machines)
     return _saved(_PROFILE, title_of(traces), {"answers": saved_answers(traces)})
 
 
@@ -171,7 +173,12 @@ def address_of(trace_id: str, number: int, name: str, query: Query) -> str:
     """Return the address of an answer, as the page asks for it."""
     run = f"traces/{trace_id}/runs/{number}"
     path = f"{run}.json" if name == "run" else f"{run}/{name}.json"
-    return f"{path}?{urlencode(query)}" if query else path
+    words = urlencode(query, quote_via=quote, safe=_PLAIN)
+    return f"{path}?{words}" if query else path
+
+
+_PLAIN = ",!*'()"
+"""Characters that the page does not escape in a query, beside those that Python does not."""
 
 
 def title_of(traces: Traces) -> str:
@@ -187,6 +194,7 @@ def write_html(
     sources: Path | None = None,
     before: Sequence[Trace] = (),
     names: Sequence[str] = (),
+    machines: Sequence[str] = (),
     force: bool = False,
 ) -> None:
     """Save the pages of a trace as one HTML file that needs no server and no network.
@@ -201,12 +209,15 @@ def write_html(
         sources: folder in which source files are looked for, too.
         before: traces with whose runs those of the trace are compared.
         names: what the traces are called; default: program.
+        machines: names or files of Machines on which the runs can be seen, too.
         force: replace any file; otherwise only an earlier page is replaced.
 
     Raises:
         OSError: the file cannot be written, or is there and no earlier page.
     """
-    page = saved_page(trace, *before, library=library, sources=sources, names=names)
+    page = saved_page(
+        trace, *before, library=library, sources=sources, names=names, machines=machines
+    )
     write_text(out_path, page, PAGE, force=force)
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from dataclasses import asdict, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bsplib.profiler import critical
 from bsplib.profiler import format as fmt
 from bsplib.profiler.account import PARTS, TITLES
+from bsplib.profiler.book import LOST
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import PATHS, critical_path
@@ -29,16 +31,16 @@ from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.profiler.sources import read_sources
 from bsplib.profiler.steal import steal_sentence
 from bsplib.profiler.survey import elapsed_s, root_count, waiting_ns
-from bsplib.webui.books import describe_books
 from bsplib.webui.layout import DrawnLink, box_width, layouts
 from bsplib.webui.machines import describe_machines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import networkx
 
+    from bsplib.profiler.book import Time
     from bsplib.profiler.callgraph import CallGraph, Cost, Node, Summary
     from bsplib.profiler.graph_book import GraphBook
     from bsplib.recording.records import Run, RunHead
@@ -71,14 +73,18 @@ def describe_run(run: Run, *, library: bool = False) -> Json:
 
 
 def describe_graph(
-    callgraph: CallGraph, rates: Rates | None = None, folder: Path | None = None
+    callgraph: CallGraph,
+    rates: Rates | None = None,
+    folder: Path | None = None,
+    machines: Sequence[str] | None = None,
 ) -> Json:
     """Return the data of a run with this call graph; see :func:`describe_run`.
 
     Args:
         callgraph: the call graph of the run, or of a part of it.
-        rates: the rates by default; those of the run of the call graph if None.
+        rates: its rates; default: those of the run of the call graph.
         folder: where source files are looked for, too.
+        machines: names of the Machines on which the page shows the run, too.
     """
     graph, run = callgraph.graph, callgraph.run
     rates = rates or rates_of_run(run)
@@ -88,15 +94,12 @@ def describe_graph(
     return {
         "run": describe_facts(run),
         "rates": asdict(rates),
-        "machines": describe_machines(run),
+        "machines": describe_machines(run, machines),
         "root": list(graph).index(callgraph.root),
         "nodes": _nodes(callgraph, under),
         "edges": _edges(callgraph),
         "paths": _paths(callgraph),
-        "origins": _origins(callgraph),
-        "books": describe_books(callgraph, rates),
-        "account": describe_account(book),
-        "verdict": describe_verdict(book),
+        **describe_book(book, names),
         "shown": _positions(graph, names),
         "dropped": dropped(book, names),
         "layouts": lay_out(callgraph, names, under),
@@ -140,16 +143,109 @@ def describe_executed(callgraph: CallGraph) -> list[Json]:
     ]
 
 
+def _part_of(part: int) -> Callable[[Time], float]:
+    return lambda time: time.part_s(part)
+
+
+AMOUNTS: dict[str, Callable[[Time], float]] = {
+    "loss": lambda time: time.loss_s,
+    "time": lambda time: time.time_s,
+    **{name: _part_of(part) for part, name in enumerate(PARTS)},
+}
+"""What the page shows of the time of a node, an edge or a path, in seconds, by name."""
+
+
+def describe_book(book: GraphBook, shown: Collection[str] | None = None) -> Json:
+    """Return the account of a run, on its own or on another Machine.
+
+    Args:
+        book: the account.
+        shown: ids of the nodes of which each amount is given by process; default: as shown first.
+    """
+    shown = first_shown(book) if shown is None else shown
+    return {
+        "times": describe_times(book, shown),
+        "account": describe_account(book),
+        "verdict": describe_verdict(book),
+    }
+
+
+def describe_times(book: GraphBook, shown: Collection[str]) -> Json:
+    """Return the seconds of nodes, edges and paths, by the names of ``AMOUNTS``.
+
+    Returns:
+        ``nodes`` and ``edges``: by name a list in their order; ``paths``: by name, from ``main`` by
+        what came through the path, nodes with their seconds; ``pies``: of the nodes that are
+        shown, by their positions and by name, the seconds of each process that is the root;
+        ``shades`` of nodes, from 0 to 1, by name; ``scales``, the seconds of shade 1; and
+        ``before``, of a range of supersteps, what is rooted before it.
+    """
+    run, graph = book.callgraph.run, book.callgraph.graph
+    onward = cache(book.onward)
+    shades = {name: book.shades(amount) for name, amount in AMOUNTS.items()}
+    few = len(shown) * run.nprocs <= MAX_SLICES
+    return {
+        "nodes": _amounts([book.nodes[node] for node in graph]),
+        "edges": _amounts([book.edges[edge] for edge in graph.edges]),
+        "paths": {name: _path(book, amount, onward) for name, amount in AMOUNTS.items()},
+        "pies": dict(_root_pies(book, shown)) if few else {},
+        "shades": {name: [by_node[node] for node in graph] for name, by_node in shades.items()},
+        "scales": {name: book.full_of(amount) for name, amount in AMOUNTS.items()},
+        "before": _of_time(book.book.before) if run.part_of is not None else None,
+    }
+
+
+def _amounts(times: Sequence[Time]) -> Json:
+    return {name: [amount(time) for time in times] for name, amount in AMOUNTS.items()}
+
+
+def _of_time(time: Time) -> Json:
+    return {name: amount(time) for name, amount in AMOUNTS.items()}
+
+
+def _path(
+    book: GraphBook,
+    amount: Callable[[Time], float],
+    onward: Callable[[tuple[str, ...]], dict[str, Time]],
+) -> list[list[float]]:
+    """Follow the greatest amount from the root; of equals the one that takes longer."""
+    number = {node: position for position, node in enumerate(book.callgraph.graph)}
+    root, time = book.callgraph.root, book.main
+    chain: tuple[str, ...] = (root,)
+    path: list[list[float]] = [[number[root], amount(time)]]
+    while amount(time) and (following := onward(chain)):
+        node, time = max(following.items(), key=lambda each: (amount(each[1]), each[1].ns))
+        chain = (*chain, node)
+        path.append([number[node], amount(time)])
+    return path if amount(book.main) else []
+
+
+def _root_pies(book: GraphBook, shown: Collection[str]) -> Iterator[tuple[str, Json]]:
+    """Yield for each node by name of an amount the seconds by root; without those that are 0."""
+    origins: defaultdict[str, list[int]] = defaultdict(list)
+    for position, origin in enumerate(book.callgraph.origins):
+        for node in origin.nodes:
+            origins[node].append(position)
+    for position, node in enumerate(book.callgraph.graph):
+        if node in shown:
+            by_process = book.book.sums.by_root_process(origins[node])
+            pies = {"time": by_process.sum(axis=0), "loss": by_process[list(LOST)].sum(axis=0)}
+            pies |= dict(zip(PARTS, by_process, strict=True))
+            yield (
+                str(position),
+                {name: _rounded(ns / 1e9) for name, ns in pies.items() if ns.any()},
+            )
+
+
 def describe_account(book: GraphBook) -> Json:
     """Return what the elapsed time was used for, in seconds on average over the processes.
 
-    Each part has its seconds in the whole run, at each origin, and by process; and its greatest
+    Each part has its seconds in the whole run, and by process that spent them; and its greatest
     causes: the places at which processes wait for others, or are blocked, and for whom.
     """
     run, account = book.callgraph.run, book.book
     scale = 1e9 * run.nprocs
     by_process = account.by_process()
-    at_origins = account.sums.by_origin
     causes = _causes(book)
     return {
         "elapsed_s": book.elapsed_s,
@@ -158,11 +254,10 @@ def describe_account(book: GraphBook) -> Json:
                 "name": name,
                 "title": TITLES[name],
                 "seconds": int(mine.sum()) / scale,
-                "origins": (there / scale).tolist(),
                 "processes": (mine / 1e9).tolist() if run.nprocs <= MOST_LISTED_PROCESSES else [],
                 "causes": causes[name],
             }
-            for name, mine, there in zip(PARTS, by_process, at_origins, strict=True)
+            for name, mine in zip(PARTS, by_process, strict=True)
         ],
         "efficiency": book.efficiencies._asdict(),
     }
@@ -188,8 +283,12 @@ def describe_verdict(book: GraphBook) -> Json:
     return {
         "balanced": balanced,
         "sentences": [
-            each.as_dict()
-            | {"node": None if each.node is None else number[each.node], "who": list(each.who)}
+            {
+                key: list(value) if isinstance(value, tuple) else value
+                for key, value in each.as_dict().items()
+                if key != "sites"
+            }
+            | {"node": None if each.node is None else number[each.node]}
             | {"nodes": [number[node] for node in each.nodes]}
             for each in told
         ],
@@ -319,20 +418,6 @@ def _edges(callgraph: CallGraph) -> list[Json]:
     ]
 
 
-def _origins(callgraph: CallGraph) -> list[Json]:
-    """Return the call stacks: what is booked at one of them counts for its nodes and edges."""
-    node = {name: number for number, name in enumerate(callgraph.graph)}
-    edge = {ends: number for number, ends in enumerate(callgraph.graph.edges)}
-    return [
-        {
-            "chain": [node[name] for name in origin.chain],
-            "nodes": [node[name] for name in origin.nodes],
-            "edges": [edge[ends] for ends in origin.edges],
-        }
-        for origin in callgraph.origins
-    ]
-
-
 def _paths(callgraph: CallGraph) -> Json:
     """Return the seventeen critical paths: nodes with the scores that came through the path."""
     position = {name: number for number, name in enumerate(callgraph.graph)}
@@ -408,7 +493,7 @@ def _pie(summary: Summary) -> list[float]:
     return _rounded(summary.pie)
 
 
-def _rounded(values: Sequence[float]) -> list[float]:
+def _rounded(values: Iterable[float]) -> list[float]:
     return [float(f"{value:.6g}") for value in values]
 
 

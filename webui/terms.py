@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from bsplib.profiler.account import PARTS, TITLES
+from bsplib.profiler.book import LOST
 from bsplib.profiler.critical import MEASURE_TITLES, METRIC_TITLES, VIEWS
 from bsplib.profiler.format import SIZE_UNITS, TIME_UNITS
 
@@ -55,6 +56,7 @@ def script() -> str:
         ("MEASURE_NAMES", _NAMES, "The same as heads of columns", MEASURE_NAMES),
         ("MEASURE_MEANINGS", _NAMES, "What these are", MEASURE_MEANINGS),
         ("PARTS", _LIST, "The parts of the account, in their order", PARTS),
+        ("LOST", _LIST, "Those that are loss", [PARTS[part] for part in LOST]),
         ("PART_TITLES", _NAMES, "What they are called", TITLES),
         ("NARROW", _NAMES, "The same in narrow places, where titles are longer", NARROW),
         ("TIME_UNITS", _NUMBERS_WITH_UNITS, "Units of times, in seconds", TIME_UNITS),

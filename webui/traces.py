@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 from dataclasses import dataclass, field
@@ -17,11 +16,10 @@ from bsplib.profiler.compare.conditions import differences
 from bsplib.profiler.compare.node_texts import label, short_label
 from bsplib.profiler.compare.quantities import QUANTITIES, SHOWN
 from bsplib.profiler.compare.verdict import verdict
-from bsplib.profiler.rates import Rates
 from bsplib.recording.records import RunHead, Trace
 from bsplib.recording.trace import read_heads, read_trace
 from bsplib.webui import services
-from bsplib.webui.answers import ANSWERS
+from bsplib.webui.answers import ANSWERS, rates_of
 from bsplib.webui.opened_runs import AddressError, OpenRun
 from bsplib.webui.repeats import describe_repeats, opening_run
 
@@ -67,8 +65,10 @@ class Traces:
         library: bool = False,
         sources: Path | None = None,
         names: Sequence[str] = (),
+        machines: Sequence[str] | None = None,
     ) -> None:
         self._library = library
+        self._machines = machines
         self._folder_of_sources = sources
         self._folder = None if folder is None else Path(folder)
         self._sources: list[_Source] = []
@@ -168,7 +168,12 @@ class Traces:
                     source.error = str(error)
                     raise
                 source.runs = [
-                    OpenRun(run, library=self._library, sources=self._folder_of_sources)
+                    OpenRun(
+                        run,
+                        library=self._library,
+                        sources=self._folder_of_sources,
+                        machines=self._machines,
+                    )
                     for run in trace.runs
                 ]
             return source.runs
@@ -250,7 +255,6 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 _RUN = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
-_RULES = ("max", "sum")
 
 
 def run_named(query: Mapping[str, str]) -> tuple[str, int]:
@@ -271,8 +275,8 @@ def describe_comparison(before: OpenRun, after: OpenRun, query: Mapping[str, str
     Args:
         before: the run before.
         after: the run that the page shows.
-        query: ``library``; and ``g``, ``l``, ``rule`` and ``ratio`` where the losses of both
-            are to be priced by other rates than their own.
+        query: ``library``; and ``machine``, ``g``, ``l`` and ``speed`` where both runs are to be
+            timed anew (see :func:`bsplib.webui.machines.rates_in`).
 
     Returns:
         ``verdict`` (a sentence), ``conditions`` (texts), ``scaling`` (a sentence about
@@ -285,10 +289,9 @@ def describe_comparison(before: OpenRun, after: OpenRun, query: Mapping[str, str
     Raises:
         QueryError: a value of the query means nothing.
     """
-    rates = _rates(query)
     part = after.whole(query)
     graphs = before.callgraph(part), after.callgraph(part)
-    comparison = compare(*graphs, rates=(rates, rates))
+    comparison = compare(*graphs, rates=(rates_of(before, query), rates_of(after, query)))
     functions = {
         node.known.node.id: position
         for position, node in enumerate(comparison.nodes)
@@ -327,25 +330,3 @@ def _side(side: MeasuredNode | None) -> Json | None:
     if side is None:
         return None
     return {"id": side.node.id} | {name: side.figures[name] for name in SHOWN}
-
-
-def _rates(query: Mapping[str, str]) -> Rates | None:
-    """Return the rates of a query; None where it leaves them to the runs."""
-    if "g" not in query:
-        return None
-    g, latency, ratio = (_number(query, key) for key in ("g", "l", "ratio"))
-    rule = query.get("rule", "max")
-    if rule not in _RULES or ratio == 0:
-        raise AddressError("rule must be max or sum, and ratio more than 0.")
-    return Rates(g, latency, rule, ratio)
-
-
-def _number(query: Mapping[str, str], key: str) -> float:
-    text = query.get(key, "1" if key == "ratio" else "0")
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise AddressError(f"{key} is {text[:40]!r}: give a number that is not negative.")
-    return value

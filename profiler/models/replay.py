@@ -244,9 +244,12 @@ class _Messages:
 
     def booking(self) -> Booking:
         """Follow the waits back from the process that ends last."""
-        order = np.lexsort((-self._timeline.pid, self._end))
-        if len(order):
-            self._book(int(order[-1]))
+        timeline = self._timeline
+        last = np.full(timeline.run.nprocs, -1)
+        last[timeline.pid] = np.arange(len(timeline.pid))
+        ended = np.where(last < 0, 0.0, self._end[last] if len(self._end) else 0.0)
+        if len(ended) and (record := int(last[np.argmax(ended)])) >= 0:
+            self._book(record)
         return self._books.closed()
 
     def _book(self, record: int) -> None:

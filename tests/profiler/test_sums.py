@@ -11,7 +11,6 @@ import pytest
 from bsplib.directions import Direction
 from bsplib.profiler import _numbering, window
 from bsplib.profiler._numbering import finder, grouped_sums, ranked, stable_order
-from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import (
     METRICS,
     computation_ns,
@@ -184,23 +183,6 @@ def test_supersteps_are_numbered_by_group_and_number(run):
     pairs = list(zip(run.records["group"].tolist(), run.records["superstep"].tolist(), strict=True))
     place = {pair: number for number, pair in enumerate(sorted(set(pairs)))}
     assert superstep_numbers(run).tolist() == [place[pair] for pair in pairs]
-
-
-def test_leaders_of_supersteps_are_those_of_a_search(run):
-    supersteps = build(run).books.supersteps
-    costs, (_, h) = np.array(plain_costs(run)), plain_h(run)
-    pid, place = run.records["pid"], supersteps.of_record
-    values = {"w": costs[:, 0], "max": h.max(axis=0), "sum": h.sum(axis=0)}
-    leaders = {"w": supersteps.w} | supersteps.h
-    for name, of_records in values.items():
-        for number, group in enumerate(supersteps.group):
-            mine = np.flatnonzero(place == number)
-            best = min(mine, key=lambda row: (-of_records[row], pid[row]))
-            assert leaders[name].record[number] == best
-            assert leaders[name].greatest[number] == of_records[best]
-            mean = of_records[mine].sum() / run.groups[group].size
-            assert leaders[name].mean[number] == pytest.approx(mean)
-            assert supersteps.ended[number] == (run.records["kind"][best] != Kind.END)
 
 
 def test_what_is_computed_from_read_only_records_is_kept(run):

@@ -73,9 +73,9 @@ def test_the_answer_compares_the_run_of_the_address_with_the_one_of_the_query(tr
     assert answer["nodes"][leaf["parent"]]["label"] == "relax"
 
 
-def test_losses_are_priced_by_the_rates_of_the_query(traces):
+def test_both_runs_are_timed_anew_by_the_figures_of_the_query(traces):
     shown = Traces(*traces)
-    query = {"with": "1.0", "g": "1", "l": "0", "rule": "sum", "ratio": "2"}
+    query = {"with": "1.0", "g": "1", "l": "0", "speed": "0.5"}
     whole = shown.answer("0", 0, "compare", query)["nodes"][0]
     # 4 ms of computation, twice as slow; h is 8 bytes on both processes
     assert whole["before"]["loss"] == pytest.approx(8e-3)
@@ -92,8 +92,7 @@ def test_losses_are_priced_by_the_rates_of_the_query(traces):
         ({"with": "../1.0"}, "with must be"),
         ({"with": "1.0", "g": "-1"}, "g is '-1': give a number that is not negative"),
         ({"with": "1.0", "g": "1", "l": "inf"}, "l is 'inf'"),
-        ({"with": "1.0", "g": "1", "ratio": "0"}, "ratio more than 0"),
-        ({"with": "1.0", "g": "1", "rule": "least"}, "rule must be max or sum"),
+        ({"with": "1.0", "machine": "none"}, "machine is 'none': the page has "),
     ],
 )
 def test_a_query_that_means_nothing_is_refused(traces, query, error):
@@ -274,7 +273,7 @@ def test_a_page_saved_with_a_comparison_shows_it_offline(tab, traces, tmp_path, 
     view = tab.locator("#view-compare")
     expect(view.get_by_label("Run before")).to_contain_text("before.bsp, run 1: 2 processes")
     expect(view.locator(".comparison")).to_contain_text("8.00 ms instead of 10.0 ms")
-    expect(view.locator(".remark")).to_contain_text("Losses are priced as recorded")
+    expect(view.locator(".remark")).to_contain_text("Times are those of the runs")
     view.get_by_label("Run before").select_option("1.1")
     expect(view.locator(".remark")).to_contain_text("bsp view shows them")
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import pytest
 from playwright.sync_api import expect
 
+from bsplib import webui
 from bsplib.machine import Machine
 from bsplib.recording.records import Trace
 
@@ -34,12 +35,12 @@ def open_panel(tab):
     return panel
 
 
-def cost(tab):
-    """Text of the cost of the run."""
+def outcome(tab):
+    """Text of the time in ``main``."""
     return tab.locator(".outcome p").first
 
 
-def test_the_button_says_by_what_the_run_is_priced(tab, url, show):
+def test_the_button_says_on_which_machine_the_run_is_shown(tab, url, show):
     show(tab, url)
     opener = tab.locator("#machine .opener")
     expect(opener).to_have_text("Machine here ▾")
@@ -47,12 +48,12 @@ def test_the_button_says_by_what_the_run_is_priced(tab, url, show):
         "title", "g 1.00 ns per byte, l 1.00 µs per superstep, speed 1x (m)"
     )
     opener.click()
-    expect(cost(tab)).to_contain_text("The run costs 2.00 ms")
+    expect(outcome(tab)).to_contain_text("main takes 1.00 ms")
     opener.click()
     expect(tab.get_by_role("dialog", name="Machine")).to_be_hidden()
 
 
-def test_choosing_a_machine_asks_for_nothing_but_the_verdict(tab, url, show):
+def test_choosing_a_machine_asks_for_the_account_on_it_once(tab, url, show):
     show(tab, url)
     expect(tab.locator("#detail h2")).to_be_visible()
     requests = []
@@ -60,14 +61,14 @@ def test_choosing_a_machine_asks_for_nothing_but_the_verdict(tab, url, show):
     panel = open_panel(tab)
     panel.get_by_label("Machine").select_option("IBM SP2, PVM")
     # in + out of process 0 is 10^6 bytes, at 3.45e-8 s; l is 80.8 µs; w is 1 ms
-    expect(cost(tab)).to_contain_text("The run costs 35.7 ms")
-    expect(panel).to_contain_text("With its own: 2.00 ms")
+    expect(outcome(tab)).to_contain_text("main takes 35.7 ms")
+    expect(panel).to_contain_text("In the run it takes 1.00 ms")
     expect(panel).to_contain_text("Roda et al. 1999, Table 1")
-    expect(panel).to_contain_text("Its speed is not known: set it here")
+    expect(panel).to_contain_text("Its speed is not known: it counts as that of the run")
     assert "machine=ibm-sp2-pvm" in tab.url
-    assert ["/verdict.json?" in url for url in requests] == [True]
+    assert ["/account.json?" in url for url in requests] == [True]
     tab.go_back()
-    expect(cost(tab)).to_contain_text("The run costs 2.00 ms")
+    expect(outcome(tab)).to_contain_text("main takes 1.00 ms")
 
 
 def test_another_machine_ranks_the_losses_anew(tab, url, show):
@@ -89,7 +90,7 @@ def test_a_slider_moves_over_powers_of_ten(tab, url, show):
     tab.keyboard.press("End")
     expect(slider).to_have_attribute("aria-valuetext", "10.0 µs")
     expect(panel.get_by_label("g in ns")).to_have_value("10000")
-    expect(cost(tab)).to_contain_text("The run costs 10.0 s")
+    expect(outcome(tab)).to_contain_text("main takes 10.0 s")
     tab.keyboard.press("ArrowLeft")
     expect(slider).to_have_attribute("aria-valuetext", "9.61 µs")
 
@@ -144,7 +145,7 @@ def test_reset_returns_to_the_figures_of_the_run(tab, url, show):
     expect(tab.locator("#machine .opener")).to_have_text("Machine UTP LAN, PVM, changed ▾")
     panel = open_panel(tab)
     panel.get_by_role("button", name="Reset").click()
-    expect(cost(tab)).to_contain_text("The run costs 2.00 ms")
+    expect(outcome(tab)).to_contain_text("main takes 1.00 ms")
     expect(tab.locator("#machine .opener")).to_have_text("Machine here ▾")
     assert "#" not in tab.url or tab.url.endswith("#")
     expect(panel.get_by_role("button", name="Reset")).to_be_disabled()
@@ -170,6 +171,22 @@ def test_escape_closes_the_panel_and_so_does_a_click_elsewhere(tab, url, show):
     open_panel(tab)
     tab.locator("h1").click()
     expect(panel).to_be_hidden()
+
+
+def test_a_saved_page_has_the_machines_that_were_named_and_no_other_figures(
+    tab, broadcast_trace, tmp_path, show
+):
+    out = tmp_path / "page.html"
+    webui.write_html(broadcast_trace, out, machines=["ibm-sp2-pvm"])
+    show(tab, f"file://{out}", "g=1e-6")
+    panel = open_panel(tab)
+    expect(panel.locator(".saved")).to_contain_text("saved to a file with the Machines above")
+    for name in "g in ns", "l in µs", "speed in x":
+        expect(panel.get_by_label(name)).to_be_disabled()
+    expect(panel.get_by_label("Machine").locator("option")).to_have_count(2)
+    expect(panel).not_to_contain_text("with these figures")
+    panel.get_by_label("Machine").select_option("IBM SP2, PVM")
+    expect(panel).to_contain_text("with these figures")
 
 
 @pytest.mark.slow

@@ -37,8 +37,8 @@ def test_what_a_machine_lacks_is_a_gap_with_a_sentence(machines):
     cray = machines()["cray-t3e-mpi"]
     assert (cray["l"], cray["ratio"]) == (None, None)
     assert cray["note"] == (
-        "Its l is not known (a fit gave -2.11e-05 s): set it here, or it counts as 0. "
-        "Its speed is not known: set it here, or it counts as that of the run."
+        "Its l is not known (a fit gave -2.11e-05 s): it counts as 0 unless it is set. "
+        "Its speed is not known: it counts as that of the run unless it is set."
     )
     assert "(a fit" not in machines()["ibm-sp2-oxford-bsp"]["note"]
 

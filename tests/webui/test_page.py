@@ -47,6 +47,19 @@ def test_a_saved_page_holds_every_run(several_runs_trace):
     assert len(data["answers"]["traces.json"][0]["runs"]) == 3
 
 
+def test_a_saved_page_holds_the_machines_that_were_named(broadcast_trace):
+    names = ["ibm-sp2-pvm", "shared-memory"]
+    answers_ = data_of(page.saved_page(broadcast_trace, machines=names))["answers"]
+    assert [each["name"] for each in answers_["traces/0/runs/0.json"]["machines"]] == names
+    told = [answers_[f"traces/0/runs/0/account.json?machine={name}"] for name in names]
+    own = answers_["traces/0/runs/0.json"]["times"]["nodes"]["time"][0]
+    assert len({own, *(each["times"]["nodes"]["time"][0] for each in told)}) == 3
+    assert (
+        data_of(page.saved_page(broadcast_trace))["answers"]["traces/0/runs/0.json"]["machines"]
+        == []
+    )
+
+
 def test_a_saved_page_holds_the_answer_of_every_query_that_a_view_asks_it_to(
     broadcast_trace, monkeypatch
 ):
@@ -54,7 +67,7 @@ def test_a_saved_page_holds_the_answer_of_every_query_that_a_view_asks_it_to(
     monkeypatch.setitem(answers.ANSWERS, "lines", answer)
     found = data_of(page.saved_page(broadcast_trace))["answers"]
     assert found["traces/0/runs/0/lines.json"] == {}
-    assert found["traces/0/runs/0/lines.json?node=a+b"] == {"node": "a b"}
+    assert found["traces/0/runs/0/lines.json?node=a%20b"] == {"node": "a b"}
 
 
 @pytest.mark.lengthy

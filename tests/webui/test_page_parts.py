@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 import bsplib
 from bsplib import webui
 from bsplib.profiler import format as fmt
+from bsplib.profiler.account import PARTS, TITLES
+from bsplib.profiler.book import LOST
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
 from bsplib.recording.records import Trace
@@ -226,20 +228,19 @@ def test_a_click_in_the_function_bar_shows_the_scores_of_that_path(
     ]  # fmt: skip
 
 
-def test_the_panel_says_what_is_booked_as_cost_and_as_loss(
-    tab, broadcast_url, broadcast_trace, show
-):
-    ledger = book_graph(build(broadcast_trace.runs[0]))
+def test_the_panel_says_what_is_booked_at_a_node_by_part(tab, broadcast_url, broadcast_trace, show):
     node = ids(broadcast_trace)["bcast_twostage"]
-    booked = ledger.nodes[node]
+    booked = book_graph(build(broadcast_trace.runs[0])).nodes[node]
     show(tab, broadcast_url, f"node={node}")
     rows = tab.locator("#detail .booked tbody tr").all_inner_texts()
-    assert [row.split("\t")[1:] for row in rows] == [
-        [fmt.seconds(booked.comp_s), fmt.seconds(booked.lost_comp_s)],
-        [fmt.seconds(booked.comm_s), fmt.seconds(booked.lost_comm_s)],
-        [fmt.seconds(booked.sync_s), ""],
-        [fmt.seconds(booked.time_s), fmt.seconds(booked.loss_s)],
+    parts = [
+        [TITLES[name], seconds, seconds if part in LOST else ""]
+        for part, name in enumerate(PARTS)
+        if booked.parts[part]
+        for seconds in [fmt.seconds(booked.part_s(part))]
     ]
+    whole = ["in all", fmt.seconds(booked.time_s), fmt.seconds(booked.loss_s)]
+    assert [row.split("\t") for row in rows] == [*parts, whole]
 
 
 def test_callers_and_callees_are_listed_with_the_part_that_came_through(

@@ -315,7 +315,7 @@ def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
     ("words", "text"),
     [
         (["--fit", "model.json", "run.bsp"], "--fit takes no FILE"),
-        (["-n", "4", "run.bsp"], "--machine, --nprocs and --at need --fit"),
+        (["-n", "4", "run.bsp"], "--nprocs and --at need --fit"),
         ([], "name a trace or a folder, or a model by --fit"),
         (["--fit", "model.json", "--at", "m=4", "--html", "page.html"], "there is no variable m"),
         (["--fit", "missing.json", "--html", "page.html"], "missing.json cannot be read"),

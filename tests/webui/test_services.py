@@ -8,8 +8,11 @@ import pytest
 
 from bsplib import webui
 from bsplib.profiler import critical
+from bsplib.profiler.account import PARTS
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.costs import METRICS
+from bsplib.profiler.graph_book import book_graph
+from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.recording.records import Doing, Frame, Trace
 from bsplib.recording.sources import digest
 from bsplib.webui import services
@@ -32,6 +35,69 @@ def test_every_number_of_a_node_is_the_profilers(data, callgraph):
     assert [node["id"] for node in data["nodes"]] == list(callgraph.graph)
     for node, cost in zip(data["nodes"], callgraph.graph.nodes.values(), strict=True):
         expect_cost(node, cost["cost"], pies=True)
+
+
+@pytest.mark.parametrize("rates", [None, Rates(1e-9, 1e-3, "sum", 3.0)])
+def test_nodes_edges_and_paths_have_the_times_of_the_account(callgraph, rates):
+    book = book_graph(callgraph, rates)
+    times = services.describe_book(book)["times"]
+    nodes, edges = list(callgraph.graph), list(callgraph.graph.edges)
+    for part, name in enumerate(PARTS):
+        assert times["nodes"][name] == [book.nodes[node].part_s(part) for node in nodes]
+        assert times["edges"][name] == [book.edges[edge].part_s(part) for edge in edges]
+    for shown, known in (times["nodes"], book.nodes), (times["edges"], book.edges):
+        assert shown["time"] == [time.time_s for time in known.values()]
+        assert shown["loss"] == [time.loss_s for time in known.values()]
+    assert times["shades"]["loss"] == list(book.shades().values())
+    assert times["scales"]["loss"] == book.full_s
+    assert [nodes[node] for node, _ in times["paths"]["loss"]] == book.path()
+    assert times["paths"]["time"][0] == [0, book.main.time_s]
+
+
+def test_the_pies_of_a_node_add_up_to_its_time_and_its_loss(callgraph):
+    book = book_graph(callgraph)
+    pies = services.describe_book(book)["times"]["pies"]
+    times = list(book.nodes.values())
+    assert len(pies) == len(services.first_shown(book))
+    for node, found in pies.items():
+        time = times[int(node)]
+        assert sum(found["time"]) / 16 == pytest.approx(time.time_s, rel=1e-4)
+        assert sum(found.get("loss", [])) / 16 == pytest.approx(time.loss_s, rel=1e-4)
+
+
+def test_only_a_range_of_supersteps_has_what_was_before_it(broadcast_trace):
+    traces = Traces(broadcast_trace)
+    whole, part = (traces.answer("0", 0, "run", query) for query in ({}, {"from": "1", "to": "3"}))
+    assert whole["times"]["before"] is None
+    account = part["account"]
+    (ends,) = (each["seconds"] for each in account["parts"] if each["name"] == "ends")
+    inside = part["times"]["nodes"]["time"][0] + part["times"]["before"]["time"]
+    assert inside == pytest.approx(account["elapsed_s"] - ends)
+
+
+def test_a_run_on_another_machine_is_timed_anew(broadcast_trace):
+    traces, run = Traces(broadcast_trace), broadcast_trace.runs[0]
+    there = rates_of_run(run)
+    told = traces.answer("0", 0, "account", {"speed": "0.5"})
+    book = book_graph(build(run), Rates(there.g, there.l, there.rule, 2.0))
+    assert told["times"]["nodes"]["time"][0] == book.main.time_s
+    assert told["account"]["elapsed_s"] == book.elapsed_s
+    assert (
+        traces.answer("0", 0, "account", {})["times"] == traces.answer("0", 0, "run", {})["times"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ({"machine": "/etc/passwd"}, "machine is '/etc/passwd': the page has "),
+        ({"g": "-1"}, "g is '-1': give a number"),
+        ({"speed": "nan"}, "speed is 'nan': give a number"),
+    ],
+)
+def test_figures_that_mean_nothing_are_refused(broadcast_trace, query, why):
+    with pytest.raises(AddressError, match=why):
+        Traces(broadcast_trace).answer("0", 0, "account", query)
 
 
 def expect_cost(shown, cost, *, pies):

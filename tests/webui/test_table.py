@@ -5,7 +5,11 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
+from bsplib.profiler.graph_book import book_graph
+from bsplib.profiler.rates import rates_of_run
+from bsplib.profiler.window import restricted
 from bsplib.recording.records import Trace
 
 pytestmark = pytest.mark.browser
@@ -156,12 +160,28 @@ def test_a_range_of_supersteps_restricts_the_table(tab, table):
     expect(rows(tab).first.locator(".of-sync")).to_have_text("3")
 
 
-def test_another_machine_prices_the_table_anew(tab, table):
+def test_what_a_range_waits_for_from_before_is_a_row_of_its_own(tab, table, broadcast_trace):
     table()
-    before = rows(tab).first.locator(".of-cost").inner_text()
+    expect(tab.locator(".table tfoot")).to_have_count(0)
+    table("brush=1,2")
+    run = broadcast_trace.runs[0]
+    book = book_graph(build(restricted(run, 1, 2)), rates_of_run(run))
+    row = tab.locator(".table .rows tfoot tr")
+    expect(row.locator("th")).to_have_text("before these supersteps")
+    expect(row.locator(".of-time")).to_have_text(fmt.seconds(book.book.before.time_s))
+
+
+def test_a_column_of_an_old_address_is_the_time(tab, table):
+    table("sort=cost")
+    expect(tab.locator(".table .rows th.of-time")).to_have_attribute("aria-sort", "descending")
+
+
+def test_another_machine_times_the_table_anew(tab, table):
+    table()
+    before = rows(tab).first.locator(".of-time").inner_text()
     table("g=1e-6&l=1")
-    expect(rows(tab).first.locator(".of-cost")).not_to_have_text(before)
-    expect(rows(tab).first.locator(".of-cost")).to_contain_text("s")
+    expect(rows(tab).first.locator(".of-time")).not_to_have_text(before)
+    expect(rows(tab).first.locator(".of-time")).to_contain_text("s")
 
 
 def test_the_search_of_the_page_filters_the_rows(tab, table):

@@ -82,7 +82,7 @@ export function createAccount({ store }) {
 
   /* Where a part arises, who causes it, and which processes have most of it. */
   function whereAndWho(model, part) {
-    const { nodes: values } = model.inSeconds(part.name);
+    const values = model.times.nodes[part.name];
     const leaves = model.nodes.map((_, node) => node).filter((node) => model.callees[node].length === 0);
     const places = greatest(values, leaves).flatMap((node, position) => {
       const place = nodeButton(model, node, `${label(model.nodes[node])} ${seconds(values[node])}`);

@@ -1,5 +1,5 @@
 /* The columns of the tables of nodes: what they show of a node, or of the part of a node that
-   came through an edge. A part is { part, priced, name, under, title }. */
+   came through an edge. A part is { part, time, loss, name, under, title }. */
 
 import { html } from "./dom.js";
 import { amount, balance, integer, percent, seconds } from "./format.js";
@@ -15,16 +15,16 @@ function metric(name) {
   };
 }
 
-function lossCell({ priced }, whole) {
+function lossCell({ loss }, whole) {
   const bar = html("span", { class: "loss-bar", "aria-hidden": "true" });
-  bar.style.width = `${whole.lost > 0 ? Math.max(0, 100 * priced.lost / whole.lost) : 0}%`;
+  bar.style.width = `${whole.loss > 0 ? 100 * loss / whole.loss : 0}%`;
   return [
-    bar, html("span", {}, seconds(priced.lost)),
-    html("span", { class: "quiet" }, percent(whole.cost > 0 ? priced.lost / whole.cost : 0)),
+    bar, html("span", {}, seconds(loss)),
+    html("span", { class: "quiet" }, percent(whole.time > 0 ? loss / whole.time : 0)),
   ];
 }
 
-/* By name: title, value (by which rows are sorted), cell(part, the whole run's price). */
+/* By name: title, value (by which rows are sorted), cell(part, time and loss of main). */
 export const COLUMNS = {
   name: {
     title: "Node", value: ({ name }) => name,
@@ -32,11 +32,8 @@ export const COLUMNS = {
       html("span", { class: "node-name", title }, name), html("span", { class: "quiet", title }, under),
     ],
   },
-  loss: { title: "loss", value: ({ priced }) => priced.lost, cell: lossCell },
-  cost: {
-    title: "cost", value: ({ priced }) => priced.cost,
-    cell: ({ priced }) => [html("span", {}, seconds(priced.cost))],
-  },
+  loss: { title: "loss", value: ({ loss }) => loss, cell: lossCell },
+  time: { title: "time", value: ({ time }) => time, cell: ({ time }) => [html("span", {}, seconds(time))] },
   comp: metric("comp"), comm: metric("comm"), idle: metric("idle"), h: metric("h"),
   sync: {
     title: "supersteps", value: ({ part }) => part.count,
@@ -47,7 +44,8 @@ export const COLUMNS = {
 /* The order of the state's `sort`: the column, and 1 where its greatest value is last. Names
    begin with A, numbers with the greatest, unless "-" is in front. */
 export function order(sort) {
-  const [, reverse, column] = (sort ?? "loss").match(/^(-?)(.*)$/);
+  const [, reverse, named] = (sort ?? "loss").match(/^(-?)(.*)$/);
+  const column = named === "cost" ? "time" : named; // as earlier pages called it
   const known = Object.hasOwn(COLUMNS, column) ? column : "loss";
   return { column: known, rising: (known === "name") !== (reverse === "-") };
 }

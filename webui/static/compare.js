@@ -38,12 +38,10 @@ export function create(host, context) {
   let wanted = "";
 
   /* What to ask: the run before, and the prices where the reader has chosen any. */
-  function query(model, key) {
-    const chosen = PRICES.some((name) => state[name] !== null);
-    const { g, l, rule, ratio } = model.rates;
+  function query(key) {
     return {
       with: key, library: state.filters.library ? 1 : null,
-      ...(chosen ? { g, l, rule, ratio } : {}),
+      ...Object.fromEntries(PRICES.map((name) => [name, state[name]])),
     };
   }
 
@@ -76,8 +74,8 @@ export function create(host, context) {
     graphHost.hidden = true;
   }
 
-  async function load(model, key) {
-    const full = query(model, key);
+  async function load(key) {
+    const full = query(key);
     const path = api.address(state.trace, state.run, "compare", full);
     wanted = path;
     if (answer === null) note.textContent = "Comparing the runs ...";
@@ -99,8 +97,8 @@ export function create(host, context) {
     } catch (error) {
       const other = api.address(state.trace, state.run, "compare", own);
       if (!(error instanceof api.Offline) || other === path) throw error;
-      const text = "Losses are priced as recorded: this page was saved to a file, and bsp view "
-        + "prices them by the Machine that is chosen.";
+      const text = "Times are those of the runs: this page was saved to a file, and bsp view compares "
+        + "them on the Machine that is chosen.";
       return [await api.get(other), text];
     }
   }
@@ -134,7 +132,7 @@ export function create(host, context) {
   }
 
   /** @type {View["show"]} */
-  function show(model, _, changed) {
+  function show(_, __, changed) {
     if (changed !== null && answer !== null && !["model", "compared", "filters"].some((name) => changed.has(name))) {
       table.choose(selected());
       graph?.choose(selected());
@@ -148,7 +146,7 @@ export function create(host, context) {
     } else if (key === null) {
       say("Choose the run before, with which this run is compared.");
     } else {
-      timer = setTimeout(load, changed === null || answer === null ? 0 : PATIENCE, model, key);
+      timer = setTimeout(load, changed === null || answer === null ? 0 : PATIENCE, key);
     }
   }
 

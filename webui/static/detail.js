@@ -1,4 +1,4 @@
-/* The panel of the selected node or edge: its costs, its losses, its callers and callees. */
+/* The panel of the selected node or edge: its time and loss, its costs, its callers and callees. */
 
 import { byId, html } from "./dom.js";
 import {
@@ -6,23 +6,23 @@ import {
   summary,
 } from "./format.js";
 import { openingNode } from "./opening.js";
-import { METRICS } from "./terms.js";
+import { LOST, METRICS, PARTS, PART_TITLES } from "./terms.js";
 
 /* The node that is shown where none is chosen: that of the verdict or the critical path. */
 function culprit(model, metric) {
   return openingNode(model.verdict, metric) ?? model.chain(metric).at(-1) ?? model.root;
 }
 
-/* The node or edge that is selected: { part (with its costs), priced, node, edge }; node and
-   edge are positions, edge null where a node is selected. */
+/* The node or edge that is selected: { part (with its costs), node, edge }; node and edge are
+   positions, edge null where a node is selected. */
 export function selection(model, state) {
   const edge = state.edge === null ? null : model.edgeOf(state.edge);
   if (edge !== null) {
     const part = model.edges[edge];
-    return { part, priced: model.priced.edges[edge], node: part.to, edge };
+    return { part, node: part.to, edge };
   }
   const node = model.indexOf(state.node) ?? culprit(model, state.metric);
-  return { part: model.nodes[node], priced: model.priced.nodes[node], node, edge: null };
+  return { part: model.nodes[node], node, edge: null };
 }
 
 /* A path that may be broken after each of its folders. */
@@ -39,7 +39,7 @@ function heading(model, { part, node, edge }) {
     html("h2", {}, label(about)), caller,
     about.kind === "function" || !about.under ? null : html("p", { class: "code" }, about.under),
     html("p", { class: "quiet place" }, ...breakable(place(about) || kind(about))),
-    html("p", {}, html("b", {}, count(part.count, "superstep")), ` in ${seconds(part.elapsed_s)}`));
+    html("p", {}, html("b", {}, count(part.count, "superstep")), `, ${seconds(part.elapsed_s)} elapsed`));
 }
 
 /* What the metrics are over all processes: maximum, and average and minimum in percent of it. */
@@ -64,22 +64,22 @@ function pageFaults(model, { node, edge }) {
     `page faults: ${integer(minor)} minor, ${integer(major)} major`);
 }
 
-/* What is booked as cost and as loss, at the rates that are chosen; it adds up over the run. */
-function booked(model, { priced }, metric) {
-  const share = model.priced.cost ? priced.lost / model.priced.cost : 0;
-  const row = (title, cost, lost, attributes = {}) => html("tr", attributes,
-    html("th", { scope: "row" }, title), html("td", {}, cost === null ? "" : seconds(cost)),
-    html("td", {}, lost === null ? "" : seconds(lost)));
-  const heads = ["at these rates", "cost", "loss"].map((text) => html("th", { scope: "col" }, text));
+/* The time of a node or edge, and its loss, by part of the account. */
+function times(model, { node, edge }, metric) {
+  const score = (path) => (edge === null ? model.score(node, path) : model.edgeScore(edge, path));
+  const share = model.score(model.root, "time") ? score("loss") / model.score(model.root, "time") : 0;
+  const row = (title, time, loss, attributes = {}) => html("tr", attributes,
+    html("th", { scope: "row" }, title), html("td", {}, seconds(time)),
+    html("td", {}, loss === null ? "" : seconds(loss)));
+  const heads = ["by its root", "time", "loss"].map((text) => html("th", { scope: "col" }, text));
   return html("table", { class: "costs booked" }, html("thead", {}, html("tr", {}, ...heads)),
-    html("tbody", {},
-      row("w: computation", priced.comp, priced.lostComp),
-      row("g h: transfers", priced.comm, priced.lostComm),
-      row("l: supersteps", priced.sync, null),
-      priced.lostGroups ? row(model.run.run.backend === "mpi4py" ? "uneven exchanges of some processes" : "unequal sub-groups", null, priced.lostGroups) : null,
-      row("in all", priced.cost, priced.lost, {
-        class: metric === "loss" ? "chosen" : null, title: `The loss is ${percent(share)} of the run`,
-      })));
+    html("tbody", {}, ...PARTS.filter((part) => score(part) > 0).map((part) =>
+      row(PART_TITLES[part], score(part), LOST.includes(part) ? score(part) : null,
+        { class: part === metric ? "chosen" : null })),
+    row("in all", score("time"), score("loss"), {
+      class: metric === "loss" || metric === "time" ? "chosen" : null,
+      title: `The loss is ${percent(share)} of the time in main`,
+    })));
 }
 
 /** @param {Context} context */
@@ -111,7 +111,7 @@ export function createDetail({ store }) {
   function show(model, state) {
     const chosen = selection(model, state);
     byId("detail").replaceChildren(
-      ...[heading(model, chosen), metrics(chosen, state.metric), booked(model, chosen, state.metric),
+      ...[heading(model, chosen), times(model, chosen, state.metric), metrics(chosen, state.metric),
         pageFaults(model, chosen)].filter(Boolean));
     byId("links").replaceChildren(...[
       list(model, "Called by", model.callers[chosen.node], "from", state.metric),

@@ -43,13 +43,13 @@ function typed({ name, unit }, text) {
    set(value, push): called when the reader changes it; null for the Machine's own value. Of
    the steps of a moving slider only the first makes an entry of the history, so that back
    returns to where it began. Returns { cells, show(rates, isSet) }. */
-export function figureRow(figure, set) {
+export function figureRow(figure, set, disabled = false) {
   let sliding = false;
   let typing = false;
   let shown = null; // arguments of show
   const id = `machine-${figure.name}`;
   const slider = html("input", {
-    type: "range", min: 0, max: STEPS, step: 1, id,
+    type: "range", min: 0, max: STEPS, step: 1, id, disabled,
     oninput: () => {
       set(valueAt(figure, Number(slider.value)), !sliding);
       sliding = true;
@@ -57,7 +57,7 @@ export function figureRow(figure, set) {
     onchange: () => { sliding = false; },
   });
   const field = html("input", {
-    type: "number", min: 0, step: "any", "aria-label": `${figure.name} in ${figure.text}`,
+    type: "number", min: 0, step: "any", disabled, "aria-label": `${figure.name} in ${figure.text}`,
     oninput: () => { typing = true; },
     onblur: () => { typing = false; },
     onchange: () => {

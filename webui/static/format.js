@@ -6,9 +6,9 @@ const EXACT = 60; // decimals: all that a number from 1 to 1000 has
 
 export const partName = (part) => NARROW[part] ?? PART_TITLES[part];
 /* All that shades can stand for: the paths, and what adds up over the run in seconds. */
-export const SHADES = [...PATHS, "cost", ...PARTS];
+export const SHADES = [...PATHS, "time", ...PARTS];
 export const isPart = (path) => PARTS.includes(path);
-export const isInSeconds = (path) => path === "loss" || path === "cost" || isPart(path);
+export const isInSeconds = (path) => path === "loss" || path === "time" || isPart(path);
 
 const KINDS = {
   "": "function", sync: "cost centre: sync", oblsync: "cost centre: oblivious sync",
@@ -90,7 +90,7 @@ export function summary(cost, metric) {
   return `${amount(cost.max, metric)} ${balance(cost)}`.trim();
 }
 
-/* The score of a view: seconds of loss, supersteps, a cost, or a fraction. */
+/* The score of a view: seconds of time, supersteps, a cost, or a fraction. */
 export function scoreText(value, path) {
   if (isInSeconds(path)) return seconds(value);
   if (path === "sync") return integer(value);
@@ -105,7 +105,7 @@ export function roughScore(value, path) {
 }
 
 export function pathTitle(path) {
-  if (path === "loss" || path === "cost") return path;
+  if (path === "loss" || path === "time") return path;
   if (isPart(path)) return PART_TITLES[path];
   if (path === "sync") return "number of supersteps";
   const [metric, measure] = path.split("-");

@@ -6,7 +6,7 @@ import { isInSeconds, pathTitle, roughScore } from "./format.js";
 const LIMITS = [0, 0.04, 0.16, 0.36, 0.64, 1];
 
 function meaning(path) {
-  if (isInSeconds(path)) return "of the greatest of a line, or a tenth of the run";
+  if (isInSeconds(path)) return "of the greatest of a line, or a tenth of the time in main";
   if (path === "sync") return "of the greatest number of supersteps";
   if (path.endsWith("-rel")) return "of all that is possible";
   return "of the greatest maximum in the graph";

@@ -1,13 +1,12 @@
-/* The choice of the Machine by whose g, l and speed the run is priced: a button in the header
-   that opens a list of Machines and a slider for each figure. Everything is priced anew in
-   the page while a slider moves. */
+/* The choice of the Machine on which the run is shown: a button in the header that opens a list
+   of Machines and a slider for each figure. The server times the run anew; a page that was saved
+   has the Machines that were named, and no sliders. */
 
 import { button, html } from "./dom.js";
 import { FIGURES, figureRow, written } from "./figures.js";
 import { percent, seconds } from "./format.js";
 import { shortcut } from "./keys.js";
-import { price } from "./pricing.js";
-import { chosenMachine, ratesOf } from "./rates.js";
+import { chosenFigures, chosenMachine } from "./rates.js";
 
 const OWN = { machine: null, g: null, l: null, speed: null };
 const RULES = { max: "h is the greater of bytes in and out", sum: "h is bytes in and out together" };
@@ -48,22 +47,22 @@ function gaps(chosen, { l, speed }) {
   return chosen.title && !lacking ? "" : chosen.note;
 }
 
-function totals({ cost, lost }) {
-  return `${seconds(cost)}, of which ${seconds(lost)} (${percent(cost ? lost / cost : 0)}) are lost`;
+function totals({ time, loss }, root) {
+  const share = time[root] ? loss[root] / time[root] : 0;
+  return `takes ${seconds(time[root])}, of which ${seconds(loss[root])} (${percent(share)}) are lost`;
 }
 
-/* Costs at the run's own rates, and at the chosen ones where they differ. */
-function outcome(model, isOwn) {
-  const here = `The run costs ${totals(model.priced)}`;
-  if (isOwn) return [html("p", {}, `${here}.`)];
-  const own = price(model.run, ratesOf(model.run, OWN));
+/* The time in main in the run, and on the chosen Machine once it is known. */
+function outcome({ run, times, root }) {
+  const here = totals(times.nodes, root);
+  if (times === run.times) return [html("p", {}, `main ${here}.`)];
   return [
-    html("p", {}, html("b", {}, `${here} with these figures.`)),
-    html("p", { class: "quiet" }, `With its own: ${totals(own)}.`),
+    html("p", {}, html("b", {}, `main ${here} with these figures.`)),
+    html("p", { class: "quiet" }, `In the run it ${totals(run.times.nodes, root)}.`),
   ];
 }
 
-/* context.outcome(model, isOwn): paragraphs on what the run costs; of a profile, if left out. */
+/* context.outcome(model): paragraphs on what the run costs; of a profile, if left out. */
 /** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
   const { state, update } = context.store;
@@ -75,11 +74,14 @@ export function create(host, context) {
   const about = html("p", { class: "quiet" });
   const note = html("p", { class: "gap" });
   const result = html("div", { class: "outcome" });
+  const isSaved = context.api.offline && !context.outcome;
+  const saved = html("p", { class: "quiet saved", hidden: !isSaved },
+    "This page was saved to a file with the Machines above: bsp view takes other figures, too.");
   const reset = button("Reset to the run’s own", () => update(OWN), { class: "plain-button" });
   const rows = FIGURES.map((figure) =>
-    figureRow(figure, (value, push) => update({ [figure.name]: value }, { push })));
+    figureRow(figure, (value, push) => update({ [figure.name]: value }, { push }), isSaved));
   const figures = html("div", { class: "figures" }, ...rows.flatMap(({ cells }) => cells));
-  const open = popover(host, "Machine", opener, select, about, figures, note, result, reset);
+  const open = popover(host, "Machine", opener, select, about, figures, saved, note, result, reset);
   let offered = null;
   shortcut("m", "Choose the Machine, or slide its g, l and speed", () => {
     open(true);
@@ -108,16 +110,17 @@ export function create(host, context) {
     const { run, rates } = model;
     offer(run);
     const chosen = chosenMachine(run, state.machine);
-    const isSet = FIGURES.some(({ name }) => state[name] !== null);
+    const figuresSet = chosenFigures(run, state, isSaved);
+    const isSet = FIGURES.some(({ name }) => figuresSet[name] !== null);
     const isOwn = chosen === run.rates && !isSet;
     showOpener(chosen, rates, isSet, isOwn);
     select.value = chosen === run.rates ? "" : chosen.name;
     about.textContent = [chosen.title ? chosen.source : null, RULES[chosen.rule]]
       .filter(Boolean).join(" · ");
-    note.textContent = gaps(chosen, state);
+    note.textContent = gaps(chosen, figuresSet);
     note.hidden = note.textContent === "";
-    rows.forEach((row, number) => row.show(rates, state[FIGURES[number].name] !== null));
-    result.replaceChildren(...outcomeOf(model, isOwn));
+    rows.forEach((row, number) => row.show(rates, figuresSet[FIGURES[number].name] !== null));
+    result.replaceChildren(...outcomeOf(model));
     reset.disabled = isOwn;
   }
 

@@ -1,4 +1,4 @@
-/* The page: loads the run that the state names, prices it, and shows it in every part. */
+/* The page: loads the run that the state names, and shows it in every part. */
 
 import { Offline, address, forget, get, offline } from "./api.js";
 import { createAccount } from "./account.js";
@@ -14,11 +14,11 @@ import { createModel } from "./model.js";
 import { openingShade } from "./opening.js";
 import { createPaths } from "./paths.js";
 import { create as createProcesses } from "./processes.js";
-import { ratesOf } from "./rates.js";
+import { chosenFigures, ratesOf } from "./rates.js";
 import { create as createSearch } from "./search.js";
 import { startSides } from "./sides.js";
 import {
-  followAddress, isUsual, readAddress, setUsual, state, subscribe, update,
+  followAddress, isUsual, namesOldMetric, readAddress, setUsual, state, subscribe, update,
 } from "./store.js";
 import { startTheme } from "./theme.js";
 import { createVerdict } from "./verdict.js";
@@ -39,6 +39,7 @@ const context = {
 };
 
 const SLOW = 300; // ms after which the reader is told what takes so long
+const PATIENCE = 150; // ms until the server is asked while a slider moves
 const LOADED_BY = ["trace", "run", "brush"];
 const MOVED_BY = ["zoom", "span"];
 const PRICED_BY = ["machine", "g", "l", "speed"];
@@ -49,6 +50,7 @@ const SELECTED_BY = ["model", "metric", "node", "edge"];
 const shades = new Map();
 const runKey = ({ trace, run }) => `${trace} ${run}`;
 
+let timer = null; // until the account on another Machine is asked for
 let header = null;
 let views = null;
 let parts = []; // each with the names of what it depends on; null where it sees for itself
@@ -78,7 +80,7 @@ async function load() {
     loaded.model = createModel(data);
     document.body.classList.remove("loading");
     openOn(loaded.model);
-    say("");
+    say(namesOldMetric() ? "There is no cost any more: the nodes are shaded by their time." : "");
     return true;
   } catch (error) {
     // A saved page has whole runs only: it opens with all supersteps, whatever its address says.
@@ -119,21 +121,22 @@ function isRepeated() {
   return (trace?.runs[state.run]?.repeat?.[1] ?? 1) > 1;
 }
 
+/* Shows the run with its own account or, on another Machine, with the one that the server makes;
+   a saved page has those of the Machines that were named. */
 function price() {
   const { model } = loaded;
-  const rates = ratesOf(model.run, state);
-  model.reprice(rates);
-  tell(model, rates);
+  const figures = chosenFigures(model.run, state, offline);
+  clearTimeout(timer);
+  model.rates = ratesOf(model.run, figures);
+  if (Object.values(figures).every((value) => value === null)) model.tell(model.run);
+  else timer = setTimeout(tell, offline ? 0 : PATIENCE, model, figures);
 }
 
-/* Shows verdict and account at the chosen rates. A saved page knows only those of the run. */
-async function tell(model, rates) {
-  const own = model.run.rates;
-  model.tell(model.run);
-  if (["g", "l", "rule", "ratio"].every((name) => rates[name] === own[name]) || offline) return;
-  const { g, l, rule, ratio } = rates;
+async function tell(model, figures) {
+  const { rates } = model;
+  const query = offline ? {} : runQuery();
   try {
-    const told = await get(address(state.trace, state.run, "verdict", { ...runQuery(), g, l, rule, ratio }));
+    const told = await get(address(state.trace, state.run, "account", { ...query, ...figures }));
     if (loaded.model !== model || model.rates !== rates) return;
     model.tell(told);
     showAll(new Set(["model"]));

@@ -1,11 +1,11 @@
-/* What the shades can show: the loss, the cost and the parts of the account, and in a fold the
+/* What the shades can show: the loss, the time and the parts of the account, and in a fold the
    seventeen of Jarvis et al. Each has its greatest score beside it, so that the list is a summary, too. */
 
 import { byId, html } from "./dom.js";
 import { count, isInSeconds, pathTitle, roughScore, scoreText } from "./format.js";
 import { MEASURES, MEASURE_MEANINGS, MEASURE_NAMES, METRICS, PARTS, PATHS } from "./terms.js";
 
-const ADDED_UP = ["loss", "cost", ...PARTS]; // in seconds, over the run
+const ADDED_UP = ["loss", "time", ...PARTS]; // in seconds, over the run
 const OF_THE_PAPER = PATHS.filter((path) => path !== "loss");
 
 function fullText(value, path) {

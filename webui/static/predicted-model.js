@@ -58,7 +58,7 @@ export function createPredicted(data) {
       rates: data.rates, machines: data.machines, layouts: data.layouts,
       shown: nodes.map((_, node) => node), dropped: "",
     },
-    data, nodes, edges, root, callers, callees, rates: null, priced: null,
+    data, nodes, edges, root, callers, callees, rates: null,
     indexOf: (id) => positions.get(id) ?? null,
     edgeOf: (ids) => pairs.get(ids) ?? null,
     edgeId, place, chain, chainScores, seconds,
@@ -77,11 +77,6 @@ export function createPredicted(data) {
     Object.assign(model, found, { rates });
     model.speedup = speedup(model.scaling, model.prediction);
     scores = new Map();
-    const booked = (numbers) => ({ cost: sumOver(numbers, chainScore("time")) });
-    model.priced = {
-      nodes: parts.nodes.map(booked), edges: parts.edges.map(booked),
-      cost: model.prediction.total,
-    };
     model.verdict = { balanced: false, sentences: [] };
   }
 

@@ -47,11 +47,11 @@ function meaning({ max, avg }, most, first, count, hosts) {
     + "another process has more.";
 }
 
-/* The metric that is shown at first: that of the chosen path; of losses, what loses most. */
-function usualMetric(path, { lostComp, lostComm }) {
+/* The metric that is shown at first: that of the chosen path; of times that of the greater loss. */
+function usualMetric(path, model, node) {
   const [metric] = path.split("-");
   if (metric in METRICS) return metric;
-  return path === "loss" && lostComm > lostComp ? "h" : "comp";
+  return model.score(node, "transfer_imbalance") > model.score(node, "imbalance") ? "h" : "comp";
 }
 
 /* Three amounts, each with a bar on one scale. */
@@ -86,7 +86,7 @@ export function create(host, { store, api, query }) {
   function draw() {
     const { selected } = shown;
     if (chosen.path !== store.state.metric) chosen = { path: null, metric: null };
-    const metric = chosen.metric ?? usualMetric(store.state.metric, selected.priced);
+    const metric = chosen.metric ?? usualMetric(store.state.metric, shown.model, selected.node);
     choice.replaceChildren(...Object.entries(METRICS).map(([name, title]) =>
       html("button", {
         type: "button", title, "aria-pressed": String(name === metric), onclick: () => choose(name),

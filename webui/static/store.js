@@ -9,7 +9,9 @@ const number = {
   read: (value) => (value !== "" && Number.isFinite(Number(value)) ? Number(value) : undefined),
   write: String,
 };
-const path = { read: (value) => (SHADES.includes(value) ? value : undefined), write: String };
+const path = { read: (value) => (SHADES.includes(now(value)) ? now(value) : undefined), write: String };
+const OLD_METRIC = "cost"; // addresses of earlier pages may name it
+const now = (metric) => (metric === OLD_METRIC ? "time" : metric);
 export const choice = (...values) => ({
   read: (value) => (values.includes(value) ? value : undefined), write: String,
 });
@@ -104,6 +106,11 @@ export function fromAddress(fragment) {
     return values;
   };
   return { ...read(FIELDS), filters: read(FILTERS) };
+}
+
+/* Whether the address names a shade that is called otherwise now. */
+export function namesOldMetric() {
+  return new URLSearchParams(location.hash.slice(1)).get("metric") === OLD_METRIC;
 }
 
 /* Changes fields of the state and tells all listeners which fields changed. Filters that are

@@ -30,19 +30,25 @@ export function create(host, { store }) {
   let frame = false;
   let isPrinting = false;
 
-  function partOf(node, costs, priced) {
+  function partOf(node, costs, amounts, position) {
     const about = model.nodes[node];
-    return { node, part: costs, priced, name: shortLabel(about), under: about.under, title: `${label(about)}, ${place(about)}` };
+    const [time, loss] = [amounts.time[position], amounts.loss[position]];
+    return { node, part: costs, time, loss, name: shortLabel(about), under: about.under,
+      title: `${label(about)}, ${place(about)}` };
+  }
+
+  function ownPart(node) {
+    return partOf(node, model.nodes[node], model.times.nodes, node);
   }
 
   function listed() {
     const found = state.search === "" ? null : model.found ?? null;
-    const all = model.nodes.map((part, node) => partOf(node, part, model.priced.nodes[node]));
+    const all = model.nodes.map((_, node) => ownPart(node));
     return found === null ? all : all.filter(({ node }) => found.has(node));
   }
 
   function whole() {
-    return { cost: model.priced.cost, lost: model.priced.nodes[model.root].lost };
+    return { time: model.score(model.root, "time"), loss: model.score(model.root, "loss") };
   }
 
   // -- rows --------------------------------------------------------------------------------
@@ -56,6 +62,16 @@ export function create(host, { store }) {
     }, ...cells(part, whole()));
   }
 
+  /* What a range of supersteps lost, or took, for what was before it. */
+  function before() {
+    const part = model.times.before;
+    if (part === null) return [];
+    const empty = Object.keys(COLUMNS).slice(1).map((name) => html("td", { class: `of-${name}` },
+      ...(name in part ? COLUMNS[name].cell(part, whole()) : [])));
+    return [html("tfoot", {}, html("tr", { class: "before" },
+      html("th", { scope: "row", class: "of-name" }, "before these supersteps"), ...empty))];
+  }
+
   function spacer(rows) {
     const filler = html("tr", { class: "spacer", "aria-hidden": "true" });
     filler.style.height = `${rows * ROW}px`;
@@ -67,7 +83,8 @@ export function create(host, { store }) {
     const seen = isPrinting ? MOST_PRINTED : Math.ceil(scroller.clientHeight / ROW) + 2 * AHEAD;
     const last = Math.min(parts.length, first + seen);
     table.querySelector("tbody")?.remove();
-    table.append(html("tbody", {}, spacer(first),
+    table.querySelector("tfoot")?.remove();
+    table.append(...before(), html("tbody", {}, spacer(first),
       ...parts.slice(first, last).map((part, i) => row(part, first + i)),
       spacer(isPrinting ? 0 : parts.length - last)));
     table.setAttribute("aria-rowcount", parts.length + 1);
@@ -144,7 +161,7 @@ export function create(host, { store }) {
   // -- callers and callees -----------------------------------------------------------------
 
   function through(edge, end) {
-    return { ...partOf(model.edges[edge][end], model.edges[edge], model.priced.edges[edge]), edge };
+    return { ...partOf(model.edges[edge][end], model.edges[edge], model.times.edges, edge), edge };
   }
 
   function relatives(title, edges, end) {
@@ -173,7 +190,7 @@ export function create(host, { store }) {
 
   function showSandwich() {
     const { node } = selection(model, state);
-    const own = partOf(node, model.nodes[node], model.priced.nodes[node]);
+    const own = ownPart(node);
     sandwich.replaceChildren(html("table", { class: "nodes", "aria-label": `Callers and callees of ${own.name}` },
       widths(),
       relatives("Called by", model.callers[node], "from"),

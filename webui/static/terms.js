@@ -24,6 +24,10 @@ export const MEASURE_MEANINGS = {"abs": "the maximum over the processes", "imb":
 /** @type {string[]} */
 export const PARTS = ["useful", "imbalance", "transfers", "transfer_imbalance", "latency", "blocked", "core", "recording", "ends", "unexplained"];
 
+/* Those that are loss. */
+/** @type {string[]} */
+export const LOST = ["imbalance", "transfer_imbalance", "blocked", "core"];
+
 /* What they are called. */
 /** @type {Record<string, string>} */
 export const PART_TITLES = {"useful": "useful computation", "imbalance": "imbalance of computation", "transfers": "transfers (g h)", "transfer_imbalance": "imbalance of transfers", "latency": "superstep latency (l)", "blocked": "blocked", "core": "waiting for a core", "recording": "recording", "ends": "start and end", "unexplained": "unexplained"};

@@ -3,7 +3,7 @@
 
 import { below as functionsBelow, executed } from "./executed.js";
 
-const NEGLIGIBLE = 0.001; // part of the cost of a run
+const NEGLIGIBLE = 0.001; // part of the time in main
 const FEW = 120; // nodes related to one node that are all shown, however cheap
 
 /* The nodes that are reached from a node along edges: "callees" with end "to", or "callers"
@@ -99,7 +99,7 @@ export function links(model, shown, through) {
 /* Whether a node is the end of main and takes next to no time. */
 export function isIdleEnd(model, node) {
   return model.nodes[node].sync === "end"
-    && model.priced.nodes[node].cost <= NEGLIGIBLE * model.priced.cost;
+    && model.score(node, "time") <= NEGLIGIBLE * model.score(model.root, "time");
 }
 
 function below(model, shown, opened) {

@@ -20,6 +20,7 @@ class Shown(TypedDict):
 
     library: bool
     sources: Path | None
+    machines: tuple[str, ...]
 
 
 @click.command("view")
@@ -64,9 +65,12 @@ class Shown(TypedDict):
 )
 @click.option(
     "--machine",
+    "machines",
     type=MachineName(),
+    multiple=True,
     metavar="NAME",
-    help="With --fit: Machine to predict for.",
+    help="Machine on which the page shows the run, too; may be repeated. A page that --html wrote "
+    "has only these. With --fit: Machine to predict for.",
 )
 @model_nprocs_option
 @model_values_option
@@ -95,17 +99,24 @@ def command(
     Examples:
       bsp view sort.bsp
       bsp view --html sort.html sort.bsp
+      bsp view --html sort.html --machine ibm-sp2-pvm --machine shared-memory sort.bsp
       bsp view --compare before.bsp after.bsp
       bsp view --fit sort.json --at n=2^30 -n 256
     """
-    shown = Shown(library=others.pop("library"), sources=others.pop("sources"))
+    library, sources, machines = (others.pop(name) for name in ("library", "sources", "machines"))
+    for name in machines:
+        load_machine(name)  # so that a name that is wrong is said at once
     if model is not None:
-        if files or before is not None or any(shown.values()):
-            raise click.UsageError("--fit takes no FILE, and no --compare, --library and --sources")
-        _view_model(model, html, port, force=force, browser=browser, **others)
+        if files or before is not None or library or sources or len(machines) > 1:
+            raise click.UsageError(
+                "--fit takes no FILE, no --compare, --library and --sources, and one --machine"
+            )
+        machine = machines[0] if machines else None
+        _view_model(model, html, port, force=force, browser=browser, machine=machine, **others)
         return
     if any(others.values()):
-        raise click.UsageError("--machine, --nprocs and --at need --fit")
+        raise click.UsageError("--nprocs and --at need --fit")
+    shown = Shown(library=library, sources=sources, machines=machines)
     if not files:
         raise click.UsageError("name a trace or a folder, or a model by --fit")
     _view_traces(files, html, port, force=force, browser=browser, shown=shown, before=before)

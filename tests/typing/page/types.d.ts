@@ -10,7 +10,13 @@ type GraphNode = Cost & {
 };
 /** From caller to callee, by position in the nodes. */
 type GraphEdge = Cost & { from: number; to: number };
-type Origin = { chain: number[]; nodes: number[]; edges: number[] };
+/** Seconds by name ("loss", "time", or a part of the account): of each node or edge, and of paths
+    and pies; scales are the seconds of shade 1. */
+type Times = {
+  nodes: Record<string, number[]>; edges: Record<string, number[]>;
+  paths: Record<string, [number, number][]>; pies: Record<number, Record<string, number[]>>;
+  shades: Record<string, number[]>; scales: Record<string, number>; before: Record<string, number> | null;
+};
 /** [node, x, y, width, height], and [caller, callee, edge or null, points of a curve]. */
 type Layout = {
   width: number; height: number; nodes: number[][]; links: [number, number, number | null, number[][]][];
@@ -31,7 +37,7 @@ type Facts = {
   supersteps: number; machine: string | null; hosts: Hosts;
 };
 type Part = {
-  name: string; title: string; seconds: number; origins: number[]; processes: number[];
+  name: string; title: string; seconds: number; processes: number[];
   causes: { node: number; who: number[]; seconds: number }[];
 };
 type Account = { elapsed_s: number; parts: Part[]; efficiency: Record<string, number> };
@@ -42,7 +48,7 @@ type Verdict = {
 /** The answer "run". */
 type RunAnswer = {
   run: Facts; rates: Rates; machines: Rates[]; root: number; nodes: GraphNode[]; edges: GraphEdge[];
-  paths: Record<string, [number, number][]>; origins: Origin[]; books: any; account: Account;
+  paths: Record<string, [number, number][]>; times: Times; account: Account;
   verdict: Verdict; shown: number[]; dropped: string; layouts: Record<string, Layout>;
   executed: Executed[]; faults: [number, number][] | null;
 };
