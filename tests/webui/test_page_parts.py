@@ -192,7 +192,7 @@ def test_the_verdict_opens_with_its_first_sentence_and_a_click_shows_where(
 ):
     show(tab, broadcast_url, "metric=h-imb")
     sentences = tab.locator("#verdict li")
-    expect(sentences.first).to_contain_text("are lost waiting for process 0 in bcast_onestage")
+    expect(sentences.first).to_contain_text("are lost in bcast_onestage")
     rest = tab.locator("#verdict .rest")
     expect(rest).to_be_hidden()
     tab.locator("#verdict .more").click()
