@@ -77,7 +77,7 @@ OWN = {
     "predict": {"--l", "--pattern", "--model"},
     "experiment run": {"--counters"},
     "fit": {"--time", "--region", "--processes", "--formula", "--signed"}
-    | {"--confidence", "--of-repeats", "--export", "--budget"},
+    | {"--confidence", "--of-repeats", "--export", "--budget", "--divide"},
     "papers": {"--full", "--markdown", "--measured"},
     "tune": {"--keep"},
     "broadcast": {"--onestage", "--twostage", "--crossover"},
