@@ -92,7 +92,7 @@ def test_the_costs_of_the_paper_are_in_a_fold_with_words(page):
 
 @pytest.fixture
 def narrow_parts(script):
-    """Of 100 ms of two processes, 90 are even, 4 an imbalance and 2 blocked."""
+    """Of 200 ms, 2 are blocked, and so are a fifth of the 8 of idle time that follow."""
     program = script(2)
     program.step("main even", w=[90_000_000, 90_000_000], cpu=[90_000_000, 88_000_000])
     program.step("main uneven", w=[2_000_000, 10_000_000], cpu=[2_000_000, 10_000_000])
@@ -110,7 +110,9 @@ def test_the_text_of_a_narrow_part_is_shorter_or_below_the_bar_but_never_cut(
         show(tab, url)
         for width in (1280, 390):
             tab.set_viewport_size({"width": width, "height": 844})
-            expect(tab.locator('.account-key [data-part="blocked"]')).to_contain_text("blocked 1%")
+            expect(tab.locator('.account-key [data-part="blocked"]')).to_contain_text(
+                "blocked 1.8%"
+            )
             for part in tab.locator("#account .part").all():
                 assert part.evaluate("part => part.scrollWidth <= part.clientWidth"), width
             expect(tab.locator('#account .part[data-part="useful"]')).to_have_text(
@@ -135,7 +137,8 @@ def test_a_page_opens_on_the_greatest_sentence_unless_the_address_says_otherwise
 ):
     with served(sleeper) as url:
         show(tab, url)
-        expect(tab.locator("#verdict li").first).to_contain_text("process 1 is blocked in sleeps")
+        sentence = re.compile(r"lost in sleeps .* by process 1 in 10 supersteps \(blocked: ")
+        expect(tab.locator("#verdict li").first).to_contain_text(sentence)
         expect(tab.locator("#legend .title")).to_have_text("blocked")
         expect(tab.locator("#detail h2")).to_have_text("app.py line 12")
         expect(tab.locator(".account-places .causes")).to_contain_text(
