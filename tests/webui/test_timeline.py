@@ -99,6 +99,11 @@ def readout(tab):
     return tab.locator(".timeline .readout")
 
 
+def axis_of_time(tab):
+    """The choice of the axis; the shades of the graph have a choice of the same name."""
+    return tab.get_by_role("radiogroup", name="Axis").get_by_role("radio", name="time", exact=True)
+
+
 def test_only_the_straggler_is_red_in_the_losses(timeline):
     canvas = timeline()
     colours = {
@@ -125,7 +130,7 @@ def test_colour_and_axis_are_chosen_and_back_undoes_it(tab, timeline):
     after = pixel(canvas, **spot(canvas, 0.2, 1))
     assert max(after) < min(before) - 60, "it computes nearly all the time, which is no loss"
     assert not is_red(after)
-    tab.get_by_role("radio", name="time", exact=True).check(force=True)
+    axis_of_time(tab).check(force=True)
     assert "axis=superstep" not in tab.url, "time is the usual axis"
     assert "layer=comp" in tab.url
     expect(tab.locator(".timeline .ramp")).to_contain_text("computation, of the time")
@@ -138,7 +143,7 @@ def test_colour_and_axis_are_chosen_and_back_undoes_it(tab, timeline):
 def test_it_opens_on_time_with_what_each_process_used_it_for(tab, timeline):
     canvas = timeline(usual="")
     expect(tab.get_by_role("radio", name="account", exact=True)).to_be_checked()
-    expect(tab.get_by_role("radio", name="time", exact=True)).to_be_checked()
+    expect(axis_of_time(tab)).to_be_checked()
     legend = tab.locator(".stacks-legend li")
     expect(legend).to_contain_text(["useful computation", "imbalance of computation"])
     colour = legend.first.locator(".part-swatch").evaluate(
