@@ -34,7 +34,7 @@ def load(file: str | os.PathLike[str], *, library: bool = False) -> Profile:
     >>> (run,) = profile.runs
     >>> run.nprocs
     4
-    >>> round(run.ledger().lost_s, 6)  # three processes wait for 2 ms: 1.5 ms on average
+    >>> round(run.book().main.loss_s, 6)  # three processes wait for 2 ms: 1.5 ms on average
     0.0015
     >>> folder.cleanup()
     """

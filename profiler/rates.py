@@ -46,12 +46,12 @@ class Rates:
     def sentence(self) -> str:
         """Return the rates in a sentence, with what is missing."""
         if self.source == NO_SOURCE:
-            return f"loss and cost: {fmt.visible(self.note)}"
+            return f"transfers and latency: {fmt.visible(self.note)}"
         ratio = f", computation takes {self.ratio:.3g} times as long" if self.ratio != 1 else ""
         g, latency = fmt.seconds_per_byte(self.g), fmt.seconds(self.l)
         figures = f"g = {g} for each byte ({self.rule} of in and out), l = {latency}{ratio}"
         note = f" {fmt.visible(self.note)}" if self.note else ""
-        return f"loss and cost: {figures}; {fmt.visible(self.source)}.{note}"
+        return f"transfers and latency: {figures}; {fmt.visible(self.source)}.{note}"
 
 
 def rates_of_run(run: Run) -> Rates:

@@ -88,12 +88,12 @@ def test_a_run_says_how_far_the_clocks_of_its_hosts_may_be_apart():
 
 def test_the_verdict_names_the_host_of_the_straggler():
     (sentence,) = Profile(Trace((run(*"aabb"),))).runs[0].verdict().sentences
-    assert "are lost waiting for process 3 (b) in main" in sentence.text
+    assert "are lost in main (bcast.py line 2), by process 3 (b)" in sentence.text
 
 
 def test_a_host_with_braces_in_its_name_is_written_as_it_is():
     (sentence,) = Profile(Trace((run("a", "a", "b", "{who}"),))).runs[0].verdict().sentences
-    assert "waiting for process 3 ({who}) in main" in sentence.text
+    assert "in main (bcast.py line 2), by process 3 ({who})" in sentence.text
 
 
 def test_the_report_names_the_hosts():
@@ -124,7 +124,7 @@ def test_a_comparison_says_that_the_hosts_are_others():
 
 
 @pytest.mark.parametrize(
-    ("cores", "words"), [(2, "4 processes are more than the cores"), (4, "one host has more")]
+    ("cores", "words"), [(2, "4 processes are more than the cores"), (4, "one host has too few")]
 )
 def test_waiting_for_a_core_of_several_hosts_is_not_blamed_on_too_few_cores(cores, words):
     made = run("a", "a", "b", "b", cores=cores)

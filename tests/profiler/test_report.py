@@ -267,7 +267,8 @@ def test_critical_rows_are_red_where_there_is_colour(broadcasts):
 def test_the_figures_behind_loss_and_cost_are_given(broadcasts):
     last = printed(broadcasts).splitlines()[-1]
     assert last == (
-        "loss and cost: g = 1.00 ns for each byte (max of in and out), l = 5.00 µs; test machine."
+        "transfers and latency: g = 1.00 ns for each byte (max of in and out), l = 5.00 µs; "
+        "test machine."
     )
 
 
@@ -275,7 +276,8 @@ def test_where_the_figures_are_not_known_a_sentence_says_why(script):
     program = script(2)
     program.step("main", w=5, kind=Kind.END)
     text = shown(Profile(Trace((program.run(),))).runs)
-    assert "\nloss and cost: g and l are 0: the run has no superstep that ended with a sync" in text
+    words = "transfers and latency: g and l are 0: the run has no superstep that ended with a sync"
+    assert f"\n{words}" in text
 
 
 def test_where_g_and_l_cannot_be_told_apart_a_sentence_says_it(script):

@@ -69,7 +69,7 @@ def test_a_run_has_its_verdict_and_its_losses_in_seconds(ask):
     assert spent["run_ns"]["imbalance"] == pytest.approx(4 * 5 * 1.5e6)
     assert first["without_s"] == pytest.approx(spent["elapsed_ns"] / 1e9 - 5 * 1.5e-3)
     assert run["verdict_rest"]["text"].startswith("The other ")
-    assert "waiting for process 2 in body" in first["text"]
+    assert "are lost in body (test_report_document.py line 27), by process 2" in first["text"]
     assert loss["pids"] == [2]
     assert loss["chain"] == run["path"]["nodes"]
     assert first["node"] == loss["chain"][-1]
@@ -169,7 +169,7 @@ def test_texts_from_a_trace_are_made_safe(script):
         (["--speed", "2x"], "it needs --machine"),
         (["--machine", "nowhere"], "there is no Machine 'nowhere'"),
         (["--node", "nothing"], "no node is called 'nothing'"),
-        (["--sort", "size"], "'size' is not one of 'loss', 'cost', "),
+        (["--sort", "size"], "'size' is not one of 'loss', 'time', "),
         (["--top", "-1"], "-1 is not in the range x>=0"),
         (["--metric", "red"], "'red' is no metric; choose one of loss, sync, "),
     ],
