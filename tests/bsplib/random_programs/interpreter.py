@@ -113,6 +113,8 @@ class Group:
     queues: dict[int, list[tuple[int, Any, Any, int]]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    lasting: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """How many of the last messages of a queue outlive the next sync if they are not read."""
     counts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """Messages for an oblsync, by receiver."""
     costs: dict[int, Cost] = field(default_factory=lambda: defaultdict(Cost))
@@ -514,7 +516,11 @@ class Interpreter:
             for other in range(group.size):
                 if other != pid:
                     charge(group, pid, other, step.nbytes(pid))
+        unread, group.queues = group.queues, defaultdict(list)
         self._sync(group, step)
+        for pid in range(group.size):  # they outlive it as they would outlive a partition
+            sent = group.queues[pid]
+            group.queues[pid], group.lasting[pid] = unread[pid] + sent, len(sent)
 
     def _oblsync(self, group: Group, step: Oblsync) -> None:
         if any(group.gets.values()):
@@ -535,9 +541,11 @@ class Interpreter:
         for to in range(group.size):
             for _, written in sorted(group.puts[to], key=lambda put: put[0]):
                 self._write(group, to, written)
-        group.queues = defaultdict(list)
         for to in range(group.size):
-            group.queues[to] = sorted(group.sends[to], key=lambda message: message[0])
+            left = group.queues[to]
+            lasts = left[len(left) - min(group.lasting[to], len(left)) :]
+            group.queues[to] = sorted(lasts + group.sends[to], key=lambda message: message[0])
+        group.lasting = defaultdict(int)
         group.puts, group.gets = defaultdict(list), defaultdict(list)
         group.sends, group.counts = defaultdict(list), defaultdict(int)
         self._account(group, kind)
