@@ -31,7 +31,7 @@ def record(tmp_path):
     def record_it(main, nprocs=2, backend="shm"):
         path = tmp_path / "trace.bsp"
         path.unlink(missing_ok=True)
-        bsplib.run(main, nprocs=nprocs, backend=backend, profile=path)
+        bsplib.run(main, nprocs=nprocs, backend=backend, profile=path, lines=False)
         (run,) = read_trace(path).runs
         return run
 
