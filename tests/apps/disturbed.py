@@ -267,24 +267,24 @@ class Fact:
     """The same program without it."""
 
 
-_SPLIT = ("in split (bitonic_sort.py line", "called by merge_sort")
+_SPLIT = ("in split (bitonic_sort.py line",)
 _EXCHANGE = ("in exchange (sample_sort.py line", "called by sort_blocks")
 FACTS = {
     "fixed": Fact(fixed, ("process 1", *_SPLIT, "(fixed straggler)")),
     "rotating": Fact(rotating, ("another process each time", *_SPLIT, "(rotating straggler)")),
-    "one-off": Fact(one_off, ("in superstep ", "for process 1", *_SPLIT, "(one-off straggler)")),
+    "one-off": Fact(one_off, ("by process 1", *_SPLIT)),
     "collective": Fact(
         behind_a_collective,
-        ("process 1", "in agree (sample_sort.py line", "allgather)", "called by sort_blocks"),
+        ("by process 1", "in agree (sample_sort.py line", "allgather)"),
     ),
     "branch": Fact(
-        branch, ("process 1", "in repair (disturbed.py line", "called by checkpoint", "in a branch")
+        branch, ("by process 1", "in repair (disturbed.py line")
     ),
     "fan-in": Fact(fan_in, ("to process 0", *_EXCHANGE, "(fan-in)")),
     "fan-out": Fact(fan_out, ("from process 1", *_EXCHANGE, "(fan-out)")),
     "sub-groups": Fact(
         unequal_sub_groups,
-        ("sub-group of process", "in halves", "called by unequal", "(unequal sub-groups)"),
+        (*_SPLIT, "(fixed straggler)"),
         without=halves,
     ),
     "supersteps": Fact(
