@@ -277,9 +277,7 @@ FACTS = {
         behind_a_collective,
         ("by process 1", "in agree (sample_sort.py line", "allgather)"),
     ),
-    "branch": Fact(
-        branch, ("by process 1", "in repair (disturbed.py line")
-    ),
+    "branch": Fact(branch, ("by process 1", "in repair (disturbed.py line")),
     "fan-in": Fact(fan_in, ("to process 0", *_EXCHANGE, "(fan-in)")),
     "fan-out": Fact(fan_out, ("from process 1", *_EXCHANGE, "(fan-out)")),
     "sub-groups": Fact(

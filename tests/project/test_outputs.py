@@ -290,6 +290,7 @@ WRITERS = {
     "bsplib/recording/trace.py": "writes to the temporary name that output_file yields",
     "bsplib/running/packed_task.py": "opens the terminal",
     "profiler/export/pprof.py": "writes into the file that bsp export has opened",
+    "webui/terms.py": "writes a script of the page, for who changes its names",
     "profiler/plotting.py": "writes to the temporary name that output_file yields",
 }
 """Modules that open files to write, and why that replaces no file of the user."""

@@ -115,11 +115,11 @@ def test_of_any_calls_each_second_is_accounted_for_once(tmp_path_factory, seed):
     trace = join(written(folder / "out.ranks", any_calls(seed)))
     write_trace(folder / "out.bsp", trace)
     run = read_trace(folder / "out.bsp").runs[0]
-    ledger = book_graph(build(run))
-    whole = ledger.account.whole()
-    assert sum(whole.values()) == ledger.account.elapsed_ns * run.nprocs
+    graph = book_graph(build(run))
+    whole = graph.book.whole()
+    assert sum(whole.values()) == graph.book.elapsed_ns * run.nprocs
     assert min(whole.values()) >= 0
-    assert str(ledger.verdict())
+    assert str(graph.verdict())
     assert measured(lay_out(run)).total_s >= 0
 
 
