@@ -128,18 +128,16 @@ def _rest(book: Book, told: list[Loss]) -> Loss:
     for loss in told:
         spent[str(loss.part)] -= loss.ns
     left = sum(spent.values())
-    small = sum(spent.pop(part) for part in _LOST)
+    small = sum(spent.pop(part) for part in _LOST) if told else 0
     listed = [
         f"{TITLES[part]} {_percent(ns / whole)}"
         for part, ns in spent.most_common()
         if ns >= _LEAST_LISTED * whole
     ]
     text = ""
-    if told and small >= _LEAST_LISTED * whole:
+    if small >= _LEAST_LISTED * whole:
         text = f"The rest in small losses: {_percent(small / whole)}. "
-    elif small >= _LEAST_LISTED * whole:
-        listed.append(f"losses {_percent(small / whole)}")
-    others = left - (small if told else 0)
+    others = left - small
     begin = f"The other {_percent(others / whole)}" if told else "All of it"
     text += f"{begin}: {', '.join(listed)}." if listed else f"{begin}: many small parts."
     return _about(book, REST, text, left)

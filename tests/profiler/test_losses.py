@@ -1,9 +1,10 @@
-"""The ledger: costs and losses are booked once, at the right places, and add up."""
+"""The account of a run by node: times and losses are booked once, at their root, and add up."""
 
 from __future__ import annotations
 
 import pytest
 
+from bsplib.profiler.account import IMBALANCE, LATENCY, TRANSFER_IMBALANCE, TRANSFERS, USEFUL
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.rates import Rates
@@ -11,57 +12,66 @@ from bsplib.profiler.rates import Rates
 NS = 1e-9
 FREE = Rates(g=0.0, l=0.0)
 PRICED = Rates(g=1e-9, l=10e-9)
+RULES = ("max", "sum")
 
 
 def booked(reading, place, rates=FREE):
     """What is booked for a node ``foo`` or an edge ``main > foo``."""
-    ledger = book_graph(reading.callgraph, rates)
+    graph_book = book_graph(reading.callgraph, rates)
     ids = [reading.ids[name] for name in place.split(" > ")]
-    return ledger.nodes[ids[0]] if len(ids) == 1 else ledger.edges[tuple(ids)]
+    return graph_book.nodes[ids[0]] if len(ids) == 1 else graph_book.edges[tuple(ids)]
 
 
-def test_computation_goes_to_the_line_where_the_slowest_process_ended_the_superstep(script):
+def test_idle_time_goes_to_the_line_where_the_slowest_process_computed(script):
     program = script(4)
     program.step(["main heavy", *["main light"] * 3], w=[100, 20, 40, 40])
     reading = program.reading()
-    assert booked(reading, "heavy").comp_s == pytest.approx(100 * NS)
-    assert booked(reading, "heavy").loss_s == pytest.approx(50 * NS)
-    assert booked(reading, "light").time_s == 0
+    heavy, light = booked(reading, "heavy"), booked(reading, "light")
+    assert heavy.part_s(USEFUL) == pytest.approx(100 / 4 * NS)
+    assert heavy.loss_s == heavy.part_s(IMBALANCE) == pytest.approx((80 + 60 + 60) / 4 * NS)
+    assert light.time_s == light.part_s(USEFUL) == pytest.approx((20 + 40 + 40) / 4 * NS)
 
 
-def test_bytes_go_to_the_process_with_the_greatest_h_and_l_to_that_with_the_greatest_w(script):
+def test_uneven_bytes_go_to_the_process_with_the_greatest_h_and_l_to_each_process(script):
     program = script(4)
     stacks = ["main root", "main worker", "main others", "main others"]
     puts = [(pid, 0, 8) for pid in (1, 2, 3)]
     program.step(stacks, w=[1, 5, 1, 1], puts=puts)
     reading = program.reading()
-    root, worker = (booked(reading, name, PRICED) for name in ("root", "worker"))
-    assert (root.comm_s, root.sync_s) == (pytest.approx(24 * NS), 0)
-    assert root.lost_comm_s == pytest.approx((24 - (24 + 3 * 8) / 4) * NS)
-    assert (worker.comm_s, worker.sync_s) == (0, pytest.approx(10 * NS))
+    root, worker, others = (booked(reading, name, PRICED) for name in ("root", "worker", "others"))
+    assert root.part_s(TRANSFERS) == pytest.approx(24 / 4 * NS)
+    assert root.part_s(TRANSFER_IMBALANCE) == pytest.approx(3 * (24 - 8) / 4 * NS)
+    assert worker.part_s(TRANSFERS) == pytest.approx(8 / 4 * NS)
+    assert worker.loss_s == worker.part_s(IMBALANCE) == pytest.approx(3 * (5 - 1) / 4 * NS)
+    assert others.loss_s == 0
+    by_node = [each.part_s(LATENCY) for each in (root, worker, others)]
+    assert by_node == pytest.approx([10 / 4 * NS, 10 / 4 * NS, 20 / 4 * NS])
 
 
-def test_of_equal_processes_the_lowest_pid_is_blamed(script):
+def test_processes_that_are_equally_late_share_the_idle_time(script):
     program = script(3)
-    program.step(["main zero", "main one", "main one"], w=[5, 9, 9])
-    program.step(["main one", "main two", "main two"], w=[9, 9, 9])
+    program.step(["main zero", "main one", "main two"], w=[5, 9, 9])
     reading = program.reading()
-    assert booked(reading, "one").comp_s == pytest.approx(18 * NS)
+    assert booked(reading, "zero").loss_s == 0
+    assert booked(reading, "one").loss_s == pytest.approx((9 - 5) / 2 / 3 * NS)
+    assert booked(reading, "two").loss_s == pytest.approx((9 - 5) / 2 / 3 * NS)
 
 
 def test_the_rule_for_h_decides_what_bytes_cost(script):
     program = script(2)
     program.step("main", w=1, puts=[(0, 1, 10), (1, 0, 10)])
     reading = program.reading()
-    assert booked(reading, "main", Rates(1e-9, 0)).comm_s == pytest.approx(10 * NS)
-    assert booked(reading, "main", Rates(1e-9, 0, "sum")).comm_s == pytest.approx(20 * NS)
+    transfers = [booked(reading, "main", Rates(1e-9, 0, rule)).part_s(TRANSFERS) for rule in RULES]
+    assert transfers == pytest.approx([10 * NS, 20 * NS])
 
 
 def test_the_stretch_after_the_last_sync_pays_no_l(script):
     program = script(2)
     program.step("main", w=1)
     program.step("main", w=1, kind=2)
-    assert booked(program.reading(), "main", PRICED).sync_s == pytest.approx(10 * NS)
+    main = booked(program.reading(), "main", PRICED)
+    assert main.part_s(LATENCY) == pytest.approx(10 * NS)
+    assert main.time_s == pytest.approx((1 + 10 + 1) * NS)
 
 
 def unequal_groups(script):
@@ -73,21 +83,24 @@ def unequal_groups(script):
     return program.reading()
 
 
-def test_of_sub_groups_side_by_side_only_the_one_that_costs_most_is_booked(script):
+def test_sub_groups_side_by_side_are_all_booked(script):
     reading = unequal_groups(script)
-    assert booked(reading, "left").time_s == pytest.approx(100 * NS)
-    assert booked(reading, "right").time_s == 0
+    assert booked(reading, "left").part_s(USEFUL) == pytest.approx(100 / 4 * NS)
+    assert booked(reading, "right").part_s(USEFUL) == pytest.approx((30 + 40 + 50) / 4 * NS)
+    assert booked(reading, "join").part_s(USEFUL) == pytest.approx(10 * NS)
     assert booked(reading, "main").time_s == pytest.approx(110 * NS)
 
 
-def test_what_the_others_wait_for_a_sub_group_is_a_loss_of_the_superstep_of_the_parent(script):
+def test_what_the_others_wait_for_a_sub_group_is_a_loss_of_what_was_slow_in_it(script):
     reading = unequal_groups(script)
-    lost = 100 - (100 + 3 * 50) / 4
-    assert booked(reading, "join").lost_groups_s == pytest.approx(lost * NS)
-    assert booked(reading, "main").loss_s == pytest.approx(lost * NS)
+    waited_in_left, waited_in_right = 3 * (100 - 50), (50 - 30) + (50 - 40)
+    assert booked(reading, "left").loss_s == pytest.approx(waited_in_left / 4 * NS)
+    assert booked(reading, "right").loss_s == pytest.approx(waited_in_right / 4 * NS)
+    assert booked(reading, "join").loss_s == 0
+    assert booked(reading, "main").loss_s == pytest.approx(180 / 4 * NS)
 
 
-def test_the_rates_choose_the_sub_group_that_costs_most(script):
+def test_the_rates_decide_which_sub_group_the_others_wait_for(script):
     program = script(2)
     with program.partition(1, 1) as (few, many):
         program.step("main few", w=50, group=few)
@@ -95,14 +108,18 @@ def test_the_rates_choose_the_sub_group_that_costs_most(script):
             program.step("main many", w=1, group=many)
     program.step("main")
     reading = program.reading()
-    assert booked(reading, "few").time_s == pytest.approx(50 * NS)
-    assert booked(reading, "many").time_s == 0
+    few, many = (booked(reading, name) for name in ("few", "many"))
+    assert few.loss_s == pytest.approx((50 - 4) / 2 * NS)
+    assert (many.loss_s, many.time_s) == (0, pytest.approx(4 / 2 * NS))
     dear = Rates(0, 100e-9)
-    assert booked(reading, "few", dear).time_s == 0
-    assert booked(reading, "many", dear).time_s == pytest.approx(404 * NS)
+    few, many = (booked(reading, name, dear) for name in ("few", "many"))
+    assert few.time_s == pytest.approx((50 + 100) / 2 * NS)
+    waited = (4 + 4 * 100) - (50 + 100)  # for l, which is no loss
+    assert many.time_s == pytest.approx((4 + 4 * 100 + waited) / 2 * NS)
+    assert booked(reading, "main", dear).loss_s == 0
 
 
-def test_nested_sub_groups_count_only_inside_groups_that_are_booked(script):
+def test_what_is_waited_for_nested_sub_groups_has_its_root_at_each_level(script):
     program = script(4)
     with program.partition(2, 2) as (slow, fast):
         program.step("main slow", w=100, group=slow)
@@ -112,8 +129,10 @@ def test_nested_sub_groups_count_only_inside_groups_that_are_booked(script):
         program.step("main fast", w=1, group=fast)
     program.step("main")
     reading = program.reading()
-    assert booked(reading, "one").time_s == 0
-    assert booked(reading, "fast").loss_s == 0
+    assert booked(reading, "slow").loss_s == pytest.approx(2 * (100 - 31) / 4 * NS)
+    assert booked(reading, "one").loss_s == pytest.approx((30 - 10) / 4 * NS)
+    assert booked(reading, "two").loss_s == booked(reading, "fast").loss_s == 0
+    assert booked(reading, "main").loss_s == pytest.approx((2 * 69 + 20) / 4 * NS)
 
 
 def test_processes_that_rest_wait_for_a_sub_group_too(script):
@@ -135,16 +154,17 @@ def test_an_edge_has_the_part_that_came_through_it(script):
     assert booked(reading, "foo > shared").loss_s == pytest.approx(10 * NS)
 
 
-def test_the_path_follows_the_greatest_loss_and_not_the_greatest_cost(script):
+def test_the_path_follows_the_greatest_loss_and_not_the_greatest_time(script):
     program = script(2)
     program.step("main large", w=[1000, 1000])
     program.step("main small uneven", w=[100, 0])
     reading = program.reading()
-    ledger = book_graph(reading.callgraph, FREE)
-    names = reading.chain(ledger.path())
+    graph_book = book_graph(reading.callgraph, FREE)
+    names = reading.chain(graph_book.path())
     assert names.startswith("main > small > uneven > ")
-    shades = ledger.shades()
-    assert shades[reading.ids["uneven"]] == pytest.approx((50 / 1100) ** 0.5)
+    shades = graph_book.shades()
+    red = 1100 / 10  # a tenth of the time in main, which is more than any loss
+    assert shades[reading.ids["uneven"]] == pytest.approx((50 / red) ** 0.5)
     assert shades[reading.ids["large"]] == 0
 
 
@@ -154,10 +174,10 @@ def test_where_nothing_is_lost_there_is_no_path(script):
     assert book_graph(program.reading().callgraph, FREE).path() == []
 
 
-def test_a_run_without_records_costs_nothing(script):
-    ledger = book_graph(build(script(2).run()))
-    assert (ledger.main.time_s, ledger.main.loss_s, ledger.losses) == (0, 0, ())
-    assert ledger.verdict().balanced
+def test_a_run_without_records_takes_no_time(script):
+    graph_book = book_graph(build(script(2).run()))
+    assert (graph_book.main.time_s, graph_book.main.loss_s, graph_book.losses) == (0, 0, ())
+    assert graph_book.verdict().balanced
 
 
 @pytest.fixture(scope="session")
@@ -169,7 +189,7 @@ def leaves():
     return of
 
 
-def test_costs_and_losses_of_the_leaves_add_up_to_the_run(script, leaves):
+def test_times_and_losses_of_the_leaves_add_up_to_the_run(script, leaves):
     program = script(4)
     for number in range(5):
         program.step("main foo leaf:5", w=[number, 2, 3, 4], puts=[(0, 1, number)])
@@ -178,9 +198,9 @@ def test_costs_and_losses_of_the_leaves_add_up_to_the_run(script, leaves):
             program.step("main bar baz", w=[30, 4, number], group=large, puts=[(1, 2, 9)])
         program.step("main foo", w=[1, 2, 3, number])
     callgraph = program.reading().callgraph
-    ledger = book_graph(callgraph, PRICED)
-    booked_leaves = [ledger.nodes[node] for node in leaves(callgraph)]
-    assert sum(part.time_s for part in booked_leaves) == pytest.approx(ledger.main.time_s)
-    assert sum(part.loss_s for part in booked_leaves) == pytest.approx(ledger.main.loss_s)
-    listed = sum(loss.ns for loss in ledger.losses if loss.is_lost)
-    assert listed == ledger.main.loss_ns
+    graph_book = book_graph(callgraph, PRICED)
+    booked_leaves = [graph_book.nodes[node] for node in leaves(callgraph)]
+    assert sum(part.time_s for part in booked_leaves) == pytest.approx(graph_book.main.time_s)
+    assert sum(part.loss_s for part in booked_leaves) == pytest.approx(graph_book.main.loss_s)
+    listed = sum(loss.ns for loss in graph_book.losses if loss.is_lost)
+    assert listed == graph_book.main.loss_ns
