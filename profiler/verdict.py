@@ -226,7 +226,9 @@ def _told(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         *_where(callgraph, loss),
         *_who(callgraph, loss),
         *_how_often(loss),
-        _Phrase(f" ({_why(loss)})"),
+        _Phrase(f" ({_why(loss)}"),
+        *([_Phrase(": asleep, or at a disk or lock", 3)] if loss.kind == BLOCKED else []),
+        _Phrase(")"),
     ]
 
 
@@ -304,7 +306,7 @@ def _from_to(first_s: float, last_s: float) -> str:
 def _why(loss: Loss) -> str:
     late = f", {loss.late}" if loss.late else ""
     if loss.kind == BLOCKED:
-        return f"{BLOCKED}: asleep, or at a disk or lock"
+        return BLOCKED
     if loss.part == "transfer_imbalance":
         return f"{loss.habit} {loss.kind}" if loss.habit in {ROTATING, ONE_OFF} else loss.kind
     if loss.part == "imbalance":

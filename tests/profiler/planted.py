@@ -383,14 +383,14 @@ REAL = {
     "fixed": Planted(
         real_straggler,
         "fixed",
-        ("fixed straggler", "process 1", "slow_in_place", "called by real_straggler"),
+        ("fixed straggler", "process 1", "slow_in_place"),
         "slow_in_place",
         nprocs=3,
     ),
     "branch": Planted(
         real_branch,
         "fixed",
-        ("fixed straggler", "branch", "process 1", "slow_in_place", "called by real_branch"),
+        ("fixed straggler", "branch", "process 1", "slow_in_place"),
         "slow_in_place",
         nprocs=3,
     ),
