@@ -59,17 +59,14 @@ def test_a_real_run_needs_no_speed_on_the_ideal_machine(tmp_path):
 
 
 @pytest.mark.lengthy
-def test_a_prediction_opens_with_what_is_known_believed_and_never_seen(model):
+def test_a_prediction_opens_with_its_time_and_what_is_assumed(model):
     lines = predicted(model, "ideal:g=1e-9,l=1e-5").splitlines()
-    assert lines[1].startswith("Known: the supersteps and h of ")
-    assert lines[2].startswith("Believed: computation goes on by the formulas that fit the runs")
-    assert lines[2].endswith("g and l of ideal hold (given after its name).")
-    assert lines[3].startswith("Never seen: n = 2^20, where the runs had at most 512; p = 64,")
+    assert " at n = 2^20, p = 64 on ideal: 8.28 ms (" in lines[0]
+    assert lines[1] == "assumed: g = 1e-09 s/byte, l = 1e-05 s"
     inside = bsp("predict", "--fit", model, "-n", 4, "--at", "n=256", "--machine", "ideal:l=1e-5")
-    assert "Never seen: nothing, the runs reach as far." in inside.output
-    assert (
-        "hold (g: none: communication and synchronisation take no time; l: given " in inside.output
-    )
+    assert inside.output.splitlines()[1] == "assumed: l = 1e-05 s"
+    free = predicted(model, "ideal")
+    assert "assumed: communication takes no time on this Machine" in free
 
 
 def test_a_cluster_never_uses_the_cores_of_another_computer(model, tmp_path):
@@ -93,8 +90,8 @@ def test_more_processes_than_were_probed_are_named(model, tmp_path):
         *("--machine", path, "--speed", "1x"),
     )
     assert (
-        "laptop with 64 processes, since it was probed with at most 4 on 2 cores, and bsp machine "
-        "new FILE.toml describes another computer."
+        "assumed: what a probe measured goes on to 64 processes: laptop was probed with at most 4 "
+        "on 2 cores, and bsp machine new FILE.toml describes another computer\n"
     ) in done.output
 
 

@@ -141,7 +141,8 @@ def test_time_blocked_is_named_by_its_line(script, names):
     where = "in load (app.py line 40), "
     if names:
         assert (
-            f"{where}blocked at line 21 of prepare (app.py), by process 1 in 10 supersteps (blocked)"
+            f"{where}blocked at line 21 of prepare (app.py), by process 1 in 10 supersteps "
+            "(blocked)"
         ) in text
     else:
         assert f"{where}by process 1 in 10 supersteps (blocked: asleep" in text

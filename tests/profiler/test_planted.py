@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from bsplib.profiler.callgraph import build
@@ -33,9 +35,12 @@ def test_the_first_sentence_names_what_was_planted_on_real_processes(tmp_path, n
     """One of three recordings suffices, since a busy computer disturbs them.
 
     Two true sentences may come before what was planted: that bytes take the time of a program in
-    which one process gets them all, and that its processes outnumber the cores.
+    which one process gets them all, and that its processes outnumber the cores. Where they do, they
+    wait for cores while the bytes move, and what the fan-in costs is not seen.
     """
     planted, verdicts = REAL[name], []
+    if name == "fan-in" and planted.nprocs > len(os.sched_getaffinity(0)):
+        pytest.skip("needs a core for each process")
     for number in range(3):
         trace = recorded(tmp_path / f"trace-{number}.bsp", planted, "shm")
         verdict = book_graph(build(trace)).verdict()

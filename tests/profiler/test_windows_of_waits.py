@@ -32,7 +32,13 @@ def run(script):
     program, rng = script(2), np.random.default_rng(5)
     for _ in range(40):
         late = int(rng.integers(20_000, 90_000))
-        program.step("main receive", w=[10_000, late], waits=[late - 10_000, 0], kind=Kind.OBLSYNC)
+        program.step(
+            "main receive",
+            w=[10_000, late],
+            waits=[late - 10_000, 0],
+            puts=[(1, 0, 8)],
+            kind=Kind.OBLSYNC,
+        )
     made = program.run()
     keys = zip(made.records["pid"].tolist(), made.records["superstep"].tolist(), strict=True)
     place = {key: at for at, key in enumerate(keys)}
