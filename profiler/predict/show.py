@@ -205,10 +205,10 @@ def _assumed(prediction: RunPrediction) -> Iterator[str]:
         why = f"{count} processes share {cores} cores: " if shares else ""
         yield f"assumed: {why}computation takes {ratio:.3g} times as long as recorded"
     if machine.measured and count > machine.measured[-1].p:
-        cores = "" if machine.cores is None else f" on {fmt.counted(machine.cores, 'core')}"
+        on = "" if machine.cores is None else f" on {fmt.counted(machine.cores, 'core')}"
         yield (
             f"assumed: what a probe measured goes on to {count} processes: {machine.label} was "
-            f"probed with at most {machine.measured[-1].p}{cores}, and bsp machine new FILE.toml "
+            f"probed with at most {machine.measured[-1].p}{on}, and bsp machine new FILE.toml "
             "describes another computer"
         )
     if not (machine.measured or machine.g or machine.l):
