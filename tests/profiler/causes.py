@@ -433,16 +433,16 @@ LEAST_PLANTED_S = 0.02
 
 
 def recorded(cause: Cause, path: Path) -> tuple[GraphBook, float]:
-    """Return the ledger of a recorded run, and the seconds that were planted in it."""
+    """Return the book of a recorded run, and the seconds that were planted in it."""
     with busy_beside(cause.beside):
         lost = bsplib.run(
             cause.main, nprocs=cause.nprocs, backend="shm", profile=path, lines=cause.lines
         )
     (run,) = read_trace(path).runs
-    ledger = book_graph(build(run))
-    spent = ledger.account.whole()
-    assert sum(spent.values()) == cause.nprocs * ledger.account.elapsed_ns
-    return ledger, sum(lost) / cause.nprocs
+    book = book_graph(build(run))
+    spent = book.book.whole()
+    assert sum(spent.values()) == cause.nprocs * book.book.elapsed_ns
+    return book, sum(lost) / cause.nprocs
 
 
 def is_absent(cause: Cause, planted_s: float) -> bool:
@@ -458,14 +458,14 @@ def first_about(cause: Cause, verdict: Verdict) -> Sentence | None:
     return next((each for each in verdict.sentences[: cause.planted] if _names(cause, each)), None)
 
 
-def doubts_about(cause: Cause, ledger: GraphBook, planted_s: float) -> list[str]:
+def doubts_about(cause: Cause, book: GraphBook, planted_s: float) -> list[str]:
     """Return what a verdict says wrongly about a cause."""
-    verdict = ledger.verdict()
+    verdict = book.verdict()
     first = first_about(cause, verdict)
     if first is None:
         return [f"the first sentence does not name {cause.kind}: {', '.join(cause.texts)}"]
     doubts = []
-    waited_s = ledger.account.whole()["core"] / 1e9 / cause.nprocs
+    waited_s = book.book.whole()["core"] / 1e9 / cause.nprocs
     most = DIFFERENCE * planted_s + waited_s
     if cause.has_seconds and abs(first.seconds - planted_s) > most:
         doubts.append(f"{planted_s:.3f} s were planted, and {first.seconds:.3f} s were named")
@@ -474,7 +474,7 @@ def doubts_about(cause: Cause, ledger: GraphBook, planted_s: float) -> list[str]
     doubts += [
         f"this is named, too: {each.text}"
         for each in others[own:]
-        if each.seconds > LEAST_OTHER * ledger.elapsed_s
+        if each.seconds > LEAST_OTHER * book.elapsed_s
     ]
     return doubts
 

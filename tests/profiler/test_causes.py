@@ -21,11 +21,11 @@ RECORDINGS = 3
 def test_the_first_sentence_names_the_cause(tmp_path, name):
     doubts = []
     for number in range(RECORDINGS):
-        ledger, planted_s = recorded(CAUSES[name], tmp_path / f"run-{number}.bsp")
+        book, planted_s = recorded(CAUSES[name], tmp_path / f"run-{number}.bsp")
         if is_absent(CAUSES[name], planted_s):
             pytest.skip(f"{name}: the temporary folder is in memory, so that no disk is waited for")
-        found = doubts_about(CAUSES[name], ledger, planted_s)
+        found = doubts_about(CAUSES[name], book, planted_s)
         if not found:
             return
-        doubts.append("\n".join([*found, str(ledger.verdict())]))
+        doubts.append("\n".join([*found, str(book.verdict())]))
     pytest.fail("\n\n".join(doubts))

@@ -80,11 +80,11 @@ def test_the_whole_run_comes_first_and_holds_all(compared):
     assert comparison.whole.values("supersteps") == (3, 6)
 
 
-def test_costs_of_cost_centres_add_up_to_that_of_the_run_on_both_sides(compared):
+def test_times_of_cost_centres_add_up_to_that_of_the_run_on_both_sides(compared):
     comparison = compared({"relax": (1, 5)}, {"relax": (4, 1), "extra": ["main:3"]})
     for side in (0, 1):
-        costs = [leaf.values("cost")[side] or 0 for leaf in comparison.cost_centres]
-        assert sum(costs) == pytest.approx(comparison.whole.values("cost")[side])
+        times = [leaf.values("time")[side] or 0 for leaf in comparison.cost_centres]
+        assert sum(times) == pytest.approx(comparison.whole.values("time")[side])
 
 
 def test_what_is_new_vanished_or_moved_is_told_apart(compared):

@@ -100,9 +100,9 @@ def test_a_run_without_records_has_no_supersteps(empty):
     assert read(empty, "supersteps").empty
 
 
-def test_supersteps_have_what_they_lose_and_cost(script, exported):
+def test_supersteps_have_what_they_lose(script, exported):
     program = script(2)
     program.step("main", w=[1000, 3000])
     table = read(exported(program.run()), "supersteps")
     assert list(table["loss_s"]) == [pytest.approx(1e-6)]
-    assert table["cost_s"][0] >= 3e-6
+    assert "cost_s" not in table

@@ -111,7 +111,7 @@ def test_hostile_names_are_strings_without_control_characters(hostile):
 def test_a_run_without_records_is_one_node(empty):
     profile = read(empty)
     assert [entry["name"] for entry in profile["nodes"]] == ["main"]
-    assert profile["cost_s"] == 0
+    assert profile["time_s"] == 0
 
 
 def test_too_many_nodes_and_processes_are_refused(broadcast, monkeypatch):

@@ -58,12 +58,12 @@ def test_every_box_has_the_colour_of_its_shade(broadcast, metric):
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_box_says_name_and_score(broadcast, metric):
     drawn = groups(broadcast.bytes("svg", metric=metric), "node")
-    ledger = book_graph(broadcast.callgraph)
+    book = book_graph(broadcast.callgraph)
     for name, group in drawn.items():
         label, score = texts(group)
         assert label == fmt.label(broadcast.nodes[name])
         if metric == "loss":
-            assert score.startswith(fmt.seconds(ledger.nodes[name].loss_s))
+            assert score.startswith(fmt.seconds(book.nodes[name].loss_s))
         elif metric == "sync":
             assert int(score.split()[0]) == broadcast.costs[name].count
         else:
