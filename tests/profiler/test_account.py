@@ -40,11 +40,11 @@ def check_sums(run, rates):
     account = Book(run, rates)
     by_process = account.by_process()
     assert (by_process.sum(axis=0) == account.elapsed_ns).all()
-    inside = [part for part in range(len(PARTS)) if part != ENDS]  # the ends have no origin
-    by_origin = account.sums.by_origin.sum(axis=1)
-    assert (by_origin[inside] == by_process.sum(axis=1)[inside]).all()
-    for each in account.by_window():
-        assert (each.spent >= 0).all()
+    rooted, spent = account.sums.by_origin.sum(axis=1), by_process.sum(axis=1)
+    assert (np.delete(rooted, ENDS) == np.delete(spent, ENDS)).all()
+    for booked in account.by_window():
+        assert (booked.spent >= 0).all()
+        assert (booked.shares.ns >= 0).all()
     assert (account.outside >= 0).all()
     return account
 

@@ -56,7 +56,7 @@ def violated(comparison):
         ("balance<0.9", 0.5, 0.9),
         ("balance<-5%", 0.8, 0.76),
         ("comm>0", 1, 0),
-        ("cost>+0", 1, 1),
+        ("time>+0", 1, 1),
         ("comp>100ns", 1, 1e-7),
     ],
 )

@@ -42,7 +42,7 @@ def written(form, request):
 def test_samples_of_processes_and_stacks_add_up_to_the_pies_of_every_node(requests, data):
     request = data.draw(requests)
     callgraph, nprocs = request.callgraph, request.run.nprocs
-    weights = weights_of(callgraph, request.book.rates)
+    weights = weights_of(callgraph, request.book.book)
     for node, cost in callgraph.graph.nodes(data="cost"):
         under = [node in callgraph.origins[origin].nodes for origin in weights.origin]
         for column, (name, _) in enumerate(VALUES):
