@@ -179,7 +179,7 @@ class RunProfile:
         ...     (run,) = bsplib.load(f"{folder}/run.bsp").runs
         >>> slow = bsplib.Machine(name="slow net", source="", g=1e-6, l=1e-3)
         >>> there = run.on(slow, speed="1x")
-        >>> round(there.book().elapsed_s, 4)  # 3000 bytes into process 0, and l
+        >>> round(there.book().elapsed_s, 3)  # 3000 bytes into process 0
         0.004
         """
         found = load_machine(machine) if isinstance(machine, str) else machine

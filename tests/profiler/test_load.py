@@ -116,7 +116,8 @@ def test_a_run_has_the_book_and_the_verdict_of_its_call_graph(run):
     assert run.book() is run.book()
     assert repr(run.book()) == "<GraphBook of 6 nodes: 7.50 ms of 15.0 ms lost>"
     (first,) = run.verdict().sentences
-    assert "waiting for process 2 in body.<locals>.work" in first.text
+    assert "lost in body.<locals>.work (test_load.py line 38), called by" in first.text
+    assert "by process 2 in 5 supersteps" in first.text
 
 
 @pytest.mark.parametrize("name", VIEWS)
