@@ -99,7 +99,7 @@ def command(
     Examples:
       bsp view sort.bsp
       bsp view --html sort.html sort.bsp
-      bsp view --html sort.html --machine ibm-sp2-pvm --machine shared-memory sort.bsp
+      bsp view --html sort.html --machine ibm-sp2-pvm sort.bsp
       bsp view --compare before.bsp after.bsp
       bsp view --fit sort.json --at n=2^30 -n 256
     """
