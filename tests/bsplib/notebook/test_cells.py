@@ -158,7 +158,8 @@ slow()"""
     (picture,) = done.pictures
     assert "slow" in picture
     assert "In[" in picture
-    assert "lost waiting for process 1 in main.<locals>.slow (In[" in done.text
+    assert "lost in main.<locals>.slow (In[" in done.text
+    assert "by process 1 (fixed straggler)" in done.text
     assert shell("%%bsp -n 2 --backend sim\nbsp.sync()").pictures == []
 
 
