@@ -344,7 +344,8 @@ def _mended(loss: Loss, main_s: float) -> str:
     every = {how: fmt.seconds(loss.elapsed_s - ns / 1e9) for how, ns in worth.items()}
     takes = {how: seconds for how, seconds in every.items() if seconds != whole} or every
     (first, takes_first), *others = takes.items()
-    also = f" or {mends.AS_OTHERS}" if takes.get(mends.AS_OTHERS) == takes_first else ""
+    is_also = first != mends.AS_OTHERS and takes.get(mends.AS_OTHERS) == takes_first
+    also = f" or {mends.AS_OTHERS}" if is_also else ""
     instead = "" if whole == fmt.seconds(main_s) else f" instead of {whole}"
     text, told = f"{first}{also} the run would take {takes_first}{instead}", {takes_first}
     for how, seconds in others:
