@@ -299,9 +299,11 @@ class _Observed:
         self._late = WaitsOfMpi()
         self._greatest = -1
         is_sampled = loss.part in {_COMP, _WAIT}
-        self._inside = (
+        self._inside, self._anywhere = (
             InsideLoss(len(run.stacks), is_blocked=loss.part == _WAIT) if is_sampled else None
+            for _ in range(2)
         )
+        """What was executed where it took longer than elsewhere, and in all of its records."""
 
     def rows(self, window: _LossWindow) -> LossRows | None:
         """Return the records of the loss in a window; None if there are none."""
@@ -339,11 +341,13 @@ class _Observed:
         np.maximum.at(by_step, window.steps.of_record[loss.rows], longer[loss.rows])
         self._longer.append(by_step[by_step > 0])
         rows = loss.rows[longer[loss.rows] > 0]
+        if self._inside is not None and self._anywhere is not None:
+            self._anywhere.add(window, loss.rows)
+            if len(rows):
+                self._inside.add(window, rows)
         if len(rows) == 0:
             rows = loss.rows
         self._add_once(window, rows, longer)
-        if self._inside is not None:
-            self._inside.add(window, rows)
         if self.loss.part == _COMM:
             excess = excess_bytes(window.account)
             self._bytes += [(values[rows] * longer[rows]).sum() for values in excess]
@@ -393,8 +397,9 @@ class _Observed:
         loss.count = len(longer)
         if loss.habit != ONE_OFF:
             loss.change_s = _change_s(longer)
-        if self._inside is not None:
-            loss.line = line_of(self._callgraph.run, self._inside)
+        if self._inside is not None and self._anywhere is not None:
+            longest = self._inside if self._inside.stretches else self._anywhere
+            loss.line = line_of(self._callgraph.run, longest)
         if loss.part == _COMM:
             h_out, h_in = self._bytes
             is_far_more = max(h_out, h_in) > FAR_MORE * min(h_out, h_in)
