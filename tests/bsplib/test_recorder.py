@@ -725,7 +725,7 @@ class Port:
 
 NEEDED = [f"bsplib.recording.{name}" for name in ("parts", "recorder", "records", "spool")]
 assert not any(name in sys.modules for name in NEEDED)
-run_task(Task(None, (), {}, None, Conditions(None, records=object())), Port())
+run_task(Task(None, (), {}, None, Conditions(None, records=object())), Port(), print)
 """
 
 
