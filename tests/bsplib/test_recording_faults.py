@@ -385,7 +385,7 @@ def test_a_trace_with_too_many_groups_keeps_the_beginning_of_the_run(run, tmp_pa
     (whole,) = read_trace(tmp_path / "whole.bsp").runs
     monkeypatch.setattr(trace_document, "MAX_JSON_BYTES", 9_500)
     with pytest.warns(bsplib.TraceWarning, match="the end of the run was left out, since .*9500; "):
-        run(main, profile=tmp_path / TRACE)
+        run(main, profile=tmp_path / TRACE, lines=False)
     (recorded,) = read_trace(tmp_path / TRACE).runs
     assert not recorded.complete
     assert "left out" in recorded.meta["error"]
