@@ -49,7 +49,9 @@ def test_sentences_have_their_intervals_whichever_run_is_shown(repeated):
         assert (first["found"], first["is_sure"]) == (5, True)
         assert (first["least_s"], first["greatest_s"]) == pytest.approx((0.4e-3, 0.6e-3))
         sentences = traces.answer("0", number, "run", {})["verdict"]["sentences"]
-        assert "waiting for process 1 in relax" in sentences[first["sentence"]]["text"]
+        text = sentences[first["sentence"]]["text"]
+        assert "are lost in relax" in text
+        assert "by process 1" in text
         assert [each["is_sure"] for each in others] == [False] * (number == 3)
 
 

@@ -106,5 +106,5 @@ def test_a_saved_page_unfolds_them_without_a_server(open_tab, trace, tmp_path):
     write_html(trace, tmp_path / "page.html")
     tab = open_tab()
     tab.goto((tmp_path / "page.html").as_uri())
-    box(tab, "line 12").dblclick()
+    box(tab, "app.py line 12").dblclick()
     expect(box(tab, "busy")).to_be_visible()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+import warnings
 from array import array
 from collections.abc import Callable, Collection
 from types import SimpleNamespace
@@ -374,7 +375,7 @@ def run(
         root = KeptPort(ScheduledContext(HERE, pid, parcel_bytes))
         for number in range(runs):
             task = Task(main, (number,), {}, Seeds(), _CONDITIONS)
-            results[number][pid] = run_task(task, root.open()).value
+            results[number][pid] = run_task(task, root.open(), warnings.warn_explicit).value
             control[words[pid]] = number + 1
             if number + 1 < runs:
                 root.begin_anew()
