@@ -8,7 +8,8 @@ concerns one cluster only, which has a single member in most programs.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import count
+from itertools import chain, count
+from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar
 
 
@@ -50,7 +51,7 @@ class Clusters(Generic[_Registration]):
             low, high = min(low, self._starts[first]), max(high, self._ends[stop - 1])
         joined = [each for members in self._members[first:stop] for each in members]
         self._starts[first:stop], self._ends[first:stop] = [low], [high]
-        self._members[first:stop] = [sorted([*joined, member], key=lambda each: each[0])]
+        self._members[first:stop] = [sorted([*joined, member], key=itemgetter(0))]
 
     def remove(self, registration: _Registration) -> None:
         """Remove a registration."""
@@ -90,9 +91,12 @@ class Clusters(Generic[_Registration]):
                 the end of the memory of another one.
         """
         first, stop = bisect_left(self._ends, low), bisect_left(self._starts, max(high, low + 1))
-        near = [each for members in self._members[first:stop] for each in members]
-        if stop - first > 1:
-            near.sort(key=lambda each: each[0])
+        if stop - first == 1:
+            near = self._members[first]
+            if len(near) == 1:  # as in most programs
+                return [near[0][1]]
+        else:
+            near = sorted(chain(*self._members[first:stop]), key=itemgetter(0))
         return [registration for _, registration in reversed(near)]
 
     def is_alone(self, registration: _Registration) -> bool:

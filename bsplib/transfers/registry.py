@@ -99,8 +99,11 @@ class Registration:
 
     def is_of(self, handle: Any) -> bool:
         """Tell whether an array or a stand-in names all elements of this registration."""
-        if handle is self.handle and (self.array is None or same_form(handle, self.array)):
+        array = self.array
+        if handle is self.handle and (array is None or same_form(handle, array)):
             return True
+        if array is not None and getattr(handle, "shape", None) != array.shape:
+            return False  # as most views, at a fraction of the cost
         return _key(handle) == self.key
 
     def contiguous_start(self, view: Array) -> int | None:
