@@ -8,8 +8,8 @@ noise), so each sum has a weight. Of those with much weight the one in the middl
 predictions beyond the measurements are nearest to the mean of all, by weight. The others are
 its rivals, and the band holds most of them.
 
-Where the errors of the best sum show a break, such as the end of a cache, a term may begin there:
-``f[2]*n*above(n, 8192)``.
+At a break, such as the end of a cache, a term may begin: ``f[2]*n*above(n, 8192)``. It is one of
+the terms to choose from, and less usual than the others.
 
 Source: Gonzalez et al., section 3, the analyser llac, which fits a formula of the user, and
 divides the measurements where the error varies most. Schwarz, Estimating the Dimension of a
@@ -54,9 +54,12 @@ _PER_DOUBLING = 3.0
 """By how many times the noise the band grows for each doubling beyond the measurements: the one
 number to which the bands are calibrated, on published, measured and simulated tables."""
 _BREAK_NOISE = 0.05
-"""A table with less noise has no break."""
+"""A formula of the user that leaves less noise has no break; and what is not predicted, since no
+smaller measurement shows it, counts as this."""
 _BREAK = 6.0
-"""By what score a formula with a break has to be better."""
+"""By what score a formula of the user with a break has to be better."""
+_BEGINS = 4.0
+"""How unusual a term is that begins at a break: its place was chosen, too."""
 
 
 class Rival(NamedTuple):
@@ -170,13 +173,9 @@ def choose(values: Values, times: Vector, processes: str | None = None) -> Fit:
         processes: the variable that is the number of processes, if one is.
     """
     terms = library(values, processes)
-    found = _Search(values, times, terms, processes).scored()
-    if len(times) > MOST_TERMS and found.noise > _BREAK_NOISE:
-        more = [*terms, *_beginning(values, processes)]
-        broken = _Search(values, times, more, processes).scored()
-        if broken.score + _BREAK < found.score:
-            found = broken
-    return _middle(found, values, times)
+    if len(times) > MOST_TERMS:
+        terms += _beginning(values, processes)
+    return _middle(_Search(values, times, terms, processes).scored(), values, times)
 
 
 class _Scored(NamedTuple):
@@ -272,7 +271,10 @@ class _Search:
             return np.full(len(sums), _BREAK_NOISE**2)
         factors = _solve(self._relative[kept], sums).clip(min=0)
         found = np.einsum("mk,nmk->mn", factors, self._relative[~kept][:, sums])
-        return np.asarray((np.log(np.maximum(found, 1e-9)) ** 2).mean(axis=1))
+        squares = (np.log(np.maximum(found, 1e-9)) ** 2).mean(axis=1)
+        # Where a term begins above all that is kept, nothing could have told it before.
+        begun = self._relative[kept][:, sums].any(axis=0).all(axis=1)
+        return np.where(begun, squares, _BREAK_NOISE**2)
 
 
 def _solve(relative: Vector, sums: NDArray[np.intp]) -> Vector:
@@ -327,9 +329,9 @@ def _beginning(values: Values, processes: str | None) -> Iterator[Term]:
         shared = processes is not None and np.ptp(values[processes]) > 0
         of = f"({name}/{processes})" if shared else name
         distinct = np.unique(column(of, values))
-        for place in distinct[1:-2]:
+        for place in distinct[1:-1]:
             for growth in (of, f"{of}*log2({of})"):
-                yield Term(f"{growth}*above({of}, {place:.12g})", 2.0)
+                yield Term(f"{growth}*above({of}, {place:.12g})", _BEGINS)
 
 
 def _middle(found: _Scored, values: Values, times: Vector) -> Fit:

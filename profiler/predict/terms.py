@@ -46,8 +46,8 @@ _GROWTHS = (
     ("{0}**2*log2({0})", 2.0),
 )
 """Growths of one size."""
-_ALONE = (("{p}", 0.0), ("log2({p})", 0.0), ("1/{p}", 0.0), ("log2({p})/{p}", 0.5))
-"""Functions of p alone, where no size varies."""
+_ALONE = (("1/{p}", 0.0), ("{p}", 0.5), ("log2({p})", 0.5), ("log2({p})/{p}", 0.5))
+"""Functions of p alone, where no size varies: the most usual is a serial part and a shared one."""
 _BESIDE = (
     ("{p}", 0.0),
     ("log2({p})", 0.0),
