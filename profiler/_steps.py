@@ -12,7 +12,7 @@ import numpy as np
 
 from bsplib.profiler._by_step import BySuperstep, is_table
 from bsplib.profiler._numbering import ranked
-from bsplib.profiler.costs import by_superstep, group_sizes, once
+from bsplib.profiler.costs import by_superstep, once
 from bsplib.profiler.window import hand_out, windows
 from bsplib.recording.tables import Columns
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _STEPS = "root supersteps"
-_ENDED = ("stack", "kind", "pid")
+_ENDED = ("stack", "kind")
 _KEPT_STEPS = 2**21
 """Greatest number of supersteps that are kept one by one. Those of a longer run are read again."""
 
@@ -43,7 +43,7 @@ class StepRows(NamedTuple):
     length: NDArray[np.integer]
     """Time from the start to the end."""
     ended_at: Columns
-    """Stack, kind and pid of the record that arrived last."""
+    """Stack and kind of the record that arrived last."""
 
     @property
     def stop(self) -> int:
@@ -292,23 +292,3 @@ class TimeColumns(ColumnSteps):
         near, at = np.unique(self._near, return_index=True)
         places: Floats = np.interp(self.edges, self._bounds.ravel()[at], near)
         return places
-
-
-def excess(run: Run, cost: Floats) -> Floats:
-    """Return by how much the cost of each record is above the mean of its superstep.
-
-    The mean is over all processes of the group; one without a record counts as 0.
-
-    Args:
-        run: the run.
-        cost: of each record.
-
-    Returns:
-        For each record; 0 where its cost is below the mean.
-    """
-    if len(cost) == 0:
-        return cost
-    by = by_superstep(run)
-    mean = by.spread(by.sums(cost)) / group_sizes(run)[run.records["group"]]
-    above: Floats = np.maximum(cost - mean, 0)
-    return above

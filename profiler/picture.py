@@ -24,9 +24,10 @@ import numpy as np
 
 from bsplib.profiler import account as parts
 from bsplib.profiler import window as window_module
-from bsplib.profiler._steps import ColumnSteps, RootSteps, TimeColumns, excess
+from bsplib.profiler._steps import ColumnSteps, RootSteps, TimeColumns
 from bsplib.profiler.account import PARTS
-from bsplib.profiler.costs import h_relation
+from bsplib.profiler.book import LOSS_CAUSES
+from bsplib.profiler.costs import by_superstep, h_relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,15 +43,12 @@ if TYPE_CHECKING:
 
 TIMES = ("comp", "comm", "idle", "waiting")
 """Computation, communication, idle time, and waiting for a core during computation."""
-GREATEST = ("over", "h", "over_h")
-"""Computation above the mean of the processes of its superstep, in nanoseconds, where time in
-sub-groups counts as computation of the superstep that opened them; h, and h above the mean, in
-bytes: of the process of the row that has most."""
-LAYERS = PARTS + TIMES + GREATEST
-"""What is known of a cell: nanoseconds by part of the account, and then the same time by what the
-process did, summed over the processes of the row; and the greatest of one process."""
-_COMP, _COMM, _IDLE, _WAITING = range(len(PARTS), len(PARTS + TIMES))
-_SUMS, _GREATEST = slice(0, len(PARTS + TIMES)), slice(len(PARTS + TIMES), len(LAYERS))
+LAYERS = (*PARTS, *TIMES, "loss", "h")
+"""What is known of a cell: nanoseconds by part of the account, and the same time by what the
+process did, summed over the processes of the row; what all processes lose there of which these are
+the root; and h in bytes, of the process of the row that has most."""
+_COMP, _COMM, _IDLE, _WAITING, _LOSS, _H = range(len(PARTS), len(LAYERS))
+_SUMS = slice(0, _H)
 
 MAX_ROWS = 256
 MAX_COLUMNS = 4096
@@ -308,8 +306,8 @@ class _StepSums:
         most = max(min(most, _PROCESS_CELLS // nprocs), 1)
         self._picture, self._low, self._width = picture, low, -(-count // most)
         self._amounts = np.zeros((-(-count // self._width), len(LAYERS), picture.rows))
-        self._carried, self._at = np.zeros((len(GREATEST), nprocs)), -1
-        """The last column by process, which the next window may share."""
+        self._carried, self._at = np.zeros(nprocs), -1
+        """The h of the last column by process, which the next window may share."""
 
     def add(self, booked: BookedWindow) -> None:
         """Take in a window."""
@@ -326,6 +324,13 @@ class _StepSums:
             cells = np.bincount(place * width + number, amounts[seen], count * width)
             return cells.astype(np.float64).reshape(count, width)
 
+        columns = np.full(len(booked.pid), -1)
+        columns[seen] = place
+        for lost in _lost(booked):
+            inside = columns[lost.row] >= 0
+            cells = columns[lost.row] * picture.rows + lost.pid // picture.block
+            ns = np.bincount(cells[inside], lost.ns[inside], count * picture.rows)
+            self._amounts[here, _LOSS] += ns.reshape(count, picture.rows)
         stages = _stages(booked)
         sums = dict(enumerate(booked.spent)) | {
             layer: np.sum([each[layer] for each in stages if layer in each], axis=0)
@@ -334,27 +339,46 @@ class _StepSums:
         for layer, amounts in sums.items():
             if amounts.any():
                 self._amounts[here, layer] += summed(amounts, pid // picture.block, picture.rows)
-        by_process = np.stack([summed(each, pid, nprocs) for each in _greatest(booked)])
+        run = booked.account.run
+        h = np.maximum(*h_relation(run)).astype(np.float64)[booked.account.halo :]
+        by_process = summed(h, pid, nprocs)
         if self._at == first:
-            by_process[:, 0] += self._carried
-        self._carried, self._at = by_process[:, -1].copy(), first + count - 1
+            by_process[0] += self._carried
+        self._carried, self._at = by_process[-1].copy(), first + count - 1
         blocks = np.arange(0, nprocs, picture.block)
-        greatest = np.maximum.reduceat(by_process, blocks, axis=2)
-        self._amounts[here, _GREATEST] = greatest.transpose(1, 0, 2)
+        self._amounts[here, _H] = np.maximum.reduceat(by_process, blocks, axis=1)
 
     def grid(self) -> _Grid:
         """Return the grid, when all windows have been taken in."""
         return _Grid(self._low, self._width, self._amounts)
 
 
-def _greatest(booked: BookedWindow) -> tuple[Floats, Floats, Floats]:
-    """Return the layers in ``GREATEST`` of each record."""
-    account = booked.account
-    run, fresh = account.run, slice(account.halo, None)
-    work = account.computing.core + account.computing.blocked + run.records["sub"]
-    h = np.maximum(*h_relation(run)).astype(np.float64)
-    over, over_h = (excess(run, cost.astype(np.float64))[fresh] for cost in (work, h))
-    return over, h[fresh], over_h
+class _Lost(NamedTuple):
+    """What is lost in a window, and the processes that are its roots."""
+
+    row: Ints
+    """Position in the window of the record in which it is lost."""
+    pid: Ints
+    ns: Ints
+
+
+def _lost(booked: BookedWindow) -> tuple[_Lost, _Lost, _Lost]:
+    """Return what is lost while idle, by moving less than another process, and by oneself."""
+    account, own, shares = booked.account, booked.own, booked.shares
+    _, _, pid, cause = booked.roots_of(np.arange(len(shares.ns)))
+    idle = np.flatnonzero(cause < LOSS_CAUSES)
+    uneven = np.flatnonzero(own[parts.TRANSFER_IMBALANCE])
+    leader = np.zeros(0, np.int64)
+    if len(uneven):
+        step = account.step[account.halo + uneven]
+        leader = account.run.records["pid"][by_superstep(account.run).leader(account.h)[step]]
+    by_itself = own[parts.BLOCKED] + own[parts.CORE]
+    alone = np.flatnonzero(by_itself)
+    return (
+        _Lost(shares.row[idle], pid[idle], shares.ns[idle]),
+        _Lost(uneven, leader.astype(np.int64), own[parts.TRANSFER_IMBALANCE][uneven]),
+        _Lost(alone, booked.pid[alone], by_itself[alone]),
+    )
 
 
 # -- stretches of time, spread over the columns of a picture --------------------------------------
@@ -375,7 +399,7 @@ class _TimeSums:
 
     def __init__(self, picture: TimePicture, edges: Floats) -> None:
         self.edges, self._rows, self._block = edges, picture.rows, picture.block
-        shape = len(TIMES + PARTS), (len(edges) - 1) * picture.rows
+        shape = _H, (len(edges) - 1) * picture.rows
         self._sums, self._rates = np.zeros((2, *shape))
         """By layer and cell: what is in it, and at which rate the columns after it get more."""
 
@@ -392,6 +416,12 @@ class _TimeSums:
         self.spread(_without_inner(account, _Stretches(pid, start, arrive, before)))
         self.spread(_Stretches(pid, arrive, released, waiting))
         self.spread(_Stretches(pid, released, end, after))
+        idle, uneven, _ = _lost(booked)
+        ns = idle.ns.astype(np.float64)
+        self.spread(_Stretches(idle.pid, arrive[idle.row], released[idle.row], {_LOSS: ns}))
+        for moved, begin, until in ((before, start, arrive), (after, released, end)):
+            ns = moved[parts.TRANSFER_IMBALANCE][uneven.row]
+            self.spread(_Stretches(uneven.pid, begin[uneven.row], until[uneven.row], {_LOSS: ns}))
 
     def spread(self, stretches: _Stretches) -> None:
         """Add the parts of stretches that lie inside the edges."""
@@ -479,6 +509,8 @@ def _stages(booked: BookedWindow) -> list[dict[int, Floats]]:
     for part, amount in computed.items():
         before[part] = before.get(part, 0) + amount
     before[_COMP], before[_WAITING] = computing.core[fresh] + blocked, waited
+    for stage in (before, after):
+        stage[_LOSS] = stage[parts.BLOCKED] + stage[parts.CORE]
     waiting = dict(enumerate(booked.idle)) | {_IDLE: records["released"] - records["arrive"]}
     return [{part: in_gap * amount for part, amount in pauses.items()}, before, waiting, after]
 

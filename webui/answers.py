@@ -108,6 +108,7 @@ ANSWERS: dict[str, PageAnswer] = {
     "layout": PageAnswer(_layout, saved=_never),
     "timeline": PageAnswer(timeline.timeline, saved=timeline.saved, kept=False),
     "marks": PageAnswer(timeline.marks, saved=_never),
+    "waited": PageAnswer(timeline.waited, saved=_never),
     "traffic": PageAnswer(traffic.traffic),
     "departures": PageAnswer(traffic.scatter),
     "source": PageAnswer(_source),

@@ -13,7 +13,7 @@ import numpy as np
 
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.book import book_of
-from bsplib.profiler.picture import GREATEST, LAYERS, TIMES, TimePicture, picture_of
+from bsplib.profiler.picture import LAYERS, TIMES, TimePicture, picture_of
 from bsplib.profiler.rates import rates_of_run
 from bsplib.webui.opened_runs import AddressError, OpenRun, number_in, records_through
 
@@ -31,16 +31,19 @@ Json = dict[str, Any]
 
 MOST_ROWS = 128
 """Greatest number of rows of a window on a served page."""
+USUAL_COLUMNS = 200
 SAVED_ROWS = 48
 SAVED_CELLS = 4000
 SAVED_COLUMNS = 200, 1600
 """How many rows the windows of a saved page have at most; about how many cells, and how many
-columns at least and at most. ``heatdata.js`` computes the same."""
+columns at least and at most."""
+MOST_WAITED_FOR = 3
+"""Greatest number of processes, each with a cost centre, that a cell is said to wait for."""
 MOST_RANGES = 1000
 """Greatest number of ranges of supersteps by which a node is marked."""
 
-_UNITS = {"h": GREATEST[1:], "time": (*TIMES, GREATEST[0])}
-"""The layers with a common unit: bytes, and seconds."""
+_UNITS = {"h": ("h",), "loss": ("loss",), "time": TIMES}
+"""The layers with a common unit: bytes, or seconds."""
 _MOST = 2**16 - 1
 _MOST_SHARE = 2**8 - 1
 
@@ -49,30 +52,45 @@ def timeline(opened: OpenRun, query: Mapping[str, str]) -> Json:
     """Return a window: ``axis``, ``low``, ``high`` (supersteps, or seconds) and ``columns``.
 
     Without ``low`` and ``high`` the window is the whole run; ``rows`` is the greatest number
-    of rows. With ``parts`` it also says what cells were used for, by the parts of the account.
+    of rows. With ``coarse`` rows and columns are as a saved page has them.
 
     Raises:
         QueryError: a value of the query means nothing.
     """
-    rows = number_in(query, "rows") or MOST_ROWS
-    columns = number_in(query, "columns") or SAVED_COLUMNS[0]
     axis = query.get("axis", "superstep")
     if axis not in AXES:
         raise AddressError(f"axis is {axis[:40]!r}: give {' or '.join(AXES)}.")
     view_of, unit = AXES[axis]
-    picture = _picture(opened, min(rows, MOST_ROWS))
+    picture, columns = _picture_for(opened, query), number_in(query, "columns") or USUAL_COLUMNS
+    if number_in(query, "coarse"):
+        least, most = SAVED_COLUMNS
+        columns = min(max(SAVED_CELLS // picture.rows, least), most)
     view = view_of(picture, query, columns)
-    described = describe(opened.callgraph(opened.whole(query)), picture, view, unit)
-    return described | (_describe_parts(view) if number_in(query, "parts") else {})
+    return describe(opened.callgraph(opened.whole(query)), picture, view, unit)
 
 
-def saved(opened: OpenRun) -> Iterable[Mapping[str, str]]:
+def saved(opened: OpenRun) -> Iterable[Mapping[str, str]]:  # noqa: ARG001  # of every run the same
     """Return the queries of a saved page: coarse windows of the whole run, by both axes."""
-    rows = min(SAVED_ROWS, opened.run.nprocs)
-    least, most = SAVED_COLUMNS
-    columns = min(max(SAVED_CELLS // rows, least), most)
-    size = {"columns": str(columns), "rows": str(SAVED_ROWS), "parts": "1"}
-    return [{"axis": axis, **size} for axis in AXES]
+    return [{"axis": axis, "coarse": "1"} for axis in AXES]
+
+
+def waited(opened: OpenRun, query: Mapping[str, str]) -> Json:
+    """Return for whom the processes of ``row`` are idle from ``low`` to ``high``, in seconds.
+
+    Raises:
+        QueryError: a value of the query means nothing.
+    """
+    picture, row = _picture_for(opened, query), number_in(query, "row")
+    low_s, high_s = _seconds_in(query, "low"), _seconds_in(query, "high")
+    if row is None or row >= picture.rows or low_s is None or high_s is None:
+        raise AddressError(f"Give a row below {picture.rows}, and low and high in seconds.")
+    origins = opened.callgraph(opened.whole(query)).origins
+    known = [
+        {"node": origins[each.origin].chain[-1], "pid": each.pid, "seconds": each.ns / 1e9}
+        for each in picture.waited_for(row, low_s * 1e9, high_s * 1e9)
+        if each.origin >= 0
+    ]
+    return {"waited": known[:MOST_WAITED_FOR]}
 
 
 def marks(opened: OpenRun, query: Mapping[str, str]) -> Json:
@@ -99,12 +117,20 @@ def describe(callgraph: CallGraph, picture: TimePicture, view: PictureView, unit
         "last": view.last.tolist(),
         "longest": view.longest.tolist(),
         "centres": [leaves[origin] for origin in origins.tolist()],
-        "late": view.ended_at["pid"].tolist(),
         "began_s": (view.began_ns / 1e9).tolist(),
         "finished_s": (view.ended_ns / 1e9).tolist(),
         "layers": layers,
         "units": units,
+        "parts": _describe_parts(view),
     }
+
+
+def _picture_for(opened: OpenRun, query: Mapping[str, str]) -> TimePicture:
+    """Return the picture of as many rows as a query asks for."""
+    coarse = number_in(query, "coarse")
+    return _picture(
+        opened, SAVED_ROWS if coarse else min(number_in(query, "rows") or MOST_ROWS, MOST_ROWS)
+    )
 
 
 def _picture(opened: OpenRun, rows: int) -> TimePicture:
@@ -128,7 +154,7 @@ def _describe_parts(view: PictureView) -> Json:
     shares = np.rint(amounts / np.where(totals > 0, totals, 1) * _MOST_SHARE).astype(np.uint8)
     by_row = np.ascontiguousarray(shares.transpose(1, 2, 0))
     texts = (base64.b64encode(each.tobytes()).decode("ascii") for each in by_row)
-    return {"parts": dict(zip(PARTS, texts, strict=True))}
+    return dict(zip(PARTS, texts, strict=True))
 
 
 def _by_superstep(picture: TimePicture, query: Mapping[str, str], columns: int) -> PictureView:
@@ -168,5 +194,5 @@ def _compact(layers: Floats) -> tuple[dict[str, str], dict[str, list[float]]]:
         for place, member in enumerate(members):
             by_row = np.ascontiguousarray(numbers[:, place].T)
             compact[member] = base64.b64encode(by_row.tobytes()).decode("ascii")
-        units[name] = [float(f"{value:.6g}") for value in unit / (1e9 if name == "time" else 1)]
+        units[name] = [float(f"{value:.6g}") for value in unit / (1 if name == "h" else 1e9)]
     return compact, units

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from bsplib.profiler import picture as module
 from bsplib.profiler import window as window_module
 from bsplib.profiler.account import PARTS
-from bsplib.profiler.book import Book
+from bsplib.profiler.book import LOST, Book
 from bsplib.profiler.costs import record_costs
 from bsplib.profiler.picture import LAYERS, picture_of
 from bsplib.profiler.rates import Rates
+from bsplib.profiler.survey import survey
 from bsplib.profiler.window import root_supersteps
 from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
@@ -84,17 +85,17 @@ def test_fewer_columns_hold_the_sums_of_their_supersteps(three):
     assert window.supersteps.tolist() == [2, 1]
 
 
-def test_only_the_straggler_is_above_the_mean(three):
+def test_the_loss_of_a_superstep_lies_at_the_straggler_for_whom_others_wait(three):
     window = pictured(three.run()).by_superstep(0, 3, 3)
-    assert layer(window, "over") == [[0, 0, 0], [0, 15, 0]]
+    assert layer(window, "loss") == [[0, 0, 0], [0, 24, 0]]
 
 
-def test_the_process_above_the_mean_of_h_is_the_one_that_receives_from_all(script):
+def test_the_loss_lies_at_the_process_that_receives_from_all(script):
     program = script(3)
-    program.step("main", puts=[(1, 0, 9), (2, 0, 9)])
-    window = pictured(program.run()).by_superstep(0, 1, 1)
+    program.step("main", transfer=27, puts=[(1, 0, 9), (2, 0, 9)])
+    window = pictured(program.run(), Rates(g=1e-9, l=0.0)).by_superstep(0, 1, 1)
     assert layer(window, "h") == [[18], [9], [9]]
-    assert layer(window, "over_h") == [[6], [0], [0]]
+    assert layer(window, "loss") == [[18], [0], [0]]
 
 
 def test_the_longest_superstep_of_a_column_names_where_its_straggler_ended_it(three):
@@ -130,10 +131,9 @@ def nested_comp(run, pid):
     return record_costs(run)[0][rows].sum()
 
 
-def test_the_slower_of_unequal_sub_groups_is_above_the_mean_of_the_parent(nested):
+def test_the_loss_lies_at_the_slower_of_unequal_sub_groups(nested):
     window = pictured(nested).by_superstep(0, 1, 1)
-    work = [5 + 70 + 3, 50 + 4]
-    assert layer(window, "over") == [[work[0] - sum(work) / 2], [0]]
+    assert layer(window, "loss") == [[(5 + 70 + 3) - (50 + 4)], [0]]
 
 
 def test_waiting_for_a_core_is_a_layer_of_its_own(script):
@@ -166,7 +166,7 @@ def test_rows_are_blocks_where_there_are_more_processes(crowd):
 
 def test_the_straggler_of_a_block_is_not_averaged_away(crowd):
     window = pictured(crowd, most_rows=4).by_superstep(0, 2, 2)
-    assert layer(window, "over") == [[0, 0], [0, 0], [90, 0], [0, 0]]
+    assert layer(window, "loss") == [[0, 0], [0, 0], [900, 0], [0, 0]]
     assert layer(window, "h") == [[5, 0], [45, 0], [5, 0], [5, 0]]
 
 
@@ -195,7 +195,7 @@ def test_supersteps_in_time_are_fractions(three):
     window = pictured(three.run()).by_time(12, 56, 4)
     assert window.supersteps == pytest.approx([0.25] * 4)
     assert window.first.tolist() == window.last.tolist() == [1, 1, 1, 1]
-    assert np.sum(layer(window, "over"), axis=1) == pytest.approx([0, 15])
+    assert np.sum(layer(window, "loss"), axis=1) == pytest.approx([0, 24])
 
 
 def test_time_and_supersteps_have_the_same_sums(nested, three):
@@ -330,6 +330,13 @@ def test_the_parts_of_a_range_add_up_to_its_length_and_all_of_them_to_the_accoun
         assert amounts.sum(axis=0) == pytest.approx(picture.book.by_process(), abs=1e-3)
         lengths = np.diff(window.edges)[:, None] * np.ones(run.nprocs)
         assert amounts.sum(axis=1) == pytest.approx(lengths)
+        assert np.sum(layer(window, "loss"), axis=1) == pytest.approx(rooted(picture), abs=1e-3)
+
+
+def rooted(picture):
+    """What is lost in the whole run, by the process that is its root."""
+    origins = range(len(survey(picture.book.run).sums.origins))
+    return picture.book.sums.by_root_process(origins)[list(LOST)].sum(axis=0)
 
 
 @examples(20)
@@ -345,6 +352,8 @@ def test_supersteps_have_what_is_booked_for_their_records(script, data):
     for part, ns in enumerate(booked.spent):
         np.add.at(wanted[:, part], (position, run.records["pid"]), ns)
     assert np.array_equal(amounts, wanted)
+    whole = picture.by_superstep(0, picture.steps.count, 4096)
+    assert np.array_equal(np.sum(layer(whole, "loss"), axis=1), rooted(picture))
 
 
 def test_what_a_process_waited_for_is_where_another_one_was_longer(uneven):

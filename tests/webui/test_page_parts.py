@@ -34,7 +34,7 @@ def test_a_page_opens_on_loss_with_the_end_of_its_path_selected(tab, broadcast_u
     show(tab, broadcast_url)
     expect(tab.locator("h1")).to_have_text("bcast.py")
     expect(tab.get_by_role("radio", name="loss")).to_be_checked()
-    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
+    expect(tab.locator("#detail h2")).to_have_text("line 18")
     expect(tab.get_by_role("tab", selected=True)).to_have_text("Graph")
 
 
@@ -81,7 +81,7 @@ def test_the_address_holds_path_and_node_by_their_names(
 )
 def test_an_address_that_names_nothing_shows_the_default(tab, broadcast_url, show, state):
     show(tab, broadcast_url, state)
-    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
+    expect(tab.locator("#detail h2")).to_have_text("line 18")
     expect(tab.get_by_role("tab", selected=True)).to_have_text("Graph")
     expect(tab.locator("#status")).to_have_text("")
 
@@ -200,7 +200,7 @@ def test_the_verdict_opens_with_its_first_sentence_and_a_click_shows_where(
     tab.locator("#chain button").first.click()
     expect(tab.locator("#detail h2")).to_have_text("main")
     sentences.first.get_by_role("button").click()
-    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
+    expect(tab.locator("#detail h2")).to_have_text("line 18")
 
 
 def test_a_loss_that_happened_once_is_shown_in_the_timeline(tab, run_maker, frame, served, show):

@@ -112,7 +112,7 @@ def test_a_click_selects_the_node_in_all_views_and_the_selection_is_marked(tab, 
     expect(tab.locator("#detail h2")).to_have_text("bcast_twostage")
     expect(rows(tab).and_(tab.locator("[aria-selected=true]"))).to_contain_text("bcast_twostage")
     tab.go_back()
-    expect(tab.locator("#detail h2")).to_have_text("bcast.py line 18")
+    expect(tab.locator("#detail h2")).to_have_text("line 18")
 
 
 def test_arrows_go_through_the_rows_and_enter_selects(tab, table, broadcast_trace):

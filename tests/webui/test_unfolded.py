@@ -90,7 +90,7 @@ def test_a_tooltip_has_the_seconds_by_process_and_a_click_selects_the_cost_centr
         expect(page.locator("#tooltip")).to_contain_text(text)
     box(page, "app.py line 22").click()
     box(page, "busy").click()
-    expect(page.locator("#detail h2")).to_have_text("app.py line 12")
+    expect(page.locator("#detail h2")).to_have_text("line 12")
 
 
 def test_the_source_lists_them_for_the_cost_centre(page):

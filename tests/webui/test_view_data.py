@@ -10,7 +10,7 @@ import pytest
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.callgraph import build
 from bsplib.recording.records import Lifetime
-from bsplib.webui import page, timeline, traffic
+from bsplib.webui import page, services, timeline, traffic
 from bsplib.webui.opened_runs import AddressError, OpenRun
 from bsplib.webui.traces import Traces
 
@@ -49,7 +49,7 @@ def test_a_window_of_time_is_in_seconds(opened):
 
 @pytest.mark.parametrize("axis", ["superstep", "time"])
 def test_a_cell_has_the_shares_of_the_parts_of_the_account(opened, axis):
-    answer = timeline.timeline(opened, {"axis": axis, "columns": "20", "parts": "1"})
+    answer = timeline.timeline(opened, {"axis": axis, "columns": "20"})
     shares = [np.frombuffer(base64.b64decode(answer["parts"][part]), "u1") for part in PARTS]
     assert np.sum(shares, axis=0, dtype=int) == pytest.approx(255, abs=len(PARTS))
     assert len(shares[0]) == 20 * answer["rows"]
@@ -62,7 +62,7 @@ def test_the_axis_of_time_begins_with_the_start_of_the_run(opened):
     known = (0,) * 16
     life = Lifetime(-50_000_000, known, known, known, last, last + 10_000_000)
     run = replace(opened.run, lifetime=life)
-    answer = timeline.timeline(OpenRun(run), {"axis": "time", "columns": "100", "parts": "1"})
+    answer = timeline.timeline(OpenRun(run), {"axis": "time", "columns": "100"})
     assert answer["begin_s"] == answer["edges"][0] == -0.05
     assert answer["end_s"] == pytest.approx(answer["edges"][-1])
     ends = np.frombuffer(base64.b64decode(answer["parts"]["ends"]), "u1").reshape(16, -1)
@@ -75,12 +75,37 @@ def test_a_column_names_the_cost_centre_of_its_straggler(opened):
     assert answer["centres"] == [node_id(opened, "bcast.py line 18")]
 
 
-def test_a_column_names_the_process_for_which_the_others_waited(run_maker, frame):
+@pytest.fixture
+def in_turns(run_maker, frame):
+    """Three supersteps at lines of their own, in each of which another process is late."""
     maker = run_maker(3)
     for late in (1, 2, 0):
-        maker.step((frame("main", 1, 2),), [3e-3 if pid == late else 1e-3 for pid in range(3)])
-    answer = timeline.timeline(OpenRun(maker.run()), {"columns": "10"})
-    assert answer["late"] == [1, 2, 0]
+        work = [3e-3 if pid == late else 1e-3 for pid in range(3)]
+        maker.step((frame("main", 1, 2 + late),), work)
+    return OpenRun(maker.run())
+
+
+def test_the_loss_of_a_cell_is_what_all_lose_by_its_process(in_turns):
+    answer = timeline.timeline(in_turns, {"columns": "10"})
+    lost = amounts(answer, "loss", "loss")
+    assert lost / 4e-3 == pytest.approx(np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]]))
+    book = services.describe_run(in_turns.run)["times"]
+    assert lost.sum() / 3 == pytest.approx(book["nodes"]["loss"][0])
+
+
+def test_a_cell_that_waits_says_for_which_process_and_line(in_turns):
+    answer = timeline.timeline(in_turns, {"columns": "10"})
+    for column, late in enumerate((1, 2, 0)):
+        low, high = (str(answer[name][column]) for name in ("began_s", "finished_s"))
+        (found,) = timeline.waited(
+            in_turns, {"row": str((late + 1) % 3), "low": low, "high": high}
+        )["waited"]
+        assert (found["pid"], found["seconds"]) == (late, pytest.approx(2e-3))
+        assert found["node"] == node_id(in_turns, f"bcast.py line {2 + late}")
+    assert timeline.waited(in_turns, {"row": "1", "low": "0", "high": "1e-3"}) == {"waited": []}
+    for query in ({}, {"row": "3", "low": "0", "high": "1"}, {"row": "0", "low": "0"}):
+        with pytest.raises(AddressError, match="row below 3"):
+            timeline.waited(in_turns, query)
 
 
 def test_the_supersteps_of_a_node_are_marked_by_ranges(opened):
@@ -147,18 +172,11 @@ def test_a_saved_page_has_a_coarse_timeline_and_the_matrix_of_the_root(broadcast
     answers = page.saved_answers(Traces(broadcast_trace))
     folder = "traces/0/runs/0"
     for axis in ("superstep", "time"):
-        answer = answers[f"{folder}/timeline.json?axis={axis}&columns=250&rows=48&parts=1"]
-        assert answer["rows"] == 16
+        answer = answers[f"{folder}/timeline.json?axis={axis}&coarse=1"]
+        assert (answer["rows"], len(answer["first"])) == (16, 250 if axis == "time" else 31)
         assert set(answer["parts"]) == set(PARTS)
     assert answers[f"{folder}/traffic.json"]["nprocs"] == 16
     assert f"{folder}/departures.json" in answers
-
-
-def test_the_scripts_of_a_saved_page_ask_for_the_windows_that_it_has():
-    size = f"rows: {timeline.SAVED_ROWS}, cells: {timeline.SAVED_CELLS}"
-    columns = f"columns: {list(timeline.SAVED_COLUMNS)}"
-    script = (page.STATIC / "heatdata.js").read_text(encoding="utf-8")
-    assert f"const SAVED = {{ {size}, {columns} }};" in script
 
 
 @pytest.mark.lengthy

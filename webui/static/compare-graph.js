@@ -35,7 +35,7 @@ export function changeText(node, quantity) {
 }
 
 function legend() {
-  const swatch = (bin) => html("span", { class: "change-swatch", "data-change": bin });
+  const swatch = (bin) => html("span", { class: "change-swatch", "data-bin": bin });
   return html("p", { class: "change-legend" }, "better",
     ...["b3", "b2", "b1", "0", "w1", "w2", "w3"].map(swatch), "worse");
 }

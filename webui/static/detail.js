@@ -36,7 +36,7 @@ function heading(model, { part, node, edge }) {
   const caller = edge === null ? null
     : html("p", { class: "through" }, `the part called by ${label(model.nodes[part.from])}`);
   return html("header", {},
-    html("h2", {}, label(about)), caller,
+    html("h2", {}, shortLabel(about)), caller,
     about.kind === "function" || !about.under ? null : html("p", { class: "code" }, about.under),
     html("p", { class: "quiet place" }, ...breakable(place(about) || kind(about))),
     html("p", {}, html("b", {}, count(part.count, "superstep")), `, ${seconds(part.elapsed_s)} elapsed`));

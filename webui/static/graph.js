@@ -33,7 +33,7 @@ export function create(host, context) {
   const note = html("p", { class: "note" });
   const filters = createFilters(context, save);
   const toRoot = button("", () => viewport.centre(...middleOf(model.root)), { class: "to-root", hidden: true });
-  host.replaceChildren(stage, note, zoomButtons(), filters.element, toRoot);
+  host.replaceChildren(html("div", { class: "toolbar" }, toRoot, filters.element, zoomButtons()), stage, note);
   const names = namesOf(() => model);
   const viewport = createViewport(stage, {
     onChange: (view, room) => {
@@ -61,9 +61,9 @@ export function create(host, context) {
   let isVisible = false;
 
   function zoomButtons() {
-    return html("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
-      button("+", () => viewport.zoom(1.25), { "aria-label": "Zoom in", title: "Zoom in (+)" }),
+    return html("div", { class: "zoom joined", role: "group", "aria-label": "Zoom" },
       button("−", () => viewport.zoom(0.8), { "aria-label": "Zoom out", title: "Zoom out (−)" }),
+      button("+", () => viewport.zoom(1.25), { "aria-label": "Zoom in", title: "Zoom in (+)" }),
       button("⤢", fit, { "aria-label": "Show all", title: "Show all (0)" }));
   }
 

@@ -11,7 +11,7 @@ export const TIMES = ["comp", "comm", "idle", "waiting"];
 
 /* Texts of the legend at shades 0, 0.2, ... 1, and what they are parts of. */
 export const SCALES = {
-  loss: [[0, 0.04, 0.16, 0.36, 0.64, 1], "of the time of the superstep"],
+  loss: [[0, 0.04, 0.16, 0.36, 0.64, 1], "where it comes from, of the time of all processes"],
   h: [[0, 0.04, 0.16, 0.36, 0.64, 1], "of the greatest h of a process"],
   other: [[0, 0.2, 0.4, 0.6, 0.8, 1], "of the time of the process"],
 };
@@ -45,8 +45,7 @@ function until(numbers, value) {
    { columns, rows, low, high, edges, ..., parts (by part of the account the shares of cells, of
      255), columnAt(x), stretch(from, to), amount(layer, cell),
      processes(row),
-     hs and durations (of a superstep, by column), mostH, longest_s, loss(cell, rates),
-     shades(layer, rates, most) } */
+     hs and durations (of a superstep, by column), mostH, longest_s, shades(layer, most) } */
 export function createWindow(answer) {
   const columns = answer.first.length;
   const { rows, block, nprocs, edges } = answer;
@@ -55,7 +54,7 @@ export function createWindow(answer) {
 
   const heat = {
     ...answer, parts: byName(answer.parts, bytesOf), columns, low: edges[0], high: edges[columns],
-    columnAt, stretch, amount, processes, shades, loss,
+    columnAt, stretch, amount, processes, shades,
   };
   heat.hs = Float64Array.from({ length: columns }, (_, column) => h(column));
   heat.durations = Float64Array.from({ length: columns }, (_, column) => duration(column));
@@ -74,10 +73,10 @@ export function createWindow(answer) {
     return end > begin ? [edges[begin], edges[end]] : [0, 0];
   }
 
-  /* Seconds of all processes of a row together, or bytes of h of the one that has most. */
+  /* Seconds of all processes of a row together, or bytes of h of the one that has most. What is
+     lost, all processes lose, and those of the row are its root. */
   function amount(layer, cell) {
-    const unit = layer === "h" || layer === "over_h" ? units.h : units.time;
-    return layers[layer][cell] * unit[cell % columns];
+    return layers[layer][cell] * (units[layer] ?? units.time)[cell % columns];
   }
 
   /* The first and the last process of a row. */
@@ -85,9 +84,9 @@ export function createWindow(answer) {
     return [row * block, Math.min(nprocs, (row + 1) * block) - 1];
   }
 
-  function size(row) {
-    const [first, last] = processes(row);
-    return last - first + 1;
+  /* A unit of a column in one of its supersteps. */
+  function each(column, unit) {
+    return unit[column] / Math.max(answer.supersteps[column], 1e-9);
   }
 
   /* The greatest h of a process in a superstep of a column, in bytes. */
@@ -96,7 +95,7 @@ export function createWindow(answer) {
     for (let cell = column; cell < rows * columns; cell += columns) {
       most = Math.max(most, layers.h[cell]);
     }
-    return most * units.h[column] / Math.max(answer.supersteps[column], 1e-9);
+    return most * each(column, units.h);
   }
 
   /* Seconds from the beginning to the end of a superstep of a column, on average. */
@@ -105,41 +104,27 @@ export function createWindow(answer) {
     return taken / (answer.last[column] - answer.first[column] + 1);
   }
 
-  /* Seconds for which a process makes the others of its superstep wait: what it computes
-     above their mean, and the price of its h above their mean. */
-  function loss(cell, rates) {
-    return rates.ratio * amount("over", cell) + rates.g * amount("over_h", cell);
+  /* What the processes of a cell spent, in units of its column. */
+  function spent(cell) {
+    return TIMES.reduce((sum, name) => sum + layers[name][cell], 0);
   }
 
   /* The shade of each cell from 0 to 1, NaN where nothing took place. The shades of loss and
      h are square roots, as in the graph, and those of the other layers parts of the time. */
-  function shades(layer, rates, most) {
+  function shades(layer, most) {
     const found = new Float32Array(rows * columns);
-    const { comp, comm, idle, waiting } = layers;
-    const of = shading(layer, rates, most);
-    for (let row = 0, cell = 0; row < rows; row += 1) {
-      const share = size(row);
-      for (let column = 0; column < columns; column += 1, cell += 1) {
-        const time = comp[cell] + comm[cell] + idle[cell] + waiting[cell];
-        found[cell] = time === 0 && layers.h[cell] === 0 ? NaN : of(cell, column, time, share);
-      }
+    const all = new Float64Array(columns);
+    for (let cell = 0; cell < found.length; cell += 1) all[cell % columns] += spent(cell);
+    for (let cell = 0; cell < found.length; cell += 1) {
+      const column = cell % columns;
+      const time = spent(cell);
+      const value = layers[layer][cell];
+      if (time === 0 && layers.h[cell] === 0) found[cell] = NaN;
+      else if (layer === "h") found[cell] = most > 0 ? Math.sqrt(value * each(column, units.h) / most) : 0;
+      else if (layer === "loss") found[cell] = Math.sqrt(value * units.loss[column] / (all[column] * units.time[column] || 1));
+      else found[cell] = time > 0 ? value / time : 0;
     }
     return found;
-  }
-
-  /* The shade of a cell by its column, its time in units, and the processes of its row. */
-  function shading(layer, rates, most) {
-    const { h, over, over_h: overH } = layers;
-    if (layer === "h") {
-      return (cell, column) => (most > 0
-        ? Math.sqrt(h[cell] * units.h[column] / Math.max(answer.supersteps[column], 1e-9) / most) : 0);
-    }
-    if (layer !== "loss") return (cell, _, time) => (time > 0 ? layers[layer][cell] / time : 0);
-    return (cell, column, time, share) => {
-      const lost = rates.ratio * over[cell] * units.time[column] + rates.g * overH[cell] * units.h[column];
-      const mean = time * units.time[column] * rates.ratio / share;
-      return lost > 0 ? Math.sqrt(mean > 0 ? lost / mean : 1) : 0;
-    };
   }
 
   return heat;

@@ -4,8 +4,6 @@
 import { forget } from "./api.js";
 import { createWindow } from "./heat.js";
 
-/* The size of the windows that a saved page has (webui/timeline.py computes the same). */
-const SAVED = { rows: 48, cells: 4000, columns: [200, 1600] };
 const ROWS = 128;
 const MAX_COLUMNS = 1600;
 const MARGIN = 0.3; // of the width of the view, on each side, that is asked for ahead
@@ -30,22 +28,16 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
     return [path, api.get(path)];
   }
 
-  function savedSize(nprocs) {
-    const [least, most] = SAVED.columns;
-    const wanted = Math.floor(SAVED.cells / Math.min(SAVED.rows, nprocs));
-    return { columns: Math.min(Math.max(wanted, least), most), rows: SAVED.rows };
-  }
-
   /* Loads the whole run, if it is not there; whether it was. */
-  function load(pixels, nprocs) {
+  function load(pixels) {
     if (key === runKey()) return windows.base !== null;
     key = runKey();
     Object.assign(windows, { base: null, fine: null });
     const columns = Math.min(MAX_COLUMNS, Math.max(50, Math.round(pixels)));
     busy(true);
     say("The run is being summed up.");
-    const size = api.offline ? savedSize(nprocs) : { columns, rows: ROWS };
-    receive(ask("timeline", { axis: state.axis, ...size, parts: 1 })[1]);
+    const size = api.offline ? { coarse: 1 } : { columns, rows: ROWS };
+    receive(ask("timeline", { axis: state.axis, ...size })[1]);
     return false;
   }
 
@@ -81,7 +73,7 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
     if (api.offline) return say(COARSE);
     asking = true;
     const run = key;
-    const [path, answer] = ask("timeline", { axis: state.axis, ...wanted, rows: ROWS, parts: 1 });
+    const [path, answer] = ask("timeline", { axis: state.axis, ...wanted, rows: ROWS });
     try {
       const heat = createWindow(await answer);
       if (run === key) {
@@ -148,5 +140,17 @@ export function createHeatData({ api, store: { state } }, { arrived, say, busy }
       (under.has(id) ? [[base.first[column], base.last[column]]] : []));
   }
 
-  return { windows, load, whole, refine, at, marks };
+  /* Tells for whom the processes of a cell wait: a cost centre, and the process there. */
+  async function waited({ heat, column, row }, tell) {
+    const [low, high] = state.axis === "time" ? [heat.edges[column], heat.edges[column + 1]]
+      : [heat.began_s[column], heat.finished_s[column]];
+    try {
+      const [most] = (await ask("waited", { row, low, high, rows: ROWS })[1]).waited;
+      if (most !== undefined) tell(most);
+    } catch (error) {
+      say(error.message);
+    }
+  }
+
+  return { windows, load, whole, refine, at, marks, waited };
 }

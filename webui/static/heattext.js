@@ -3,7 +3,7 @@
 import { html } from "./dom.js";
 import { bytes, integer, label, pathTitle, percent, seconds } from "./format.js";
 import { LAYERS, TIMES } from "./heat.js";
-import { processName, processRange } from "./names.js";
+import { processRange } from "./names.js";
 import { PARTS } from "./terms.js";
 
 function supersteps(heat, column) {
@@ -53,9 +53,9 @@ export function describeCell({ heat, column, row }, model, axis, isAccount) {
   return [
     html("b", {}, `${supersteps(heat, column)}, ${who}`),
     html("span", {}, centre(heat, column, model)),
-    isWaiting(heat, cell) ? html("span", {}, `waits for ${processName(model.run.run.hosts, heat.late[column])}: click to go there`) : "",
+    isWaiting(heat, cell) ? html("span", {}, "waits: a click goes to the process and line that it waits for") : "",
     html("span", {}, isAccount ? within + spent(heat, cell) : within + times(heat, cell, size) + each),
-    html("span", {}, `h ${bytes(heat.amount("h", cell))}, loss ${seconds(heat.loss(cell, model.rates))}`),
+    html("span", {}, `h ${bytes(heat.amount("h", cell))}, loss by ${size === 1 ? "it" : "them"} ${seconds(heat.amount("loss", cell) / heat.nprocs)}`),
     axis === "time" ? "" : html("span", { class: "quiet" },
       `from ${seconds(heat.began_s[column])} to ${seconds(heat.finished_s[column])}`),
   ];

@@ -32,7 +32,7 @@ function costScore(part, path) {
 
    { run, nodes, edges, root, callers, callees (positions of edges, by node), indexOf(id),
      edgeOf(ids), tell(account), times, account, verdict, rates, score(node, path),
-     edgeScore(edge, path), shade(node, path), scale(path), chain(path), chainScores(path),
+     edgeScore(edge, path), shade(node, path), shadeOf(score, path), scale(path), chain(path), chainScores(path),
      pie(node, path), weight(edge, path) } */
 /** @param {RunAnswer} run */
 export function createModel(run) {
@@ -59,7 +59,7 @@ export function createModel(run) {
       (isInSeconds(path) ? model.times.nodes[path][node] : costScore(nodes[node], path)),
     edgeScore: (edge, path) =>
       (isInSeconds(path) ? model.times.edges[path][edge] : costScore(edges[edge], path)),
-    scale, shade, pie, weight,
+    scale, shade, shadeOf, pie, weight,
     chain: (path) => pathOf(path).map(([node]) => node),
     chainScores: (path) => pathOf(path).map(([, score]) => score), // of what came through it
   };
@@ -90,9 +90,13 @@ export function createModel(run) {
   /* From 0 (white) to 1 (red): the square root of the score's part of the scale; of times a function
      is as red as the reddest cost centre below it, but paler than the reddest of all. */
   function shade(node, path) {
-    if (isInSeconds(path)) return model.times.shades[path][node];
+    return isInSeconds(path) ? model.times.shades[path][node] : shadeOf(model.score(node, path), path);
+  }
+
+  /* The shade of a score that is that of no node alone. */
+  function shadeOf(score, path) {
     const most = scale(path);
-    return most > 0 ? Math.sqrt(Math.min(1, Math.max(0, model.score(node, path)) / most)) : 0;
+    return most > 0 ? Math.sqrt(Math.min(1, Math.max(0, score) / most)) : 0;
   }
 
   /* The pie that explains a score, by process: of times by the process that is their root. */

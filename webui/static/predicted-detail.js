@@ -3,7 +3,7 @@
 
 import { selection } from "./detail.js";
 import { byId, html } from "./dom.js";
-import { kind, label, percent, place, seconds } from "./format.js";
+import { kind, label, percent, place, seconds, shortLabel } from "./format.js";
 import { MEASURES } from "./predicted-model.js";
 
 const TITLES = { supersteps: "supersteps", h: "h in bytes", comp: "computation in s" };
@@ -11,7 +11,7 @@ const PARTS = { comp: "w: computation", comm: "g h: transfers", sync: "l: supers
 
 function heading(model, { node, edge, part }) {
   const about = model.nodes[node];
-  return html("header", {}, html("h2", {}, label(about)),
+  return html("header", {}, html("h2", {}, shortLabel(about)),
     edge === null ? null
       : html("p", { class: "through" }, `the part called by ${label(model.nodes[part.from])}`),
     html("p", { class: "quiet place" }, place(about) || kind(about)));

@@ -72,16 +72,15 @@ export function create(host, { store, api, query }) {
   /* The cells in the margin of a line. */
   function margin(model, path, found) {
     if (!found) return [html("td", { colspan: 3 })];
-    const { nodes: [node], parts, ends } = found;
+    const { nodes: [node], parts } = found;
     if (parts.length === 0) {
       return [html("td", { colspan: 3, class: "margin" }, select(model, node, `→ ${label(model.nodes[node])}`))];
     }
     const sum = (name) => parts.reduce((total, part) => total + part[name], 0);
     const addsUp = isInSeconds(path) || path === "sync";
     const score = addsUp ? sum("score") : Math.max(...parts.map((part) => part.score));
-    const shade = ends ? bin(Math.max(...found.nodes.map((each) => model.shade(each, path)))) : null;
     return [
-      html("td", { class: "margin", "data-bin": shade }, select(model, node, scoreText(score, path))),
+      html("td", { class: "margin", "data-bin": bin(model.shadeOf(score, path)) }, select(model, node, scoreText(score, path))),
       html("td", { class: "margin" }, integer(sum("count"))),
       html("td", { class: "margin" }, bytes(sum("h"))),
     ];

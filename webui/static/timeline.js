@@ -44,9 +44,9 @@ export function create(host, context) {
   const tool = (text, name, action) =>
     button(text, action, { class: "plain-button", "aria-label": name });
   host.replaceChildren(
-    html("div", { class: "toolbar" }, layers, axes, range, tool("−", "Zoom out", () => zoom(2)),
-      tool("+", "Zoom in", () => zoom(0.5)), tool("All", "Show all", fit),
-      button("Save picture", save, { class: "plain-button", title: "Save the timeline as a picture" })),
+    html("div", { class: "toolbar" }, layers, axes, html("span", { class: "joined" }, range,
+      tool("−", "Zoom out", () => zoom(2)), tool("+", "Zoom in", () => zoom(0.5)), tool("All", "Show all", fit)),
+    button("Save picture", save, { class: "plain-button", title: "Save the timeline as a picture" })),
     canvas, html("div", { class: "below" }, html("div", {}, readout, note), legend));
 
   const data = createHeatData(context, {
@@ -200,7 +200,7 @@ export function create(host, context) {
       return (heat) => paintStacks(heat, bottom - top, isPart(state.metric) ? state.metric : null);
     }
     const colours = ramp(kindOf());
-    return (heat) => paint(heat.shades(layer(), model.rates, most), heat.columns, heat.rows, colours);
+    return (heat) => paint(heat.shades(layer(), most), heat.columns, heat.rows, colours);
   }
 
   function legendOf(most) {
@@ -254,19 +254,22 @@ export function create(host, context) {
     readout.replaceChildren(...(found === null ? [] : describeCell(found, model, state.axis, layer() === "account")));
   }
 
-  /* Selects the cost centre at which the process arrived last for whom the others waited; a click
-     on waiting goes to that process, too. */
+  const select = (id) => model.indexOf(id) !== null && update({ node: id, edge: null });
+
+  /* Selects the cost centre of a cell; where it waits, goes to the process and line that it waits for. */
   function choose() {
     const found = cell();
     if (found === null) return;
     const { heat, column, row } = found;
-    const id = heat.centres[column];
-    if (isWaiting(heat, row * heat.columns + column)) {
-      cursor.row = Math.floor(heat.late[column] / heat.block);
-      readCursor();
-      redraw();
+    if (!isWaiting(heat, row * heat.columns + column)) select(heat.centres[column]);
+    else {
+      data.waited(found, ({ pid, node }) => {
+        cursor = { x: (heat.edges[column] + heat.edges[column + 1]) / 2, row: Math.floor(pid / heat.block) };
+        select(node);
+        readCursor();
+        redraw();
+      });
     }
-    if (model.indexOf(id) !== null) update({ node: id, edge: null });
   }
 
   function moveCursor(columns, rows) {
@@ -447,7 +450,7 @@ export function create(host, context) {
     if (changed?.has("metric") && !changed.has("layer") && state.layer !== null) {
       return update({ layer: null }, { push: false }); // which shows it
     }
-    if (!data.load(place().width, model.run.run.nprocs)) {
+    if (!data.load(place().width)) {
       cursor = null;
       return readCursor();
     }

@@ -178,7 +178,8 @@ export function create(host, context) {
 
   function superstep(points, point) {
     const own = `superstep ${integer(points.superstep[point])}`;
-    return points.group[point] === 0 ? own : `${own} of a sub-group, in ${integer(points.root[point])}`;
+    const where = model.run.run.backend === "mpi4py" ? "some of the processes" : "a sub-group";
+    return points.group[point] === 0 ? own : `${own} of ${where}, in ${integer(points.root[point])}`;
   }
 
   function readPoint(point) {

@@ -9,10 +9,6 @@ const WHEEL = 0.0016;
 const PINCH = 0.01; // a pinch on a touchpad comes as small wheel steps with ctrl
 
 export const PADDING = 24;
-/* Room for what lies over the drawing: filters above, the zoom at the right, a note below. */
-const ABOVE = 44;
-const BESIDE = 56;
-const BELOW = 48;
 
 /* onChange(view, room) after each change; onRest() once a change by the reader has ended. */
 export function createViewport(element, { onChange, onRest }) {
@@ -42,8 +38,7 @@ export function createViewport(element, { onChange, onRest }) {
   }
 
   function fittingScale() {
-    return Math.min(GREATEST_FIT, (room.width - 2 * PADDING) / drawing.width,
-      (room.height - 2 * PADDING) / drawing.height);
+    return Math.min(GREATEST_FIT, scaleOf({ w: drawing.width, h: drawing.height }));
   }
 
   function fit() {
@@ -77,20 +72,20 @@ export function createViewport(element, { onChange, onRest }) {
 
   /* Moves the view by the least distance that makes a box visible. */
   function reveal({ x, y, w, h }) {
-    const shift = (low, high, begin, end) => {
-      if (low < begin) return begin - low;
-      return high > end ? Math.max(end - high, begin - low) : 0;
+    const shift = (low, high, size) => {
+      if (low < PADDING) return PADDING - low;
+      return high > size - PADDING ? Math.max(size - PADDING - high, PADDING - low) : 0;
     };
     const left = x * view.scale + view.x;
     const top = y * view.scale + view.y;
-    const byX = shift(left, left + w * view.scale, PADDING, room.width - BESIDE);
-    const byY = shift(top, top + h * view.scale, ABOVE, room.height - BELOW);
+    const byX = shift(left, left + w * view.scale, room.width);
+    const byY = shift(top, top + h * view.scale, room.height);
     if (byX || byY) pan(byX, byY);
   }
 
-  /* The scale at which a box just fits between what lies over the drawing. */
+  /* The scale at which a box just fits. */
   function scaleOf({ w, h }) {
-    return Math.min((room.width - PADDING - BESIDE) / w, (room.height - ABOVE - BELOW) / h);
+    return Math.min((room.width - 2 * PADDING) / w, (room.height - 2 * PADDING) / h);
   }
 
   /* Whether some of a box is in sight. */
