@@ -117,7 +117,7 @@ def read_model(path: str | Path) -> ProgramModel:
         raise ModelError(f"{path} is no model: {_instead(Path(path))}") from None
     try:
         return model_of(found)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as wrong:
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as wrong:
         raise ModelError(f"{path} is no model that can be read: {_cause(wrong)}") from None
 
 

@@ -180,6 +180,7 @@ def test_a_model_that_was_written_predicts_the_same(recorded, tmp_path):
         lambda found: found["observations"][0]["values"].pop("p"),
         lambda found: found["observations"][0]["chains"].update({"0": [1, 2]}),
         lambda found: found["observations"][0]["chains"].update({"0": [math.inf] * 7}),
+        lambda found: found["observations"][0]["chains"].update({"0": [10**400] * 7}),
         lambda found: found["observations"][0]["chains"].update({"99": [0] * 7}),
         lambda found: found.update(observations=[]),
         lambda found: found.update(meta=3),
