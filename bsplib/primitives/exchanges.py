@@ -301,10 +301,22 @@ def allgather(
     Cost: (p - 1) n g + l; with unequal values h is the greater of (p - 1) times
     the largest and the sum of all but the smallest.
     """
-    if axis is not None:
-        bsp._check_usable()
-        x = _block(bsp, "allgather", x, axis)
-    return _exchange_all(bsp, "allgather", x, axis, out)
+    targets = targets_of(bsp, "allgather", out, axis)
+    block = x if axis is None else _block(bsp, "allgather", x, axis)
+    try:
+        own = bsp._values.give(bsp, "allgather", all_others(bsp), block, targets is not None)
+        if own is None:
+            bsp._check_usable()
+            data, header = pack(bsp, "allgather", block)
+            bsp._values.send_all(bsp, all_others(bsp), data, tag_of("allgather", header))
+            own = unpack(copied(data), pickled=header is True)
+        bsp.sync()
+        own = own if targets is not None else bsp._values.owned(own)
+        values = _values(bsp, "allgather", own, views=targets is not None)
+        return _result(bsp, "allgather", values, axis, out, targets)
+    except BaseException as error:
+        bsp._note_failure(error)
+        raise
 
 
 # -- parts ----------------------------------------------------------------------------
@@ -494,24 +506,6 @@ def alltoall(
 
 
 # -- what these have in common --------------------------------------------------------------
-
-
-def _exchange_all(bsp: GroupState, operation: str, x: Any, axis: int | None, out: Any) -> Any:
-    """Exchange one value of each process with all."""
-    targets = targets_of(bsp, operation, out, axis)
-    try:
-        own = bsp._values.give(bsp, operation, all_others(bsp), x, targets is not None)
-        if own is None:
-            data, header = pack(bsp, operation, x)
-            bsp._values.send_all(bsp, all_others(bsp), data, tag_of(operation, header))
-            own = unpack(copied(data), pickled=header is True)
-        bsp.sync()
-        own = own if targets is not None else bsp._values.owned(own)
-        values = _values(bsp, operation, own, views=targets is not None)
-        return _result(bsp, operation, values, axis, out, targets)
-    except BaseException as error:
-        bsp._note_failure(error)
-        raise
 
 
 def _values(bsp: GroupState, operation: str, own: Any, *, views: bool) -> list[Any]:

@@ -1,13 +1,16 @@
-"""Random programs about the forms of values, and mutants that each leave one thing out of a form.
+"""Random programs about forms of values and lives of groups, and mutants that they have to find.
 
 ``python -m tests.bsplib.soak_forms`` runs the programs of :mod:`.random_programs.forms` in the mode
-of :mod:`.compared`; with ``--mutants`` it runs each mutant until a program finds it.
+of :mod:`.compared`; with ``--mutants`` it runs each mutant until a program finds it: each leaves
+one thing out of a form, or (:mod:`.token_mutants`) one check out of the token of life.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -19,16 +22,28 @@ from bsplib.core import BUILD, atomics, engine, forms, known_arrays, values
 from bsplib.primitives import mailbox
 from bsplib.transfers import operations, registry
 
+from . import token_mutants
 from .compared import comparing
 from .random_programs.forms import main
+from .random_programs.lives import in_child
 
 COUNTS = (1, 2, 3, 2, 4)
+MOST_S = 100
+"""A mutant that takes longer for a program has been found."""
 
 
 def run(seed: int, backend: str) -> None:
-    """Run the program of a seed."""
+    """Run the program of a seed; every fourth time in a pool, which another process may not use."""
     more: dict[str, Any] = {"sim_seed": seed} if backend == "sim" else {}
-    bsplib.run(main, seed, nprocs=COUNTS[seed % len(COUNTS)], backend=backend, **more)
+    nprocs = COUNTS[seed % len(COUNTS)]
+    if seed % 4 != 3:
+        bsplib.run(main, seed, nprocs=nprocs, backend=backend, **more)
+        return
+    with bsplib.Pool(nprocs, backend=backend) as pool:
+        for number in range(2):
+            pool.run(main, 1000 * number + seed)
+            said = in_child(lambda: pool.run(main, seed))
+            assert said.startswith("UsageError: this pool belongs to the process that made"), said
 
 
 def _form(of: Callable[[Any], int]) -> list[Any]:
@@ -136,29 +151,59 @@ def _keep(registration: Any, given: Any) -> None:
     registration.array = registration.handle if given[1] is not None else None
 
 
-def programs_until_found(name: str, most: int) -> int | None:
-    """Return how many programs it takes to find a mutant; None where none of them does."""
+@contextmanager
+def _patched(name: str) -> Iterator[None]:
     _remembered.clear()
-    for each in MUTANTS[name]:
-        each.start()
-    try:
+    with ExitStack() as stack:
+        for each in MUTANTS[name]:
+            stack.enter_context(each)
+        yield
+
+
+def mutants() -> dict[str, Any]:
+    """Return all of them, as contexts, by their names."""
+    return {name: _patched(name) for name in MUTANTS} | {
+        f"{place.line}: {place}": token_mutants.left_out(place) for place in token_mutants.places()
+    }
+
+
+def _too_late(*_: Any) -> None:
+    raise TimeoutError
+
+
+def programs_until_found(mutant: Any, most: int) -> int | None:
+    """Return how many programs it takes to find a mutant; None where none of them does.
+
+    They run in turns on virtual processors and on real processes, whose engines are not the same.
+    """
+    signal.signal(signal.SIGALRM, _too_late)
+    with mutant:
         for seed in range(most):
+            signal.alarm(MOST_S)
             try:
-                run(seed, "sim")
+                run(seed, ("sim", "shm")[seed % 2])
             except Exception:  # noqa: BLE001  # whatever it is, it is found
                 return seed + 1
+            finally:
+                signal.alarm(0)
         return None
-    finally:
-        for each in MUTANTS[name]:
-            each.stop()
 
 
-def find_mutants(most: int) -> int:
-    """Say how many programs it takes to find each mutant; return how many are not found."""
-    found = {name: programs_until_found(name, most) for name in MUTANTS}
-    for name, count in found.items():
+def find_mutants(most: int, only: str) -> int:
+    """Say how many programs it takes to find each mutant; return how many are not found.
+
+    Args:
+        most: programs for each of them.
+        only: a part of its name.
+    """
+    missed = 0
+    for name, mutant in mutants().items():
+        if only not in name:
+            continue
+        count = programs_until_found(mutant, most)
+        missed += count is None
         click.echo(f"{name}: {count or 'not found'}")
-    return list(found.values()).count(None)
+    return missed
 
 
 def run_all(first: int, programs: int, backend: str) -> int:
@@ -178,12 +223,13 @@ def run_all(first: int, programs: int, backend: str) -> int:
 @click.option("--first", default=0, show_default=True, help="Seed of the first.")
 @click.option("--backend", default="sim", show_default=True)
 @click.option("--mutants", is_flag=True, help="Run the mutants; needs BSPLIB_CORE=python.")
-def command(programs: int, first: int, backend: str, mutants: bool) -> None:
-    """Run random programs about forms, or say how many it takes to find each mutant."""
+@click.option("--only", default="", help="Only mutants with this in their names.")
+def command(programs: int, first: int, backend: str, mutants: bool, only: str) -> None:
+    """Run random programs, or say how many it takes to find each mutant."""
     if mutants and BUILD != "python":
         raise click.UsageError("mutants need the interpreted core: set BSPLIB_CORE=python")
     with comparing():
-        missed = find_mutants(programs) if mutants else run_all(first, programs, backend)
+        missed = find_mutants(programs, only) if mutants else run_all(first, programs, backend)
     click.echo(f"{missed} {'mutants were not found' if mutants else 'programs were wrong'}")
     sys.exit(bool(missed))
 

@@ -10,45 +10,17 @@ import pytest
 
 import bsplib
 
+from .random_programs.lives import PRIMITIVES
+
 kept = []
 """Groups that programs leave behind, by process."""
-
-PRIMITIVES = {
-    "sync": lambda bsp, x: bsp.sync(),
-    "oblsync": lambda bsp, x: bsp.oblsync(0),
-    "put": lambda bsp, x: bsp.put(0, 1.0, x, offset=0),
-    "hpput": lambda bsp, x: bsp.hpput(0, np.zeros(3), x),
-    "get": lambda bsp, x: bsp.get(0, x),
-    "hpget": lambda bsp, x: bsp.hpget(0, x),
-    "put_at": lambda bsp, x: bsp.put_at(0, 0, 1, x),
-    "get_at": lambda bsp, x: bsp.get_at(0, 0, x),
-    "on": lambda bsp, x: bsp.on(0, x),
-    "send": lambda bsp, x: bsp.send(0, 1),
-    "move": lambda bsp, x: bsp.move(),
-    "hpmove": lambda bsp, x: bsp.hpmove(),
-    "qsize": lambda bsp, x: bsp.qsize(),
-    "get_tag": lambda bsp, x: bsp.get_tag(),
-    "messages": lambda bsp, x: list(bsp.messages()),
-    "set_tagsize": lambda bsp, x: bsp.set_tagsize(1),
-    "zeros": lambda bsp, x: bsp.zeros(1),
-    "push_reg": lambda bsp, x: bsp.push_reg(np.zeros(1)),
-    "pop_reg": lambda bsp, x: bsp.pop_reg(x),
-    "partition": lambda bsp, x: bsp.partition([bsp.nprocs]),
-    "split": lambda bsp, x: bsp.split(0),
-    "allreduce": lambda bsp, x: bsp.allreduce(1),
-    "broadcast": lambda bsp, x: bsp.broadcast(1),
-    "charge": lambda bsp, x: bsp.charge(1),
-    "time": lambda bsp, x: bsp.time(),
-    "abort": lambda bsp, x: bsp.abort("why"),
-    "done": lambda bsp, x: bsp.done(),
-}
 
 IN_CORE = (
     *("put", "hpput", "get", "send", "sync", "messages", "move", "hpmove", "qsize"),
     "get_tag",
 )
 """Those of the core, and those that only look at the messages of this process."""
-OTHERS = ("oblsync", "hpget", "put_at", "get_at", "allreduce", "zeros", "partition")
+OTHERS = ("oblsync", "hpget", "put_at", "get_at", "allreduce", "allgather", "zeros", "partition")
 
 
 def keep(bsp):

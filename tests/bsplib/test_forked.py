@@ -11,27 +11,10 @@ import pytest
 import bsplib
 from bsplib.recording.trace import read_trace
 
-from .test_ended_groups import PRIMITIVES, keep
+from .random_programs.lives import PRIMITIVES, in_child
+from .test_ended_groups import keep
 
 OF_ANOTHER = r"this process was forked from the one that runs main, to which the group belongs"
-
-
-def in_child(function):
-    """Return what a function returns, or raises, in a forked process, as text."""
-    reads, writes = os.pipe()
-    os_pid = os.fork()
-    if not os_pid:
-        try:
-            said = str(function())
-        except BaseException as error:  # noqa: BLE001  # told to the parent
-            said = f"{type(error).__name__}: {error}"
-        os.write(writes, said.encode())
-        os._exit(0)
-    os.close(writes)
-    with os.fdopen(reads) as pipe:
-        said = pipe.read()
-    os.waitpid(os_pid, 0)
-    return said
 
 
 @pytest.mark.procs(1, 2)

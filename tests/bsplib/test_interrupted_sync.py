@@ -4,40 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
 import bsplib
 
+from .random_programs.lives import INTERRUPTED_COLLECTIVES as COLLECTIVES
+from .random_programs.lives import Over, Unreadable, interruption
+
 WHY = r"this group cannot be used: its superstep \d+ was interrupted by {}"
-
-
-class Over(Exception):  # noqa: N818  # it is no error
-    """What a timer of the program raises."""
-
-
-@contextmanager
-def interruption(name):
-    """Raise as soon as the block calls a function of this name inside bsplib, as a signal might."""
-    block = sys._getframe(2)
-
-    def look(frame, event, _):
-        if event == "call" and frame.f_code.co_name == name:
-            while frame is not None and frame is not block:
-                frame = frame.f_back
-            if frame is block:  # and not another virtual processor
-                sys.setprofile(None)
-                raise Over("time is up")
-
-    sys.setprofile(look)
-    try:
-        with pytest.raises(Over):
-            yield
-    finally:
-        sys.setprofile(None)
 
 
 @pytest.mark.procs(1, 2)
@@ -120,30 +97,6 @@ def test_an_interrupted_oblsync_ends_the_use_of_the_group(run):
 
     with pytest.raises(bsplib.PartitionError, match=f"oblsync: {WHY.format('Over')}"):
         run(main)
-
-
-def fails(left, right):
-    raise Over("op")
-
-
-class Unreadable:
-    """Cannot be read where it arrives."""
-
-    def __reduce__(self):
-        return fails, (0, 0)
-
-
-COLLECTIVES = {
-    "allreduce": lambda bsp, x: bsp.allreduce(1, op=fails),
-    "reduce": lambda bsp, x: bsp.reduce(1, op=fails),
-    "scan": lambda bsp, x: bsp.scan(1, op=fails),
-    "exscan": lambda bsp, x: bsp.exscan(1, op=fails),
-    "broadcast": lambda bsp, x: bsp.broadcast(x, root=bsp.nprocs - 1),
-    "gather": lambda bsp, x: bsp.gather(x),
-    "allgather": lambda bsp, x: bsp.allgather(x),
-    "scatter": lambda bsp, x: bsp.scatter([x, x, 0], root=2),
-    "alltoall": lambda bsp, x: bsp.alltoall([x, x, 0]),
-}
 
 
 @pytest.mark.procs(3)

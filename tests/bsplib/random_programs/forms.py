@@ -1,5 +1,6 @@
 """Random programs about the forms of values: numbers of all magnitudes, dtypes, changes in place.
 
+Between their supersteps groups are used after their lives, or by others; see :mod:`.lives`.
 Every process draws the same program from a seed, keeps a model of the registered arrays of all
 processes, and compares what comes with what the model says.
 """
@@ -15,6 +16,8 @@ import ml_dtypes
 import numpy as np
 
 import bsplib
+
+from .lives import Lives
 
 POWERS = (0, 1, 7, 8, 15, 31, 32, 52, 53, 62, 63, 64, 65, 100)
 FIELDS = (["a", "b"], ["b", "a"], ["key", "weight"], ["a", "c"])
@@ -44,9 +47,15 @@ COLLECTIVES = (
 )
 
 
-def main(bsp: bsplib.Group, seed: int) -> None:
-    """Run the program of a seed; raise where anything is not as it should be."""
-    Process(bsp, seed).run()
+def main(bsp: bsplib.Group, seed: int, forks: bool = True) -> None:
+    """Run the program of a seed; raise where anything is not as it should be.
+
+    Args:
+        bsp: the group.
+        seed: of the program.
+        forks: its processes may be forked.
+    """
+    Process(bsp, seed, forks).run()
 
 
 def described(value: Any) -> Any:
@@ -68,11 +77,13 @@ class Process:
     Args:
         bsp: the group.
         seed: of the program.
+        forks: it may be forked.
     """
 
-    def __init__(self, bsp: bsplib.Group, seed: int) -> None:
+    def __init__(self, bsp: bsplib.Group, seed: int, forks: bool) -> None:
         self.bsp = bsp
         self.draw = random.Random(seed)
+        self.lives = Lives(bsp, self.draw, forks)
         self.fields = np.dtype([("a", "i4"), ("b", "f8")])
         """A dtype whose fields get other names."""
         self.last = self.number()
@@ -94,6 +105,8 @@ class Process:
                 self._superstep()
                 for _ in range(self.draw.randint(1, 6)):
                     self._collective()
+                if self.draw.random() < 0.4:
+                    self.lives.happen()
 
     def _register(self) -> None:
         for name in self.names:
