@@ -17,12 +17,12 @@ from bsplib.machine import Machine, load_machine
 from bsplib.profiler import format as fmt
 from bsplib.profiler import tables
 from bsplib.profiler.callgraph import CallGraph, build
-from bsplib.profiler.costs import METRICS
-from bsplib.profiler.critical import LOSS, METRIC_TITLES, critical_path
+from bsplib.profiler.critical import LOSS, critical_path
 from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.prices import recorded_machine
 from bsplib.profiler.rates import rates_on
+from bsplib.profiler.rows import QUANTITIES, SHOWN, row_of
 from bsplib.profiler.survey import elapsed_s
 from bsplib.profiler.tables import plain_graph
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.rates import Rates
+    from bsplib.profiler.rows import Row
     from bsplib.profiler.verdict import Verdict
     from bsplib.recording.records import Run, Trace
 
@@ -214,7 +215,8 @@ class RunProfile:
         main          10        0.02        0.01
         work          10        0.02        0.01
         """
-        return nodes(self.callgraph, self._book)
+        table = _frame(tables.nodes(self._book)).set_index("id")
+        return table.sort_values("loss_s", ascending=False, kind="stable")
 
     def supersteps(self) -> pandas.DataFrame:
         """Return a row for each superstep of each group, in order of group and number.
@@ -224,7 +226,7 @@ class RunProfile:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        return supersteps(self.callgraph, self._book)
+        return _frame(tables.supersteps(self._book))
 
     def graph(self) -> networkx.DiGraph:
         """Return the call graph with plain numbers and texts as attributes.
@@ -232,7 +234,7 @@ class RunProfile:
         Nodes and edges have the columns of :meth:`nodes`, so that ``networkx`` can write the
         graph as GraphML or JSON. Texts from the trace are made safe to show.
         """
-        graph = plain_graph(self.callgraph, self._book)
+        graph = plain_graph(self._book)
         graph.graph.update(tables.facts(self.run, self.number))
         return graph
 
@@ -270,28 +272,9 @@ class RunProfile:
         return table_of_losses(self)
 
 
-# -- tables of a run as pandas DataFrames (extra ``notebook``) ------------------------------------
-
-
-def nodes(callgraph: CallGraph, book: GraphBook) -> pandas.DataFrame:
-    """Return the rows of :func:`bsplib.profiler.tables.nodes` by id, the greatest loss first.
-
-    Raises:
-        MissingExtraError: pandas is not installed.
-    """
+def _frame(columns: tables.Columns) -> pandas.DataFrame:
     pd = need("pandas")
-    table: pandas.DataFrame = pd.DataFrame(tables.nodes(callgraph, book)).set_index("id")
-    return table.sort_values("loss_s", ascending=False, kind="stable")
-
-
-def supersteps(callgraph: CallGraph, book: GraphBook) -> pandas.DataFrame:
-    """Return the rows of :func:`bsplib.profiler.tables.supersteps`.
-
-    Raises:
-        MissingExtraError: pandas is not installed.
-    """
-    pd = need("pandas")
-    table: pandas.DataFrame = pd.DataFrame(tables.supersteps(callgraph, book.book))
+    table: pandas.DataFrame = pd.DataFrame(columns)
     return table
 
 
@@ -327,26 +310,17 @@ def table_of_losses(profile: RunProfile) -> str:
     book = profile.book()
     sentences = "".join(f"<li>{escape(entry.text)}</li>" for entry in profile.verdict().sentences)
     order = sorted(book.nodes, key=lambda node: book.nodes[node].sizes, reverse=True)
-    heads = ("function or cost centre", "loss", "time", "supersteps")
-    rows = (_row(profile, name) for name in order[:MOST_ROWS])
+    rows = (_cells(row_of(book, name)) for name in order[:MOST_ROWS])
     rest = len(order) - MOST_ROWS
     more = f"<p>and {fmt.counted(rest, 'more node')}: see nodes()</p>" if rest > 0 else ""
-    titles = (*heads, *(METRIC_TITLES[metric] for metric in METRICS))
+    heads = ("function or cost centre", *(QUANTITIES[name].title for name in SHOWN))
     title = f"<p><b>{escape(fmt.title(profile.run, profile.number))}</b></p>"
-    prices = f"<p>{escape(book.rates.sentence())}</p>"
-    return f"{title}<ul>{sentences}</ul>{_table(titles, rows, texts=1)}{more}{prices}"
+    rates = f"<p>{escape(book.rates.sentence())}</p>"
+    return f"{title}<ul>{sentences}</ul>{_table(heads, rows, texts=1)}{more}{rates}"
 
 
-def _row(profile: RunProfile, name: str) -> list[str]:
-    entry, time = profile.callgraph.graph.nodes[name], profile.book().nodes[name]
-    cost = entry["cost"]
-    return [
-        fmt.label(entry["node"]),
-        fmt.seconds(time.loss_s),
-        fmt.seconds(time.time_s),
-        str(cost.count),
-        *(fmt.summary(cost[metric], metric) for metric in METRICS),
-    ]
+def _cells(row: Row) -> list[str]:
+    return [fmt.label(row.node), *(row.text(name) for name in SHOWN)]
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> str:

@@ -13,11 +13,11 @@ import networkx
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.account import PARTS
 from bsplib.profiler.book import LOSS_CAUSES
 from bsplib.profiler.costs import METRICS, record_costs, superstep_numbers
 from bsplib.profiler.hosts import host_names, hosts_of
 from bsplib.profiler.page_faults import KINDS, page_faults
+from bsplib.profiler.rows import COLUMNS, MEASURES, METRIC_UNITS, row_of, row_of_call
 from bsplib.profiler.survey import elapsed_s
 from bsplib.sync_kinds import Kind
 
@@ -26,19 +26,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bsplib.profiler.book import Book, Time
-    from bsplib.profiler.callgraph import CallGraph, Cost, Node
+    from bsplib.profiler.book import Book
+    from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.graph_book import GraphBook
+    from bsplib.profiler.rows import Row
     from bsplib.recording.records import Run
 
 
 Columns = dict[str, Any]
 """Lists or arrays of equal length, by name."""
 
-UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
-"""Unit of each metric, at the end of the names of its columns."""
-MEASURES = ("max", "avg", "min")
-"""Maximum, average and minimum, in the names of columns."""
 WHO = ("comp", "h")
 """Metrics for which the process with the greatest value is named."""
 
@@ -61,34 +58,45 @@ def facts(run: Run, number: int) -> dict[str, str | int | float | bool]:
     }
 
 
-def nodes(callgraph: CallGraph, book: GraphBook | None = None) -> Columns:
+def nodes(book: GraphBook) -> Columns:
     """Return the functions and cost centres, in the order of the call tree.
 
-    Columns: id, name, kind (``function`` or ``cost_centre``), sync, file, line, supersteps,
-    elapsed_s, and for each of comp, comm, idle and h maximum, average and minimum, such as
-    comp_max_s and h_avg_bytes. With a book, the columns of :func:`times` follow; and where
-    they were measured, minor_faults and major_faults, of all processes together.
+    Columns: id, name, kind (``function`` or ``cost_centre``), sync, file, line, and those of
+    ``bsplib.profiler.rows.COLUMNS``; where they were measured, minor_faults and major_faults, of
+    all processes together.
     """
-    found, values = _nodes_and_costs(callgraph)
-    booked = {} if book is None else times([book.nodes[node.id] for node in found])
-    faults = page_faults(callgraph) or {}
+    found = [row_of(book, name) for name in book.nodes]
+    faults = page_faults(book.callgraph) or {}
+    identities = {
+        "id": [row.node.id for row in found],
+        "name": [fmt.visible(row.node.name) for row in found],
+        "kind": [row.node.kind for row in found],
+        "sync": [row.node.sync for row in found],
+        "file": [fmt.visible(row.node.file) for row in found],
+        "line": [row.node.line for row in found],
+    }
     counted = {
-        f"{kind}_faults": [sum(faults[node.id][number]) for node in found]
+        f"{kind}_faults": [sum(faults[name][number]) for name in book.nodes]
         for number, kind in enumerate(KINDS)
         if faults
     }
-    return _identities(found) | costs(values) | booked | counted
+    return identities | _numbers(found) | counted
 
 
-def edges(callgraph: CallGraph, book: GraphBook | None = None) -> Columns:
-    """Return the calls: caller and callee as ids of nodes, and the cost that came through.
+def edges(book: GraphBook) -> Columns:
+    """Return the calls: caller and callee as ids of nodes, and what came through.
 
-    The columns of the costs are those of :func:`nodes`.
+    The other columns are those of ``bsplib.profiler.rows.COLUMNS``.
     """
-    rows = list(callgraph.graph.edges(data="cost"))
-    names = {"caller": [row[0] for row in rows], "callee": [row[1] for row in rows]}
-    booked = {} if book is None else times([book.edges[row[:2]] for row in rows])
-    return names | costs([row[2] for row in rows]) | booked
+    names = {
+        "caller": [caller for caller, _ in book.edges],
+        "callee": [callee for _, callee in book.edges],
+    }
+    return names | _numbers([row_of_call(book, *edge) for edge in book.edges])
+
+
+def _numbers(found: Sequence[Row]) -> Columns:
+    return {name: [of(row) for row in found] for name, of in COLUMNS.items()}
 
 
 def processes(callgraph: CallGraph) -> Columns:
@@ -99,25 +107,24 @@ def processes(callgraph: CallGraph) -> Columns:
     processes ran on several hosts, host is a column, too, and where page faults were measured,
     minor_faults and major_faults are.
     """
-    found, values = _nodes_and_costs(callgraph)
-    nprocs = callgraph.run.nprocs
+    every, nprocs = callgraph.graph.nodes, callgraph.run.nprocs
     table: Columns = {
-        "id": [node.id for node in found for _ in range(nprocs)],
-        "name": [fmt.label(node) for node in found for _ in range(nprocs)],
-        "pid": np.tile(np.arange(nprocs), len(found)),
+        "id": [name for name in every for _ in range(nprocs)],
+        "name": [fmt.label(node) for _, node in every(data="node") for _ in range(nprocs)],
+        "pid": np.tile(np.arange(nprocs), len(every)),
     }
     if hosts := hosts_of(callgraph.run):
-        table["host"] = list(hosts) * len(found)
-    for metric in METRICS:
-        pies = [cost[metric].pie for cost in values]
-        table[f"{metric}_{UNITS[metric]}"] = np.concatenate(pies)
+        table["host"] = list(hosts) * len(every)
+    for metric, unit in METRIC_UNITS.items():
+        pies = [cost[metric].pie for _, cost in every(data="cost")]
+        table[f"{metric}_{unit}"] = np.concatenate(pies)
     if faults := page_faults(callgraph):
         for number, kind in enumerate(KINDS):
-            table[f"{kind}_faults"] = [n for node in found for n in faults[node.id][number]]
+            table[f"{kind}_faults"] = [n for name in every for n in faults[name][number]]
     return table
 
 
-def supersteps(callgraph: CallGraph, book: Book) -> Columns:
+def supersteps(book: GraphBook) -> Columns:
     """Return the supersteps of all groups, one row each, by group and number.
 
     Columns: group (position in the run's list, 0 for all processes), superstep (from 0 in its
@@ -128,7 +135,7 @@ def supersteps(callgraph: CallGraph, book: Book) -> Columns:
     (comp_max_pid) and the greatest h (h_max_pid); at the end loss_s, what is lost and has its root
     in the superstep, on average over the processes of the run.
     """
-    run = callgraph.run
+    callgraph, run = book.callgraph, book.callgraph.run
     numbers = superstep_numbers(run)
     order = np.lexsort((run.records["pid"], numbers))
     records, numbers = run.records[order], numbers[order]
@@ -151,11 +158,12 @@ def supersteps(callgraph: CallGraph, book: Book) -> Columns:
         scaled = values / (1 if metric == "h" else 1e9)
         low = np.where(present < sizes, 0.0, np.minimum.reduceat(scaled, starts))
         measured = np.maximum.reduceat(scaled, starts), np.add.reduceat(scaled, starts) / sizes, low
-        table |= dict(zip(_names(metric), measured, strict=True))
+        names = (f"{metric}_{measure}_{METRIC_UNITS[metric]}" for measure in MEASURES)
+        table |= dict(zip(names, measured, strict=True))
         if metric in WHO:
             greatest = np.lexsort((records["pid"], -values, numbers))[starts]
             table[f"{metric}_max_pid"] = records["pid"][greatest].astype(np.int64)
-    lost = np.add.reduceat(lost_by_record(book)[order], starts) if len(starts) else np.zeros(0)
+    lost = np.add.reduceat(lost_by_record(book.book)[order], starts) if len(starts) else np.zeros(0)
     return table | {"loss_s": lost / run.nprocs / 1e9}
 
 
@@ -173,52 +181,6 @@ def lost_by_record(book: Book) -> NDArray[np.float64]:
     return sums
 
 
-def costs(values: Sequence[Cost]) -> Columns:
-    """Return costs as columns: supersteps, elapsed_s, and three measures of each metric."""
-    table: Columns = {
-        "supersteps": [cost.count for cost in values],
-        "elapsed_s": [cost.elapsed_s for cost in values],
-    }
-    for metric in METRICS:
-        summaries = [cost[metric] for cost in values]
-        measured = zip(*((x.maximum, x.average, x.minimum) for x in summaries), strict=True)
-        table |= dict(zip(_names(metric), map(list, measured), strict=False))
-    return table
-
-
-def times(values: Sequence[Time]) -> Columns:
-    """Return what is booked as columns: time_s, loss_s, and the parts of the account.
-
-    The parts add up to time_s, and loss_s is the sum of imbalance_s, transfer_imbalance_s,
-    blocked_s and core_s.
-    """
-    parts = {
-        f"{part}_s": [time.part_s(number) for time in values] for number, part in enumerate(PARTS)
-    }
-    return {
-        "time_s": [time.time_s for time in values],
-        "loss_s": [time.loss_s for time in values],
-        **parts,
-    }
-
-
-def _nodes_and_costs(callgraph: CallGraph) -> tuple[list[Node], list[Cost]]:
-    data = [data for _, data in callgraph.graph.nodes(data=True)]
-    return [item["node"] for item in data], [item["cost"] for item in data]
-
-
-def _identities(found: Sequence[Node]) -> Columns:
-    """Return what identifies nodes, as columns."""
-    return {
-        "id": [node.id for node in found],
-        "name": [fmt.visible(node.name) for node in found],
-        "kind": [node.kind for node in found],
-        "sync": [node.sync for node in found],
-        "file": [fmt.visible(node.file) for node in found],
-        "line": [node.line for node in found],
-    }
-
-
 def _leaves(callgraph: CallGraph) -> NDArray[np.object_]:
     """Return the cost centre of each origin."""
     found = np.empty(len(callgraph.origins), object)
@@ -227,30 +189,22 @@ def _leaves(callgraph: CallGraph) -> NDArray[np.object_]:
     return found
 
 
-def _names(metric: str) -> list[str]:
-    """Return the names of the columns of a metric."""
-    return [f"{metric}_{measure}_{UNITS[metric]}" for measure in MEASURES]
-
-
 # -- the call graph as a networkx graph -----------------------------------------------------------
 
 
-def plain_graph(callgraph: CallGraph, book: GraphBook | None = None) -> networkx.DiGraph:
+def plain_graph(book: GraphBook) -> networkx.DiGraph:
     """Return a call graph whose attributes are texts and numbers only.
 
-    Nodes are the ids. Their attributes are the other columns of ``bsplib.profiler.tables.nodes``,
-    those of an edge the columns of ``bsplib.profiler.tables.edges``: seconds, bytes and counts with
-    the unit in the name; with a book also times and losses. Attributes of the graph:
-    root, program, nprocs, backend.
+    Nodes are the ids. Their attributes are the other columns of :func:`nodes`, those of an edge the
+    columns of :func:`edges`. Attributes of the graph: root, program, nprocs, backend.
     """
-    run = callgraph.run
-    facts = {key: str(run.meta.get(key, "unknown")) for key in ("program", "backend")}
-    visible = {key: fmt.visible(value) for key, value in facts.items()}
+    run = book.callgraph.run
+    facts = {key: fmt.said(run, key) for key in ("program", "backend")}
     graph = networkx.DiGraph()
-    graph.graph |= {"root": callgraph.root, "nprocs": run.nprocs, **visible}
-    for row in rows(nodes(callgraph, book)):
+    graph.graph |= {"root": book.callgraph.root, "nprocs": run.nprocs, **facts}
+    for row in rows(nodes(book)):
         graph.add_node(row.pop("id"), **row)
-    for row in rows(edges(callgraph, book)):
+    for row in rows(edges(book)):
         graph.add_edge(row.pop("caller"), row.pop("callee"), **row)
     return graph
 

@@ -28,6 +28,7 @@ from bsplib.profiler.hosts import hosts_of
 from bsplib.profiler.own_threads import own_threads_sentence
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.profiler.rows import AMOUNTS
 from bsplib.profiler.sources import read_sources
 from bsplib.profiler.steal import steal_sentence
 from bsplib.profiler.survey import elapsed_s, root_count, waiting_ns
@@ -141,18 +142,6 @@ def describe_executed(callgraph: CallGraph) -> list[Json]:
         }
         for each in functions
     ]
-
-
-def _part_of(part: int) -> Callable[[Time], float]:
-    return lambda time: time.part_s(part)
-
-
-AMOUNTS: dict[str, Callable[[Time], float]] = {
-    "loss": lambda time: time.loss_s,
-    "time": lambda time: time.time_s,
-    **{name: _part_of(part) for part, name in enumerate(PARTS)},
-}
-"""What the page shows of the time of a node, an edge or a path, in seconds, by name."""
 
 
 def describe_book(book: GraphBook, shown: Collection[str] | None = None) -> Json:

@@ -14,8 +14,10 @@ from bsplib.profiler import format as fmt
 from bsplib.profiler.compare.comparison import compare
 from bsplib.profiler.compare.conditions import differences
 from bsplib.profiler.compare.node_texts import label, short_label
-from bsplib.profiler.compare.quantities import QUANTITIES, SHOWN
+from bsplib.profiler.compare.report import SHOWN
 from bsplib.profiler.compare.verdict import verdict
+from bsplib.profiler.graph_book import book_graph
+from bsplib.profiler.rows import QUANTITIES
 from bsplib.recording.records import RunHead, Trace
 from bsplib.recording.trace import read_heads, read_trace
 from bsplib.webui import services
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
-    from bsplib.profiler.compare.comparison import Compared, MeasuredNode
+    from bsplib.profiler.compare.comparison import Compared, Side
 
 
 Json = dict[str, Any]
@@ -290,8 +292,9 @@ def describe_comparison(before: OpenRun, after: OpenRun, query: Mapping[str, str
         QueryError: a value of the query means nothing.
     """
     part = after.whole(query)
-    graphs = before.callgraph(part), after.callgraph(part)
-    comparison = compare(*graphs, rates=(rates_of(before, query), rates_of(after, query)))
+    comparison = compare(
+        *(book_graph(run.callgraph(part), rates_of(run, query)) for run in (before, after))
+    )
     functions = {
         node.known.node.id: position
         for position, node in enumerate(comparison.nodes)
@@ -326,7 +329,7 @@ def _node(node: Compared, functions: Mapping[str, int]) -> Json:
     }
 
 
-def _side(side: MeasuredNode | None) -> Json | None:
+def _side(side: Side | None) -> Json | None:
     if side is None:
         return None
-    return {"id": side.node.id} | {name: side.figures[name] for name in SHOWN}
+    return {"id": side.node.id} | {name: side.row[name] for name in SHOWN}

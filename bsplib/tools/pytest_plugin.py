@@ -71,14 +71,14 @@ class BspTrace:
             run: position in ``runs``; default: the last one.
 
         Returns:
-            A ``bsplib.profiler.compare.quantities.NodeCosts``: its ``supersteps``, ``h`` and
-            ``h_mean`` (bytes) repeat exactly, its ``time_s``, ``loss_s`` and ``balance`` only on
-            virtual processors whose computation is charged.
+            A ``bsplib.profiler.rows.Row``: its ``supersteps``, ``h`` and ``h_mean`` (bytes) repeat
+            exactly, its ``time_s``, ``loss_s`` and ``balance`` only on virtual processors whose
+            computation is charged.
 
         Raises:
             LookupError: there is no such run, or no such node in it.
         """
-        from bsplib.profiler.compare.node_texts import figures_of  # noqa: PLC0415  # only where it is used
+        from bsplib.profiler.compare.traces import figures_of  # noqa: PLC0415  # only where it is used
 
         return figures_of(self._chosen(run), name)
 

@@ -7,48 +7,50 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bsplib.profiler.compare.matching import match, owner
-from bsplib.profiler.compare.quantities import QUANTITIES, NodeCosts, figures
 from bsplib.profiler.compare.verdict import verdict
 from bsplib.profiler.efficiency import computation_scaling
-from bsplib.profiler.graph_book import book_graph
+from bsplib.profiler.rows import QUANTITIES, row_of
 
 if TYPE_CHECKING:
-    from bsplib.profiler.book import Time
-    from bsplib.profiler.callgraph import CallGraph, Node
+    from bsplib.profiler.callgraph import Node
     from bsplib.profiler.efficiency import ComputationScaling
     from bsplib.profiler.graph_book import GraphBook
-    from bsplib.profiler.rates import Rates
+    from bsplib.profiler.rows import Row
 
-STATUSES = ("same", "moved", "new", "vanished")
+STATUS_MARKS = {"same": " ", "moved": "↷", "new": "+", "vanished": "-"}
+"""What may have become of a node, with the marks in tables."""
 
 
 @dataclass(frozen=True)
-class MeasuredNode:
+class Side:
     """A node in one of the two runs."""
 
-    node: Node
+    row: Row
     function: Node
     """The function that a cost centre is in; the node itself if it is a function."""
-    figures: NodeCosts
-    time: Time
+
+    @property
+    def node(self) -> Node:
+        """The node."""
+        return self.row.node
 
 
 @dataclass(frozen=True)
 class Compared:
     """A node of the first run, of the second, or of both."""
 
-    before: MeasuredNode | None
-    after: MeasuredNode | None
+    before: Side | None
+    after: Side | None
 
     @property
     def status(self) -> str:
-        """One of ``STATUSES``; a function moved where its file or name changed."""
+        """One of ``STATUS_MARKS``; a function moved where its file or name changed."""
         if self.before is None or self.after is None:
             return "new" if self.before is None else "vanished"
         return "same" if _place(self.before) == _place(self.after) else "moved"
 
     @property
-    def known(self) -> MeasuredNode:
+    def known(self) -> Side:
         """The node after, or before where it vanished."""
         known = self.after or self.before
         assert known is not None
@@ -57,8 +59,8 @@ class Compared:
     def values(self, quantity: str) -> tuple[float | None, float | None]:
         """Return a quantity before and after; None where there was no such node."""
         return (
-            None if self.before is None else self.before.figures[quantity],
-            None if self.after is None else self.after.figures[quantity],
+            None if self.before is None else self.before.row[quantity],
+            None if self.after is None else self.after.row[quantity],
         )
 
     def change(self, quantity: str) -> float:
@@ -107,57 +109,27 @@ class Comparison:
         return sum(node.status == status for node in self.nodes)
 
 
-def measured(book: GraphBook, name: str) -> MeasuredNode:
-    """Return a node of a run with its figures.
-
-    Args:
-        book: the book of the run.
-        name: id of the node.
-    """
-    node, time = book.callgraph.graph.nodes[name], book.nodes[name]
-    function = owner(book.callgraph, node["node"])
-    return MeasuredNode(node["node"], function, figures(node["cost"], time), time)
-
-
-def compare(
-    before: CallGraph,
-    after: CallGraph,
-    *,
-    rates: tuple[Rates | None, Rates | None] = (None, None),
-) -> Comparison:
+def compare(before: GraphBook, after: GraphBook) -> Comparison:
     """Compare two runs, of any numbers of processes and on any Machines.
-
-    Args:
-        before: the call graph of the first run.
-        after: the call graph of the second run.
-        rates: g and l of each, the run's own by default; at others the run is timed anew.
-
-    Returns:
-        A pair for each node of either graph.
-    """
-    first, second = map(book_graph, (before, after), rates)
-    return compare_booked(first, second)
-
-
-def compare_booked(before: GraphBook, after: GraphBook) -> Comparison:
-    """Compare two runs that are booked already.
 
     Args:
         before: the first run.
         after: the second run.
     """
-    nodes = tuple(
-        Compared(
-            None if old is None else measured(before, old),
-            None if new is None else measured(after, new),
-        )
-        for old, new in match(before.callgraph, after.callgraph)
-    )
+    pairs = match(before.callgraph, after.callgraph)
+    nodes = tuple(Compared(_side(before, old), _side(after, new)) for old, new in pairs)
     return Comparison(before, after, nodes)
 
 
-def _place(measured: MeasuredNode) -> tuple[str, str, int]:
+def _side(book: GraphBook, name: str | None) -> Side | None:
+    if name is None:
+        return None
+    row = row_of(book, name)
+    return Side(row, owner(book.callgraph, row.node))
+
+
+def _place(side: Side) -> tuple[str, str, int]:
     """Return what a node that did not move keeps: a function may begin at another line."""
-    node = measured.node
+    node = side.node
     line = node.line if node.kind == "cost_centre" else 0
-    return node.file.rpartition("/")[2], measured.function.name, line
+    return node.file.rpartition("/")[2], side.function.name, line

@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
-from bsplib.profiler.compare.node_texts import is_named, label
-from bsplib.profiler.compare.quantities import QUANTITIES, Quantity
+from bsplib.profiler.compare.node_texts import label
+from bsplib.profiler.named import named
+from bsplib.profiler.rows import QUANTITIES, Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -194,7 +195,8 @@ def _chosen(comparison: Comparison, limit: CostLimit) -> Sequence[Compared]:
         return [comparison.whole]
     if limit.node == EVERYWHERE:
         return comparison.nodes
-    chosen = [node for node in comparison.nodes if is_named(node, limit.node)]
+    known = {node.known.node: node for node in comparison.nodes}
+    chosen = [known[node] for node in named(known, limit.node)]
     if not chosen:
         raise LimitError(
             f"no node is called {limit.node!r}, as {limit.text!r} says: name a function, a cost "

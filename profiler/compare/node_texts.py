@@ -1,4 +1,4 @@
-"""Names and values of compared nodes, for terminals and sentences, and nodes by their name."""
+"""Names and values of compared nodes, for terminals and sentences."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.callgraph import build
-from bsplib.profiler.compare.comparison import Compared, measured
 from bsplib.profiler.compare.matching import call_at
-from bsplib.profiler.compare.quantities import EXACT, QUANTITIES
-from bsplib.profiler.graph_book import book_graph
+from bsplib.profiler.rows import EXACT, QUANTITIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bsplib.profiler.compare.comparison import Compared, MeasuredNode
-    from bsplib.profiler.compare.quantities import NodeCosts
-    from bsplib.recording.records import Run
+    from bsplib.profiler.compare.comparison import Compared, Side
 
 MORE, LESS = "▲", "▼"
 """Marks of a value that is greater, and of one that is less, after."""
-STATUS_MARKS = {"same": " ", "moved": "↷", "new": "+", "vanished": "-"}
-"""Marks of the statuses of nodes."""
 
 
 def label(node: Compared) -> str:
@@ -51,20 +44,6 @@ def short_label(node: Compared) -> str:
     return _joined([(f"line {side.node.line}", _call(side)) for side in sides])
 
 
-def is_named(node: Compared, name: str) -> bool:
-    """Tell whether a user means this node by a name.
-
-    Args:
-        node: a node.
-        name: ``Solver.step`` or ``step`` for a function; for a cost centre ``mg.py:33``, as
-            it is after, or before where it vanished.
-    """
-    known = node.known.node
-    if known.kind == "function":
-        return name in {known.name, known.name.rpartition(".")[2]}
-    return name == f"{posixpath.basename(known.file)}:{known.line}"
-
-
 def values(node: Compared, quantity: str) -> str:
     """Return a quantity before and after, such as ``1.12 s ▼ 0.98 s``; once if it is equal.
 
@@ -85,24 +64,24 @@ def values(node: Compared, quantity: str) -> str:
     return f"{text(before)} {mark}" + (f" {text(after)}" if text(before) != text(after) else "")
 
 
-def _sides(node: Compared) -> list[MeasuredNode]:
+def _sides(node: Compared) -> list[Side]:
     return [side for side in (node.before, node.after) if side is not None]
 
 
-def _function(sides: list[MeasuredNode]) -> str:
+def _function(sides: list[Side]) -> str:
     """Return the name of a function, with its file where that changed."""
     name = _changed([fmt.visible(side.node.name) for side in sides])
     file = _changed([_file(side) for side in sides])
     return f"{name} ({file})" if len({_file(side) for side in sides}) > 1 else name
 
 
-def _parts(side: MeasuredNode) -> tuple[str, str, str]:
+def _parts(side: Side) -> tuple[str, str, str]:
     """Return function, line and call of a cost centre."""
     line = f"{_file(side)} line {side.node.line}"
     return fmt.visible(side.function.name), line, _call(side)
 
 
-def _call(side: MeasuredNode) -> str:
+def _call(side: Side) -> str:
     """Return what a cost centre calls, and how it ends a superstep if not by sync."""
     kind = "" if side.node.sync == "sync" else side.node.sync
     return " ".join(filter(None, (fmt.visible(call_at(side.node)), kind)))
@@ -113,7 +92,7 @@ def _joined(sides: Sequence[tuple[str, ...]]) -> str:
     return " · ".join(filter(None, (_changed(list(part)) for part in parts)))
 
 
-def _file(side: MeasuredNode) -> str:
+def _file(side: Side) -> str:
     return fmt.visible(posixpath.basename(side.node.file))
 
 
@@ -124,29 +103,3 @@ def _changed(texts: list[str]) -> str:
         return first
     head, _, tail = others[0].rpartition(" ")
     return f"{first} → {tail if head and first.startswith(f'{head} ') else others[0]}"
-
-
-# -- the figures of one node of a run, by the name that a user writes -----------------------------
-
-
-def figures_of(run: Run, name: str | None = None) -> NodeCosts:
-    """Return the figures of a run, or of one node of it.
-
-    Args:
-        run: a run.
-        name: a function, such as ``Solver.step`` or ``step``, or a cost centre, such as
-            ``cg.py:12``; the whole run if None.
-
-    Raises:
-        LookupError: no node has this name, or several have it.
-    """
-    book = book_graph(build(run))
-    if name is None:
-        return measured(book, book.callgraph.root).figures
-    nodes = [Compared(None, measured(book, node)) for node in book.nodes]
-    found = [node for node in nodes if is_named(node, name)]
-    if len(found) != 1:
-        known = ", ".join(label(node) for node in (found or nodes))
-        number = "no node is" if not found else f"{len(found)} nodes are"
-        raise LookupError(f"{number} called {name!r}; there are {known}")
-    return found[0].known.figures

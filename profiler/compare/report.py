@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
-from bsplib.console import Console
+from bsplib.profiler.compare.comparison import STATUS_MARKS
 from bsplib.profiler.compare.conditions import differences
-from bsplib.profiler.compare.node_texts import LESS, MORE, STATUS_MARKS, label, short_label, values
-from bsplib.profiler.compare.quantities import QUANTITIES, SHOWN
+from bsplib.profiler.compare.node_texts import LESS, MORE, label, short_label, values
 from bsplib.profiler.compare.verdict import verdict
+from bsplib.profiler.report.lines import Column, Name, print_table, print_wrapped, wide_console
+from bsplib.profiler.rows import QUANTITIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rich.console import Console
+
     from bsplib.profiler.compare.comparison import Compared, Comparison
 
-_LEAST_NAME = 23
-"""Width of names from which on they have a column of their own."""
-_GAPS = (2, 1)
-"""Spaces between columns: as many as there is room for."""
-_LEAST_WIDTH = 76
-"""Width of the widest values; on a narrower terminal, lines go on below."""
+SHOWN = ("time", "loss", "h", "supersteps", "balance")
+"""The quantities of tables, in their order."""
 
 
 def print_comparison(
@@ -46,32 +42,27 @@ def print_comparison(
         top: how many nodes to show beside the whole run; 0 for all.
         console: where to print; default: standard output.
     """
-    console = console or Console()
+    console = console or wide_console()
     if title:
-        console.print(Text(title, style="bold"), soft_wrap=True)
-    whole_lines = not console.is_terminal  # which a program can search
-    console.print(Text(verdict(comparison)), soft_wrap=whole_lines)
+        print_wrapped(console, title, style="bold")
+    print_wrapped(console, verdict(comparison))
     if unlike := differences(comparison.before.callgraph.run, comparison.after.callgraph.run):
-        console.print(
-            Text(f"The runs differ beside the code: {', '.join(unlike)}."), soft_wrap=whole_lines
-        )
+        print_wrapped(console, f"The runs differ beside the code: {', '.join(unlike)}.")
     if scaling := comparison.scaling:
-        console.print(Text(f"{scaling}."), soft_wrap=whole_lines)
+        print_wrapped(console, f"{scaling}.")
     console.print()
     rows = rows_of(comparison, sort)
     shown = rows[: top + 1] if top else rows
-    console.print(_table(shown, console.width), width=max(console.width, _LEAST_WIDTH))
-    console.print(Text(_legend(comparison, len(rows) - len(shown))))
+    columns = [
+        Column(name, QUANTITIES[name].title, [_cell(node, name) for node, _ in shown])
+        for name in SHOWN
+    ]
+    keep = SHOWN if sort == "name" else (sort, *SHOWN)
+    print_table(console, [name for _, name in shown], columns, keep=keep)
+    print_wrapped(console, _legend(comparison, len(rows) - len(shown)))
 
 
-class ComparedRow(NamedTuple):
-    """A node, and what the table calls it."""
-
-    node: Compared
-    name: str
-
-
-def rows_of(comparison: Comparison, sort: str) -> list[ComparedRow]:
+def rows_of(comparison: Comparison, sort: str) -> list[tuple[Compared, Name]]:
     """Return the whole run, then each function, with the greatest change first.
 
     The cost centres of a function follow it; those of ``main`` stand for themselves. What
@@ -86,12 +77,14 @@ def rows_of(comparison: Comparison, sort: str) -> list[ComparedRow]:
         inside[node.known.function.id].append(node)
     root = comparison.whole.known.node.id
     functions = [node for node in comparison.nodes[1:] if node.known.node.kind == "function"]
-    rows = [ComparedRow(comparison.whole, "whole run")]
+    rows = [(comparison.whole, Name(["whole run"]))]
     for node in sorted((*functions, *inside.pop(root, [])), key=_order(sort)):
-        rows.append(ComparedRow(node, f"{STATUS_MARKS[node.status]} {label(node)}"))
-        leaves = sorted(inside[node.known.node.id], key=_order(sort))
-        rows += [ComparedRow(it, f"{STATUS_MARKS[it.status]}   {short_label(it)}") for it in leaves]
-    return [row for row in rows if any(_is_some(row.node, quantity) for quantity in SHOWN)]
+        rows.append((node, Name([label(node)], mark=STATUS_MARKS[node.status])))
+        rows += [
+            (leaf, Name([short_label(leaf)], "  ", STATUS_MARKS[leaf.status]))
+            for leaf in sorted(inside[node.known.node.id], key=_order(sort))
+        ]
+    return [row for row in rows if any(_is_some(row[0], quantity) for quantity in SHOWN)]
 
 
 def _order(sort: str) -> Callable[[Compared], tuple[float, str]]:
@@ -103,48 +96,6 @@ def _order(sort: str) -> Callable[[Compared], tuple[float, str]]:
 
 def _is_some(node: Compared, quantity: str) -> bool:
     return QUANTITIES[quantity].unit != "%" and any(node.values(quantity))
-
-
-def _table(rows: list[ComparedRow], width: int) -> Table | Group:
-    """Return a table; where it is too narrow for names, they have lines of their own."""
-    cells = [[_cell(row.node, quantity) for quantity in SHOWN] for row in rows]
-    titles = [Text(QUANTITIES[quantity].title) for quantity in SHOWN]
-    columns = zip(titles, *cells, strict=True)
-    widths = [max(cell.cell_len for cell in column) for column in columns]
-    names = [row.name for row in rows]
-    for gap in _GAPS:
-        if width - sum(widths) - gap * len(widths) >= _LEAST_NAME:
-            return _side_by_side(names, titles, cells, gap)
-    return _stacked(names, titles, cells, widths)
-
-
-def _side_by_side(names: list[str], titles: list[Text], cells: list[list[Text]], gap: int) -> Table:
-    """Return a table with one row for each node, and spaces between its columns."""
-    table = Table(box=SIMPLE_HEAD, padding=(0, gap - 1, 0, 0), show_edge=False, pad_edge=False)
-    table.add_column("function or cost centre", overflow="fold")
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
-    for name, row in zip(names, cells, strict=True):
-        table.add_row(Text(name), *row)
-    return table
-
-
-def _stacked(
-    names: list[str], titles: list[Text], cells: list[list[Text]], widths: list[int]
-) -> Group:
-    """Return, for narrow terminals, the name of each node on one line and its values below."""
-
-    def line(row: list[Text]) -> Table:
-        grid = Table.grid(padding=(0, 1, 0, 0))
-        for width in widths:
-            grid.add_column(justify="right", no_wrap=True, min_width=width)
-        grid.add_row(*row)
-        return grid
-
-    parts: list[Text | Table] = [line(titles)]
-    for name, row in zip(names, cells, strict=True):
-        parts += [Text(name, overflow="fold"), line(row)]
-    return Group(*parts)
 
 
 def _cell(node: Compared, quantity: str) -> Text:

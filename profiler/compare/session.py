@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from bsplib.profiler.compare.conditions import differences
 from bsplib.profiler.compare.limits import parse, violations
-from bsplib.profiler.compare.quantities import EXACT, QUANTITIES
 from bsplib.profiler.compare.report import print_comparison
 from bsplib.profiler.compare.traces import compare_traces
 from bsplib.profiler.compare.verdict import verdict
+from bsplib.profiler.rows import EXACT, QUANTITIES
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
-    from bsplib.profiler.compare.comparison import Compared, Comparison, MeasuredNode
-    from bsplib.profiler.compare.traces import RunPair
+    from bsplib.profiler.compare.comparison import Compared, Comparison, Side
     from bsplib.recording.records import Trace
 
 
@@ -51,18 +50,18 @@ def compare_and_print(
     """
     wanted = [] if limits is None else parse(limits)
     pairs = compare_traces(before, after, **options)
-    found = [(pair, it) for pair in pairs for it in violations(pair.comparison, wanted)]
+    found = [(after, it) for _, after, pair in pairs for it in violations(pair, wanted)]
     if as_json:
         _print_json(pairs)
     else:
         _print_tables(pairs, sort, top)
-    for pair, violation in found:
-        run = f"run {pair.after}, " if len(pairs) > 1 else ""
+    for number, violation in found:
+        run = f"run {number}, " if len(pairs) > 1 else ""
         print(visible(f"{run}{violation}."), file=sys.stderr)
     return not found
 
 
-def _print_json(pairs: list[RunPair]) -> None:
+def _print_json(pairs: list[tuple[int, int, Comparison]]) -> None:
     runs = [
         {"run_before": before, "run_after": after, **as_data(comparison)}
         for before, after, comparison in pairs
@@ -70,7 +69,7 @@ def _print_json(pairs: list[RunPair]) -> None:
     print(json.dumps({"runs": runs}, indent=1))
 
 
-def _print_tables(pairs: list[RunPair], sort: str, top: int) -> None:
+def _print_tables(pairs: list[tuple[int, int, Comparison]], sort: str, top: int) -> None:
     for before, after, comparison in pairs:
         other = "" if before == after else f" before, run {after} after"
         title = "" if len(pairs) == before == after == 1 else f"run {before}{other}"
@@ -113,16 +112,11 @@ def _node(node: Compared) -> dict[str, Any]:
     }
 
 
-def _side(side: MeasuredNode | None) -> dict[str, Any] | None:
+def _side(side: Side | None) -> dict[str, Any] | None:
     if side is None:
         return None
     node = side.node
     place = {"id": node.id, "name": node.name, "function": side.function.name}
     where = {"file": node.file, "line": node.line, "sync": node.sync}
-    return place | where | {name: _number(side, name) for name in QUANTITIES}
-
-
-def _number(side: MeasuredNode, quantity: str) -> float:
-    """Return a quantity; bytes and numbers of supersteps as whole numbers."""
-    value = side.figures[quantity]
-    return int(value) if quantity in EXACT else value
+    numbers = {name: side.row[name] for name in QUANTITIES}
+    return place | where | numbers | {name: int(numbers[name]) for name in EXACT}

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bsplib.errors import UsageError
-from bsplib.profiler.callgraph import build
+from bsplib.profiler import format as fmt
 from bsplib.profiler.compare.comparison import Comparison, compare
-from bsplib.profiler.rates import rates_on
+from bsplib.profiler.named import named
+from bsplib.profiler.profile import RunProfile
+from bsplib.profiler.rows import row_of
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
-    from bsplib.profiler.rates import Rates
+    from bsplib.profiler.rows import Row
     from bsplib.recording.records import Run, Trace
-
-
-class RunPair(NamedTuple):
-    """Two runs by their numbers in their traces, from 1."""
-
-    before: int
-    after: int
-    comparison: Comparison
 
 
 def compare_traces(
@@ -32,54 +26,66 @@ def compare_traces(
     machine: Machine | None = None,
     speed: str | None = None,
     library: bool = False,
-) -> list[RunPair]:
+) -> list[tuple[int, int, Comparison]]:
     """Compare the runs of two traces.
 
     Args:
         before: the first trace.
         after: the second trace; may be the same.
-        chosen: which runs, as for ``bsplib.profiler.compare.traces.pairs_of``.
+        chosen: which runs, as for :func:`pairs_of`.
         machine: compare both runs as they would be there; default: as they were.
         speed: speed of a process of the Machine, as for ``bsplib.profiler.rates.rates_on``.
         library: also show the functions of bsplib as nodes.
+
+    Returns:
+        For each pair of runs their numbers, from 1, and what changed.
 
     Raises:
         UsageError: there is no such run, or the Machine lacks a figure.
         TooLargeError: a call graph would take gigabytes of memory.
     """
-    pairs = []
+    found = []
     for first, second in pairs_of(before, after, chosen):
-        runs = before.runs[first], after.runs[second]
-        rates = _rates(runs[0], machine, speed), _rates(runs[1], machine, speed)
-        comparison = compare_runs(*runs, rates=rates, library=library)
-        pairs.append(RunPair(first + 1, second + 1, comparison))
-    return pairs
+        profiles = [
+            RunProfile(trace.runs[position], position + 1, library=library)
+            for trace, position in ((before, first), (after, second))
+        ]
+        if machine is not None:
+            profiles = [profile.on(machine, speed=speed) for profile in profiles]
+        found.append((first + 1, second + 1, compare(*(each.book() for each in profiles))))
+    return found
 
 
-def compare_runs(
-    before: Run,
-    after: Run,
-    *,
-    rates: tuple[Rates | None, Rates | None] = (None, None),
-    library: bool = False,
-) -> Comparison:
+def compare_runs(before: Run, after: Run) -> Comparison:
     """Compare two runs.
-
-    Args:
-        before: the first run.
-        after: the second run.
-        rates: those of another Machine, on which both are timed anew; default: the run's own.
-        library: also show the functions of bsplib as nodes.
 
     Raises:
         TooLargeError: a call graph would take gigabytes of memory.
     """
-    first, second = (build(run, library=library) for run in (before, after))
-    return compare(first, second, rates=rates)
+    return compare(*(RunProfile(run, 1).book() for run in (before, after)))
 
 
-def _rates(run: Run, machine: Machine | None, speed: str | None) -> Rates | None:
-    return None if machine is None else rates_on(machine, run, speed=speed)
+def figures_of(run: Run, name: str | None = None) -> Row:
+    """Return the row of a run, or of one node of it.
+
+    Args:
+        run: a run.
+        name: a function, such as ``Solver.step`` or ``step``, or a cost centre, such as
+            ``cg.py:12``; the whole run if None.
+
+    Raises:
+        LookupError: no node has this name, or several have it.
+    """
+    book = RunProfile(run, 1).book()
+    if name is None:
+        return row_of(book, book.callgraph.root)
+    rows = {row.node: row for row in (row_of(book, node) for node in book.nodes)}
+    found = named(rows, name)
+    if len(found) != 1:
+        known = ", ".join(fmt.label(node) for node in (found or rows))
+        number = "no node is" if not found else f"{len(found)} nodes are"
+        raise LookupError(f"{number} called {name!r}; there are {known}")
+    return rows[found[0]]
 
 
 # -- which run of one trace is compared with which run of another ---------------------------------

@@ -6,21 +6,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.account import (
-    BLOCKED,
-    CORE,
-    IMBALANCE,
-    LATENCY,
-    TRANSFER_IMBALANCE,
-    TRANSFERS,
-    UNEXPLAINED,
-    USEFUL,
-)
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.kinds import FAN_IN, FAN_OUT, FIXED, ONE_OFF, ROTATING, UNEVEN
 
 if TYPE_CHECKING:
-    from bsplib.profiler.compare.comparison import Compared, Comparison, MeasuredNode
+    from bsplib.profiler.compare.comparison import Compared, Comparison
 
 _WORTH_SAYING = 0.02
 """Least part of the longer time that a change must have to be named."""
@@ -90,13 +80,13 @@ def _time(comparison: Comparison) -> str:
 
 
 _PARTS = {
-    USEFUL: "computes {} {}",
-    IMBALANCE: "loses {} {} waiting for {comp}",
-    TRANSFERS: "exchanges data for {} {}",
-    TRANSFER_IMBALANCE: "loses {} {} waiting for the transfers of {comm}",
-    LATENCY: "takes {} {} to end supersteps",
-    BLOCKED: "is blocked for {} {}",
-    CORE: "waits for a core for {} {}",
+    "useful": "computes {} {}",
+    "imbalance": "loses {} {} waiting for {comp}",
+    "transfers": "exchanges data for {} {}",
+    "transfer_imbalance": "loses {} {} waiting for the transfers of {comm}",
+    "latency": "takes {} {} to end supersteps",
+    "blocked": "is blocked for {} {}",
+    "core": "waits for a core for {} {}",
 }
 """Texts for seconds and ``less`` or ``more``, by the part of the account that they mean."""
 
@@ -113,15 +103,11 @@ def _changes(comparison: Comparison, nodes: list[Compared]) -> list[Change]:
         return [Change(seconds, name, f"{text} {fmt.seconds(abs(seconds))}")]
     changes = []
     for part, text in _PARTS.items():
-        seconds = sum(_part(node.after, part) - _part(node.before, part) for node in nodes)
+        seconds = sum(node.change(part) for node in nodes)
         amount = fmt.seconds(abs(seconds)), "less" if seconds < 0 else "more"
         whom = {it: _whom(comparison, nodes, seconds, _KINDS[it]) for it in _KINDS}
         changes.append(Change(seconds, name, text.format(*amount, **whom)))
     return changes
-
-
-def _part(measured: MeasuredNode | None, part: int) -> float:
-    return 0.0 if measured is None else measured.time.part_s(part)
 
 
 def _whom(comparison: Comparison, nodes: list[Compared], seconds: float, kinds: set[str]) -> str:
@@ -141,10 +127,8 @@ def _whom(comparison: Comparison, nodes: list[Compared], seconds: float, kinds: 
 def _measured(comparison: Comparison) -> str:
     """Give the measured communication where g h + l does not account for its change."""
     before, after = comparison.whole.values("comm")
-    unexplained = _part(comparison.whole.after, UNEXPLAINED)
-    unexplained -= _part(comparison.whole.before, UNEXPLAINED)
     longer = max(value or 0.0 for value in comparison.whole.values("time"))
-    if abs(unexplained) <= _UNEXPLAINED * longer:
+    if abs(comparison.whole.change("unexplained")) <= _UNEXPLAINED * longer:
         return ""
     return f"measured communication {fmt.seconds(after or 0)} instead of {fmt.seconds(before or 0)}"
 

@@ -36,4 +36,4 @@ def write_dot(request: Request, file: BinaryIO) -> None:
     """
     callgraph = request.callgraph
     picture = request.drawing if request.top is not None else uncut(callgraph, request.view)
-    file.write(to_dot(picture, numbers=plain_graph(callgraph, request.book)).encode())
+    file.write(to_dot(picture, numbers=plain_graph(request.book)).encode())

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from bsplib.profiler.export.request import Request
 
 TABLES: dict[str, Callable[[Request], tables.Columns]] = {
-    "nodes": lambda request: tables.nodes(request.callgraph, request.book),
-    "edges": lambda request: tables.edges(request.callgraph, request.book),
-    "supersteps": lambda request: tables.supersteps(request.callgraph, request.book.book),
+    "nodes": lambda request: tables.nodes(request.book),
+    "edges": lambda request: tables.edges(request.book),
+    "supersteps": lambda request: tables.supersteps(request.book),
     "processes": lambda request: tables.processes(request.callgraph),
 }
 """The tables that can be written, by name."""
@@ -50,7 +50,7 @@ def _harmless(value: object) -> object:
 
 def write_graphml(request: Request, file: BinaryIO) -> None:
     """Write the call graph of a request with its numbers as GraphML."""
-    networkx.write_graphml_xml(plain_graph(request.callgraph, request.book), file, prettyprint=True)
+    networkx.write_graphml_xml(plain_graph(request.book), file, prettyprint=True)
 
 
 def write_json(request: Request, file: BinaryIO) -> None:

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from bsplib.console import Console
 from bsplib.profiler import format as fmt
-from bsplib.profiler.critical import LOSS, TITLES, VIEWS
+from bsplib.profiler.critical import TITLES, VIEWS
+from bsplib.profiler.named import find
 from bsplib.profiler.repeats import gathered
-from bsplib.profiler.report.columns import columns, indent, labels
+from bsplib.profiler.report.columns import KEEP, columns, indent, labels
 from bsplib.profiler.report.head import (
     print_losses,
-    print_prices,
+    print_rates,
     print_scaling,
     print_title,
     print_verdict,
 )
-from bsplib.profiler.report.lines import MARK, Name, print_table, print_wrapped
-from bsplib.profiler.report.rows import MOST_ROWS, TREE, RowChoice, choose, find
+from bsplib.profiler.report.lines import MARK, STYLE, Name, print_table, print_wrapped, wide_console
+from bsplib.profiler.report.rows import MOST_ROWS, TREE, RowChoice, choose
 from bsplib.profiler.report.sampled_lines import print_places
 from bsplib.profiler.report.sandwich import print_sandwich
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rich.console import Console
+
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.profile import RunProfile
-    from bsplib.profiler.report.rows import NodeRow, Rest
+    from bsplib.profiler.rows import Row
 
 __all__ = ["RowChoice", "print_report"]
-
-WIDTH_OF_FILES = 160
-"""Columns of a report that is written into a file or a pipe, unless ``COLUMNS`` is set."""
-
 
 _MOST_ON_PATH = 6
 """Nodes of the critical path that are named below the table."""
@@ -42,7 +39,7 @@ _MOST_ON_PATH = 6
 def print_report(
     runs: Iterable[RunProfile],
     *,
-    path: str = LOSS,
+    path: str = "loss",
     choice: RowChoice | None = None,
     node: str | None = None,
     console: Console | None = None,
@@ -63,7 +60,7 @@ def print_report(
     if path not in VIEWS:
         raise ValueError(f"no path is called {path!r}; they are {', '.join(VIEWS)}")
     choice = choice or RowChoice(top=MOST_ROWS)
-    console = console or _console()
+    console = console or wide_console()
     runs = list(runs)
     found = None if node is None else find((entry.callgraph for entry in runs), node)
     listed = gathered(runs)
@@ -85,45 +82,44 @@ def print_report(
             console.print("This node is not in the run.")
             continue
         print_wrapped(console, _legend(profile.callgraph, path, chain))
-        print_prices(profile, console)
-
-
-def _console() -> Console:
-    """Return a console on standard output; a file or a pipe is wide enough for all columns."""
-    console = Console()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = WIDTH_OF_FILES
-    return console
+        print_rates(profile, console)
 
 
 def _print_nodes(
     profile: RunProfile, choice: RowChoice, marked: set[str], console: Console
 ) -> None:
     """Print the chosen nodes of a run, and the sum of the others."""
-    rows, rest = choose(profile, choice)
-    names = [_name(profile, row, choice.sort == TREE, row.node in marked) for row in rows]
-    whole_s = profile.book().main.time_s
-    tail = _sum_of(rest) if rest.nodes else ""
-    print_table(console, names, columns(rows, whole_s), first=choice.column, tail=tail)
+    callgraph, depths, is_tree = profile.callgraph, profile.callgraph.depths(), choice.sort == TREE
+    rows, rest = choose(profile.book(), choice)
+    names = [
+        Name(
+            list(labels(callgraph, row.node.id, callers=2 if is_tree else 1)),
+            indent(depths[row.node.id]) if is_tree else "",
+            MARK if row.node.id in marked else " ",
+            STYLE if row.node.id in marked else "",
+        )
+        for row in rows
+    ]
+    shown = columns(rows, profile.book().main.time_s)
+    print_table(console, names, shown, keep=(choice.column, *KEEP), tail=_sum_of(rest))
 
 
-def _name(profile: RunProfile, row: NodeRow, tree: bool, marked: bool) -> Name:
-    """Return the left end of a row; a call tree shows the first caller by its order."""
-    texts = list(labels(profile.callgraph, row.node, callers=2 if tree else 1))
-    return Name(texts, indent(row.depth) if tree else "", marked)
-
-
-def _sum_of(rest: Rest) -> str:
-    what = f"and {fmt.counted(rest.nodes, 'more node')}"
-    if not rest.time_s:
-        return f"  {what}"
-    parts = f"loss {fmt.seconds(rest.loss_s)}, time {fmt.seconds(rest.time_s)}"
-    return f"  {what}: {parts} in the cost centres among them"
+def _sum_of(rest: list[Row]) -> str:
+    """Return what nodes take that are not shown; functions would count their leaves twice."""
+    if not rest:
+        return ""
+    leaves = [row for row in rest if row.node.kind == "cost_centre"]
+    loss_s, time_s = sum(row.loss_s for row in leaves), sum(row.time_s for row in leaves)
+    what = f"  and {fmt.counted(len(rest), 'more node')}"
+    if not time_s:
+        return what
+    parts = f"loss {fmt.seconds(loss_s)}, time {fmt.seconds(time_s)}"
+    return f"{what}: {parts} in the cost centres among them"
 
 
 def _legend(callgraph: CallGraph, path: str, chain: list[str]) -> str:
     """Return which path is marked, with the nodes on it; of a long one the last."""
-    title = "loss" if path == LOSS else TITLES[path]
+    title = TITLES.get(path, path)
     if not chain:
         return f"no critical path: {title} is 0 everywhere"
     names = [fmt.label(callgraph.graph.nodes[name]["node"]) for name in chain]

@@ -7,23 +7,24 @@ from typing import TYPE_CHECKING, Any
 from bsplib.profiler import format as fmt
 from bsplib.profiler import tables
 from bsplib.profiler.account import PARTS
-from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import LOSS
 from bsplib.profiler.efficiency import scaling_among
 from bsplib.profiler.executed import executed_below
 from bsplib.profiler.limits import check_product
+from bsplib.profiler.named import find
 from bsplib.profiler.own_threads import own_threads_s
 from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.repeats import gathered
-from bsplib.profiler.report.rows import RowChoice, choose, find
+from bsplib.profiler.report.rows import RowChoice, choose
+from bsplib.profiler.rows import METRIC_UNITS
 from bsplib.profiler.steal import steal_s
 from bsplib.profiler.survey import waiting_ns
-from bsplib.profiler.tables import UNITS, rows
+from bsplib.profiler.tables import rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bsplib.profiler.callgraph import CallGraph, Cost
+    from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.rates import Rates
@@ -133,8 +134,7 @@ def _scaling(profile: RunProfile, medians: Sequence[RunProfile]) -> Json:
 
 def _listed(profile: RunProfile, choice: RowChoice, node: str | None) -> list[str]:
     """Return the ids of the nodes to list, in order."""
-    chosen, _ = choose(profile, choice)
-    names = [row.node for row in chosen]
+    names = [row.node.id for row in choose(profile.book(), choice)[0]]
     if node is None:
         return names
     graph = profile.callgraph.graph
@@ -143,18 +143,23 @@ def _listed(profile: RunProfile, choice: RowChoice, node: str | None) -> list[st
 
 
 def _nodes(profile: RunProfile, names: list[str]) -> list[Json]:
-    values = {row["id"]: row for row in rows(tables.nodes(profile.callgraph, profile.book()))}
+    """Return listed nodes, with what each process has of each metric, as in comp_by_process_s."""
+    values = {row["id"]: row for row in rows(tables.nodes(profile.book()))}
     costs = profile.callgraph.graph.nodes(data="cost")
-    return [values[name] | _by_process(costs[name]) for name in names]
+    return [
+        values[name]
+        | {
+            f"{metric}_by_process_{unit}": list(costs[name][metric].pie)
+            for metric, unit in METRIC_UNITS.items()
+        }
+        for name in names
+    ]
 
 
 def _edges(profile: RunProfile, names: set[str]) -> list[Json]:
     """Return the edges between listed nodes."""
-    return [
-        row
-        for row in rows(tables.edges(profile.callgraph, profile.book()))
-        if row["caller"] in names and row["callee"] in names
-    ]
+    every = rows(tables.edges(profile.book()))
+    return [row for row in every if {row["caller"], row["callee"]} <= names]
 
 
 def _page_faults(callgraph: CallGraph) -> Json | None:
@@ -179,11 +184,6 @@ def _executed(callgraph: CallGraph) -> list[Json]:
         }
         for each in executed_below(callgraph)
     ]
-
-
-def _by_process(cost: Cost) -> Json:
-    """Return the sum of each metric for each process, as in ``comp_by_process_s``."""
-    return {f"{metric}_by_process_{UNITS[metric]}": list(cost[metric].pie) for metric in METRICS}
 
 
 def account(book: GraphBook) -> Json:

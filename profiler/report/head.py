@@ -79,7 +79,7 @@ def print_scaling(run: RunProfile, runs: Iterable[RunProfile], console: Console)
         print_wrapped(console, str(scaling))
 
 
-def print_prices(profile: RunProfile, console: Console) -> None:
+def print_rates(profile: RunProfile, console: Console) -> None:
     """Print how numbers are to be read, and the g and l of transfers and latency."""
     reading = "max (avg% | min%) over all processes, summed over supersteps"
     print_wrapped(console, reading)

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from rich.cells import cell_len
-from rich.console import Console
+from rich.cells import cell_len, set_cell_size
 from rich.padding import Padding
 from rich.text import Text
 
-from bsplib.profiler.critical import METRIC_TITLES
-from bsplib.profiler.report.columns import GAP, NumberColumn, cut, fitting, padded
+from bsplib import console as consoles
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH_OF_FILES = 160
+"""Columns of a report that is written into a file or a pipe, unless ``COLUMNS`` is set."""
 
 MARK = "*"
 """Marks the rows of a path, also where the terminal has no colour."""
-_MARKED, _UNMARKED = f"{MARK} ", "  "
+STYLE = "bold red"
+"""Their colour."""
+GAP = 2
+"""Spaces between columns, and before a name for its mark."""
 _KEPT_WIDTH = 24
 """Columns that are kept for names and marks, where names are so long, besides the indentation."""
 _LEAST_WIDTH = 8
+CUT = "…"
+
+
+def wide_console() -> Console:
+    """Return a console on standard output; a file or a pipe is wide enough for all columns."""
+    console = consoles.Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDTH_OF_FILES
+    return console
 
 
 class Name(NamedTuple):
@@ -28,26 +45,44 @@ class Name(NamedTuple):
     """The name, with less and less about its callers: the first that fits is shown."""
     space: str = ""
     """What indents it."""
-    marked: bool = False
-    bold: bool = False
-
-    def width(self) -> int:
-        """Columns of the terminal that it takes if there is room for all of it."""
-        return cell_len(self.space) + max(map(cell_len, self.texts))
+    mark: str = " "
+    style: str = ""
 
     def fitted(self, width: int) -> str:
         """Return the name within a width; what does not fit otherwise loses its beginning."""
         room = width - cell_len(self.space)
         text = next((text for text in self.texts if cell_len(text) <= room), None)
-        return self.space + (cut(self.texts[-1], room) if text is None else text)
+        return set_cell_size(self.space + (text or _cut(self.texts[-1], room)), width)
+
+
+def _cut(text: str, width: int) -> str:
+    """Return the end of a text, which tells most of it, within a width in columns."""
+    text = text[-width:]
+    while text and cell_len(text) > width - len(CUT):
+        text = text[1:]
+    return CUT + text
+
+
+class Column(NamedTuple):
+    """A column of numbers."""
+
+    key: str
+    title: str
+    """Of two lines at most."""
+    cells: list[Text]
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal that it takes."""
+        return max(map(cell_len, (*self.title.split("\n"), *map(str, self.cells))))
 
 
 def print_table(
     console: Console,
     names: Sequence[Name],
-    columns: Sequence[NumberColumn],
+    columns: Sequence[Column],
     *,
-    first: str = "loss",
+    keep: Sequence[str],
     heads: Mapping[int, str] | None = None,
     tail: str = "",
 ) -> None:
@@ -57,33 +92,44 @@ def print_table(
         console: where to print.
         names: the left end of each row.
         columns: the numbers, with a text for each row.
-        first: key of the column that is left out last.
+        keep: keys of the columns in the order in which they are kept.
         heads: lines before rows, by the position of the row.
         tail: a line after the last row.
     """
-    longest = len(MARK) + 1 + max(name.width() for name in names)
-    least = _KEPT_WIDTH + max(cell_len(name.space) for name in names)
-    kept = fitting(columns, console.width, min(least, longest), first)
+    longest = max(cell_len(name.space + text) for name in names for text in name.texts)
+    indented = max(cell_len(name.space) for name in names)
+    least = min(_KEPT_WIDTH + indented, GAP + longest)
+    kept = _fitting(columns, console.width - least, keep)
     used = sum(column.width + GAP for column in kept)
-    width = max(min(longest, console.width - used), _LEAST_WIDTH)
-    for line in (0, 1):
-        titles = [column.title[line] for column in kept]
-        _print(console, _line("", titles, kept, width))
-    _print(console, "─" * (width + used))
+    width = max(min(GAP + longest, console.width - used), _LEAST_WIDTH)
+    titles = [column.title.rpartition("\n")[::2] for column in kept]
+    for line in zip(*titles, strict=True):
+        if any(line):
+            _print_row(console, " " * width, [Text(title) for title in line], kept)
+    console.print(Text("─" * (width + used)), soft_wrap=True)
     for position, name in enumerate(names):
         if heads and position in heads:
-            _print(console, heads[position])
-        mark = _MARKED if name.marked else _UNMARKED
-        text = mark + name.fitted(width - len(mark))
-        style = "bold red" if name.marked else "bold" if name.bold else ""
+            console.print(Text(heads[position]), soft_wrap=True)
         cells = [column.cells[position] for column in kept]
-        _print(console, _line(text, cells, kept, width), style)
+        text = f"{name.mark:<{GAP}}{name.fitted(width - GAP)}"
+        _print_row(console, text, cells, kept, name.style)
     if tail:
         print_wrapped(console, tail)
     if missing := [column for column in columns if column not in kept]:
-        titles = [METRIC_TITLES.get(column.key, column.key) for column in missing]
-        text = f"  left out on {console.width} columns: {', '.join(titles)}"
+        titles_of = ", ".join(column.title.replace("-\n", "").strip() for column in missing)
+        text = f"  left out on {console.width} columns: {titles_of}"
         print_wrapped(console, text, style="dim")
+
+
+def _fitting(columns: Sequence[Column], room: int, keep: Sequence[str]) -> list[Column]:
+    """Return the columns that fit, in their usual order; at least one."""
+    kept: list[Column] = []
+    for column in sorted(columns, key=lambda column: keep.index(column.key)):
+        room -= column.width + GAP
+        if room < 0 and kept:
+            break
+        kept.append(column)
+    return [column for column in columns if column in kept]
 
 
 def print_wrapped(console: Console, text: str, *, style: str = "") -> None:
@@ -94,14 +140,12 @@ def print_wrapped(console: Console, text: str, *, style: str = "") -> None:
         console.print(Padding(line, (0, 0, 0, 2 if number else 0), expand=False))
 
 
-def _line(name: str, cells: Sequence[str], columns: Sequence[NumberColumn], width: int) -> str:
-    """Return a row: the name to the left, and the cells to the right of their columns."""
-    numbers = [
-        " " * (GAP + column.width - cell_len(cell)) + cell
-        for cell, column in zip(cells, columns, strict=True)
-    ]
-    return padded(name, width) + "".join(numbers)
-
-
-def _print(console: Console, line: str, style: str = "") -> None:
-    console.print(Text(line.rstrip(), style=style), soft_wrap=True)
+def _print_row(
+    console: Console, name: str, cells: Sequence[Text], columns: Sequence[Column], style: str = ""
+) -> None:
+    """Print a row: the name to the left, and the cells to the right of their columns."""
+    line = Text(name, style=style)
+    for cell, column in zip(cells, columns, strict=True):
+        line.append(" " * (GAP + column.width - cell.cell_len)).append_text(cell)
+    line.rstrip()
+    console.print(line, soft_wrap=True)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.report.columns import columns, labels
-from bsplib.profiler.report.lines import Name, print_table
-from bsplib.profiler.report.rows import NodeRow, RowChoice, ordered
+from bsplib.profiler.report.columns import KEEP, columns, labels
+from bsplib.profiler.report.lines import MARK, STYLE, Name, print_table
 from bsplib.profiler.report.sampled_lines import print_executed
+from bsplib.profiler.rows import row_of, row_of_call
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from bsplib.profiler.profile import RunProfile
+    from bsplib.profiler.report.rows import RowChoice
 
 
 def print_sandwich(
@@ -34,49 +34,35 @@ def print_sandwich(
         marked: ids of the nodes that are marked.
         console: where to print.
     """
-    callers, callees = neighbours(profile, name)
-    above, below = (ordered(profile.callgraph, rows, choice.sort) for rows in (callers, callees))
-    rows = [*above[: choice.top], own_row(profile, name), *below[: choice.top]]
-    first_callee = min(len(above), choice.top or len(above)) + 1
-    heads = {0: _head("callers", above, choice)} if above else {}
-    if below:
-        heads[first_callee] = _head("callees", below, choice)
-    entry = profile.callgraph.graph.nodes[name]["node"]
-    console.print(Text(f"{fmt.label(entry)}: {fmt.visible(entry.file)}:{entry.line}, id {name}"))
+    book, graph = profile.book(), profile.callgraph.graph
+    callers = [row_of_call(book, it, name, of_caller=True) for it in graph.predecessors(name)]
+    callees = [row_of_call(book, name, it) for it in graph.successors(name)]
+    above, below = (choice.ordered(rows)[: choice.top] for rows in (callers, callees))
+    rows = [*above, row_of(book, name), *below]
+    heads = {
+        position: _head(title, len(found) - len(shown))
+        for position, title, found, shown in (
+            (0, "callers", callers, above),
+            (len(above) + 1, "callees", callees, below),
+        )
+        if found
+    }
+    own = graph.nodes[name]["node"]
+    console.print(Text(f"{fmt.label(own)}: {fmt.visible(own.file)}:{own.line}, id {name}"))
     names = [
         Name(
-            list(labels(profile.callgraph, row.node, callers=2)),
-            "" if row.node == name else "  ",
-            row.node in marked,
-            row.node == name,
+            list(labels(profile.callgraph, row.node.id, callers=2)),
+            "" if row.node.id == name else "  ",
+            MARK if row.node.id in marked else " ",
+            STYLE if row.node.id in marked else "bold" if row.node.id == name else "",
         )
         for row in rows
     ]
-    whole_s = profile.book().main.time_s
-    print_table(console, names, columns(rows, whole_s), first=choice.column, heads=heads)
+    shown = columns(rows, book.main.time_s)
+    print_table(console, names, shown, keep=(choice.column, *KEEP), heads=heads)
     print_executed(profile, name, console)
 
 
-def neighbours(profile: RunProfile, name: str) -> tuple[list[NodeRow], list[NodeRow]]:
-    """Return the callers of a node and its callees, with the parts that came through the edges."""
-    graph = profile.callgraph.graph
-    callers = ((caller, (caller, name)) for caller in graph.predecessors(name))
-    callees = ((callee, (name, callee)) for callee in graph.successors(name))
-    return _rows(profile, callers), _rows(profile, callees)
-
-
-def _rows(profile: RunProfile, edges: Iterable[tuple[str, tuple[str, str]]]) -> list[NodeRow]:
-    graph, times = profile.callgraph.graph, profile.book().edges
-    return [NodeRow(node, 0, graph.edges[edge]["cost"], times[edge]) for node, edge in edges]
-
-
-def own_row(profile: RunProfile, name: str) -> NodeRow:
-    """Return the row of a node itself."""
-    cost = profile.callgraph.graph.nodes[name]["cost"]
-    return NodeRow(name, 0, cost, profile.book().nodes[name])
-
-
-def _head(title: str, rows: list[NodeRow], choice: RowChoice) -> str:
+def _head(title: str, left_out: int) -> str:
     """Return the line before callers or callees, with how many are not shown."""
-    left_out = len(rows) - len(rows[: choice.top])
-    return f"{title}" + (f" ({left_out} more are not shown)" if left_out else "")
+    return title + (f" ({left_out} more are not shown)" if left_out else "")

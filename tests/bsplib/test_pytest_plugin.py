@@ -10,7 +10,6 @@ import pytest
 
 import bsplib
 from bsplib.profiler.compare import baseline as _baseline  # noqa: F401  # see below
-from bsplib.profiler.compare import node_texts as _lookup  # noqa: F401
 from bsplib.profiler.compare import traces as _traces  # noqa: F401
 from bsplib.recording.trace import read_trace
 from bsplib.running.overrides import current

@@ -87,7 +87,7 @@ def test_limits_are_separated_by_commas():
         ("h>+1%@", "'h>+1%@' is no limit"),
         ("h>+1%,,", "'' is no limit"),
         ("h>1%%", "'%%' is no unit in 'h>1%%'"),
-        ("speed>+1%", "'speed' in 'speed>+1%' is no quantity; they are time, loss, h,"),
+        ("speed>+1%", "'speed' in 'speed>+1%' is no quantity; they are time, loss, supersteps,"),
         ("h>10%", "'%' is no unit in 'h>10%': the units of a value of h-relation are B, kB"),
         ("h>+10ms", "'ms' is no unit in 'h>+10ms': the units of a change of h-relation are B"),
         ("h>+10", "there is no unit in 'h>+10'"),

@@ -75,7 +75,7 @@ def test_runs_without_computation_have_no_computation_scaling(script):
 
 def test_a_comparison_tells_computation_scaling(script):
     comparison = compare_runs(computing(script, 1, 100), computing(script, 4, 50))
-    console = Console(file=io.StringIO(), width=100)
+    console = Console(file=io.StringIO(), width=200)
     print_comparison(comparison, console=console)
     sentence = (
         "computation scaling 50%, if both do the same work: 100 µs of useful computation in all "

@@ -46,7 +46,7 @@ def test_they_are_added_up_by_node_and_process(touching):
 
 def test_tables_and_json_have_them(touching):
     (profile,) = Profile(Trace((touching,))).runs
-    nodes = tables.nodes(profile.callgraph, profile.book())
+    nodes = tables.nodes(profile.book())
     at = nodes["name"].index("read")
     assert (nodes["minor_faults"][at], nodes["major_faults"][at]) == (1, 5)
     processes = tables.processes(profile.callgraph)
@@ -61,7 +61,7 @@ def test_where_they_were_not_measured_no_table_has_a_column_of_them(script):
     program = script(2)
     program.step("main", w=10)
     (profile,) = Profile(Trace((program.run(),))).runs
-    for columns in (tables.nodes(profile.callgraph), tables.processes(profile.callgraph)):
+    for columns in (tables.nodes(profile.book()), tables.processes(profile.callgraph)):
         assert not {"minor_faults", "major_faults"} & set(columns)
     (run,) = document([profile])["runs"]
     assert run["page_faults"] is None

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from bsplib.profiler.compare.comparison import compare
 from bsplib.profiler.compare.matching import match
-from bsplib.profiler.compare.quantities import QUANTITIES
 from bsplib.profiler.compare.session import as_data
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.critical import PATHS, critical_path, score
+from bsplib.profiler.graph_book import book_graph
+from bsplib.profiler.rows import QUANTITIES
 from bsplib.sync_kinds import Kind
 from tests.drawn import examples
 
@@ -145,8 +146,9 @@ def test_every_node_of_two_runs_is_compared_once_and_both_ways_alike(script, dat
     assert sorted(new for _, new in pairs if new) == sorted(after.graph)
     assert {(old, new) for new, old in match(after, before)} == set(pairs)
     assert all(old == new for old, new in match(before, before))
-    forth, back = compare(before, after), compare(after, before)
+    first, second = map(book_graph, (before, after))
+    forth, back = compare(first, second), compare(second, first)
     for quantity in QUANTITIES:
         assert forth.whole.change(quantity) == -back.whole.change(quantity)
-    assert {node.status for node in compare(after, after).nodes} == {"same"}
+    assert {node.status for node in compare(second, second).nodes} == {"same"}
     assert json.dumps(as_data(forth))

@@ -7,6 +7,7 @@ import pytest
 from bsplib.profiler import format as fmt
 from bsplib.profiler.costs import METRICS
 from bsplib.profiler.drawing import picture
+from bsplib.profiler.graph_book import book_graph
 from bsplib.profiler.tables import plain_graph
 
 UNITS = {"comp": "s", "comm": "s", "idle": "s", "h": "bytes"}
@@ -55,7 +56,7 @@ def test_graphml_names_the_run(broadcast):
 
 
 def test_the_plain_graph_can_be_written_as_json(broadcast):
-    data = networkx.node_link_data(plain_graph(broadcast.callgraph), edges="edges")
+    data = networkx.node_link_data(plain_graph(book_graph(broadcast.callgraph)), edges="edges")
     types = {type(value) for node in data["nodes"] for value in node.values()}
     assert types == {str, int, float}
 
@@ -113,4 +114,4 @@ def test_a_run_without_records_is_one_node(empty, reader):
 
 
 def test_names_of_the_run_are_no_instructions_to_networkx(calling):
-    assert plain_graph(calling("f").callgraph).graph["backend"] == "shm"
+    assert plain_graph(book_graph(calling("f").callgraph)).graph["backend"] == "shm"
