@@ -118,8 +118,9 @@ class CallGraph:
         return [shown[0].line, *named] if len(named) < 2 else named
 
     def leaves(self) -> list[str]:
-        """Return the ids of the cost centres: the nodes that call no other."""
-        return [name for name, callees in self.graph.out_degree if callees == 0]
+        """Return the ids of the cost centres."""
+        nodes = self.graph.nodes(data="node")
+        return [name for name, node in nodes if node.kind == "cost_centre"]
 
     def depths(self) -> dict[str, int]:
         """Return how many calls lead from the root to each node, in the order of the call tree.

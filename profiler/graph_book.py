@@ -97,7 +97,7 @@ class GraphBook:
         Args:
             amount: which seconds of a time.
         """
-        greatest = max(amount(self.nodes[leaf]) for leaf in self.callgraph.leaves())
+        greatest = max((amount(self.nodes[leaf]) for leaf in self.callgraph.leaves()), default=0.0)
         return max(greatest, _LEAST_SCALE * self.main.time_s)
 
     def shades(self, amount: Callable[[Time], float] | None = None) -> dict[str, float]:

@@ -121,7 +121,8 @@ def _greatest_share(node: str, columns: Sequence[MachineColumn]) -> float:
 
 def _leader(book: GraphBook) -> str:
     """Return the cost centre that takes longest."""
-    return max(book.callgraph.leaves(), key=lambda leaf: book.nodes[leaf].ns)
+    leaves = book.callgraph.leaves() or [book.callgraph.root]
+    return max(leaves, key=lambda leaf: book.nodes[leaf].ns)
 
 
 def _assumptions(columns: Sequence[MachineColumn]) -> Iterator[str]:

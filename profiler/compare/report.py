@@ -11,7 +11,13 @@ from bsplib.profiler.compare.comparison import STATUS_MARKS
 from bsplib.profiler.compare.conditions import differences
 from bsplib.profiler.compare.node_texts import LESS, MORE, label, short_label, values
 from bsplib.profiler.compare.verdict import verdict
-from bsplib.profiler.report.lines import Column, Name, print_table, print_wrapped, wide_console
+from bsplib.profiler.report.lines import (
+    Name,
+    NumberColumn,
+    print_table,
+    print_wrapped,
+    wide_console,
+)
 from bsplib.profiler.rows import QUANTITIES
 
 if TYPE_CHECKING:
@@ -54,7 +60,7 @@ def print_comparison(
     rows = rows_of(comparison, sort)
     shown = rows[: top + 1] if top else rows
     columns = [
-        Column(name, QUANTITIES[name].title, [_cell(node, name) for node, _ in shown])
+        NumberColumn(name, QUANTITIES[name].title, [_cell(node, name) for node, _ in shown])
         for name in SHOWN
     ]
     keep = SHOWN if sort == "name" else (sort, *SHOWN)

@@ -1,7 +1,7 @@
 """The shaded call graph as a picture, described in DOT for dot to draw.
 
 A box is a node, with its name and its score, as red as the score is on the scale of the
-metric; the legend gives the numbers. The width of a line is the cost that came through it.
+metric; the legend gives the numbers. The width of a line is what came through it.
 The critical path has thick black outlines. Pictures are light, so that they can be printed.
 """
 
@@ -243,7 +243,7 @@ def _explanation(view: View) -> str:
     if not view.full:
         return f"{view.title}: 0 everywhere"
     path = " Thick outlines: the critical path." if view.chain else ""
-    return f"Shade: {view.title}.{path} Width of a line: the cost that came through it."
+    return f"Shade: {view.title}.{path} Width of a line: what came through it."
 
 
 def _legend(view: View) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.report.lines import Column
+from bsplib.profiler.report.lines import NumberColumn
 from bsplib.profiler.rows import QUANTITIES, SHOWN
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ KEEP = ("loss", "time", "supersteps", "comp", "h", "comm", "idle")
 """The quantities in the order in which a narrow terminal loses them, the last one first."""
 
 
-def columns(rows: Sequence[Row], whole_s: float) -> list[Column]:
+def columns(rows: Sequence[Row], whole_s: float) -> list[NumberColumn]:
     """Return all columns of numbers for some rows.
 
     Args:
@@ -28,7 +28,7 @@ def columns(rows: Sequence[Row], whole_s: float) -> list[Column]:
         whole_s: time in ``main``, of which losses are given in percent.
     """
     return [
-        Column(
+        NumberColumn(
             name,
             QUANTITIES[name].title.replace("supersteps", "super-\nsteps"),
             [Text(_loss(row, whole_s) if name == "loss" else row.text(name)) for row in rows],

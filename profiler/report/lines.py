@@ -63,7 +63,7 @@ def _cut(text: str, width: int) -> str:
     return CUT + text
 
 
-class Column(NamedTuple):
+class NumberColumn(NamedTuple):
     """A column of numbers."""
 
     key: str
@@ -80,7 +80,7 @@ class Column(NamedTuple):
 def print_table(
     console: Console,
     names: Sequence[Name],
-    columns: Sequence[Column],
+    columns: Sequence[NumberColumn],
     *,
     keep: Sequence[str],
     heads: Mapping[int, str] | None = None,
@@ -121,9 +121,9 @@ def print_table(
         print_wrapped(console, text, style="dim")
 
 
-def _fitting(columns: Sequence[Column], room: int, keep: Sequence[str]) -> list[Column]:
+def _fitting(columns: Sequence[NumberColumn], room: int, keep: Sequence[str]) -> list[NumberColumn]:
     """Return the columns that fit, in their usual order; at least one."""
-    kept: list[Column] = []
+    kept: list[NumberColumn] = []
     for column in sorted(columns, key=lambda column: keep.index(column.key)):
         room -= column.width + GAP
         if room < 0 and kept:
@@ -141,7 +141,11 @@ def print_wrapped(console: Console, text: str, *, style: str = "") -> None:
 
 
 def _print_row(
-    console: Console, name: str, cells: Sequence[Text], columns: Sequence[Column], style: str = ""
+    console: Console,
+    name: str,
+    cells: Sequence[Text],
+    columns: Sequence[NumberColumn],
+    style: str = "",
 ) -> None:
     """Print a row: the name to the left, and the cells to the right of their columns."""
     line = Text(name, style=style)

@@ -130,7 +130,7 @@ MAY_IMPORT = {
     "profiler": RUNTIME | {"profiler.profile"},  # for types only
     "profiler.drawing": _COUNTED,
     "profiler.models": _COUNTED,
-    "profiler.compare": _COUNTED,
+    "profiler.compare": _COUNTED | {"profiler.profile", "profiler.report"},
     "profiler.report": _COUNTED | {"profiler.profile"},
     "profiler.profile": _COUNTED | {"profiler.drawing"},
     "profiler.predict": _COUNTED,

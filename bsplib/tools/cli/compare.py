@@ -67,10 +67,10 @@ def command(before: Path, after: Path, machine: str | None, **options: Any) -> N
 
     LIMITS, for a build server, are separated by commas, as in h>+1%,supersteps>+0. With a
     sign a limit is a change, without one a value: loss>+2ms, time>+5%, balance<90%.
-    The quantities are time, loss, h, supersteps, balance, cost, comp, comm and idle. A
-    limit is about the whole run; h>+0@solve is about the function solve, h>+0@cg.py:12
-    about a cost centre, and h>+0@* about each. The exit status is 1 if a limit is
-    violated, and 2 if LIMITS cannot be understood.
+    The quantities are time, loss, h, supersteps, balance, elapsed, comp, comm, idle, and
+    the parts of the account, such as latency. A limit is about the whole run; h>+0@solve
+    is about the function solve, h>+0@cg.py:12 about a cost centre, and h>+0@* about each.
+    The exit status is 1 if a limit is violated, and 2 if LIMITS cannot be understood.
 
     \b
     Examples:

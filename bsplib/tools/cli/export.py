@@ -84,7 +84,7 @@ class _Export(click.Command):
     "--machine",
     type=MachineName(),
     metavar="NAME",
-    help="Price losses and costs on this Machine.",
+    help="Show the run as it would be on this Machine.",
 )
 @speed_option
 @click.option("--library", is_flag=True, default=None, help="Show the functions of bsplib too.")

@@ -47,7 +47,7 @@ _ROWS = 40
     "--machine",
     type=MachineName(),
     metavar="NAME",
-    help="Price costs and losses on this Machine.",
+    help="Show the run as it would be on this Machine.",
 )
 @speed_option
 @run_option
@@ -73,16 +73,16 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     waited, for whom, and where. Then there is a row for each function and cost centre, a
     line of the program that ended a superstep.
 
-    Loss is the time that processes wait for the slowest one, or for the one that
-    communicates most, on average. Cost is the time of the slowest, g for each byte of
-    the greatest h, and l for each superstep. Both are in seconds and add up. Other
-    numbers are max (avg% | min%) over all processes: the sum over supersteps of the
-    greatest value, and average and least one in percent of it.
+    Time is the part of the elapsed time that is booked at a line, on average over the
+    processes: what was done there, and what others wait for it. Loss is what of it a
+    balanced run would not have. Both add up. Other numbers are max (avg% | min%) over all
+    processes: the sum over supersteps of the greatest value, and average and least one in
+    percent of it.
 
     The rows with * are on the critical path: from main, always to the node with the
     greatest loss. Other paths are sync (number of supersteps), and comp (computation),
-    comm (communication), idle (idle time) or h (h-relation) followed by -abs (absolute
-    cost), -imb (absolute imbalance), -rel (relative imbalance) or -weighted (both
+    comm (communication), idle (idle time) or h (h-relation) followed by -abs (the
+    maximum), -imb (absolute imbalance), -rel (relative imbalance) or -weighted (both
     imbalances multiplied).
 
     --sort comp, comm, idle and h order by the greatest maximum, tree by calls. NAME of
