@@ -322,20 +322,19 @@ class Group(GroupState):
     ) -> AbstractContextManager[None]:
         """Measure the time of a block of the program, for which a formula is known.
 
-        Use it as ``with bsp.experiment("f", "f[0] + f[1]*N/P", N=n): ...``. Where samples
-        are collected, as by ``bsp experiment run``, each passage of the block counts with
-        its time on every process, and ``bsp fit`` finds the coefficients. Otherwise only
-        the formula is checked, the first time. A passage that an exception ends does not
-        count.
+        Use it as ``with bsp.experiment("f", "f[0] + f[1]*N/P", N=n): ...``. The trace of a run
+        that is recorded has each passage of the block with its time on every process, and
+        the coefficients are found from such traces. Otherwise only the formula is checked,
+        the first time. A passage that an exception ends does not count.
 
         Args:
             name: of the block; blocks with one name have one formula.
             formula: a sum of parameters such as ``f[0]`` times expressions of names. They
                 are given as ``values``, or measured: ``P`` processes of this group, of
                 which this one is ``pid``.
-            sync: let the processes of this group begin the block together. Where samples
-                are collected they wait for each other; puts, gets and messages of the
-                program are not affected.
+            sync: let the processes of this group begin the block together. In a run that is
+                recorded they wait for each other; puts, gets and messages of the program are
+                not affected.
             values: the values of names in the formula; others are kept, too.
 
         Raises:
@@ -343,13 +342,13 @@ class Group(GroupState):
                 no finite number.
             PartitionError: with ``sync``, the group cannot be used now.
 
-        Cost: nothing; l with ``sync`` where samples are collected.
+        Cost: nothing; l with ``sync`` where the run is recorded.
         Source: Gonzalez et al., section 3.
         """
-        samples = self._terms.samples
+        passages = self._terms.passages
         try:
             check(name, formula, values)
-            if samples is None:
+            if passages is None:
                 return OFF
             found = values_of(name, formula, values, {"P": self._nprocs, "pid": self._pid})
         except UsageError as error:
@@ -357,7 +356,7 @@ class Group(GroupState):
         if sync:
             with self.partition([self._nprocs]) as all_of_us:
                 all_of_us.sync()
-        return ExperimentBlock(samples, self, (name, formula), found, self._port.members)
+        return ExperimentBlock(passages, self, (name, formula, self._port.members), found)
 
     def abort(self, message: str) -> NoReturn:
         """Stop every process of the run.

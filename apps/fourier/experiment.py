@@ -3,8 +3,8 @@
 ``main`` measures the Fourier transform of N complex values on P processes as an experiment,
 whose formula is that of the paper::
 
-    bsp experiment run --nprocs 1:2 --set N=1024:131072:x2 apps/fourier/experiment.py --once {N}
-    bsp fit experiment.experiments.jsonl --at N=2^21,P=2
+    bsp run -n 2 --profile small.bsp apps/fourier/experiment.py --once 1024     # and other sizes
+    bsp fit --region f --at N=2^21,P=2 small.bsp
 
 ``python -m bsplib.apps.fourier.experiment`` does both, and prints what it measures and predicts for
 another size, as Table 3 does; by default on virtual processors of a Cray T3E.
@@ -36,8 +36,9 @@ from bsplib.command_options import as_sentence
 from bsplib.errors import BspError, UsageError
 from bsplib.experiments.formula import read_formula
 from bsplib.experiments.grid import read_counts
-from bsplib.experiments.runs import collected, measured
 from bsplib.profiler.predict import TimingModel, fit_experiment
+from bsplib.profiler.predict.experiments import passages
+from bsplib.recording.trace import read_trace
 
 FORMULA = "f[0] + f[1]*log2(P) + f[2]*(N/P)*log2(N/P) + f[3]*N*(P-1)/P"
 """Gonzalez et al., Figure 4, line 5."""
@@ -149,26 +150,25 @@ def tell(
     """
     wanted = [(n, p) for n in sizes for p in procs] * repeats
     with tempfile.TemporaryDirectory(prefix="bsp-experiment-") as folder:
-        path = Path(folder, "small.jsonl")
-        with measured(path):
-            for number, (n, p) in enumerate(wanted):
-                bsplib.run(main, n, nprocs=p, **options)
-                advance(number / (2 * len(wanted)))
-        model = fit_experiment(path, "f")
-    rows = []
-    for number, p in enumerate(procs):
-        with collected() as found:
-            bsplib.run(main, size, nprocs=p, **options)
-        predicted = model.predict(N=size, P=p)
-        least = min(row["value"] for row in found)
-        rows.append(
-            PredictedTransform(
-                p,
-                least,
-                *(float(each[0]) for each in (predicted.times, predicted.low, predicted.high)),
+        paths = []
+        for number, (n, p) in enumerate(wanted):
+            paths.append(Path(folder, f"{number}.bsp"))
+            bsplib.run(main, n, nprocs=p, profile=paths[-1], lines=False, **options)
+            advance(number / (2 * len(wanted)))
+        model = fit_experiment(paths, "f")
+        rows = []
+        for number, p in enumerate(procs):
+            path = Path(folder, f"large-{p}.bsp")
+            bsplib.run(main, size, nprocs=p, profile=path, lines=False, **options)
+            predicted = model.predict(N=size, P=p)
+            rows.append(
+                PredictedTransform(
+                    p,
+                    min(max(each.times) for each in passages(read_trace(path).runs[-1])),
+                    *(float(each[0]) for each in (predicted.times, predicted.low, predicted.high)),
+                )
             )
-        )
-        advance((1 + (number + 1) / len(procs)) / 2)
+            advance((1 + (number + 1) / len(procs)) / 2)
     return Told(tuple(rows), model)
 
 

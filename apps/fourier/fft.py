@@ -21,8 +21,8 @@ all                         log2 p       16 N (1 - 1/p) O(N/p log(N/p) + N)
 Any N >= 1 and any p will do. Where p is no power of two some processes transform
 twice as many values, and one in an uneven group sends its half twice.
 
-The comments ``#cll`` are those of Figure 5: ``bsp run --cll`` and ``bsp experiment run --cll``
-measure the blocks between them, with these formulas (docs/experiments.md).
+The comments ``#cll`` are those of Figure 5: ``bsp papers call`` measures the blocks between them,
+with these formulas (docs/experiments.md).
 
 Source: Gonzalez et al., Figure 5 and equations 4 to 8.
 """

@@ -1,9 +1,7 @@
-"""Experiments: blocks of a program with the formula of their time, as CALL has them.
+"""Experiments: blocks of a program with the formula of their time.
 
-A program marks a block with :meth:`bsplib.Group.experiment` or with comments, and gives the
-formula of its time. :mod:`bsplib.experiments.formula` reads formulas,
-:mod:`bsplib.experiments.blocks` measures, :mod:`bsplib.experiments.datafile` keeps what was
-measured, :mod:`bsplib.experiments.comments` makes blocks of comments.
+A program marks a block with :meth:`bsplib.Group.experiment`, and gives the formula of its time.
+:mod:`bsplib.experiments.formula` reads formulas, and :mod:`bsplib.experiments.blocks` measures.
 
 Source: Gonzalez et al., section 3.
 """

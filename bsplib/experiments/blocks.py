@@ -1,7 +1,7 @@
 """Blocks of a program whose time is measured, with the formula of that time.
 
-Nothing is measured unless the run collects samples: then each process has a
-:class:`Samples`, and every passage of a block adds a :class:`BlockSample` to it.
+Nothing is measured unless the run is recorded: then each process has :class:`Passages`, which end
+up in its trace.
 """
 
 from __future__ import annotations
@@ -11,84 +11,66 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from bsplib.errors import UsageError
-
-if TYPE_CHECKING:
-    from bsplib.experiments.counters import Counters
 
 MEASURED = ("P", "pid")
 """Names in a formula that the runtime measures: the processes of the group, and this one of
 them."""
 _MOST = 100_000
-"""Greatest number of samples that a process keeps in a run."""
+"""Greatest number of passages that a run keeps, all processes together: in the document of a trace
+each takes some ten of the values that it may have."""
 
 
-class BlockSample(NamedTuple):
-    """One passage of a block on one process."""
-
-    name: str
-    formula: str
-    values: dict[str, float]
-    """Values of the names in the formula, and of further names that the program gives."""
-    members: Sequence[int]
-    """Pids in the root group of the processes of the group."""
-    entry: int
-    """How often the process had passed this block in this group before."""
-    began_s: float
-    ended_s: float
-    supersteps: int
-    """Supersteps of the group that ended inside."""
-    counted: dict[str, float]
-    """What each counter counted."""
-
-    @property
-    def seconds(self) -> float:
-        """The time that the passage took."""
-        return self.ended_s - self.began_s
-
-
-def _opened(counters: Sequence[str]) -> Counters:
-    # Imported here, as below, since few programs are experiments.
-    from bsplib.experiments.counters import Counters  # noqa: PLC0415
-
-    return Counters(counters)
-
-
-class Samples:
-    """What one process measures in a run.
+class Passages:
+    """The passages of blocks in one process of a run that is recorded.
 
     Args:
-        counters: names of counters to be read at both ends of each block.
+        nprocs: number of processes of the run.
     """
 
-    def __init__(self, counters: Sequence[str] = ()) -> None:
-        self.counters: Counters | None = _opened(counters) if counters else None
-        """None once the run has ended."""
-        self.kept: list[BlockSample] = []
-        self.dropped = 0
-        """Samples beyond the greatest number."""
-        self._passed: Counter[tuple[str, Sequence[int]]] = Counter()
+    def __init__(self, nprocs: int) -> None:
+        self._most = -(-_MOST // nprocs)
+        self._blocks: dict[tuple[str, str, Sequence[int]], int] = {}
+        self._entries: Counter[tuple[str, Sequence[int]]] = Counter()
+        self._passed: list[list[Any]] = []
+        self._dropped = 0
 
-    def close(self) -> None:
-        """Close the counters."""
-        if self.counters is not None:
-            self.counters.close()
-            self.counters = None
-
-    def entry(self, name: str, members: Sequence[int]) -> int:
-        """Count a passage of a block; return how many there were before."""
+    def enter(self, name: str, members: Sequence[int]) -> int:
+        """Count a passage of a block in a group; return how many there were before."""
         key = name, members
-        self._passed[key] += 1
-        return self._passed[key] - 1
+        self._entries[key] += 1
+        return self._entries[key] - 1
 
-    def add(self, sample: BlockSample) -> None:
-        """Keep a sample, unless there are too many."""
-        if len(self.kept) < _MOST:
-            self.kept.append(sample)
+    def add(self, block: tuple[str, str, Sequence[int]], *passage: Any) -> None:
+        """Keep a passage, unless there are too many.
+
+        Args:
+            block: its name, its formula and the members of its group.
+            passage: as in the document; see :meth:`document`.
+        """
+        if len(self._passed) < self._most:
+            number = self._blocks.setdefault(block, len(self._blocks))
+            self._passed.append([number, *passage])
         else:
-            self.dropped += 1
+            self._dropped += 1
+
+    def document(self) -> dict[str, Any]:
+        """Return what the trace keeps, in JSON; empty where no block was passed.
+
+        ``{"blocks": [[name, formula, members], ...], "passed": [[position in blocks, entry, begin
+        in ns, end in ns, supersteps, values, counted], ...], "dropped": count}``
+        """
+        if not self._passed:
+            return {}
+        blocks = [[name, formula, _listed(members)] for name, formula, members in self._blocks]
+        return {"blocks": blocks, "passed": self._passed, "dropped": self._dropped}
+
+
+def _listed(members: Sequence[int]) -> list[int] | str:
+    """Return the members of a group in JSON; evenly spaced ones as text, which is short."""
+    return str(members) if isinstance(members, range) else [*members]
 
 
 class _Off:
@@ -104,7 +86,7 @@ class _Off:
 
 
 OFF = _Off()
-"""The block where a run collects no samples."""
+"""The block where a run is not recorded."""
 
 
 class Counted(Protocol):
@@ -131,43 +113,30 @@ class ExperimentBlock:
 
     def __init__(
         self,
-        samples: Samples,
+        passages: Passages,
         group: Timed,
-        what: tuple[str, str],
+        block: tuple[str, str, Sequence[int]],
         values: dict[str, float],
-        members: Sequence[int],
     ) -> None:
-        self._samples = samples
+        self._passages = passages
         self._group = group
-        self._what = what
+        self._block = block
         self._values = values
-        self._members = members
+        self.counted: dict[str, float] = {}
+        """What was counted inside, by the name of a counter; for whoever counts."""
 
     def __enter__(self) -> None:
-        self._entry = self._samples.entry(self._what[0], self._members)
+        name, _, members = self._block
+        self._entry = self._passages.enter(name, members)
         self._first = self._group._engine.superstep
-        counters = self._samples.counters
-        self._counted = {} if counters is None else counters.read()
         self._began_s = self._group.time()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             return
-        ended_s = self._group.time()
-        counters = self._samples.counters
-        counted = {} if counters is None else counters.read()
-        self._samples.add(
-            BlockSample(
-                *self._what,
-                self._values,
-                self._members,
-                self._entry,
-                self._began_s,
-                ended_s,
-                self._group._engine.superstep - self._first,
-                {each: value - self._counted[each] for each, value in counted.items()},
-            )
-        )
+        ends = (round(each * 1e9) for each in (self._began_s, self._group.time()))
+        supersteps = self._group._engine.superstep - self._first
+        self._passages.add(self._block, self._entry, *ends, supersteps, self._values, self.counted)
 
 
 _sound: set[tuple[str, ...]] = set()
@@ -243,8 +212,8 @@ def _number(name: str, what: str, value: Any) -> float:
     for convert in (operator.index, float):
         try:
             number = convert(value)
+            if not isinstance(value, str) and math.isfinite(number):
+                return number
         except (TypeError, ValueError, OverflowError):
             continue
-        if not isinstance(value, str) and math.isfinite(number):
-            return number
     raise UsageError(f"experiment {name}: {what} is {value!r}; it is a finite number")

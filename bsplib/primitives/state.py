@@ -36,7 +36,7 @@ from bsplib.visible import text_of
 
 if TYPE_CHECKING:
     from bsplib.core.observed import ObservedEngine, RecordingObserver
-    from bsplib.experiments.blocks import Samples
+    from bsplib.experiments.blocks import Passages
     from bsplib.machine import Machine
     from bsplib.primitives.checking import Checking
     from bsplib.transfers.watch import Watch
@@ -56,8 +56,8 @@ class Terms(NamedTuple):
     """When the barrier before ``main`` was passed."""
     machine: Machine
     check: bool = False
-    samples: Samples | None = None
-    """Where the blocks of experiments are measured; None if they are not."""
+    passages: Passages | None = None
+    """Of the blocks of experiments; None where the run is not recorded."""
     warn: Warn = warnings.warn_explicit
     """Lets the caller of the run warn."""
 

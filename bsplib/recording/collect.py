@@ -148,13 +148,15 @@ def reasons_of(told: Sequence[dict[str, str]]) -> dict[str, str]:
 
 
 def meta_of(told: Sequence[AboutProcess]) -> dict[str, Any]:
-    """Return the metadata on what processes measured of themselves: own threads and imports."""
+    """Return what processes measured of themselves: own threads, imports and blocks."""
     waited = [each.noted.own_threads_ns for each in told]
     meta: dict[str, Any] = {}
     if any(each is not None for each in waited):
         meta["own_threads_ns"] = [each or 0 for each in waited]
     if any(each.imports for each in told):
         meta["imports"] = [each.imports for each in told]
+    if any(each.blocks for each in told):
+        meta["blocks"] = [each.blocks for each in told]
     return meta
 
 
@@ -176,6 +178,8 @@ class AboutProcess:
     """The number in the run of each stack of its samples."""
     imports: list[list[int]] = field(default_factory=list)
     """As ``bsplib.recording.import_clock.Import`` has them."""
+    blocks: dict[str, Any] = field(default_factory=dict)
+    """As ``bsplib.experiments.blocks.Passages`` has them."""
 
     def add(self, what: str, value: Any) -> None:
         """Add what a line of its definitions says.
@@ -191,6 +195,8 @@ class AboutProcess:
             if wrong := [each for each in value if not is_import(each)]:
                 raise ValueError(f"it noted an import {wrong[0]}")
             self.imports = value
+        elif what == "blocks":
+            self.blocks = dict(value)
         elif what == "noted":
             for name, moment in value.items():
                 if name not in self.noted.__dict__ or type(moment) is not int:

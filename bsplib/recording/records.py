@@ -316,9 +316,10 @@ class Run:
     cpu_measured: whether records have CPU time; own_threads_ns: for how long the computation of
     each process waited for threads of its own, where that was measured; imports: for each process
     the modules that it imported inside ``main``, as :class:`bsplib.recording.import_clock.Import`
-    has them, where it imported any; absent: see :attr:`absent`;
-    repeat: see :attr:`repeat`; sample_ns: for how long each sample stands, in traces of earlier
-    versions; otherwise for the time since the one before it in its process.
+    has them, where it imported any; blocks: for each process what blocks of experiments took, as
+    :class:`bsplib.experiments.blocks.Passages` has them, where it passed any; absent: see
+    :attr:`absent`; repeat: see :attr:`repeat`; sample_ns: for how long each sample stands, in
+    traces of earlier versions; otherwise for the time since the one before it in its process.
     Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
     together) and clock_bounds_s (by host: the greatest possible error of its times against
     those of process 0, in seconds)."""

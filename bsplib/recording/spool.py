@@ -260,6 +260,11 @@ class Spool:
         if imports:
             self._define("imports", imports)
 
+    def define_blocks(self, blocks: dict[str, Any]) -> None:
+        """Say what the blocks of experiments took; see ``bsplib.experiments.blocks.Passages``."""
+        if blocks:
+            self._define("blocks", blocks)
+
     def _define(self, what: str, value: Any) -> None:
         if self._definitions is None:
             return

@@ -13,7 +13,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from bsplib import call_site
 from bsplib.backends import sigquit
@@ -28,9 +28,6 @@ from bsplib.errors import (
     SyncMismatchError,
 )
 from bsplib.visible import text_of
-
-if TYPE_CHECKING:
-    from bsplib.experiments.blocks import Samples
 
 _AFTER_ALL = 1 << 62
 """Stands for the superstep of an error that occurs after the last superstep."""
@@ -326,13 +323,6 @@ def values(report: Report) -> list[Any]:
     """Return what ``main`` returned in each process, by pid."""
     outcomes = report.outcomes
     return [outcomes[pid].value for pid in range(len(outcomes))]  # type: ignore[union-attr]  # none has failed
-
-
-def samples(report: Report) -> list[Samples]:
-    """Return what the blocks of experiments have measured, by pid; empty if they were not."""
-    outcomes = report.outcomes
-    found = [getattr(outcomes[pid], "samples", None) for pid in range(len(outcomes))]
-    return [each for each in found if each is not None]
 
 
 def _with_deaths_as_failures(outcomes: Mapping[int, Ended | Death]) -> dict[int, Ended]:

@@ -25,7 +25,7 @@ from bsplib.backends import table as backends
 from bsplib.backends.launching import Options, Report
 from bsplib.errors import ProcessRangeError
 from bsplib.group import Group
-from bsplib.running.failures import report_of, samples, trim, values
+from bsplib.running.failures import report_of, trim, values
 from bsplib.running.options import (
     Arguments,
     BackendName,
@@ -43,7 +43,7 @@ from bsplib.running.options import (
     Wait,
     choose,
 )
-from bsplib.running.overrides import MeasuredRun, current
+from bsplib.running.overrides import current
 from bsplib.running.packed_task import TaskWork
 from bsplib.running.program_checks import check_program, numbers_among, replaced
 from bsplib.running.run_log import logged
@@ -300,7 +300,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             timeout=timeout,
             lines=lines,
         )
-        task = Task(main, args, kwargs, draw_seeds(), measuring(conditions_of(setting)))
+        task = Task(main, args, kwargs, draw_seeds(), conditions_of(setting))
 
         def do() -> list[Any]:
             with logged(task, setting):
@@ -369,16 +369,12 @@ def conditions_of(setting: Setting) -> Conditions:
     if setting.check:
         # Here, so that processes that are forked have it.
         from bsplib.primitives import checking  # noqa: F401, PLC0415  # few runs are checked
-    return Conditions(setting.machine, setting.check, overrides.label, debugged=debugged)
-
-
-def measuring(conditions: Conditions) -> Conditions:
-    """Return the conditions of a task whose experiments are measured if that is wanted now."""
-    overrides = current()
-    if overrides.measured is None and not overrides.counters and not overrides.cll:
-        return conditions  # as nearly always
-    return conditions._replace(
-        measures=overrides.measured is not None, counters=overrides.counters, cll=overrides.cll
+    return Conditions(
+        setting.machine,
+        setting.check,
+        overrides.label,
+        debugged=debugged,
+        prepare=overrides.prepare,
     )
 
 
@@ -445,7 +441,7 @@ def run_perhaps_recorded(
     launch: Callable[[Task], Report],
     called_ns: int | None = None,
 ) -> list[Any]:
-    """Run, with records and measured experiments where the program or ``bsp run`` wants them.
+    """Run, with records where the program or ``bsp run`` wants them.
 
     Args:
         task: the program.
@@ -462,8 +458,6 @@ def run_perhaps_recorded(
     target = overrides.profile or profile or overrides.profile_else
     path = None if target is None or not overrides.records else Path(target).absolute()
     report = launch(task) if path is None else _recorded(task, setting, path, launch, called_ns)
-    if overrides.measured is not None and task.conditions.measures:
-        overrides.measured(MeasuredRun(samples(report), setting, _program(), path))
     return values(report)
 
 

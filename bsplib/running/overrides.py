@@ -10,26 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from bsplib.backends.launching import Times
-    from bsplib.experiments.blocks import Samples
     from bsplib.machine import Machine
-    from bsplib.running.options import Setting
-
-
-class MeasuredRun(NamedTuple):
-    """What the blocks of experiments took in a run."""
-
-    samples: list[Samples]
-    """By pid."""
-    setting: Setting
-    program: str
-    trace: Path | None
-    """Where the run was recorded, as its last run."""
 
 
 class Overrides(NamedTuple):
@@ -51,12 +37,8 @@ class Overrides(NamedTuple):
     """False: nothing is recorded, even if the script asks for it."""
     report_times: Callable[[Times], object] | None = None
     """Called with the virtual times of each run."""
-    measured: Callable[[MeasuredRun], object] | None = None
-    """Called with what the blocks of experiments took in each run; None: nothing is measured."""
-    counters: tuple[str, ...] = ()
-    """Counters that are read at both ends of each block."""
-    cll: bool = False
-    """Comments of the form ``#cll`` make blocks in what processes import."""
+    prepare: Callable[[], object] | None = None
+    """Called in each process that is not forked, before it imports the program; it is pickled."""
     repeat: tuple[int, int] | None = None
     """Which repeat of the script its runs belong to, from 0 on, and of how many."""
     arguments: Mapping[str, Any] = MappingProxyType({})

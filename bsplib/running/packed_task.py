@@ -134,10 +134,8 @@ class TaskRunner:
         """See :meth:`JobRunner.run`."""
         if self._lines is None:  # the first time; it is the same process each time
             self._lines = whole_lines(lambda: pid, label=self.conditions.label)
-        if self.conditions.cll:
-            from bsplib.experiments import comments  # noqa: PLC0415  # few programs have any
-
-            comments.install(afresh=True)
+        if self.conditions.prepare is not None:
+            self.conditions.prepare()
         made, self._made = self._made, None
         outcome, failed = _pickled_outcome(
             lambda: self._task(job), self._lines, pid, open_port, tell, made

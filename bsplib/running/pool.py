@@ -29,7 +29,6 @@ from bsplib.output_file import TRACE, obstacle
 from bsplib.running.failures import trim
 from bsplib.running.launch import (
     conditions_of,
-    measuring,
     options_of,
     overridden,
     results_of,
@@ -277,7 +276,7 @@ class Pool:
         try:
             args, kwargs = overridden(main, args, kwargs)
             check_program(main, args, kwargs, ("timeout",))
-            task = Task(main, args, kwargs, draw_seeds(), measuring(self._conditions))
+            task = Task(main, args, kwargs, draw_seeds(), self._conditions)
             seconds = check_timeout(timeout) or self._setting.timeout
             self._check_thread("run")
         except BaseException as error:

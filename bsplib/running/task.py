@@ -20,7 +20,7 @@ from bsplib.running.failures import Failure, failure_of
 from bsplib.running.virtual_group import virtual_group
 
 if TYPE_CHECKING:
-    from bsplib.experiments.blocks import Samples
+    from bsplib.experiments.blocks import Passages
     from bsplib.machine import Machine
     from bsplib.recording.parts import Destination
     from bsplib.recording.spool import Spool
@@ -40,20 +40,14 @@ class Conditions(NamedTuple):
     """Sample the lines that are executed; only where something is recorded."""
     debugged: int | None = None
     """The real process whose ``breakpoint()`` has the terminal; None where all refuse it."""
-    measures: bool = False
-    """The blocks of experiments are measured."""
-    counters: tuple[str, ...] = ()
-    """Names of the counters that are read at both ends of each block."""
-    cll: bool = False
-    """Comments of the form ``#cll`` make blocks in modules that are imported."""
+    prepare: Callable[[], object] | None = None
+    """Called in a process that is not forked, before it imports the program."""
 
 
 class Returned(NamedTuple):
     """How ``main`` ended where it returned."""
 
     value: Any
-    samples: Samples | None = None
-    """What the blocks of experiments have measured; None where they are not."""
 
     @property
     def failed(self) -> bool:
@@ -90,7 +84,7 @@ def run_task(
     made: Group | None = None,
     started_ns: int | None = None,
 ) -> Returned:
-    """Run ``main`` in this process; return its result, and what was measured.
+    """Run ``main`` in this process; return its result.
 
     Args:
         task: the program.
@@ -111,14 +105,10 @@ def run_task(
     if port.clock is None:
         while port.now() < meeting.released:  # where clocks differ, by their error at most
             pass
-    samples = _samples(conditions) if conditions.measures else None
-    terms = Terms(meeting.released, machine, check, samples, _Once(warn))
+    passages = None if records is None else _passages(port.nprocs)
+    terms = Terms(meeting.released, machine, check, passages, _Once(warn))
     moments = _Moments(ready_ns if started_ns is None else started_ns, ready_ns)
-    try:
-        return Returned(_run_on_terms(task, port, terms, made, alignment, moments), samples)
-    finally:
-        if samples is not None:
-            samples.close()
+    return Returned(_run_on_terms(task, port, terms, made, alignment, moments))
 
 
 class _Once:
@@ -146,10 +136,10 @@ class _Moments(NamedTuple):
     ready_ns: int
 
 
-def _samples(conditions: Conditions) -> Samples:
-    from bsplib.experiments.blocks import Samples  # noqa: PLC0415  # most runs are no experiments
+def _passages(nprocs: int) -> Passages:
+    from bsplib.experiments.blocks import Passages  # noqa: PLC0415  # most runs record nothing
 
-    return Samples(conditions.counters)
+    return Passages(nprocs)
 
 
 def _run_on_terms(
@@ -206,6 +196,8 @@ def _run_with_records(
             group = _kind(port, recorded=True)(port, terms, recording=recording)
             result = _run_main(task, group)
             spool.note(finished=port.now())
+        if terms.passages is not None:
+            spool.define_blocks(terms.passages.document())
         if alignment is not None:
             spool.define_host(Host(*_host_at_end(port, alignment), own_cores()))
         return result

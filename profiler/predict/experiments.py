@@ -1,14 +1,103 @@
-"""The data files of experiments as tables of times, each with the formula of its block."""
+"""What the blocks of ``bsp.experiment`` took in recorded runs, as tables with a formula."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from bsplib.experiments import datafile
+import numpy as np
+
+from bsplib.profiler.costs import h_relation
 from bsplib.profiler.predict.table import Timings, TimingsError
 from bsplib.profiler.predict.times import TimingModel, fit_timings
+from bsplib.recording.records import Run
+from bsplib.recording.trace import read_trace
+from bsplib.sync_kinds import Kind
+
+
+class Passage(NamedTuple):
+    """One passage of a block by the processes of a group that have the same values."""
+
+    name: str
+    formula: str
+    values: dict[str, float]
+    """By name: what the program gives, and ``P``."""
+    entry: int
+    """How often the group had passed the block before in this run."""
+    pids: list[int]
+    """In the run; what follows is by process in this order."""
+    times: list[float]
+    """Seconds."""
+    supersteps: int
+    """Of the group, that ended inside."""
+    h: list[float]
+    """Bytes of the h-relations inside: the sum over the supersteps, those of sub-groups too, of
+    what the process sent or received, whichever is more."""
+    counted: dict[str, list[float]]
+    """By counter."""
+
+    def greatest(self, what: str) -> float | None:
+        """Return the greatest ``"time"``, ``"h"`` or count of a process; None if unknown."""
+        amounts = {**self.counted, "h": self.h, "time": self.times}.get(what)
+        return max(amounts) if amounts else None
+
+
+def passages(run: Run) -> list[Passage]:
+    """Return the passages of blocks in a run.
+
+    Raises:
+        TimingsError: what the trace says of them cannot be.
+    """
+    together: dict[Any, list[tuple[Any, ...]]] = {}
+    try:
+        for key, *of_process in _of_processes(run):
+            together.setdefault(key, []).append(tuple(of_process))
+        return [_passage(*each) for each in together.items()]
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+        raise TimingsError(f"the trace says of its blocks what cannot be: {error!r}") from None
+
+
+def _of_processes(run: Run) -> Iterator[tuple[Any, ...]]:
+    """Yield what tells a passage from others, and what each process took for it."""
+    told = run.meta.get("blocks", [])
+    for pid, of_process in enumerate(told):
+        if not of_process:
+            continue
+        blocks, passed = of_process["blocks"], of_process["passed"]
+        moments = np.array([each[2:4] for each in passed], np.int64).reshape(-1, 2).T
+        h = _h_inside(run, pid, *moments)
+        for (block, entry, began, ended, steps, values, counted), bytes_ in zip(
+            passed, h.tolist(), strict=True
+        ):
+            name, formula, members = blocks[block]
+            if not (isinstance(name, str) and isinstance(formula, str)):
+                raise TypeError(name)
+            if not all(math.isfinite(each) for each in (*values.values(), *counted.values())):
+                raise ValueError(values)
+            key = name, formula, str(members), entry, tuple(sorted(values.items()))
+            yield key, pid, (ended - began) / 1e9, steps, bytes_, counted
+
+
+def _h_inside(run: Run, pid: int, began: Any, ended: Any) -> Any:
+    """Return the bytes of the h-relations of a process between moments, for each pair of them."""
+    records = run.records
+    mine = np.flatnonzero((records["pid"] == pid) & (records["kind"] != Kind.END))
+    mine = mine[np.argsort(records["arrive"][mine], kind="stable")]
+    sums = np.append(0.0, np.cumsum(np.maximum(*h_relation(run))[mine]))
+    first = np.searchsorted(records["arrive"][mine], began, side="left")
+    return sums[np.searchsorted(records["end"][mine], ended, side="right")] - sums[first]
+
+
+def _passage(key: tuple[Any, ...], told: list[tuple[Any, ...]]) -> Passage:
+    name, formula, _, entry, values = key
+    pids, times, steps, h, counted = map(list, zip(*told, strict=True))
+    return Passage(
+        *(name, formula, dict(values), entry, pids, times, max(steps), h),
+        {each: [own[each] for own in counted] for each in counted[0]},
+    )
 
 
 @dataclass(frozen=True)
@@ -42,64 +131,83 @@ def read_experiments(
     by: Sequence[str] | None = None,
     of_repeats: str = "least",
 ) -> dict[str, MeasuredBlocks]:
-    """Read data files of experiments; return what they have of each name.
+    """Read what the blocks of experiments took from traces; return it by the name of the block.
 
     Args:
-        paths: a file that ``bsp experiment run`` or ``bsp run --experiments`` has written, or
-            several.
-        time: what is fitted: ``"time"``, ``"h"`` (bytes; of recorded runs) or the name of a
-            counter. It is that of the process that has most.
+        paths: a trace, or several; runs that are not complete do not count.
+        time: what is fitted: ``"time"``, ``"h"`` (bytes of the h-relations inside) or the name of
+            a counter. It is that of the process that has most.
         by: the variables; default: all.
         of_repeats: what counts of several times at one point: ``"least"``, ``"median"`` or
             ``"mean"``.
 
     Raises:
-        UsageError: a file is none, or a variable is not in it.
+        UsageError: a file cannot be read, there are no blocks, or a variable is not in them.
     """
     files = [paths] if isinstance(paths, str | Path) else list(paths)
-    rows = [row for path in files for row in datafile.read(Path(path))]
-    source = ", ".join(map(str, files))
-    if not rows:
-        raise TimingsError(f"{source}: there are no experiments")
-    found = {}
-    for name, each in datafile.experiments(rows).items():
-        for variable in by or ():
-            if variable not in each.values:
-                raise TimingsError(
-                    f"{source}: experiment {name} has no {variable}; it has "
-                    f"{', '.join(each.values)}"
-                )
-        values = {one: each.values[one] for one in (by or each.values)}
-        amounts = each.times if time == "time" else _amounts(each, time, source)
-        timings = Timings.of(values, amounts, time=time, source=source, of_repeats=of_repeats)
-        found[name] = MeasuredBlocks(name, each.formulas, timings)
-    return found
+    runs = [run for path in files for run in read_trace(path).runs if run.complete]
+    found = [each for run in runs for each in passages(run)]
+    return tabulated(found, ", ".join(map(str, files)), time=time, by=by, of_repeats=of_repeats)
 
 
-def _amounts(experiment: datafile.Experiment, what: str, source: str) -> list[float]:
-    """Return an h-relation or what a counter counted, for each passage."""
-    found = [
-        row.get("h") if what == "h" else row.get("counted", {}).get(what) for row in experiment.rows
-    ]
-    if any(each is None for each in found):
-        reason = (
-            "they are kept of recorded runs"
-            if what == "h"
-            else "counters are read by bsp experiment run --counters"
-        )
-        raise TimingsError(f"{source}: experiment {experiment.name} has no {what}; {reason}")
-    return [max(each) for each in found if each is not None]
+def tabulated(
+    found: Sequence[Passage],
+    source: str,
+    *,
+    time: str = "time",
+    by: Sequence[str] | None = None,
+    of_repeats: str = "least",
+) -> dict[str, MeasuredBlocks]:
+    """Return the passages of each block as a table of times.
 
-
-def pick(found: dict[str, MeasuredBlocks], name: str | None) -> list[MeasuredBlocks]:
-    """Return one experiment, or all.
+    Args:
+        found: the passages.
+        source: where they come from, for errors.
+        time: as for :func:`read_experiments`, and so are ``by`` and ``of_repeats``.
+        by: the variables.
+        of_repeats: what counts of several times.
 
     Raises:
-        TimingsError: there is none of that name.
+        TimingsError: there are none, or a variable or a counter is not in them.
     """
+    if not found:
+        raise TimingsError(f"{source}: no block of bsp.experiment was passed in a complete run")
+    blocks: dict[str, list[Passage]] = {}
+    for each in found:
+        blocks.setdefault(each.name, []).append(each)
+    tables = {}
+    for name, own in blocks.items():
+        common = [each for each in own[0].values if all(each in one.values for one in own)]
+        for variable in by or ():
+            if variable not in common:
+                raise TimingsError(
+                    f"{source}: experiment {name} has no {variable}; it has {', '.join(common)}"
+                )
+        amounts = [each.greatest(time) for each in own]
+        if None in amounts:
+            raise TimingsError(
+                f"{source}: experiment {name} has no {time}; choose time, h, or a counter of "
+                f"bsp papers call"
+            )
+        values = {one: [each.values[one] for each in own] for one in (by or common)}
+        timings = Timings.of(values, amounts, time=time, source=source, of_repeats=of_repeats)  # type: ignore[arg-type]  # none is None
+        tables[name] = MeasuredBlocks(
+            name, tuple(dict.fromkeys(each.formula for each in own)), timings
+        )
+    return tables
+
+
+def pick(found: dict[str, MeasuredBlocks], name: str | None = None) -> MeasuredBlocks:
+    """Return the block of a name, or the only one.
+
+    Raises:
+        TimingsError: there is none, or there are several and none was named.
+    """
+    if name is None and len(found) > 1:
+        raise TimingsError(f"there are several experiments: name one of {', '.join(found)}")
     if name is not None and name not in found:
         raise TimingsError(f"there is no experiment {name}; there are {', '.join(found)}")
-    return [*found.values()] if name is None else [found[name]]
+    return found[next(iter(found)) if name is None else name]
 
 
 def fit_experiment(
@@ -114,7 +222,7 @@ def fit_experiment(
     """Fit the formula of a block to what it took.
 
     Args:
-        path: a data file of experiments, or several.
+        path: a trace, or several.
         name: of the block; default: the only one.
         formula: another formula than that of the program.
         time: what is fitted, as for :func:`read_experiments`.
@@ -131,8 +239,5 @@ def fit_experiment(
 
     Source: Gonzalez et al., section 3: the analyser llac.
     """
-    found = read_experiments(path, time=time, of_repeats=of_repeats)
-    if name is None and len(found) > 1:
-        raise TimingsError(f"there are several experiments: name one of {', '.join(found)}")
-    (one,) = pick(found, name)
+    one = pick(read_experiments(path, time=time, of_repeats=of_repeats), name)
     return fit_timings(one.timings, formula or one.formula, negative=negative)

@@ -69,12 +69,12 @@ def fit_and_print(
     _fit_table(read_timings(path, **reading), formula, asked)
 
 
-def fit_experiments_and_print(  # noqa: PLR0913  # the options of the command
+def fit_experiment_and_print(  # noqa: PLR0913  # the options of the command
     paths: Sequence[Path],
+    name: str,
     formula: str | None,
     outputs: Outputs,
     *,
-    name: str | None = None,
     at: Sequence[Mapping[str, float]] = (),
     confidence: float = CONFIDENCE,
     processes: str | None = None,
@@ -82,13 +82,13 @@ def fit_experiments_and_print(  # noqa: PLR0913  # the options of the command
     divide: str | None = None,
     **reading: Any,
 ) -> None:
-    """Fit the formulas of experiments to their data files, and print the results.
+    """Fit the formula of a block to what it took in traces, and print the result.
 
     Args:
-        paths: the data files.
+        paths: the traces.
+        name: of the block.
         formula: another formula than that of the program.
-        outputs: what else to make; with several experiments nothing.
-        name: the only experiment to fit.
+        outputs: what else to make.
         at: points to predict.
         confidence: of the bands of predictions.
         processes: the variable that is the number of processes.
@@ -100,16 +100,9 @@ def fit_experiments_and_print(  # noqa: PLR0913  # the options of the command
         UsageError: a file or a formula cannot be used, or a file cannot be written.
     """
     need("scipy")
-    found = read_experiments(paths, **reading)
-    chosen = pick(found, name)
-    if len(chosen) > 1 and (outputs != Outputs() or formula is not None):
-        raise TimingsError(
-            f"there are several experiments: choose one of {', '.join(found)} with --region"
-        )
+    one = pick(read_experiments(paths, **reading), name)
     asked = _Asked(outputs, at, confidence, processes, negative, divide)
-    for number, each in enumerate(chosen):
-        title = "\n" * bool(number) + f"experiment {visible(each.name)}"
-        _fit_table(each.timings, formula or each.formula, asked, title)
+    _fit_table(one.timings, formula or one.formula, asked, f"experiment {visible(one.name)}")
 
 
 @dataclass(frozen=True)

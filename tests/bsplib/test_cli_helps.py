@@ -23,7 +23,7 @@ def all_commands(group=main, name="bsp"):
 
 
 COMMANDS = dict(all_commands())
-WITH_EXAMPLES = [name for name in COMMANDS if "experiment " not in name and name != "bsp"]
+WITH_EXAMPLES = [name for name in COMMANDS if name != "bsp"]
 
 
 def help_of(name):

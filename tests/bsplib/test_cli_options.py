@@ -67,7 +67,7 @@ IDEAS = {
 OWN = {
     "run": {
         *("--no-lines", "--check", "--debug", "--repeat"),
-        *("--speedup", "--experiments", "--module"),
+        *("--speedup", "--module"),
     },
     "report": {"--depth", "--node"},
     "compare": {"--fail-on"},
@@ -75,10 +75,10 @@ OWN = {
     "export": {"--table", "--supersteps"},
     "probe": {"--name"},
     "predict": {"--l", "--pattern", "--model"},
-    "experiment run": {"--counters"},
     "fit": {"--time", "--region", "--processes", "--formula", "--signed"}
     | {"--confidence", "--of-repeats", "--export", "--budget", "--divide"},
     "papers": {"--full", "--markdown", "--measured"},
+    "papers call": {"--counters", "--time", "--formula"},
     "tune": {"--keep"},
     "broadcast": {"--onestage", "--twostage", "--crossover"},
     "experiment": {"--sizes", "--once"},

@@ -23,7 +23,6 @@ PRELOADED = [
     "bsplib.profiler.profile",
     "bsplib.tools.cli.report",
     "bsplib.tools.cli.export",
-    "bsplib.tools.cli.experiment",
     "bsplib.tools.cli.fit",
     "bsplib.profiler.compare",
     "bsplib.profiler.predict",

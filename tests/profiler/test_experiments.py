@@ -1,7 +1,8 @@
-"""The formulas of experiments fitted to their data files, and coefficients that divide alone."""
+"""The formulas of experiments fitted to their traces, and coefficients that divide alone."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.experiments.runs import measured
 from bsplib.profiler.predict import TimingsError, fit_experiment
+from bsplib.profiler.predict.experiments import passages
 from bsplib.profiler.predict.fit import fit_formula
+from bsplib.recording.trace import read_trace
 from bsplib.tools.cli import main as bsp_main
 
 FORMULA = "f[0]*P + f[1]*N/P"
@@ -26,15 +28,14 @@ def main(bsp, n, formula=FORMULA):
 
 
 def sweep(path, formula=FORMULA):
-    with measured(path):
-        for n in (256, 512, 1024, 2048, 4096):
-            for nprocs in (1, 2, 4):
-                bsplib.run(main, n, formula, nprocs=nprocs, backend="sim")
+    for n in (256, 512, 1024, 2048, 4096):
+        for nprocs in (1, 2, 4):
+            bsplib.run(main, n, formula, nprocs=nprocs, backend="sim", profile=path)
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    path = tmp_path_factory.mktemp("experiments") / "data.jsonl"
+    path = tmp_path_factory.mktemp("experiments") / "runs.bsp"
     sweep(path)
     return path
 
@@ -53,11 +54,10 @@ def test_the_formula_of_the_program_is_fitted_to_what_its_blocks_took(path):
 
 
 @pytest.mark.lengthy
-def test_the_command_fits_every_experiment_of_a_file_or_the_one_that_is_named(path):
-    both = bsp(path)
-    assert both.exit_code == 0, both.output
-    assert "experiment f\ntime = f[0]*P + f[1]*N/P" in both.output
-    assert "experiment g\ntime = g[0]*N" in both.output
+def test_the_command_fits_the_experiment_that_is_named(path):
+    first = bsp(path, "--region", "f")
+    assert first.exit_code == 0, first.output
+    assert "experiment f\ntime = f[0]*P + f[1]*N/P" in first.output
     one = bsp(path, "--region", "g", "--at", "N=2^20,P=2", "--out", "-")
     found = json.loads(one.output)
     assert found["formula"] == "g[0]*N"
@@ -65,9 +65,8 @@ def test_the_command_fits_every_experiment_of_a_file_or_the_one_that_is_named(pa
 
 
 def test_several_files_count_as_one(path, tmp_path):
-    other = tmp_path / "other.jsonl"
-    with measured(other):
-        bsplib.run(main, 8192, nprocs=8, backend="sim")
+    other = tmp_path / "other.bsp"
+    bsplib.run(main, 8192, nprocs=8, backend="sim", profile=other)
     assert len(fit_experiment([path, other], "f").timings) == 16
     assert bsp(path, other, "--region", "f").exit_code == 0
 
@@ -79,16 +78,11 @@ def test_another_formula_may_be_fitted(path):
 
 SENTENCES = {
     "no such experiment": (["--region", "h"], "there is no experiment h; there are f, g"),
-    "one formula for several": (
-        ["--formula", "a[0]*N"],
-        "there are several experiments: choose one of f, g with --region",
-    ),
-    "no such variable": (["--by", "M"], "experiment f has no M; it has N, P"),
+    "no such variable": (["--region", "f", "--by", "M"], "experiment f has no M; it has N, P"),
     "no such counter": (
-        ["--time", "pages"],
-        "experiment f has no pages; counters are read by bsp experiment run --counters",
+        ["--region", "f", "--time", "pages"],
+        "experiment f has no pages; choose time, h, or a counter of bsp papers call",
     ),
-    "no records": (["--time", "h"], "experiment f has no h; they are kept of recorded runs"),
     "too many parameters": (
         ["--region", "f", "--formula", "+".join(f"a[{n}]*N**{n}" for n in range(20))],
         "20 parameters need as many measurements, and there are 15",
@@ -107,7 +101,7 @@ def test_what_cannot_be_fitted_is_told_in_one_sentence(path, case):
 
 
 def test_a_program_that_was_changed_needs_a_choice_between_its_formulas(path, tmp_path):
-    other = tmp_path / "other.jsonl"
+    other = tmp_path / "other.bsp"
     sweep(other, "f[0]*P + f[1]*N")
     with pytest.raises(
         TimingsError, match=r"experiment f has 2 formulas, f\[0\]\*P \+ f\[1\]\*N/P"
@@ -125,11 +119,29 @@ def shifts(bsp, n):
 
 
 def test_the_h_relation_of_recorded_runs_may_be_fitted(tmp_path):
-    path = tmp_path / "data.jsonl"
-    with measured(path):
-        for n in (10, 20, 40, 80):
-            bsplib.run(shifts, n, nprocs=2, backend="sim", profile=tmp_path / "trace.bsp")
+    path = tmp_path / "runs.bsp"
+    for n in (10, 20, 40, 80):
+        bsplib.run(shifts, n, nprocs=2, backend="sim", profile=path)
     assert fit_experiment(path, time="h").fit.coefficients == pytest.approx([8])
+
+
+DAMAGED = {
+    "no block of that number": lambda told: told["passed"][0].__setitem__(0, 7),
+    "an infinite time": lambda told: told["passed"][0].__setitem__(3, 10**400),
+    "a value that is no number": lambda told: told["passed"][0][5].update(N="many"),
+    "no list": lambda told: told.update(passed=3),
+    "no name": lambda told: told["blocks"][0].__setitem__(0, 3),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_blocks_that_cannot_be_are_refused_in_one_sentence(path, case):
+    run = read_trace(path).runs[0]
+    told = json.loads(json.dumps(run.meta["blocks"]))
+    DAMAGED[case](told[0])
+    damaged = dataclasses.replace(run, meta=run.meta | {"blocks": told})
+    with pytest.raises(TimingsError, match="the trace says of its blocks what cannot be: "):
+        passages(damaged)
 
 
 # -- coefficients that divide alone ------------------------------------------------------------

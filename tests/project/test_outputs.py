@@ -29,9 +29,6 @@ MINE = "print('a program of the user')\n"
 READ = {
     "bsp compare before",
     "bsp compare after",
-    "bsp experiment merge files",
-    "bsp experiment run script",
-    "bsp experiment show file",
     "bsp export file",
     "bsp fit files",
     "bsp machines file",
@@ -161,12 +158,15 @@ def test_a_probe_does_not_begin_where_its_file_exists(keep):
     assert Path("here.toml").read_text() == MINE
 
 
-@pytest.mark.parametrize("command", [["run", "--cll"], ["experiment", "run"]], ids=" ".join)
-def test_experiments_are_added_to_nothing_but_a_data_file(command, keep):
-    Path("keep.experiments.jsonl").write_text(MINE)
-    done = run_bsp(*command, keep)
-    assert "keep.experiments.jsonl exists and is not a data file of experiments" in done.output
-    assert Path("keep.experiments.jsonl").read_text() == MINE
+def test_blocks_of_call_are_added_to_nothing_but_a_data_file(keep):
+    Path("b.py").write_text(
+        "import bsplib\n\ndef main(bsp):\n    #cll f f[0]\n    bsp.sync()\n    #cll end f\n\n"
+        "if __name__ == '__main__':\n    bsplib.run(main, nprocs=1, backend='sim')\n"
+    )
+    Path("b.call.jsonl").write_text(MINE)
+    done = run_bsp("papers", "call", "b.py")
+    assert "b.call.jsonl exists and is not a data file of CALL" in done.output
+    assert Path("b.call.jsonl").read_text() == MINE
 
 
 def test_a_file_that_the_program_makes_while_it_is_recorded_stays(keep, tmp_path):
@@ -277,8 +277,8 @@ WRITERS = {
     "apps/sql/files.py": "writes to the temporary name that output_file yields",
     "bsplib/tools/cli/export.py": "writes to the temporary name that output_file yields",
     "bsplib/core/_build.py": "writes the note beside the core that it has built",
-    "bsplib/experiments/datafile.py": "adds lines to what is recognised as a data file",
-    "bsplib/experiments/runs.py": "opens os.devnull",
+    "apps/papers/call/datafile.py": "adds lines to what is recognised as a data file",
+    "apps/papers/call/session.py": "opens os.devnull",
     "bsplib/output_file.py": "holds the rule",
     "bsplib/recording/parts.py": "writes records into a folder that it has made",
     "bsplib/recording/record_folder.py": "writes into the folder of records",

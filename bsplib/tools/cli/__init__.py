@@ -32,7 +32,7 @@ class _Sentences(Listing):
         "See where the time goes": ["report", "view", "compare", "export"],
         "Predict and tune": [
             *("probe", "machine", "machines", "predict"),
-            *("fit", "experiment", "tune"),
+            *("fit", "tune"),
         ],
         "Compare with the literature": ["papers"],
     }

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from bsplib.command_options import OutputFile, force_option
-from bsplib.experiments.datafile import is_data_file
 from bsplib.tools.cli.options import TRACE, Real, Whole
 from bsplib.visible import as_command
 
@@ -84,8 +83,8 @@ def _duration(_context: click.Context, _option: click.Parameter, text: str) -> f
 @click.option(
     "--time",
     metavar="NAME",
-    help="Column with the times; in a file of Extra-P the metric; of experiments h (in bytes, if "
-    "they were recorded) or a counter.  [default: time, or the only metric]",
+    help="Column with the times; in a file of Extra-P the metric; of the blocks of traces h (in "
+    "bytes).  [default: time, or the only metric]",
 )
 @click.option(
     "--by",
@@ -98,7 +97,8 @@ def _duration(_context: click.Context, _option: click.Parameter, text: str) -> f
 @click.option(
     "--region",
     metavar="NAME",
-    help="Region (call path) in a file of Extra-P; experiment in a data file of experiments.",
+    help="Region (call path) in a file of Extra-P; a block of bsp.experiment in traces, of which "
+    "the formula is fitted.",
 )
 @click.option(
     "--processes",
@@ -207,16 +207,14 @@ def command(
     tried. It says if the formula seems wrong, and where a constant of the machine jumps,
     as at the end of a cache.
 
-    FILE... can also be data files of bsp experiment run, which have a formula for each
-    experiment: that formula is fitted.
-
     FILE... can also be traces of one program, of a few sizes and numbers of processes p.
     Then each cost centre gets a closed form of its supersteps and of its h-relation, exact
     where it does not depend on the data, and a formula of its computation. Runs of the
     same size are repeats, and with another --seed other data. What the runs cannot tell is
     refused, or open, and the runs that would settle it are named. --run makes them: those that
     tell most for what they cost, for as long as --budget says. --out writes a model that
-    bsp predict --fit reads.
+    bsp predict --fit reads. With --region, the formula of a block of bsp.experiment is fitted
+    to what that block took in them.
 
     \b
     Examples:
@@ -227,7 +225,7 @@ def command(
     """
     settings = options.pop("settings")
     variables = [name.strip() for text in by for name in text.split(",")]
-    if _are_traces(files):
+    if _are_traces(files) and options["region"] is None:
         others = {"formula": formula, "plot": plot, "export": export, "divide": options["divide"]}
         runs = {"command": options["run_command"], "budget_s": options["budget"]}
         _learn(files, variables, settings, options["at"], out, others, runs, force=force)
@@ -239,8 +237,8 @@ def command(
     from bsplib.profiler.predict.times_session import Outputs, fit_and_print  # noqa: PLC0415  # imported late
 
     outputs = Outputs(plot, out, export, force)
-    if is_data_file(files[0]) and not settings:
-        _fit_experiments(files, formula, outputs, options)
+    if _are_traces(files):
+        _fit_experiment(files, formula, outputs, options)
         return
     if len(files) > 1 or settings:
         raise click.UsageError("several files and --set are for traces")
@@ -248,17 +246,16 @@ def command(
     fit_and_print(file, formula, outputs, **options)
 
 
-def _fit_experiments(
+def _fit_experiment(
     files: tuple[Path, ...],
     formula: str | None,
     outputs: Any,
     options: dict[str, Any],
 ) -> None:
-    from bsplib.profiler.predict.times_session import fit_experiments_and_print  # noqa: PLC0415  # imported late
+    from bsplib.profiler.predict.times_session import fit_experiment_and_print  # noqa: PLC0415  # imported late
 
     options["time"] = options["time"] or "time"
-    name = options.pop("region")
-    fit_experiments_and_print(files, formula, outputs, name=name, **options)
+    fit_experiment_and_print(files, options.pop("region"), formula, outputs, **options)
 
 
 def _refuse_models(files: tuple[Path, ...]) -> None:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
+from bsplib.backends import table as backends
 from bsplib.command_options import OutputFile, force_option
+from bsplib.errors import UsageError
+from bsplib.experiments.grid import combinations, read_counts, read_setting
+from bsplib.machine import load_machine
 from bsplib.output_file import PAGE
+from bsplib.running.failures import show_error
+from bsplib.tools.cli.fit import _points
+from bsplib.tools.cli.listing import Listing
+from bsplib.tools.cli.options import backend_option, machine_option
+from bsplib.tools.cli.run import enter, put_first
+from bsplib.visible import as_command, visible_lines
 
 
-@click.command("papers")
+@click.group("papers", cls=Listing, invoke_without_command=True)
 @click.option("--full", "everything", is_flag=True, help="Also measure this computer: minutes.")
 @click.option("--html", type=OutputFile(PAGE), help="Write one page that needs no other file.")
 @click.option(
@@ -28,7 +39,9 @@ from bsplib.output_file import PAGE
     help="Only run the SQL paper's stages with ten seeds, and write what they do, as CSV: minutes.",
 )
 @force_option
+@click.pass_context
 def command(
+    context: click.Context,
     everything: bool,
     html: Path | None,
     as_json: Path | None,
@@ -47,7 +60,10 @@ def command(
     Examples:
       bsp papers
       bsp papers --full --html papers.html
+      bsp papers call -n 2 program.py
     """
+    if context.invoked_subcommand is not None:
+        return
     if measured is not None and not everything:
         raise click.UsageError("papers: --measured writes what --full measures; add --full")
     if seeds is not None and (everything or html or as_json or markdown):
@@ -63,3 +79,77 @@ def command(
         seeds=seeds,
         force=force,
     )
+
+
+@command.command("call", context_settings={"allow_interspersed_args": False})
+@click.option("-n", "--nprocs", "procs", default="", metavar="VALUES", help="As in 4 or 1:16:x2.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="Values for the parameter NAME of main, as in N=1024:65536:x4, or for {NAME} in REST.",
+)
+@click.option("--counters", default="", metavar="NAMES", help="As in instructions,page-faults.")
+@backend_option
+@machine_option
+@click.option("-o", "--out", type=Path, help="Data file to add to.  [default: FILE.call.jsonl]")
+@click.option("--at", multiple=True, callback=_points, metavar="VALUES", help="As in N=2^20,P=64.")
+@click.option("--time", default="time", metavar="NAME", help="Fit time, h (bytes) or a counter.")
+@click.option("--formula", metavar="FORMULA", help="Fit another formula than the program's.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("rest", nargs=-1, type=click.UNPROCESSED)
+def call(  # noqa: PLR0913, PLR0917  # each is an option
+    procs: str,
+    settings: tuple[str, ...],
+    counters: str,
+    backend: str | None,
+    machine: str | None,
+    out: Path | None,
+    at: list[dict[str, float]],
+    time: str,
+    formula: str | None,
+    file: str,
+    rest: tuple[str, ...],
+) -> None:
+    r"""Measure the blocks that comments mark, and fit the formulas that these give.
+
+    FILE is a program with comments, which plain Python ignores: "#cll f f[0] + f[1]*N" before the
+    statements of a block, and "#cll end f" after them. It gets REST as its command line; what its
+    blocks take is added to a data file. Or FILE and REST are such data files: then the formula of
+    each block is fitted, and --at predicts.
+
+    \b
+    Examples:
+      bsp papers call -n 1:4:x2 --set N=1024:65536:x4 program.py
+      bsp papers call --at N=2^20,P=16 program.call.jsonl
+    """
+    from bsplib.apps.papers.call import datafile, session  # noqa: PLC0415  # imported late
+    from bsplib.apps.papers.call.counters import usable  # noqa: PLC0415  # as above
+
+    if datafile.DATA.is_at(file):
+        paths = [Path(each) for each in (file, *rest)]
+        click.echo(visible_lines(session.fitted(paths, at, time, formula)))
+        return
+    target = (out or Path(f"{Path(file).stem}.call.jsonl")).absolute()
+    counts: tuple[int | None, ...] = read_counts("--nprocs", procs) if procs else (None,)
+    is_virtual = backend is not None and backends.find(backend).is_virtual
+    counted = usable(counters, virtual=is_virtual)
+    where = {"backend": backend, "machine": None if machine is None else load_machine(machine)}
+    put_first(Path(file).absolute().parent)
+    enter(backend, None)
+    names: dict[str, None] = {}
+    for values in combinations(dict(map(read_setting, settings))):
+        for nprocs in counts:
+            try:
+                found = session.run(file, rest, values, counted=counted, nprocs=nprocs, **where)
+            except (Exception, KeyboardInterrupt, SystemExit) as error:  # the script may raise any
+                if isinstance(error, UsageError) and error.pid is None:
+                    raise
+                sys.exit(show_error(error, file))
+            datafile.append(target, found)
+            names |= dict.fromkeys(each.name for each in found)
+    if not names:
+        raise UsageError(f"{file} measured nothing: mark a block by #cll comments")
+    told = as_command("bsp", "papers", "call", target.name if out is None else out)
+    click.echo(f"experiments {', '.join(names)} added to {target.name}: {told}")

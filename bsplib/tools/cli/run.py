@@ -14,17 +14,15 @@ import click
 
 from bsplib.backends import table as backends
 from bsplib.backends.launching import Times
-from bsplib.command_options import OutputFile, as_sentence, check_output
+from bsplib.command_options import OutputFile, as_sentence
 from bsplib.errors import BspError
-from bsplib.experiments.comments import run_file
-from bsplib.experiments.datafile import DATA
-from bsplib.experiments.runs import measured
 from bsplib.machine import load_machine
 from bsplib.output_file import TRACE
 from bsplib.recording.recording import is_begun
 from bsplib.running.failures import answer_questions, show_error
 from bsplib.running.options import check_timeout, choose
 from bsplib.running.overrides import override
+from bsplib.running.script import run_file
 from bsplib.running.speedup import run_with_speedup
 from bsplib.tools.cli.options import (
     Real,
@@ -117,17 +115,6 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     help="Run SCRIPT N times into one trace, so that a report can say how sure its figures are.",
 )
 @click.option(
-    "--experiments",
-    type=OutputFile(DATA),
-    help="Add what the blocks of bsp.experiment take to this file, for bsp fit.",
-)
-@click.option(
-    "--cll",
-    is_flag=True,
-    help="Let comments such as '#cll f f[0]+f[1]*N' make experiments; they are added to "
-    "SCRIPT.experiments.jsonl if --experiments names no other file.",
-)
-@click.option(
     "-m",
     "--module",
     "is_module",
@@ -148,8 +135,6 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     debugged: int | None,
     speedup: bool,
     repeat: int,
-    experiments: Path | None,
-    cll: bool,
     is_module: bool,
     script: str,
     arguments: tuple[str, ...],
@@ -201,13 +186,9 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     file = _file_of(script) if is_module else script
     if sentence := misplaced(command, file, arguments):
         click.echo(sentence, err=True)
-    once = partial(_run_module, script) if is_module else partial(run_file, script, cll=cll)
+    once = partial(_run_module, script) if is_module else partial(run_file, script)
     run = once if repeat == 1 else partial(_run_again, once, repeat)
-    if experiments is None and not cll:
-        _run_script(file, run, speedup=speedup)
-    else:
-        target = experiments or data_file_of(script)
-        _run_script(file, lambda: _run_measured(run, target, cll=cll), speedup=speedup)
+    _run_script(file, run, speedup=speedup)
     if profile is not None:
         _tell_of_trace(profile, script, has_run=bool(calls))
 
@@ -263,25 +244,6 @@ def _file_of(module: str) -> str:
             f"from the folder in which its package is"
         )
     return spec.origin
-
-
-def data_file_of(script: str) -> Path:
-    """Return where the experiments of a script are kept if no other file is named."""
-    return Path(f"{Path(script).stem}.experiments.jsonl")
-
-
-def _run_measured(run: Callable[[], None], target: Path, *, cll: bool) -> None:
-    """Run a script, and add what its experiments take to a data file."""
-    check_output("experiments", target, DATA)
-    with measured(target.absolute(), cll=cll) as rows:
-        try:
-            run()
-        except SystemExit as status:
-            if status.code not in (None, 0):
-                raise
-    names = ", ".join(dict.fromkeys(row["callpath"] for row in rows))
-    found = f"experiments {names} added to {target}: {as_command('bsp', 'fit', target)}"
-    _tell(found if rows else "nothing was measured: no block is an experiment")
 
 
 def _run_again(run: Callable[[], None], repeats: int) -> None:

@@ -19,9 +19,9 @@ from bsplib.apps.fourier.experiment import (
     tell,
 )
 from bsplib.apps.fourier.published import TABLE_3
-from bsplib.experiments.datafile import experiments, read
-from bsplib.experiments.runs import collected
-from bsplib.tools.cli import main as bsp
+from bsplib.apps.papers.call import session
+from bsplib.profiler.predict.experiments import passages
+from bsplib.recording.trace import read_trace
 
 
 def test_one_formula_with_four_coefficients_gives_all_six_printed_predictions():
@@ -49,14 +49,15 @@ def test_the_errors_are_those_of_the_printed_times(nprocs, printed):
     assert f"{row.error_percent:.2f}" == printed
 
 
-def test_the_transform_is_measured_with_the_formula_of_the_paper():
-    with collected() as rows:
-        sums = bsplib.run(main, 64, nprocs=4, backend="sim")
+def test_the_transform_is_measured_with_the_formula_of_the_paper(tmp_path):
+    path = tmp_path / "trace.bsp"
+    sums = bsplib.run(main, 64, nprocs=4, backend="sim", profile=path)
+    found = passages(read_trace(path).runs[0])
     assert np.allclose(sums, 64 * signal(64, 0)[0])
-    assert len(rows) == 3
-    assert {row["formula"] for row in rows} == {FORMULA}
-    assert rows[0]["params"] == {"N": 64, "P": 4}
-    assert rows[0]["supersteps"] == 1  # of the group of four; each half has its own
+    assert len(found) == 3
+    assert {each.formula for each in found} == {FORMULA}
+    assert found[0].values == {"N": 64, "P": 4}
+    assert found[0].supersteps == 1  # of the group of four; each half has its own
 
 
 def test_a_large_transform_is_predicted_from_small_ones():
@@ -92,32 +93,15 @@ def test_a_wrong_option_is_one_sentence(options, sentence):
     assert sentence in done.output.strip().splitlines()[-1]
 
 
-def test_the_program_is_swept_by_the_command_for_experiments(tmp_path):
-    out = tmp_path / "fft.jsonl"
-    line = ["--backend", "sim", "--nprocs", "1:4:x2", "--set", "N=64,128", "--repeats", "1"]
-    file = main.__code__.co_filename
-    done = CliRunner().invoke(
-        bsp, ["experiment", "run", *line, "--out", str(out), file, "--once", "{N}"]
-    )
-    assert done.exit_code == 0, done.output
-    found = read(out)
-    assert len(found) == 2 * 3 * 3
-    assert {row["params"]["N"] for row in found} == {64, 128}
-
-
-def test_the_comments_of_figure_5_measure_each_level_of_the_recursion(tmp_path):
-    out = tmp_path / "five.jsonl"
-    line = ["--cll", "--backend", "sim", "--nprocs", "4", "--set", "size=64", "--repeats", "1"]
-    done = CliRunner().invoke(
-        bsp, ["experiment", "run", *line, "--out", str(out), fft.__file__, "--size", "{size}"]
-    )
-    assert done.exit_code == 0, done.output
-    found = {name: each.rows for name, each in experiments(read(out)).items()}
+def test_the_comments_of_figure_5_measure_each_level_of_the_recursion():
+    found = {}
+    for each in session.run(fft.__file__, ["--size", "64"], nprocs=4, backend="sim"):
+        found.setdefault(each.name, []).append(each)
     assert sorted(found) == ["A", "B", "D", "F", "G"]
     # all four processes at the first level, and two halves of two at the second
-    levels = {name: sorted(row["params"]["P"] for row in found[name]) for name in "ABDF"}
+    levels = {name: sorted(each.values["P"] for each in found[name]) for name in "ABDF"}
     assert list(levels.values()) == [[2, 2, 4]] * 4
-    assert [row["params"] for row in found["G"]] == [{"size": 16, "P": 1}] * 4
-    halves = {row["params"]["P"]: row["params"]["half"] for row in found["D"]}
+    assert [each.values for each in found["G"]] == [{"size": 16, "P": 1}] * 4
+    halves = {each.values["P"]: each.values["half"] for each in found["D"]}
     assert halves == {4: 32, 2: 16}
-    assert all(row["supersteps"] == 1 for row in found["D"])
+    assert all(each.supersteps == 1 for each in found["D"])

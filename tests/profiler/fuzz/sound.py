@@ -13,11 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 import bsplib
-from bsplib.experiments import datafile
+from bsplib.apps.papers.call import datafile
 from bsplib.profiler.compare import baseline
 from bsplib.profiler.compare.baseline import changes
 from bsplib.profiler.export.table import FORMATS
 from bsplib.profiler.predict import model_of_traces, write_model
+from bsplib.profiler.predict.experiments import Passage
 from bsplib.record.join import join
 from bsplib.recording.records import SAMPLE, Doing, Trace
 from bsplib.recording.trace import read_trace, write_trace
@@ -253,39 +254,17 @@ def _of_baselines(trace: Path, folder: Path) -> Kind:
 
 
 def _of_experiments(folder: Path) -> Kind:
-    path = folder / "sort.experiments.jsonl"
-    run = {
-        "nprocs": 2,
-        "backend": "sim",
-        "machine": None,
-        "program": "a.py",
-        "host": "h",
-        "set": {},
-    }
+    path = folder / "sort.call.jsonl"
     rows = [
-        {
-            "params": {"N": size, "P": nprocs},
-            "callpath": "f",
-            "metric": "time",
-            "value": 1e-6 * size / nprocs,
-            "formula": "f[0] + f[1]*N/P",
-            "pids": [0, 1],
-            "times": [1e-6 * size / nprocs, 5e-7 * size / nprocs],
-            "supersteps": 3,
-            "entry": 0,
-            "h": [8, 16],
-            "counted": {"cycles": [100, 200]},
-            "run": {"id": f"{size}-{nprocs}", "of": 1, "repeat": 0, "number": 0, **run},
-        }
+        Passage(
+            *("f", "f[0] + f[1]*N/P", {"N": size, "P": nprocs}, 0, [0, 1]),
+            *([1e-6 * size / nprocs, 5e-7 * size / nprocs], 3, [8, 16], {"cycles": [100, 200]}),
+        )
         for size in (64, 128)
         for nprocs in (1, 2)
     ]
-    datafile.write(path, rows)
-    reads = [
-        bsp("experiment", "show", "{}"),
-        bsp("experiment", "merge", "--force", "-o", "{}.merged", "{}"),
-        *(bsp("fit", "{}"), bsp("fit", "--time", "h", "{}"), bsp("fit", "--time", "cycles", "{}")),
-    ]
+    datafile.append(path, rows)
+    reads = [bsp("papers", "call", "--time", each, "{}") for each in ("time", "h", "cycles")]
     return Kind("experiments", [path], changed_lines, reads)
 
 

@@ -1,4 +1,4 @@
-"""Counters of the processor and of the system, for the blocks of experiments.
+"""Counters of the processor and of the system, for the blocks of a program.
 
 They exist on Linux, where the system allows them. A counter counts what the thread that runs
 ``main`` does outside of the kernel. Virtual machines and containers often have no counters of the
@@ -15,7 +15,13 @@ import os
 import platform
 import struct
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from bsplib.errors import UsageError
+from bsplib.experiments.blocks import ExperimentBlock
 
 _HARDWARE, _SOFTWARE = 0, 1
 COUNTERS = {
@@ -52,6 +58,28 @@ def reason_against(name: str) -> str:
     return ""
 
 
+def usable(text: str, *, virtual: bool) -> tuple[str, ...]:
+    """Return the counters of a text that work here; print which do not, and why.
+
+    Args:
+        text: names of ``COUNTERS``, with commas.
+        virtual: whether the program runs on virtual processors.
+
+    Raises:
+        UsageError: there is no such counter, or virtual processors cannot have any.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in COUNTERS:
+            raise UsageError(f"--counters: there is no {name!r}; choose from {', '.join(COUNTERS)}")
+    if names and virtual:
+        raise UsageError("--counters: virtual processors share the counters of one thread")
+    against = {name: reason for name in names if (reason := reason_against(name))}
+    for name, reason in against.items():
+        print(f"--counters: {name} is not counted: {reason}", file=sys.stderr)
+    return tuple(name for name in names if name not in against)
+
+
 def _open(name: str) -> int:
     """Return the descriptor of a counter of this thread.
 
@@ -81,31 +109,48 @@ def _user_only(name: str) -> int:
     return 0 if name == "context-switches" else _USER_ONLY
 
 
-class Counters:
-    """The counters of the thread that makes them.
+@dataclass
+class _Chosen:
+    """What is counted in this process."""
+
+    names: tuple[str, ...] = ()
+    opened: dict[tuple[int, int, str], int] = field(default_factory=dict)
+    """Descriptors by process, thread and name: a child has none of its parent's."""
+
+
+_chosen = _Chosen()
+
+
+def choose(names: Sequence[str]) -> None:
+    """Choose what is counted from now on, in this process and in those that it forks.
 
     Args:
         names: of ``COUNTERS``; one that cannot be opened is left out.
     """
+    _chosen.names = tuple(names)
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._open: dict[str, int] = {}
-        for name in names:
-            try:
-                self._open[name] = _open(name)
-            except OSError:  # the caller was told by reason_against
-                continue
 
-    def read(self) -> dict[str, float]:
-        """Return what was counted so far, by name."""
-        found = {}
-        for name, descriptor in self._open.items():
-            value, enabled, counted = struct.unpack("QQQ", os.read(descriptor, 24))
-            # Where there are more events than counters, they take turns.
-            found[name] = value * (enabled / counted if counted else 0.0)
-        return found
+def _read() -> dict[str, float]:
+    """Return what was counted so far in this thread, by name."""
+    found = {}
+    for name in _chosen.names:
+        key = os.getpid(), threading.get_ident(), name
+        try:
+            if key not in _chosen.opened:
+                _chosen.opened[key] = _open(name)
+        except OSError:  # the caller was told by reason_against
+            continue
+        value, enabled, counted = struct.unpack("QQQ", os.read(_chosen.opened[key], 24))
+        # Where there are more events than counters, they take turns.
+        found[name] = value * (enabled / counted if counted else 0.0)
+    return found
 
-    def close(self) -> None:
-        """Close the counters."""
-        while self._open:
-            os.close(self._open.popitem()[1])
+
+@contextmanager
+def counting(block: ExperimentBlock) -> Iterator[None]:
+    """Count what happens in a block, beside its time."""
+    before = _read()
+    with block:
+        yield
+    after = _read()
+    block.counted.update({name: after[name] - value for name, value in before.items()})

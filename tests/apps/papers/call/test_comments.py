@@ -11,9 +11,11 @@ import traceback
 import pytest
 
 import bsplib
+from bsplib.apps.papers.call import session
+from bsplib.apps.papers.call.comments import instrument, run_script
 from bsplib.errors import UsageError
-from bsplib.experiments.comments import instrument, run_file
-from bsplib.experiments.runs import collected
+from bsplib.profiler.predict.experiments import passages
+from bsplib.recording.trace import read_trace
 
 
 def program(body, before=""):
@@ -23,17 +25,20 @@ def program(body, before=""):
     )
 
 
-def run(source, n=3, nprocs=2):
-    """Run a program with its blocks; return what they measured, by name."""
-    space = {"__name__": "program"}
-    tree = instrument(source, "prog.py")
-    exec(compile(tree, "prog.py", "exec"), space)
-    with collected() as rows:
-        results = bsplib.run(space["main"], n, nprocs=nprocs, backend="sim")
-    return results, rows
+@pytest.fixture
+def run(tmp_path):
+    """Run a program with its blocks; return its results, and what the blocks measured."""
+
+    def run_it(source, n=3, nprocs=2):
+        space, path = {"__name__": "program"}, tmp_path / "blocks.bsp"
+        exec(compile(instrument(source, "prog.py"), "prog.py", "exec"), space)
+        results = bsplib.run(space["main"], n, nprocs=nprocs, backend="sim", profile=path)
+        return results, passages(read_trace(path).runs[-1])
+
+    return run_it
 
 
-def test_statements_between_two_comments_are_a_block():
+def test_statements_between_two_comments_are_a_block(run):
     results, rows = run(
         program("""
         #cll f f[0] + f[1]*n
@@ -44,12 +49,12 @@ def test_statements_between_two_comments_are_a_block():
         """)
     )
     assert results == [4, 4]
-    assert [(row["callpath"], row["formula"], row["params"]) for row in rows] == [
+    assert [(row.name, row.formula, row.values) for row in rows] == [
         ("f", "f[0] + f[1]*n", {"n": 3, "P": 2})
     ]
 
 
-def test_blocks_nest_and_stand_in_loops_and_branches():
+def test_blocks_nest_and_stand_in_loops_and_branches(run):
     _, rows = run(
         program("""
         #  cll outer o[0]
@@ -65,11 +70,11 @@ def test_blocks_nest_and_stand_in_loops_and_branches():
         #cll end outer
         """)
     )
-    assert [row["callpath"] for row in rows] == ["inner"] * 3 + ["outer"]
-    assert [row["params"]["i"] for row in rows[:3]] == [0, 1, 2]
+    assert [row.name for row in rows] == ["inner"] * 3 + ["outer"]
+    assert [row.values["i"] for row in rows[:3]] == [0, 1, 2]
 
 
-def test_a_block_ends_where_a_function_returns_inside_of_it():
+def test_a_block_ends_where_a_function_returns_inside_of_it(run):
     results, rows = run(
         program("""
         while True:
@@ -84,7 +89,7 @@ def test_a_block_ends_where_a_function_returns_inside_of_it():
 
 
 @pytest.mark.parametrize("end", ["+ \\", "+\\"], ids=["after a blank", "at once"])
-def test_a_comment_may_go_on_in_the_next_line_and_ask_for_a_sync(end):
+def test_a_comment_may_go_on_in_the_next_line_and_ask_for_a_sync(run, end):
     _, rows = run(
         program(f"""
         #cll sync f f[0] {end}
@@ -93,10 +98,10 @@ def test_a_comment_may_go_on_in_the_next_line_and_ask_for_a_sync(end):
         #cll end f
         """)
     )
-    assert rows[0]["formula"] == "f[0] + f[1]*n"
+    assert rows[0].formula == "f[0] + f[1]*n"
 
 
-def test_a_block_belongs_to_the_sub_group_that_is_open():
+def test_a_block_belongs_to_the_sub_group_that_is_open(run):
     _, rows = run(
         program("""
         with bsp.partition([1, bsp.nprocs]):
@@ -106,7 +111,7 @@ def test_a_block_belongs_to_the_sub_group_that_is_open():
         """),
         nprocs=3,
     )
-    assert sorted(row["params"]["P"] for row in rows) == [1, 2]
+    assert sorted(row.values["P"] for row in rows) == [1, 2]
 
 
 def test_lines_of_a_traceback_stay_what_they_are():
@@ -179,7 +184,7 @@ def test_a_block_outside_of_a_run_is_refused(tmp_path):
     script = tmp_path / "alone.py"
     script.write_text("n = 3\n#cll f f[0]*n\nn = 4\n#cll end f\n")
     with pytest.raises(UsageError, match=r"alone.py:2: experiment f: no run of bsplib is under"):
-        run_file(str(script))
+        run_script(str(script))
 
 
 SCRIPT = """
@@ -211,11 +216,10 @@ def test_comments_count_in_modules_that_a_script_imports(tmp_path, monkeypatch, 
     script.write_text(SCRIPT.format(method=method))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "cll_helper", raising=False)
-    with collected(cll=True) as rows:
-        run_file(str(script))
+    rows = session.run(str(script))
     sys.modules.pop("cll_helper", None)
-    assert capfd.readouterr().out == "[10, 10]\n"
-    assert [row["callpath"] for row in rows] == ["inner", "outer"]
+    assert not capfd.readouterr().out
+    assert [row.name for row in rows] == ["inner", "outer"]
     # Nothing that has blocks is left for those who import the module without comments.
     assert importlib.import_module("cll_helper").work(5) == 10
     del sys.modules["cll_helper"]

@@ -20,14 +20,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import decode_source, module_from_spec, spec_from_file_location
+from importlib.util import decode_source
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from bsplib import call_site
+from bsplib.apps.papers.call.counters import counting
 from bsplib.errors import UsageError
-from bsplib.experiments.blocks import MEASURED
+from bsplib.experiments.blocks import MEASURED, ExperimentBlock
 from bsplib.experiments.formula import FormulaError, read_formula
+from bsplib.running.script import run_file
 
 _COMMENT = re.compile(r"#\s*cll\b(?P<text>.*)", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -273,10 +275,8 @@ def block(
             group = frame.f_locals["group"]
             while getattr(group, "_inner", None) is not None:
                 group = group._inner
-            found: AbstractContextManager[None] = group.experiment(
-                name, formula, sync=sync, **values
-            )
-            return found
+            made = group.experiment(name, formula, sync=sync, **values)
+            return counting(made) if isinstance(made, ExperimentBlock) else made
         frame = frame.f_back
     raise UsageError(
         f"{place}: experiment {name}: no run of bsplib is under way here; put the block into main, "
@@ -354,26 +354,11 @@ def uninstall() -> None:
     sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, _CommentFinder)]
 
 
-def run_file(script: str, *, cll: bool = True) -> None:
+def run_script(script: str) -> None:
     """Run a script as ``python SCRIPT`` does, with the blocks of its comments.
-
-    Args:
-        script: the file.
-        cll: whether the comments count.
 
     Raises:
         UsageError: a comment cannot be used.
         BaseException: what the script raises.
     """
-    loader = _Loader("__main__", script) if cll else SourceFileLoader("__main__", script)
-    spec = spec_from_file_location("__main__", script, loader=loader)
-    assert spec is not None  # it has a loader
-    code = loader.source_to_code(loader.get_data(script), script)
-    module = module_from_spec(spec)
-    module.__spec__ = None
-    before = sys.modules["__main__"]
-    sys.modules["__main__"] = module
-    try:
-        exec(code, vars(module))  # the user's own program
-    finally:
-        sys.modules["__main__"] = before
+    run_file(script, _Loader("__main__", script))

@@ -1,0 +1,113 @@
+"""What ``bsp papers call`` does: run a program whose comments count, or fit what was measured."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bsplib.apps.papers.call import comments, counters, datafile
+from bsplib.errors import UsageError
+from bsplib.experiments.grid import Number
+from bsplib.profiler.predict.experiments import Passage, passages, tabulated
+from bsplib.profiler.predict.times import fit_timings
+from bsplib.recording.trace import read_trace
+from bsplib.running.overrides import overriding
+
+
+def run(
+    script: str,
+    arguments: Sequence[str] = (),
+    values: Mapping[str, Number] | None = None,
+    *,
+    counted: Sequence[str] = (),
+    **overrides: Any,
+) -> list[Passage]:
+    """Run a script with the blocks of its comments, without its output.
+
+    Args:
+        script: the file.
+        arguments: its command line; ``{N}`` stands for the value of N.
+        values: for parameters of ``main`` and in the arguments, by name.
+        counted: names of counters.
+        **overrides: of :class:`bsplib.running.overrides.Overrides`, such as ``nprocs``.
+
+    Returns:
+        The passages of its blocks.
+
+    Raises:
+        UsageError: a comment cannot be used, or a value is used nowhere.
+        BaseException: what the script raises.
+    """
+    values, used, before = values or {}, set[str](), sys.argv
+    used |= {name for name in values if any(f"{{{name}}}" in each for each in arguments)}
+    sys.argv = [script, *(_filled(each, values) for each in arguments)]
+    with tempfile.TemporaryDirectory(prefix="bsp-call-") as folder:
+        trace = Path(folder, "call.bsp")
+        prepare = partial(_prepare, tuple(counted))
+        more = {"profile": str(trace), "lines": False, "prepare": prepare, "arguments": values}
+        _prepare(counted, afresh=False)
+        try:
+            with (
+                overriding(called=used.update, **more, **overrides),
+                open(os.devnull, "w", encoding="utf-8") as nowhere,
+                redirect_stdout(nowhere),
+            ):
+                comments.run_script(script)
+        except SystemExit as status:
+            if status.code not in (None, 0):
+                raise
+        finally:
+            sys.argv = before
+            comments.uninstall()
+            counters.choose(())
+        for name in set(values) - used:
+            raise UsageError(
+                f"--set {name}: no main that {script} runs has a parameter {name}, and no argument "
+                f"of {script} is {{{name}}}"
+            )
+        runs = read_trace(trace).runs if trace.exists() else ()
+        return [each for one in runs for each in passages(one)]
+
+
+def _prepare(counted: Sequence[str], *, afresh: bool = True) -> None:
+    comments.install(afresh=afresh)
+    counters.choose(counted)
+
+
+def _filled(argument: str, values: Mapping[str, Number]) -> str:
+    for name, value in values.items():
+        argument = argument.replace(f"{{{name}}}", str(value))
+    return argument
+
+
+def fitted(
+    paths: Sequence[Path], points: Sequence[Mapping[str, float]], time: str, formula: str | None
+) -> str:
+    """Fit the formula of each block to data files, and return the results as text.
+
+    Args:
+        paths: the data files.
+        points: at which to predict.
+        time: what is fitted: ``"time"``, ``"h"`` or a counter.
+        formula: another formula than that of the program.
+
+    Raises:
+        UsageError: a file or a formula cannot be used.
+
+    Source: Gonzalez et al., section 3: the analyser llac.
+    """
+    texts = []
+    for each in tabulated(datafile.read(paths), ", ".join(map(str, paths)), time=time).values():
+        model = fit_timings(each.timings, formula or each.formula)
+        told = [f"experiment {each.name}", str(model)]
+        for point in points:
+            at = ", ".join(f"{name} = {value:g}" for name, value in point.items())
+            told.append(f"at {at}: {model.predict(**point)}")
+        texts.append("\n".join(told))
+    return "\n\n".join(texts)
