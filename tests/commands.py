@@ -15,8 +15,10 @@ from bsplib.tools.cli import main
 def walk(
     command: click.Command, words: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, click.Command]]:
-    """Yield each command that is no group, with the words that call it."""
+    """Yield each command that does something by itself, with the words that call it."""
     if isinstance(command, click.Group):
+        if command.invoke_without_command:
+            yield " ".join(words), command
         for name, inner in command.commands.items():
             yield from walk(inner, (*words, name))
     else:

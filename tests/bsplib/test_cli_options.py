@@ -30,7 +30,8 @@ IDEAS = {
     "--speed": "its speed",
     "--timeout": "limit of a run",
     "--mpiexec": "command that starts ranks",
-    "--cll": "comments are blocks",
+    "--time": "what is fitted",
+    "--formula": "formula to fit",
     "--set": "values of parameters in the runs",
     "--at": "point to predict",
     "--by": "variables on which the time depends",
@@ -75,10 +76,10 @@ OWN = {
     "export": {"--table", "--supersteps"},
     "probe": {"--name"},
     "predict": {"--l", "--pattern", "--model"},
-    "fit": {"--time", "--region", "--processes", "--formula", "--signed"}
+    "fit": {"--region", "--processes", "--signed"}
     | {"--confidence", "--of-repeats", "--export", "--budget", "--divide"},
     "papers": {"--full", "--markdown", "--measured"},
-    "papers call": {"--counters", "--time", "--formula"},
+    "papers call": {"--counters"},
     "tune": {"--keep"},
     "broadcast": {"--onestage", "--twostage", "--crossover"},
     "experiment": {"--sizes", "--once"},

@@ -33,6 +33,7 @@ READ = {
     "bsp fit files",
     "bsp machines file",
     "bsp merge parts",
+    "bsp papers call file",
     "bsp predict file",
     "bsp predict model",
     "bsp recover folder",
