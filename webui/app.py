@@ -31,6 +31,7 @@ from bsplib.webui.page import (
     ENTRY,
     MODEL,
     MODEL_ENTRY,
+    PREDICTED,
     SCRIPT,
     SERVED_POLICY,
     STATIC,
@@ -283,6 +284,7 @@ def create_model_app(shown: ShownModel, *, token: str = "") -> flask.Flask:
     """
     root = f"/{token}" if token else ""
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
+    app.json = _InOrder(app)
     from bsplib.webui.predicted import (  # noqa: PLC0415  # the page of a trace needs none of this
         describe_model,
         describe_predictions,
@@ -300,7 +302,7 @@ def create_model_app(shown: ShownModel, *, token: str = "") -> flask.Flask:
     def model() -> flask.Response:
         return flask.jsonify(about)
 
-    @app.get(f"{root}/predicted.json")
+    @app.get(f"{root}/{PREDICTED}")
     def predicted() -> flask.Response:
         return flask.jsonify(describe_predictions(shown, flask.request.args))
 

@@ -39,7 +39,8 @@ MODEL_ENTRY = "predicted"
 SCRIPT = "script.js"
 """Name of all modules of a served page in one file: eighty files take a browser much longer."""
 MODEL = "model.json"
-"""Name of the data of a node model among the answers of its page."""
+PREDICTED = "predicted.json"
+"""Names of the answers of the page of a node model: what it shows everywhere, and at a point."""
 
 _POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 SERVED_POLICY = (
@@ -121,9 +122,12 @@ def saved_model(shown: ShownModel) -> str:
 
 
 def _answers_of_model(shown: ShownModel) -> Json:
-    from bsplib.webui.predicted import describe_model  # noqa: PLC0415  # imported late
+    from bsplib.webui.predicted import (  # noqa: PLC0415  # imported late
+        describe_model,
+        describe_predictions,
+    )
 
-    return {"answers": {MODEL: describe_model(shown)}}
+    return {"answers": {MODEL: describe_model(shown), PREDICTED: describe_predictions(shown, {})}}
 
 
 def _saved(kind: _Kind, title: str, data: Json) -> str:

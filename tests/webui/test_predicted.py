@@ -18,6 +18,7 @@ from bsplib.profiler.callgraph import Node
 from bsplib.profiler.predict import predict_run, scaling, write_model
 from bsplib.profiler.predict.observed import Observation, ObservedProgram, Quantities
 from bsplib.profiler.predict.program import Learned, learn_observed
+from bsplib.profiler.predict.show import band
 from bsplib.tools.cli import main as cli
 from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.predicted import describe_model, describe_predictions
@@ -101,11 +102,32 @@ def test_the_server_answers_with_what_python_predicts(n, p, machine):
     query = {"point": f"n:{n},p:{p}"} | ({"machine": "given"} if machine else {})
     found = describe_predictions(shown, query)
     expected = predict_run(shown.model, p, {"n": n}, machine)
-    here = found["prediction"]
-    assert (here["total"], here["low"], here["high"]) == pytest.approx(
-        (expected.total.total_s, expected.low_s, expected.high_s)
-    )
-    assert found["scaling"]["rollOff"] == scaling(expected).roll_off
+    assert (found["total"], found["band"]) == (expected.total.total_s, band(expected))
+    times, nodes = found["times"], found["tables"]["nodes"]
+    assert times["nodes"]["time"] == pytest.approx([expected.nodes[node].total_s for node in NODES])
+    assert [row[1] for row in nodes[0][:3]] == pytest.approx(list(expected.total))
+    assert found["tables"]["edges"][0][3][1] == pytest.approx(expected.nodes[name(2)].total_s)
+    shown = [number for number, _ in times["paths"]["time"]]
+    assert [list(NODES)[number] for number in shown] == expected.critical_path
+    assert found["curves"]["roll_off"] == scaling(expected).roll_off
+
+
+def test_measures_are_what_is_left_of_a_perfect_speedup_and_of_the_reference():
+    shown = webui.ShownModel(made())
+    found = describe_predictions(shown, {"point": "n:65536,p:64", "reference": "n:16384,p:8"})
+    here, start = (predict_run(shown.model, p, {"n": 65536}) for p in (64, 8))
+    there = predict_run(shown.model, 8, {"n": 16384})
+    for position, node in enumerate(NODES):
+        total = here.nodes[node].total_s
+        measured = {
+            "scaling": total - start.nodes[node].total_s / 8,
+            "growth": total - there.nodes[node].total_s,
+            "transfers": here.nodes[node].comm_s,
+        }
+        for measure, expected in measured.items():
+            assert found["times"]["nodes"][measure][position] == pytest.approx(expected)
+            shade = max(expected, 0) / here.total.total_s
+            assert found["times"]["shades"][measure][position] ** 2 == pytest.approx(shade)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +147,7 @@ def test_g_and_l_that_the_reader_sets_take_the_place_of_those_of_the_machine():
     point = {"point": "n:65536,p:8"}
     own, set_ = (describe_predictions(shown, query) for query in (point, {**point, "l": "1e-3"}))
     steps = sum(each.at({"n": 65536, "p": 8})["supersteps"].value for each in shown.model.chains)
-    more = set_["prediction"]["total"] - own["prediction"]["total"]
+    more = set_["total"] - own["total"]
     assert more == pytest.approx(steps * (1e-3 - HERE.l))
 
 
@@ -287,6 +309,12 @@ def test_a_saved_page_works_offline_in_any_window(open_tab, tmp_path, scheme, ur
     assert sentences[0].startswith("n = 65536, p = 1024 on here: ")
     expect(page.locator(".node .title")).to_have_count(4)
     assert "<exchange>" in page.locator(".node .title").all_text_contents()
+    expect(page.locator("#sliders input:enabled")).to_have_count(0)
+    expect(page.locator("#sliders")).to_contain_text(
+        "saved to a file at this point: bsp view --fit"
+    )
+    page.keyboard.press("m")
+    expect(page.locator("#machine :is(select, input):enabled")).to_have_count(0)
     other = open_tab()
     show(other, url)
     assert said(other) == sentences
@@ -308,7 +336,7 @@ def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
     words = ["--machine", "cray-t3e-mpi:l=2e-5", "-n", "64", "--at", "n=2^20"]
     found = CliRunner().invoke(cli, ["view", "--fit", str(model), *words, "--html", str(page)])
     assert found.exit_code == 0, found.output
-    assert '"at": {"n": 1048576.0, "p": 64.0}' in page.read_text(encoding="utf-8")
+    assert '"point": {"n": "2^20", "p": "64"}' in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import { byId, html } from "./dom.js";
 import {
-  amount, balance, count, integer, isInSeconds, kind, label, percent, place, scoreText, seconds, shortLabel,
+  amount, balance, count, integer, kind, label, percent, place, scoreText, seconds, shortLabel,
   summary,
 } from "./format.js";
 import { openingNode } from "./opening.js";
@@ -37,9 +37,15 @@ function heading(model, { part, node, edge }) {
     : html("p", { class: "through" }, `the part called by ${label(model.nodes[part.from])}`);
   return html("header", {},
     html("h2", {}, shortLabel(about)), caller,
-    about.kind === "function" || !about.under ? null : html("p", { class: "code" }, about.under),
+    about.kind === "function" || about.file.endsWith(about.under) ? null : html("p", { class: "code" }, about.under),
     html("p", { class: "quiet place" }, ...breakable(place(about) || kind(about))),
-    html("p", {}, html("b", {}, count(part.count, "superstep")), `, ${seconds(part.elapsed_s)} elapsed`));
+    part.count === undefined ? null
+      : html("p", {}, html("b", {}, count(part.count, "superstep")), `, ${seconds(part.elapsed_s)} elapsed`));
+}
+
+/* What is known of a node or edge of a run. */
+function aboutRun(model, chosen, metric) {
+  return [times(model, chosen, metric), metrics(chosen, metric), pageFaults(model, chosen)];
 }
 
 /* What the metrics are over all processes: maximum, and average and minimum in percent of it. */
@@ -82,13 +88,13 @@ function times(model, { node, edge }, metric) {
     })));
 }
 
+/* aboutNode(model, selection, metric): what is said of it; of a run, if left out. */
 /** @param {Context} context */
-export function createDetail({ store }) {
+export function createDetail({ store, aboutNode = aboutRun }) {
   function link(model, edge, node, metric) {
     const part = model.edges[edge];
-    const text = isInSeconds(metric) || metric === "sync"
-      ? scoreText(model.edgeScore(edge, metric), metric)
-      : summary(part.cost[metric.split("-")[0]], metric.split("-")[0]);
+    const [name] = metric.split("-");
+    const text = name in METRICS ? summary(part.cost[name], name) : scoreText(model.edgeScore(edge, metric), metric);
     const { id } = model.nodes[node];
     return html("li", {},
       html("button", { type: "button", class: "name", onclick: () => store.update({ node: id, edge: null }) },
@@ -111,8 +117,7 @@ export function createDetail({ store }) {
   function show(model, state) {
     const chosen = selection(model, state);
     byId("detail").replaceChildren(
-      ...[heading(model, chosen), times(model, chosen, state.metric), metrics(chosen, state.metric),
-        pageFaults(model, chosen)].filter(Boolean));
+      ...[heading(model, chosen), ...aboutNode(model, chosen, state.metric)].filter(Boolean));
     byId("links").replaceChildren(...[
       list(model, "Called by", model.callers[chosen.node], "from", state.metric),
       list(model, "Calls", model.callees[chosen.node], "to", state.metric),

@@ -69,13 +69,13 @@ export function create(host, context) {
   const outcomeOf = context.outcome ?? outcome;
   const opener = html("button", { type: "button", class: "opener", "aria-keyshortcuts": "m" });
   const select = html("select", {
-    "aria-label": "Machine", onchange: () => update({ ...OWN, machine: select.value || null }),
+    "aria-label": "Machine", disabled: Boolean(context.isSaved), onchange: () => update({ ...OWN, machine: select.value || null }),
   });
   const about = html("p", { class: "quiet" });
   const note = html("p", { class: "gap" });
   const result = html("div", { class: "outcome" });
-  const isSaved = context.api.offline && !context.outcome;
-  const saved = html("p", { class: "quiet saved", hidden: !isSaved },
+  const isSaved = context.isSaved ?? context.api.offline;
+  const saved = html("p", { class: "quiet saved", hidden: !isSaved || Boolean(context.isSaved) },
     "This page was saved to a file with the Machines above: bsp view takes other figures, too.");
   const reset = button("Reset to the run’s own", () => update(OWN), { class: "plain-button" });
   const rows = FIGURES.map((figure) =>

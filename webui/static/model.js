@@ -1,7 +1,6 @@
 /* A loaded run with its account, on its own or on another Machine: what every view shows. Nodes
    and edges are named by their positions in `nodes` and `edges`, as the server numbers them. */
 
-import { isInSeconds } from "./format.js";
 import { PATHS } from "./terms.js";
 
 function lists(length) {
@@ -47,6 +46,8 @@ export function createModel(run) {
   const pairs = new Map(edges.map((edge, position) =>
     [`${nodes[edge.from].id}.${nodes[edge.to].id}`, position]));
   const scales = new Map();
+  /* Whether the account has it, in seconds; otherwise it is one of the seventeen. */
+  const isInSeconds = (path) => path in model.times.nodes;
 
   const model = {
     run, nodes, edges, root, callers, callees, rates: run.rates,
