@@ -85,8 +85,10 @@ class CallGraph:
     _sums: RunSums = field(repr=False)
     _passing: dict[str, frozenset[int]] = field(repr=False)
     """For each node, the positions in ``origins`` of those that pass through it."""
-    _onward: dict[tuple[str, ...], dict[str, Cost]] = field(default_factory=dict, repr=False)
-    """Results of :meth:`onward`: many critical paths begin with the same nodes."""
+    _through: dict[tuple[str, ...], dict[str, frozenset[int]]] = field(
+        default_factory=dict, repr=False
+    )
+    """Results of :meth:`through`: many critical paths begin with the same nodes."""
 
     def origin_of(self, records: Columns | NDArray[np.void]) -> NDArray[np.int64]:
         """Return the position in ``origins`` of the origin of some records."""
@@ -131,26 +133,30 @@ class CallGraph:
         depth = networkx.single_source_shortest_path_length(tree, self.root)
         return {name: depth[name] for name in networkx.dfs_preorder_nodes(tree, self.root)}
 
-    def onward(self, chain: Sequence[str]) -> dict[str, Cost]:
-        """Return the costs that passed through a call chain, by the next node below it.
+    def through(self, chain: Sequence[str]) -> dict[str, frozenset[int]]:
+        """Return the origins that pass through a call chain, by the next node below it.
 
         Args:
             chain: ids of nodes from the root downwards, each called by the one before.
+        """
+        key, depth = tuple(chain), len(chain)
+        if key not in self._through:
+            found: defaultdict[str, set[int]] = defaultdict(set)
+            for number in self._passing[key[-1]]:
+                nodes = self.origins[number].chain
+                if len(nodes) > depth and nodes[:depth] == key:
+                    found[nodes[depth]].add(number)
+            in_order = sorted(found, key=lambda node: min(found[node]))
+            self._through[key] = {node: frozenset(found[node]) for node in in_order}
+        return self._through[key]
+
+    def onward(self, chain: Sequence[str]) -> dict[str, Cost]:
+        """Return the costs that passed through a call chain, by the next node below it.
 
         Returns:
             Cost by id of the next node; empty if the chain ends at a leaf.
         """
-        key, depth = tuple(chain), len(chain)
-        if key not in self._onward:
-            through: defaultdict[str, set[int]] = defaultdict(set)
-            for number in sorted(self._passing[chain[-1]]):
-                nodes = self.origins[number].chain
-                if len(nodes) > depth and nodes[:depth] == key:
-                    through[nodes[depth]].add(number)
-            self._onward[key] = {
-                node: self._sums.cost(frozenset(origins)) for node, origins in through.items()
-            }
-        return self._onward[key]
+        return {node: self._sums.cost(origins) for node, origins in self.through(chain).items()}
 
 
 class _Key(NamedTuple):

@@ -174,6 +174,18 @@ def _spent_ns(records: NDArray[np.void]) -> NDArray[np.float64]:
     return spent.astype(np.float64)
 
 
+PHASES = ("computation", "waiting for a core", "communication", "idle")
+"""What the time of a record is spent on, in the words of exports."""
+
+
+def spent_by_phase(run: Run) -> NDArray[np.int64]:
+    """Return the time of each record in each of ``PHASES``, in nanoseconds."""
+    records, comp = run.records, computation_ns(run)
+    idle = records["released"] - records["arrive"]
+    parts = comp, spent_ns(run) - comp, communication_ns(records), idle
+    return np.stack(parts, axis=1).astype(np.int64)
+
+
 def record_costs(run: Run, numbers: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
     """Return the cost of each record in each metric.
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bsplib.profiler.costs import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bsplib.profiler.callgraph import CallGraph, Cost
+
+Part = TypeVar("Part")
 
 MEASURES = ("abs", "imb", "rel", "weighted")
 """The maximum; maximum - average; 1 - average / maximum; the product of the last two."""
@@ -121,29 +123,61 @@ def scale(costs: Iterable[Cost], path: str) -> float:
     check_path(path)
     if path.endswith("-rel"):
         return 1.0
-    size = "sync" if path == "sync" else f"{path.partition('-')[0]}-abs"
-    return max(score(cost, size) for cost in costs)
+    return max(score(cost, size_path(path)) for cost in costs)
+
+
+def size_path(path: str) -> str:
+    """Return the path that compares the whole cost where this one compares its imbalance."""
+    check_path(path)
+    return path if path == "sync" else f"{path.partition('-')[0]}-abs"
+
+
+def descend(
+    root: str,
+    whole: Part,
+    onward: Callable[[Sequence[str]], Mapping[str, Part]],
+    rank: Callable[[Part], tuple[float, float]],
+) -> list[tuple[str, Part]]:
+    """Follow the greatest rank from the root to a cost centre.
+
+    Args:
+        root: id of the root.
+        whole: what the root has.
+        onward: returns what came through a call chain, by the next node below it.
+        rank: what is compared; of equals, the stack that was recorded first is chosen.
+
+    Returns:
+        Nodes from the root to a leaf, each with what came through the path until there; empty if
+        the rank of the root begins with 0, since nothing is critical then.
+    """
+    if not rank(whole)[0]:
+        return []
+    path = [(root, whole)]
+    while following := onward([name for name, _ in path]):
+        path.append(max(following.items(), key=lambda each: rank(each[1])))
+    return path
 
 
 def critical_path(callgraph: CallGraph, path: str) -> list[str]:
+    """Return the ids of the nodes of :func:`critical_steps`."""
+    return [name for name, _ in critical_steps(callgraph, path)]
+
+
+def critical_steps(callgraph: CallGraph, path: str) -> list[tuple[str, Cost]]:
     """Follow the greatest score from ``main`` to a cost centre.
 
     At each node only the costs that passed through the path so far count, so that the
     costs of other callers have no influence. Among equal scores, the greater maximum of
-    the metric is chosen, and then the stack that was recorded first.
-
-    Returns:
-        Node ids from the root to a leaf; empty if the score of the root is 0, since
-        nothing is critical then.
+    the metric is chosen.
 
     Raises:
         ValueError: there is no such path.
     """
-    chain = [callgraph.root]
-    if score(callgraph.graph.nodes[callgraph.root]["cost"], path) == 0:
-        return []
-    size = "sync" if path == "sync" else f"{path.partition('-')[0]}-abs"
-    while following := callgraph.onward(chain):
-        rank = {name: (score(cost, path), score(cost, size)) for name, cost in following.items()}
-        chain.append(max(rank, key=rank.__getitem__))
-    return chain
+    whole: Cost = callgraph.graph.nodes[callgraph.root]["cost"]
+    size = size_path(path)
+    return descend(
+        callgraph.root,
+        whole,
+        callgraph.onward,
+        lambda cost: (score(cost, path), score(cost, size)),
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.book import Book, Time, book_of
+from bsplib.profiler.critical import descend
 from bsplib.profiler.efficiency import Efficiencies, efficiencies
 from bsplib.profiler.loss_records import FoundLosses, find
 from bsplib.profiler.rates import FITTED, NO_SOURCE, Rates, rates_of_run
@@ -64,25 +65,22 @@ class GraphBook:
         Args:
             chain: ids of nodes from the root downwards, each called by the one before.
         """
-        depth = len(chain)
-        below: defaultdict[str, list[int]] = defaultdict(list)
-        for number, origin in enumerate(self.callgraph.origins):
-            if len(origin.chain) > depth and origin.chain[:depth] == tuple(chain):
-                below[origin.chain[depth]].append(number)
-        return {node: self.book.time_of(through) for node, through in below.items()}
+        through = self.callgraph.through(chain)
+        return {node: self.book.time_of(sorted(origins)) for node, origins in through.items()}
+
+    def steps(self, amount: Callable[[Time], float]) -> list[tuple[str, Time]]:
+        """Follow the greatest amount from the root to a cost centre, with what came through.
+
+        Args:
+            amount: which seconds of a time; of equals the longer time is chosen.
+        """
+        return descend(
+            self.callgraph.root, self.main, self.onward, lambda time: (amount(time), time.ns)
+        )
 
     def path(self) -> list[str]:
-        """Follow the greatest loss from the root to a cost centre.
-
-        Returns:
-            Node ids from the root to a leaf; empty if nothing is lost.
-        """
-        if self.main.loss_ns == 0:
-            return []
-        chain = [self.callgraph.root]
-        while following := self.onward(chain):
-            chain.append(max(following, key=lambda node: following[node].sizes))
-        return chain
+        """Return the ids of the nodes with the greatest loss; empty if nothing is lost."""
+        return [node for node, _ in self.steps(lambda time: time.loss_ns)]
 
     @property
     def full_s(self) -> float:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from dataclasses import asdict, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bsplib.profiler import critical
@@ -170,13 +169,12 @@ def describe_times(book: GraphBook, shown: Collection[str]) -> Json:
         ``before``, of a range of supersteps, what is rooted before it.
     """
     run, graph = book.callgraph.run, book.callgraph.graph
-    onward = cache(book.onward)
     shades = {name: book.shades(amount) for name, amount in AMOUNTS.items()}
     few = len(shown) * run.nprocs <= MAX_SLICES
     return {
         "nodes": _amounts([book.nodes[node] for node in graph]),
         "edges": _amounts([book.edges[edge] for edge in graph.edges]),
-        "paths": {name: _path(book, amount, onward) for name, amount in AMOUNTS.items()},
+        "paths": {name: _path(book, amount) for name, amount in AMOUNTS.items()},
         "pies": dict(_root_pies(book, shown)) if few else {},
         "shades": {name: [by_node[node] for node in graph] for name, by_node in shades.items()},
         "scales": {name: book.full_of(amount) for name, amount in AMOUNTS.items()},
@@ -192,21 +190,10 @@ def _of_time(time: Time) -> Json:
     return {name: amount(time) for name, amount in AMOUNTS.items()}
 
 
-def _path(
-    book: GraphBook,
-    amount: Callable[[Time], float],
-    onward: Callable[[tuple[str, ...]], dict[str, Time]],
-) -> list[list[float]]:
-    """Follow the greatest amount from the root; of equals the one that takes longer."""
+def _path(book: GraphBook, amount: Callable[[Time], float]) -> list[list[float]]:
+    """Return the nodes with the greatest amount, by position, and what came through the path."""
     number = {node: position for position, node in enumerate(book.callgraph.graph)}
-    root, time = book.callgraph.root, book.main
-    chain: tuple[str, ...] = (root,)
-    path: list[list[float]] = [[number[root], amount(time)]]
-    while amount(time) and (following := onward(chain)):
-        node, time = max(following.items(), key=lambda each: (amount(each[1]), each[1].ns))
-        chain = (*chain, node)
-        path.append([number[node], amount(time)])
-    return path if amount(book.main) else []
+    return [[number[node], amount(time)] for node, time in book.steps(amount)]
 
 
 def _root_pies(book: GraphBook, shown: Collection[str]) -> Iterator[tuple[str, Json]]:
@@ -410,23 +397,13 @@ def _edges(callgraph: CallGraph) -> list[Json]:
 def _paths(callgraph: CallGraph) -> Json:
     """Return the seventeen critical paths: nodes with the scores that came through the path."""
     position = {name: number for number, name in enumerate(callgraph.graph)}
-    found: Json = {}
-    for path in critical.PATHS:
-        chain = critical.critical_path(callgraph, path)
-        found[path] = [
-            [position[name], critical.score(_through(callgraph, chain[: depth + 1]), path)]
-            for depth, name in enumerate(chain)
+    return {
+        path: [
+            [position[name], critical.score(cost, path)]
+            for name, cost in critical.critical_steps(callgraph, path)
         ]
-    return found
-
-
-def _through(callgraph: CallGraph, chain: list[str]) -> Cost:
-    """Return the cost that passed through a call chain to its last node."""
-    *before, last = chain
-    if before:
-        return callgraph.onward(before)[last]
-    whole: Cost = callgraph.graph.nodes[last]["cost"]
-    return whole
+        for path in critical.PATHS
+    }
 
 
 def file_of(node: Node) -> str:

@@ -101,7 +101,7 @@ def _lost(time: Time) -> str:
 def _of_path(callgraph: CallGraph, metric: str) -> View:
     """Return a call graph as seen by one of the critical paths."""
     costs: dict[str, Cost] = dict(callgraph.graph.nodes(data="cost"))
-    whole = _size_path(metric)
+    whole = critical.size_path(metric)
     scores = {name: critical.score(cost, metric) for name, cost in costs.items()}
     sizes = {name: critical.score(cost, whole) for name, cost in costs.items()}
     greatest = max(sizes.values()) or 1.0
@@ -119,12 +119,6 @@ def _of_path(callgraph: CallGraph, metric: str) -> View:
             for caller, callee, cost in callgraph.graph.edges(data="cost")
         },
     )
-
-
-def _size_path(metric: str) -> str:
-    """Return the path that compares the whole cost where a metric compares its imbalance."""
-    critical.check_path(metric)
-    return metric if metric == "sync" else f"{metric.partition('-')[0]}-abs"
 
 
 def _text(cost: Cost, path: str) -> str:

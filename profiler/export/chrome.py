@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from bsplib.profiler import format as fmt
-from bsplib.profiler.costs import computation_ns, h_relation, spent_ns
+from bsplib.profiler.costs import (
+    PHASES,
+    computation_ns,
+    h_relation,
+    record_around,
+    spent_by_phase,
+)
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.limits import TooLargeError
 from bsplib.profiler.run_title import title_lines
@@ -36,9 +42,6 @@ if TYPE_CHECKING:
 
 MOST_RECORDS = 400_000
 """Greatest number of records: each takes about 500 bytes, and browsers read some 100 MB."""
-PHASES = ("computation", "waiting for a core", "communication", "idle")
-"""Names of the slices inside a superstep."""
-
 _PID = 1
 """All processes of a run are threads of one process of the format."""
 
@@ -87,8 +90,9 @@ def _meta(name: str, pid: int, args: dict[str, Any]) -> Event:
 def _slices(request: Request) -> Iterator[Event]:
     """Yield the supersteps of each process, each followed by what is inside it."""
     run = request.run
-    comp = computation_ns(run)
-    amounts = np.stack([comp, spent_ns(run) - comp, run.records["comm_calls"]], axis=1).tolist()
+    before = spent_by_phase(run)
+    before[:, 2] = run.records["comm_calls"]  # the rest of the communication follows the release
+    amounts = before.tolist()
     moments = np.stack([run.records[name] for name in _MOMENTS], axis=1).tolist()
     pids = run.records["pid"].tolist()
     children = _children(run)
@@ -98,9 +102,11 @@ def _slices(request: Request) -> Iterator[Event]:
         name, args = described[row]
         yield _slice("superstep", name, pid, (start, end)) | {"args": args}
         gaps = _gaps(start, arrive, children[row])
-        for phase, *span in _filled(gaps, zip(PHASES[:3], amounts[row], strict=True)):
+        for phase, *span in _filled(gaps, zip(PHASES[:3], amounts[row], strict=False)):
             yield _slice("phase", phase, pid, span)
-        yield from _after(pid, arrive, released, end)
+        for phase, *span in ((PHASES[3], arrive, released), (PHASES[2], released, end)):
+            if span[0] < span[1]:
+                yield _slice("phase", phase, pid, span)
 
 
 _MOMENTS = ("start", "arrive", "released", "end")
@@ -129,14 +135,6 @@ def _described(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
         )
 
 
-def _after(pid: int, arrive: int, released: int, end: int) -> Iterator[Event]:
-    """Yield the idle time in a sync and the communication after it."""
-    if arrive < released:
-        yield _slice("phase", PHASES[3], pid, (arrive, released))
-    if released < end:
-        yield _slice("phase", PHASES[2], pid, (released, end))
-
-
 def _slice(category: str, name: str, pid: int, span: Sequence[float]) -> Event:
     start, end = (round(ns) for ns in span)
     began, lasted = _us(start), _us(end - start)
@@ -159,22 +157,14 @@ def _in_order(run: Run) -> list[int]:
 
 
 def _children(run: Run) -> defaultdict[int, list[tuple[int, int]]]:
-    """Return when each record was interrupted by the supersteps of sub-groups."""
+    """Return when each record was interrupted by the supersteps of sub-groups, in order."""
     inside: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    if len(run.groups) == 1:
-        return inside
-    pids, starts, ends = (run.records[name].tolist() for name in ("pid", "start", "end"))
-    around: list[int] = []
-    for row in _in_order(run):
-        while around and (
-            pids[around[-1]] != pids[row]
-            or ends[around[-1]] < ends[row]
-            or ends[around[-1]] <= starts[row]
-        ):
-            around.pop()
-        if around:
-            inside[around[-1]].append((starts[row], ends[row]))
-        around.append(row)
+    around, records = record_around(run), run.records
+    rows = np.flatnonzero(around >= 0)
+    rows = rows[np.argsort(records["start"][rows], kind="stable")]
+    columns = around[rows], records["start"][rows], records["end"][rows]
+    for parent, start, end in zip(*(column.tolist() for column in columns), strict=True):
+        inside[parent].append((start, end))
     return inside
 
 

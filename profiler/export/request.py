@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bsplib.profiler.drawing.picture import Drawing
     from bsplib.profiler.drawing.view import View
     from bsplib.profiler.graph_book import GraphBook
-    from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run, Trace
 
 
@@ -56,7 +55,7 @@ class Request:
         Raises:
             UsageError: there is no such Machine, or it lacks a figure that is needed.
         """
-        run, number = self.trace.runs[self.position], self.position + 1
+        run = self.trace.runs[self.position]
         part = run if self.supersteps is None else restricted(run, *self.supersteps)
         if len(part.table("records")) == 0 and len(run.table("records")):
             last = int(root_supersteps(run).max())
@@ -64,7 +63,7 @@ class Request:
             raise UsageError(
                 f"there are no supersteps from {first} to {end}: those of the run are 0 to {last}"
             )
-        return RunProfile(part, number, library=self.library, chosen=self._rates(run))
+        return self._profile_of(part, self.position, run)
 
     @property
     def repeats(self) -> list[RunProfile]:
@@ -72,19 +71,20 @@ class Request:
         if self.supersteps is not None:
             return [self.profile]
         runs = self.trace.runs
-        (mine,) = (
-            group for group in same_runs([run.repeat for run in runs]) if self.position in group
-        )
-        return [self.profile if at == self.position else self._other(at) for at in mine]
+        groups = same_runs([run.repeat for run in runs])
+        (mine,) = (group for group in groups if self.position in group)
+        return [
+            self.profile if at == self.position else self._profile_of(runs[at], at, runs[at])
+            for at in mine
+        ]
 
-    def _other(self, position: int) -> RunProfile:
-        run = self.trace.runs[position]
-        return RunProfile(run, position + 1, library=self.library, chosen=self._rates(run))
-
-    def _rates(self, run: Run) -> Rates:
+    def _profile_of(self, part: Run, position: int, whole: Run) -> RunProfile:
+        """Return the profile of a run, or of a part of it at the rates of the whole one."""
         if self.machine is None:
-            return rates_of_run(run)
-        return rates_on(load_machine(self.machine), run, speed=self.speed)
+            rates = rates_of_run(whole)
+        else:
+            rates = rates_on(load_machine(self.machine), whole, speed=self.speed)
+        return RunProfile(part, position + 1, library=self.library, chosen=rates)
 
     @property
     def run(self) -> Run:
@@ -109,8 +109,5 @@ class Request:
     @cached_property
     def drawing(self) -> Drawing:
         """The picture of the call graph."""
-        return drawing(
-            self.callgraph,
-            self.view,
-            min(MOST_SHOWN if self.top is None else self.top or MOST_DRAWN, MOST_DRAWN),
-        )
+        most = MOST_SHOWN if self.top is None else self.top or MOST_DRAWN
+        return drawing(self.callgraph, self.view, min(most, MOST_DRAWN))

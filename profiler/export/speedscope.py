@@ -15,21 +15,16 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.book import LOST
-from bsplib.profiler.costs import computation_ns, spent_ns
+from bsplib.profiler.costs import PHASES, spent_by_phase
 from bsplib.profiler.hosts import ProcessNames
 from bsplib.profiler.limits import TooLargeError
 from bsplib.profiler.run_title import title_lines
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.export.request import Request
-    from bsplib.recording.records import Run
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-PHASES = ("computation", "waiting for a core", "communication", "idle")
-"""Frames below a cost centre: what its time was spent on."""
 MOST_SAMPLES = 1_000_000
 """Greatest number of samples: each takes about 30 bytes, and browsers read some 100 MB."""
 
@@ -75,7 +70,7 @@ def _profiles(request: Request) -> list[dict[str, Any]]:
     below = [[[*stack, len(frame) + phase] for phase in range(len(PHASES))] for stack in stacks]
     origins = callgraph.origin_of_records()
     profiles = [_losses(request, stacks)]
-    spent = _spent(run)
+    spent = spent_by_phase(run)
     order = np.lexsort((run.records["end"], run.records["pid"]))
     bounds = np.searchsorted(run.records["pid"][order], np.arange(run.nprocs + 1))
     names = ProcessNames(run)
@@ -90,14 +85,6 @@ def _profiles(request: Request) -> list[dict[str, Any]]:
         ]
         profiles.append(_sampled(names.one(pid), samples, times[kept].tolist()))
     return profiles
-
-
-def _spent(run: Run) -> NDArray[np.int64]:
-    """Return the time of each record in each of ``PHASES``, in nanoseconds."""
-    records, comp = run.records, computation_ns(run)
-    comm = records["comm_calls"] + records["end"] - records["released"]
-    idle = records["released"] - records["arrive"]
-    return np.stack([comp, spent_ns(run) - comp, comm, idle], axis=1).astype(np.int64)
 
 
 def _losses(request: Request, stacks: list[list[int]]) -> dict[str, Any]:
