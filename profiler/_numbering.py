@@ -152,29 +152,7 @@ def finder(keys: Ints, end: int) -> Callable[[Ints], Ints]:
     return find
 
 
-# -- segments of sorted columns: where a new key begins, and the extremes between -----------------
-
-
-Stats = NDArray[np.float64]
-"""Costs of cells, supersteps or groups: one column for each of them, and these rows."""
-
-TOP = slice(0, 5)
-"""Rows of the greatest value of each metric, and of the number of supersteps."""
-LOW = slice(5, 9)
-"""Rows of the least value of each metric."""
-ROWS = 9
-
-
-def merge(top: Stats, low: Stats, begins: NDArray[np.intp]) -> Stats:
-    """Return the greatest and the least of each segment of columns.
-
-    Args:
-        top: the rows of the greatest values.
-        low: the rows of the least values.
-        begins: where the segments begin.
-    """
-    merged = np.maximum.reduceat(top, begins, axis=1), np.minimum.reduceat(low, begins, axis=1)
-    return np.vstack(merged)
+# -- segments of sorted columns: where a new key begins ------------------------------------------
 
 
 def changes(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:

@@ -15,15 +15,10 @@ from numpy.typing import NDArray
 
 from bsplib.profiler._by_step import BySuperstep, is_table
 from bsplib.profiler._numbering import (
-    LOW,
-    ROWS,
-    TOP,
     Ints,
-    Stats,
     blocks,
     changes,
     grouped_sums,
-    merge,
     rank_in_place,
     ranked,
     starts,
@@ -42,6 +37,24 @@ from bsplib.sync_kinds import Kind
 # than records.
 
 
+Stats = NDArray[np.float64]
+"""Costs of cells, supersteps or groups: one column for each of them, one row for each ``ROW``."""
+
+_GREATEST = (*(f"{metric}_max" for metric in METRICS), "supersteps")
+_LEAST = tuple(f"{metric}_min" for metric in METRICS)
+ROW = {name: row for row, name in enumerate((*_GREATEST, *_LEAST))}
+"""The rows by name."""
+_LOW = slice(len(_GREATEST), None)
+"""The rows of the least values."""
+
+
+def merge(stats: Stats, begins: NDArray[np.intp]) -> Stats:
+    """Return the greatest and the least of each segment of columns, which begin there."""
+    merged: Stats = np.maximum.reduceat(stats, begins, axis=1)
+    merged[_LOW] = np.minimum.reduceat(stats[_LOW], begins, axis=1)
+    return merged
+
+
 class CostCells:
     """Costs of cells, in the order of supersteps, and of origins within one superstep."""
 
@@ -58,14 +71,14 @@ class CostCells:
         """Sums up by cell."""
         self.records: Ints = cells.sums(np.ones(len(cells.of_record), np.int64)).astype(np.int64)
         """Number of records of each cell."""
-        self.stats: Stats = np.empty((ROWS, len(keys)))
-        self.stats[TOP][-1] = ended[self.origin]
+        self.stats: Stats = np.empty((len(ROW), len(keys)))
+        self.stats[ROW["supersteps"]] = ended[self.origin]
 
     def add(self, costs: NDArray[np.float64]) -> None:
         """Take in the costs of the records, one row for each metric."""
-        for row, values in enumerate(costs):
-            self.stats[TOP][row] = self.by.greatest(values)
-            self.stats[LOW][row] = self.by.least(values)
+        for metric, values in zip(METRICS, costs, strict=True):
+            self.stats[ROW[f"{metric}_max"]] = self.by.greatest(values)
+            self.stats[ROW[f"{metric}_min"]] = self.by.least(values)
 
 
 def _cells_of(window: RunWindow, origin: Ints, origins: int) -> tuple[Ints, BySuperstep]:
@@ -328,7 +341,7 @@ class RunSums:
         """Sum up the supersteps that have one cell; keep the cells of the others."""
         alone = np.bincount(cells.step)[cells.step] == 1
         stats = cells.stats if alone.all() else cells.stats[:, alone]
-        stats[LOW, cells.records[alone] < self._groups.size[group[alone]]] = 0
+        stats[_LOW, cells.records[alone] < self._groups.size[group[alone]]] = 0
         keys = group[alone] * _MOST_ORIGINS + origin[alone]
         number = keys.copy()
         found = rank_in_place(number) if len(number) else keys
@@ -381,14 +394,18 @@ class RunSums:
         found[self._found[chosen]] = True
         pies = self._pies.of(found)
         summaries = {}
-        for row, metric in enumerate(METRICS):
+        for metric, pie in zip(METRICS, pies, strict=True):
             unit = 1.0 if metric == "h" else 1e9
-            top, low, pie = stats[TOP][row], stats[LOW][row], pies[row]
+            top, low = stats[ROW[f"{metric}_max"]], stats[ROW[f"{metric}_min"]]
             # The limits matter only where a trace lists a process in two sibling groups.
             mean = np.clip(pie.sum() / self._nprocs, low, top)
             top, mean, low = (float(value / unit) for value in (top, mean, low))
             summaries[metric] = Summary(top, mean, low, tuple((pie / unit).tolist()))
-        return Cost(count=int(stats[4]), elapsed_s=self._spans.elapsed_ns(found) / 1e9, **summaries)
+        return Cost(
+            count=int(stats[ROW["supersteps"]]),
+            elapsed_s=self._spans.elapsed_ns(found) / 1e9,
+            **summaries,
+        )
 
     def _group_sums(self, chosen: NDArray[np.bool_]) -> tuple[Ints, Stats]:
         """Return the groups with chosen records, in order, and the sums over their supersteps.
@@ -398,10 +415,10 @@ class RunSums:
         cells = np.flatnonzero(chosen[self._cells.origin])
         stats = self._cells.stats[:, cells]
         begins = starts(self._cells.step[cells])
-        stats = merge(stats[TOP], stats[LOW], begins)
+        stats = merge(stats, begins)
         groups = self._cells.group[cells[begins]]
         present = np.add.reduceat(self._cells.records[cells], begins)
-        stats[LOW, present < self._groups.size[groups]] = 0
+        stats[_LOW, present < self._groups.size[groups]] = 0
         begins = starts(groups)
         return groups[begins], np.add.reduceat(stats, begins, axis=1)
 
@@ -434,7 +451,7 @@ def _joined(
         place: position of each origin that was found.
     """
     keys = np.concatenate([np.zeros(0, np.int64), *(each[0] for each in singles)])
-    sums = np.concatenate([np.zeros((ROWS, 0)), *(each[1] for each in singles)], axis=1)
+    sums = np.concatenate([np.zeros((len(ROW), 0)), *(each[1] for each in singles)], axis=1)
     keys, sums = summed(keys, sums)
     group, origin = np.divmod(keys, _MOST_ORIGINS)
     parts = [_Cells(np.arange(len(keys)), group, origin, size[group], sums)]
@@ -476,7 +493,7 @@ class _Groups:
         parent is in none of the given groups. Partitions, and what their parent does
         itself, run one after another: they are added.
         """
-        stats = np.zeros((ROWS, self._count))
+        stats = np.zeros((len(ROW), self._count))
         stats[:, groups] = sums
         present = np.zeros(self._count, bool)
         present[groups] = True
@@ -485,11 +502,10 @@ class _Groups:
             if len(siblings) == 0:
                 continue
             begins = starts(self._partition[siblings])
-            beside = stats[:, siblings]
-            beside = merge(beside[TOP], beside[LOW], begins)
+            beside = merge(stats[:, siblings], begins)
             parents = self._parent[siblings[begins]]
             covered = np.add.reduceat(self.size[siblings], begins)
-            beside[LOW, covered < self.size[parents]] = 0
+            beside[_LOW, covered < self.size[parents]] = 0
             begins = starts(parents)
             stats[:, parents[begins]] += np.add.reduceat(beside, begins, axis=1)
             present[parents] = True
