@@ -207,7 +207,6 @@ bench-prediction: tools
 # Probe this computer, and compare what the Machine predicts with runs: ten minutes, when idle.
 bench-machine: tools
 	$(BIN)/python -m benchmarks.bench_machine
-	$(BIN)/python -m benchmarks.bench_state
 
 # The tests and benchmarks of the pages need Chromium, under any of its names on the PATH. The
 # headless shell takes a quarter less time; some versions of Debian have no package of it.

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from bsplib.directions import Direction, is_out
-from bsplib.machine.measured import ByDirection
+from bsplib.directions import is_out
 from bsplib.profiler._by_step import BySuperstep, TableBySuperstep, table_of
 from bsplib.profiler._numbering import blocks, by_blocks, changes, finder, is_small, rank_in_place
 from bsplib.recording.records import NOT_MEASURED, Run
@@ -310,26 +309,6 @@ def h_inside(
     """
     caller = run.records["pid"][run.traffic["record"]]
     return _h_relation(run, numbers, hosts[caller] == hosts[run.traffic["partner"]])
-
-
-def by_direction(run: Run, numbers: NDArray[np.int64] | None = None) -> dict[int, ByDirection]:
-    """Return what each record transfers by ``Direction``, for those that occur.
-
-    Args:
-        run: the run.
-        numbers: the result of :func:`superstep_numbers`, if it is known.
-    """
-    traffic, found = run.traffic, {}
-    for direction in np.unique(traffic["direction"]).tolist():
-        counted = traffic["direction"] == direction
-        h_out, h_in = _h_relation(run, numbers, counted)
-        rows, met = traffic[counted], np.zeros(len(run.records), np.int64)
-        made = np.bincount(rows["record"], rows["messages"], len(met)).astype(np.int64)
-        if direction == Direction.OUT_PICKLED:  # of no other is it asked
-            partner = partner_records(run, numbers)[counted]
-            np.add.at(met, partner[partner >= 0], rows["messages"][partner >= 0])
-        found[direction] = ByDirection(h_in, h_out, made, met)
-    return found
 
 
 def _h_relation(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bsplib.errors import UsageError
 from bsplib.machine import PATTERNS, Machine
-from bsplib.machine.measured import HRelation, amounts_of
+from bsplib.machine.measured import HRelation
 from bsplib.machine.pattern import pattern_of
 from bsplib.sync_kinds import Kind
 
@@ -92,19 +92,7 @@ class ReplayPrices:
 
     def moved(self, timeline: Timeline) -> HRelation:
         """Return what each record moves, as the Machine prices it."""
-        nothing = np.zeros(len(timeline.position))
-        found = HRelation(
-            self.relation(timeline),
-            timeline.calls,
-            timeline.cold,
-            fresh=timeline.fresh,
-            **amounts_of(timeline.directions, self.machine.relation, nothing),
-        )
-        if not self.machine.has_state:
-            return found._replace(wait=nothing, apart=nothing)
-        scale = 1.0 if is_of(self.machine, timeline.run) else self.ratio
-        state = state_of(timeline)
-        return found._replace(wait=scale * state.wait_s, apart=scale * state.apart_s)
+        return HRelation(self.relation(timeline), timeline.calls)
 
     def machines(self, timeline: Timeline) -> list[Machine]:
         """Return the Machine whose g and l hold for each group of a run."""
@@ -347,36 +335,3 @@ def _positive(speed: str, text: str) -> float:
             f"speed: {speed!r} is no speed; give flop/s, as in 3e8, or a multiple, as in 0.5x"
         )
     return value
-
-
-# -- in which state a superstep finds the computer ------------------------------------------------
-#
-# Who came late, and how long ago the last sync was. Virtual processors find the same in the
-# arrivals of their clocks, so that both price a superstep alike.
-
-
-class State(NamedTuple):
-    """What came before, for each record: that of its superstep, in seconds."""
-
-    wait_s: Values
-    apart_s: Values
-
-
-def state_of(timeline: Timeline) -> State:
-    """Return the state in which each superstep of a run found the computer.
-
-    An oblivious superstep and the end of a process have none.
-    """
-    records = timeline.run.records[timeline.position]
-    arrive, end = records["arrive"].astype(np.int64), records["end"].astype(np.int64)
-    wait_ns, apart_ns = np.zeros((2, len(records)), np.int64)
-    synced = np.zeros(len(timeline.run.groups), np.int64)
-    for step in timeline.steps:
-        if step.kind != Kind.SYNC or step.start == step.stop:
-            continue
-        rows = slice(step.start, step.stop)
-        latest = arrive[rows].max()
-        wait_ns[rows] = latest - arrive[rows].min()
-        apart_ns[rows] = latest - synced[step.group]
-        synced[step.group] = end[rows].max()
-    return State(wait_ns / 1e9, apart_ns / 1e9)

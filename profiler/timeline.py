@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.directions import Direction, is_out
-from bsplib.machine.measured import FRESH, Begun, ByDirection, Touched, staged_out
+from bsplib.directions import is_out
 from bsplib.profiler.costs import (
-    by_direction,
     computation_ns,
     h_inside,
     h_relation,
@@ -30,7 +28,7 @@ from bsplib.recording.records import Run
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -89,12 +87,6 @@ class Timeline(StepOrder):
     h_out: NDArray[np.float64]
     calls: NDArray[np.int64]
     """Calls of put, get and send, those to the process itself left out."""
-    cold: NDArray[np.int64]
-    """How many of the bytes of ``h_out`` went through memory that was new to the process."""
-    fresh: NDArray[np.int64]
-    """How many of the first supersteps with calls are left to the process, with this one."""
-    directions: Mapping[int, ByDirection]
-    """Bytes and transfers of each record by ``Direction``, for those that occur."""
     inside: InsideHosts | None
     """What was communicated inside hosts; None where the trace names no hosts."""
 
@@ -138,19 +130,11 @@ def lay_out(run: Run) -> Timeline:
     order, numbers = ordered(run), superstep_numbers(run)
     position = order.position
     h_out, h_in = h_relation(run, numbers)
-    calls = calls_of_records(run)
-    found = by_direction(run, numbers)
     return Timeline(
         **vars(order),
         h_in=h_in[position],
         h_out=h_out[position],
-        calls=calls[position],
-        cold=_cold(run, found)[position],
-        fresh=_fresh(run, calls, found)[position],
-        directions={
-            direction: ByDirection(*(each[position] for each in amounts))
-            for direction, amounts in found.items()
-        },
+        calls=calls_of_records(run)[position],
         inside=_inside(run, numbers, position),
     )
 
@@ -193,50 +177,6 @@ def calls_of_records(run: Run) -> NDArray[np.int64]:
     traffic = run.traffic
     found = np.bincount(traffic["record"], traffic["messages"], len(run.records))
     return found.astype(np.int64)
-
-
-def _cold(run: Run, found: Mapping[int, ByDirection]) -> NDArray[np.int64]:
-    """Return for each record how many of its bytes were sent through memory new to the process.
-
-    The records of a process are in the order in which they ended.
-    """
-    cold = np.zeros(len(run.records), np.int64)
-    h_out = staged_out(found)
-    if h_out is None:
-        return cold
-    touched = defaultdict[int, Touched](Touched)
-    sent = np.flatnonzero(h_out)
-    pids = run.records["pid"][sent].tolist()
-    for record, pid, nbytes in zip(sent.tolist(), pids, h_out[sent].tolist(), strict=True):
-        cold[record] = touched[pid].cold(int(nbytes))
-    return cold
-
-
-def _fresh(
-    run: Run, calls: NDArray[np.int64], found: Mapping[int, ByDirection]
-) -> NDArray[np.int64]:
-    """Return for each record how many first supersteps are left; see :class:`Begun`."""
-    fresh = np.zeros(len(run.records), np.int64)
-    copied = found.get(Direction.OUT_COPIED)
-    in_collectives = np.zeros_like(calls) if copied is None else copied.made
-    first = np.union1d(
-        _first(run, calls > in_collectives), _first(run, np.asarray(in_collectives) > 0)
-    )
-    begun = defaultdict[int, Begun](Begun)
-    for record in first.tolist():
-        pid = int(run.records["pid"][record])
-        fresh[record] = begun[pid].fresh(int(calls[record]), int(in_collectives[record]))
-    return fresh
-
-
-def _first(run: Run, used: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the first records of each process at which something is used, ``FRESH`` of each."""
-    places = np.flatnonzero(used)
-    pids: NDArray[np.int32] = run.records["pid"][places]
-    by_pid = np.argsort(pids, kind="stable")
-    _, starts, counts = np.unique(pids[by_pid], return_index=True, return_counts=True)
-    rank = np.arange(len(places)) - np.repeat(starts, counts)
-    return places[by_pid[rank < FRESH]]
 
 
 def _inside(run: Run, numbers: NDArray[np.int64], position: NDArray[np.intp]) -> InsideHosts | None:

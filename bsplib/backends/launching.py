@@ -135,19 +135,10 @@ class Transfer(NamedTuple):
     """How many transfers."""
 
 
-class Before(NamedTuple):
-    """What came before a superstep ends; see :class:`bsplib.machine.measured.HRelation`."""
-
-    wait_ns: int = 0
-    """From the first to the last arrival of the group."""
-    apart_ns: int = 0
-    """From the last sync of the group to the last arrival."""
-
-
 class ObliviousPrices(Protocol):
     """What an oblivious superstep of a group costs each of its processes."""
 
-    def add(self, transfers: Sequence[Transfer], pid: int) -> None:
+    def add(self, transfers: Sequence[Transfer]) -> None:
         """Add what a process sends, once it has come to the end of the superstep."""
 
     def price(self, pids: Sequence[int]) -> float:
@@ -161,30 +152,19 @@ class ObliviousPrices(Protocol):
 class Prices(Protocol):
     """What communication costs in virtual time."""
 
-    @property
-    def has_state(self) -> bool:
-        """Whether the prices depend on what came before."""
-
-    def empty(self, nprocs: int, before: Before) -> float:
+    def empty(self, nprocs: int) -> float:
         """Return the seconds of a superstep in which a group communicates nothing."""
 
-    def superstep(
-        self, transfers: Sequence[Transfer], members: Sequence[int], before: Before
-    ) -> float:
+    def superstep(self, transfers: Sequence[Transfer], nprocs: int) -> float:
         """Return the seconds of a superstep of a whole group.
 
         Args:
             transfers: of all processes.
-            members: processes of the group in root numbering, by pid.
-            before: what came before.
+            nprocs: number of processes of the group.
         """
 
-    def oblivious(self, members: Sequence[int]) -> ObliviousPrices:
-        """Return what prices an oblivious superstep of a group.
-
-        Args:
-            members: as for :meth:`superstep`.
-        """
+    def oblivious(self, nprocs: int) -> ObliviousPrices:
+        """Return what prices an oblivious superstep of a group, by its number of processes."""
 
 
 class Options(NamedTuple):

@@ -22,7 +22,7 @@ cdef class Gathering:
     cdef int _came
     cdef word _mark
     cdef bint _alike, _together
-    cdef long long _earliest_ns, _latest_ns, _synced_ns
+    cdef long long _latest_ns
     cdef list _waiting
     cdef dict _gets
     cdef bint _nothing_new, _was_together
@@ -32,7 +32,7 @@ cdef class Gathering:
     cdef word _inline
 
 cdef class VirtualMeeting(Meeting):
-    cdef public bint looks_back, is_before_main, keeps_price
+    cdef public bint looks_back, is_before_main
     cdef int _pid
     cdef Gathering _gathering
     cdef word[::1] _amounts
@@ -58,8 +58,6 @@ cdef class VirtualMeeting(Meeting):
     cpdef word flags_of(self, int pid) noexcept
     cpdef word superstep_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
-    cpdef long long waited_ns(self) noexcept
-    cpdef long long apart_ns(self) noexcept
     @cython.locals(caller=int, to=int, kind=word, head=word, entry=word)
     cpdef list transfers(self)
     @cython.locals(to=int, chunk=word, stop=word)

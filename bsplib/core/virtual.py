@@ -84,8 +84,7 @@ class Gathering:
         self._mark = 0  # of the first one to come
         self._alike = True  # nobody has posted more than this mark
         self._together = True
-        self._earliest_ns = self._latest_ns = 0
-        self._synced_ns = 0  # end of the last meeting that had a price
+        self._latest_ns = 0
         self._waiting: list[Process] = []
         self._gets: dict[int, list[Get]] = {}
         # The meeting that was complete last. The next one is not before all have seen this.
@@ -129,8 +128,6 @@ class VirtualMeeting(Meeting):
         """Posts of oblivious supersteps have still to be looked at."""
         self.is_before_main = False
         """The next meeting is the barrier before main, which ends at time 0."""
-        self.keeps_price = True
-        """Supersteps in which nothing is transferred have one price, whatever came before."""
         self._pid = pid
         self._gathering = gathering
         self._process = process
@@ -188,8 +185,6 @@ class VirtualMeeting(Meeting):
             if self.gets:
                 gathering._gets[self._pid] = self.gets
         now_ns = self._clock.now()
-        if gathering._came == 0 or now_ns < gathering._earliest_ns:
-            gathering._earliest_ns = now_ns
         if now_ns > gathering._latest_ns:  # noqa: PLR1730  # faster than a call of max
             gathering._latest_ns = now_ns
         gathering._came += 1
@@ -202,7 +197,6 @@ class VirtualMeeting(Meeting):
         gathering._released_ns = gathering._end_ns = gathering._latest_ns
         if self._is_first:
             gathering._end_ns += self._price(gathering)
-            gathering._synced_ns = 0 if self.is_before_main else gathering._end_ns
         if gathering._gets:
             gathering._gets.clear()
         gathering._came = 0
@@ -213,7 +207,7 @@ class VirtualMeeting(Meeting):
     def _price(self, gathering: Gathering) -> int:
         if not gathering._alike:
             return self._hooks.price()
-        if gathering._nothing_ns < 0 or not self.keeps_price:
+        if gathering._nothing_ns < 0:
             gathering._nothing_ns = self._hooks.price_of_nothing()
         return gathering._nothing_ns
 
@@ -255,16 +249,6 @@ class VirtualMeeting(Meeting):
         """See :meth:`Meeting.end_superstep`."""
         self.superstep += 1
         self._is_first = True
-
-    # -- what came before --------------------------------------------------------------------------
-
-    def waited_ns(self) -> int:
-        """Return the time from the first to the last arrival; only the last process can tell."""
-        return self._gathering._latest_ns - self._gathering._earliest_ns
-
-    def apart_ns(self) -> int:
-        """Return the time from the last sync to the last arrival; only the last process can."""
-        return self._gathering._latest_ns - self._gathering._synced_ns
 
     # -- what the transfers cost -------------------------------------------------------------------
 

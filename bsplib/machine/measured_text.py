@@ -10,29 +10,10 @@ from typing import Any
 
 from bsplib.machine.pattern import PATTERNS
 
-CALLS = ("call", "get", "message", "pickle", "unpickle", "pickle_byte")
-TIMES = ("empty", *CALLS, "start", "recording", "evicting")
+TIMES = ("empty", "call", "start")
 """Times in seconds; their entries in a file end in ``_s``."""
 RATIOS = ("slowdown", "misfit", "spread")
-CURVES = {
-    "puts": "bytes",
-    "gets": "bytes",
-    "collectives": "bytes",
-    "cold": "bytes",
-    "late": "ns",
-    "apart": "ns",
-    "evicted": "bytes",
-    "evicted_puts": "bytes",
-    "evicted_collectives": "bytes",
-    "passes": "bytes",
-    "placed": "bytes",
-    "fetched": "bytes",
-    "first": "left",
-    "first_messages": "left",
-    "first_collectives": "left",
-}
-"""Curves that are no pattern, and what they go by."""
-_ENTRIES = ("p", *(f"{name}_s" for name in TIMES), *RATIOS, "patterns", *CURVES)
+_ENTRIES = ("p", *(f"{name}_s" for name in TIMES), *RATIOS, "patterns")
 _MOST_S = 1000.0
 _MOST_KNOTS = 1000
 
@@ -47,12 +28,8 @@ def parse(entries: object) -> list[Values]:
         times = {name: entry[f"{name}_s"] for name in TIMES if f"{name}_s" in entry}
         others = {name: entry[name] for name in ("p", *RATIOS) if name in entry}
         patterns = table_in("patterns", entry).items()
-        curves = {name: _parsed(name, curve, "bytes") for name, curve in patterns}
-        further = {
-            name: _parsed(name, entry[name], axis) if name in entry else None
-            for name, axis in CURVES.items()
-        }
-        found.append(others | times | {"patterns": curves} | further)
+        curves = {name: _parsed(name, curve) for name, curve in patterns}
+        found.append(others | times | {"patterns": curves})
     return found
 
 
@@ -73,8 +50,8 @@ def check(entries: object) -> list[Values]:
 
 
 def _checked(entry: Values) -> Values:
-    check_names("field", entry, ("p", *TIMES, *RATIOS, "patterns", *CURVES))
-    defaults: Values = {**dict.fromkeys(CALLS, 0.0), "slowdown": 1.0, "evicting": 0.0}
+    check_names("field", entry, ("p", *TIMES, *RATIOS, "patterns"))
+    defaults: Values = {"call": 0.0, "slowdown": 1.0}
     found: Values = {"p": whole_of("p of measured", entry["p"], 2**31)}
     for name in (*TIMES, *RATIOS):
         value = entry["empty"] if name == "empty" else entry.get(name, defaults.get(name))
@@ -84,9 +61,6 @@ def _checked(entry: Values) -> Values:
     patterns = table_in("patterns", entry)
     check_names("pattern", patterns, PATTERNS)
     found["patterns"] = {name: _curve(name, curve) for name, curve in patterns.items()}
-    for name in CURVES:
-        curve = entry.get(name)
-        found[name] = None if curve is None else _curve(name, curve)
     return found
 
 
@@ -97,10 +71,10 @@ def _not_negative(name: str, value: object) -> float:
     return number
 
 
-def _parsed(name: str, curve: object, axis: str) -> Values:
+def _parsed(name: str, curve: object) -> Values:
     table = _table(name, curve)
-    check_names("entry", table, (axis, "seconds"))
-    return {"nbytes": table[axis], "seconds": table["seconds"]}
+    check_names("entry", table, ("bytes", "seconds"))
+    return {"nbytes": table["bytes"], "seconds": table["seconds"]}
 
 
 def _curve(name: str, curve: object) -> Values:

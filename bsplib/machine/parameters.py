@@ -243,23 +243,6 @@ class Machine:
             return near.parts(relation.h, pattern if near is self else None)
         return self.parts(relation.h, pattern)
 
-    def memory_slowdown(self, nprocs: int, before: float, nbytes: float) -> float:
-        """Return how much longer computation may take where processes use more memory.
-
-        Args:
-            nprocs: number of processes that compute.
-            before: bytes that a process used.
-            nbytes: bytes that it uses.
-
-        Returns:
-            1 or more; 1 where no probe measured it.
-        """
-        if not self.measured:
-            return 1.0
-        from bsplib.machine.measured import memory_slowdown  # noqa: PLC0415  # few were measured
-
-        return memory_slowdown(self.measured, nprocs, before, nbytes)
-
     def slowdown(self, nprocs: int) -> float:
         """Return the time of a computation beside ``nprocs - 1`` others, divided by its time alone.
 
@@ -276,11 +259,6 @@ class Machine:
         if self.cores is None:
             return factor
         return factor * max(nprocs / max(self.measured[-1].p, self.cores), 1.0)
-
-    @property
-    def has_state(self) -> bool:
-        """Whether a probe measured how the price of a superstep depends on what came before."""
-        return any(entry.has_state for entry in self.measured)
 
     @property
     def all_cores(self) -> int | None:
@@ -316,11 +294,9 @@ class Machine:
 def _measured(entry: Mapping[str, Any]) -> Measured:
     """Return what was measured, from checked values."""
     from bsplib.machine.measured import Curve, Measured  # noqa: PLC0415  # few were measured
-    from bsplib.machine.measured_text import CURVES  # noqa: PLC0415
 
     curves = {name: Curve(**curve) for name, curve in entry["patterns"].items()}
-    others = {name: None if entry[name] is None else Curve(**entry[name]) for name in CURVES}
-    return Measured(**{**entry, "patterns": curves, **others})
+    return Measured(**{**entry, "patterns": curves})
 
 
 def known_machines() -> list[str]:

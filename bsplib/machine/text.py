@@ -2,7 +2,7 @@
 
 ::
 
-    version = 4                       # of this format; a file without it has version 1
+    version = 5                       # of this format; a file without it has version 1
     name = "four boards"
     source = "measured by hand"       # source of all figures that [sources] does not name
     p = 4                             # number of processes with which it was measured
@@ -40,7 +40,6 @@ g and l (:mod:`bsplib.machine.measured`)::
     empty_s = 5e-7                    # a superstep in which nothing is communicated
     call_s = 1e-7                     # each further put of an array of 8 bytes in a superstep
     start_s = 2e-2                    # a run that does nothing
-    recording_s = 4e-7                # what recording adds to a superstep
     slowdown = 1.05                   # of a computation, compared with its time alone
     misfit = 0.03                     # greatest relative error between the knots of the curves
     spread = 0.02                     # mean relative difference of two halves of the rounds
@@ -48,67 +47,6 @@ g and l (:mod:`bsplib.machine.measured`)::
     [measured.patterns.exchange]      # knots: bytes of the h-relation, seconds of a superstep
     bytes = [64, 1048576]
     seconds = [1.7e-6, 7e-5]
-
-    [measured.cold]                   # additional seconds of bytes that a process sends through
-    bytes = [0, 1048576]              # memory that it touches for the first time
-    seconds = [0.0, 4e-4]
-
-From version 3 on an entry may also have::
-
-    evicting_s = 2e-4                 # a computation after which caches hold other data
-
-    [measured.late]                   # additional seconds of a sync, by the ns that one process
-    ns = [0, 1000000]                 # comes later than the others
-    seconds = [0.0, 5e-5]
-
-    [measured.evicted]                # additional seconds of bytes that are exchanged after the
-    bytes = [0, 1048576]              # caches were swept
-    seconds = [0.0, 2e-4]
-
-    [measured.apart]                  # additional seconds of a sync, by the ns that all processes
-    ns = [0, 5000000]                 # computed since the last one
-    seconds = [0.0, 7e-6]
-
-    [measured.placed]                 # additional seconds of bytes that are put by index; the same
-    bytes = [0, 8388608]              # of gets by index is [measured.fetched]
-    seconds = [0.0, 1e-2]
-
-    [measured.first]                  # additional seconds of a superstep by how many are left of
-    left = [0, 1, 2]                  # the first two with calls of a process, with this one
-    seconds = [0.0, 1e-4, 8e-4]
-
-    [measured.passes]                 # seconds of a pass over arrays by their bytes, while all
-    bytes = [32768, 33554432]         # processes make one
-    seconds = [1e-6, 4e-3]
-
-From version 4 on it may have the prices of single kinds of calls; without them, all are priced as
-messages that are read in place::
-
-    get_s = 1e-7                      # what each further get takes more than a put
-    message_s = 3e-7                  # the same of a message, with what it takes to read it
-    pickle_s = 3e-6                   # what a message of a Python object takes its sender more,
-    unpickle_s = 2e-6                 # and its receiver,
-    pickle_byte_s = 3e-9              # and both for each byte of the pickle
-
-    [measured.puts]                   # seconds of an exchange by puts, by the bytes of the
-    bytes = [64, 1048576]             # h-relation; the same by gets is [measured.gets], and in a
-    seconds = [6e-7, 9e-5]            # collective [measured.collectives]
-
-    [measured.evicted_puts]           # as evicted, of puts
-    bytes = [0, 1048576]
-    seconds = [0.0, 2e-5]
-
-    [measured.evicted_collectives]    # and of collectives, whose code has left the caches, too
-    bytes = [1024, 1048576]
-    seconds = [5e-5, 2e-4]
-
-    [measured.first_messages]         # as first, of supersteps without puts and gets
-    left = [0, 1, 2]
-    seconds = [0.0, 1e-5, 3e-4]
-
-    [measured.first_collectives]      # and of supersteps of collectives
-    left = [0, 1, 2]
-    seconds = [0.0, 3e-5, 5e-4]
 
 Name, source and g are required, and cores where there are nodes; a figure that is missing is a
 gap; of an entry of ``measured`` p and empty_s are required. Other entries are errors, and so is a
@@ -137,10 +75,10 @@ _TOP = (
     *("version", "host", "cores", "measured", "nodes", "relative_speed"),
 )
 
-VERSION = 4
-"""Version of the format. Version 1 has no ``version``, ``host``, ``cores`` and ``measured``,
-version 2 no ``nodes`` and ``relative_speed``, and no ``late`` and ``evicted``, and version 3 no
-prices of single kinds of calls."""
+VERSION = 5
+"""Version of the format. Version 1 has no ``version``, ``host``, ``cores`` and ``measured``, and
+version 2 no ``nodes`` and ``relative_speed``. Up to version 4 a probe measured more: its entries
+are none any more."""
 
 Values = dict[str, Any]
 

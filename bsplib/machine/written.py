@@ -10,7 +10,7 @@ from typing import Any
 
 import tomlkit
 
-from bsplib.machine.measured_text import CURVES, RATIOS, TIMES
+from bsplib.machine.measured_text import RATIOS, TIMES
 from bsplib.machine.text import VERSION, Values
 
 
@@ -73,18 +73,15 @@ def _table_of(entries: Sequence[Values]) -> Any:
         if entry["patterns"]:
             patterns = tomlkit.table(is_super_table=True)
             for name, curve in entry["patterns"].items():
-                patterns.add(name, _written(curve, "bytes"))
+                patterns.add(name, _written(curve))
             table.add("patterns", patterns)
-        for name, axis in CURVES.items():
-            if entry[name] is not None:
-                table.add(name, _written(entry[name], axis))
         tables.append(table)
     return tables
 
 
-def _written(curve: Values, axis: str) -> Any:
+def _written(curve: Values) -> Any:
     table = tomlkit.table()
-    table.add(axis, list(curve["nbytes"]))
+    table.add("bytes", list(curve["nbytes"]))
     seconds = tomlkit.array()
     for value in curve["seconds"]:
         seconds.append(_rounded(value))

@@ -12,7 +12,7 @@ OBSP*   MPM with Omega_i = all processes at a global sync (Gonzalez et al., 1-3)
 
 The h of a process is in @ out, where @ is the Machine's rule, max or sum, since its g was
 fitted to h by this rule. Where a probe has measured the Machine, g h + L is the measured time
-of a superstep of this pattern, h, number of calls and bytes in new memory
+of a superstep of this pattern, h and number of calls
 (:mod:`bsplib.machine.measured`): of the greatest of each over the group (BSP, and OBSP* at a
 global sync), of each process (BSPWB), of the greatest of each over Omega_i (MPM and OBSP*).
 On a Machine of two levels, where the trace names the hosts, bytes
@@ -208,8 +208,7 @@ class _Barriers:
         if self._each:
             transfer_s, sync_s = machine.parts_of(moved, pattern, size)
             greatest = int(np.argmax(transfer_s))
-            latency_s = float(np.max(sync_s))  # the same for all, by the state of the superstep
-            return step.start + greatest, (float(transfer_s[greatest]), latency_s)
+            return step.start + greatest, (float(transfer_s[greatest]), float(sync_s))
         most = HRelation(*(amount.max() for amount in moved))
         transfer_s, sync_s = machine.parts_of(most, pattern, size)
         return step.start + int(np.argmax(moved.h)), (float(transfer_s), float(sync_s))

@@ -66,7 +66,6 @@ def undisturbed(runs: Sequence[Run], free: Sequence[int] = ()) -> Undisturbed:
         h_in=comm_s,
         h_out=comm_s,
         inside=None,
-        directions={},
         pieces=Pieces(rows, rows, comp_s, *np.zeros((3, len(comp_s)))),
     )
     return Undisturbed(timeline, replay(timeline, "OBSP*", _AS_IT_WAS))

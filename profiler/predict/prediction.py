@@ -217,8 +217,8 @@ class _Price(NamedTuple):
     ) -> Seconds:
         """Return the seconds of computation, of transfers, and of supersteps.
 
-        Where a probe has measured the Machine, each superstep is one of the mean h-relation after
-        the mean computation, in the pattern of the chain, with the mean number of calls.
+        Where a probe has measured the Machine, each superstep is one of the mean h-relation,
+        in the pattern of the chain, with the mean number of calls.
         """
         machine = self.prices.machine.for_group(self.nprocs)
         computed = (comp_s + imports_s) * self.prices.ratio_at(self.nprocs)
@@ -228,9 +228,7 @@ class _Price(NamedTuple):
         if supersteps <= 0:
             return Seconds(computed, 0.0, 0.0)
         each = h / supersteps
-        moved = HRelation(
-            each, calls=max(calls / supersteps, float(each > 0)), apart=computed / supersteps
-        )
+        moved = HRelation(each, calls=max(calls / supersteps, float(each > 0)))
         transfer_s, sync_s = machine.parts_of(moved, self.pattern, self.nprocs)
         return Seconds(computed, float(transfer_s) * supersteps, float(sync_s) * supersteps)
 

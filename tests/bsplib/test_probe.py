@@ -12,8 +12,8 @@ from rich.console import Console
 
 import bsplib
 from bsplib.machine import PATTERNS, Machine, load_machine
-from bsplib.machine.measured import FRESH, Curve, Measured
-from bsplib.machine.probing import elements, state, table
+from bsplib.machine.measured import Curve, Measured
+from bsplib.machine.probing import table
 from bsplib.machine.probing import times as probe_times
 from bsplib.machine.probing.probe import (
     BETWEEN,
@@ -41,7 +41,6 @@ from bsplib.machine.probing.times import (
 )
 from bsplib.profiler.costs import h_relation
 from bsplib.recording.trace import read_trace
-from bsplib.sync_kinds import Kind
 from bsplib.tools import cli
 from bsplib.transfers.messages import INLINE
 
@@ -153,15 +152,7 @@ def few_sizes(monkeypatch):
     """Measure few and small messages, so that a probe takes a second."""
     monkeypatch.setattr(probe_times, "sizes_that_fit", lambda _: FEW)
     monkeypatch.setattr(probe_times, "_WORK_KEYS", 2**12)
-    monkeypatch.setattr(probe_times, "_COLD_RUNS", 1)
     monkeypatch.setattr(probe_times, "_STARTS", 1)
-    monkeypatch.setattr(probe_times, "_COLD_SIZES", (1024, 4096))
-    monkeypatch.setattr(state, "SIZES", (1024, 4096))
-    monkeypatch.setattr(state, "PASSES", (2**15, 2**17))
-    monkeypatch.setattr(state, "_LATE_REPEATS", 2)
-    monkeypatch.setattr(state, "_APART_REPEATS", 2)
-    monkeypatch.setattr(elements, "COUNTS", (64, 4096))
-    monkeypatch.setattr(state, "_SWEPT_REPEATS", 1)
 
 
 @pytest.mark.lengthy
@@ -185,15 +176,9 @@ def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     assert not alone.patterns
     assert tuple(together.patterns) == PATTERNS
     assert together.patterns["exchange"].nbytes == (64, 128, 2048, 4096)
-    assert together.cold.nbytes == (0, 1024, 4096)
     assert alone.slowdown == 1
     assert together.slowdown >= 1
-    assert not alone.has_state
-    assert together.late.nbytes == (0, 50_000, 200_000, 1_000_000, 5_000_000)
-    assert together.evicted.nbytes == (0, 1024, 4096)
-    assert together.evicting > 0
     for entry in machine.measured:
-        assert entry.passes.nbytes == (2**15, 2**17)
         assert entry.empty > 0
         assert entry.start > entry.empty
         assert entry.spread >= 0
@@ -203,44 +188,6 @@ def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     assert again.speed == pytest.approx(machine.speed, rel=1e-3)
     assert again.patterns["exchange"].g == pytest.approx(machine.patterns["exchange"].g, rel=1e-3)
     assert again.measured[1].empty == pytest.approx(together.empty, rel=1e-3)
-
-
-def test_the_first_supersteps_cost_what_they_last_beyond_the_fastest_later_one(monkeypatch):
-    lasts = np.array([2.0**-step for step in range(FRESH)] + [0.25, 0.125, 0.5])
-    came = np.arange(len(lasts)) * 10.0
-    monkeypatch.setattr(
-        probe_times, "run", lambda *_, nprocs, **__: [(came, came + lasts)] * nprocs
-    )
-    curve = probe_times.first_curve(2, "shm", state.PUTS)
-    beyond = np.maximum(lasts[:FRESH] - 0.125, 0)
-    assert curve == Curve(tuple(range(FRESH + 1)), (0.0, *beyond[::-1].tolist()))
-
-
-@pytest.mark.parametrize(
-    ("main", "way", "sizes"),
-    [
-        *((probe_times._begin, way, {0, 64}) for way in ("messages", "puts")),
-        (probe_times._begin, "collectives", {0, 3 * 64}),
-        *((state._exchange_swept, way, {0, 1024, 4096}) for way in ("messages", "puts")),
-        (state._exchange_swept, "collectives", {0, 3 * 1024, 3 * 4096}),
-    ],
-)
-def test_each_process_sends_and_gets_as_much_as_the_curve_says(
-    main, way, sizes, tmp_path, few_sizes, monkeypatch
-):
-    monkeypatch.setattr(state, "_SWEEP_BYTES", 2**16)
-    path = tmp_path / "run.bsp"
-    bsplib.run(main, way, nprocs=4, backend="sim", profile=path)
-    (run,) = read_trace(path).runs
-    out, into = (side[run.records["kind"] != Kind.END] for side in h_relation(run))
-    assert out.tolist() == into.tolist()
-    assert set(out.tolist()) == sizes
-
-
-def test_no_more_elements_are_named_than_may_be_sent_with_their_indices(few_sizes):
-    block = Curve((0, 8), (0.0, 1e-9))
-    prices = elements.measure_elements(2, "shm", block, most_bytes=16 * 64)
-    assert prices.placed.nbytes == prices.fetched.nbytes == (0, 8 * 64)
 
 
 def own_pid(bsp, sizes):
@@ -294,10 +241,8 @@ def times_of(rounds):
     """Return the times of rounds in which a pattern takes as long as said, and twice that."""
     count = len(rounds)
     patterns = [np.array([[each, 2 * each]]) for each in rounds]
-    calls = copies = [np.zeros((3, 2))] * count
-    objects = [np.zeros(3)] * count
     once = [1e9] * count, [1.0] * count
-    return ProbeTimes(2, (64, 128), *once, list(rounds), calls, patterns, copies, objects)
+    return ProbeTimes(2, (64, 128), *once, list(rounds), [np.zeros(2)] * count, patterns)
 
 
 def test_the_spread_compares_the_even_rounds_with_the_odd_ones():

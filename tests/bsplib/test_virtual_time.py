@@ -407,13 +407,13 @@ PROBED = replace(
 @pytest.mark.parametrize("machine", [PRICED, PROBED], ids=["by g and l", "by a probe"])
 def test_what_processes_send_is_summed_up_once_for_an_oblivious_superstep(machine):
     """To price it for each of p processes would else take p times as long."""
-    prices, nprocs = MachinePrices(machine).oblivious(range(4)), 4
+    prices, nprocs = MachinePrices(machine).oblivious(4), 4
     posts = [
         Looked(Transfer(pid, to, Direction.OUT, 100, 1) for to in range(nprocs) if to != pid)
         for pid in range(nprocs)
     ]
-    for pid, sent in enumerate(posts):
-        prices.add(sent, pid)
+    for sent in posts:
+        prices.add(sent)
     looked = [sent.times for sent in posts]
     assert len({prices.price((pid, *range(nprocs))) for pid in range(nprocs)}) == 1
     assert [sent.times for sent in posts] == looked

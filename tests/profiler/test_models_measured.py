@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
 from rich.console import Console
@@ -31,7 +31,6 @@ THREE = Measured(
         "personalised-one-to-all": Curve((0, 100), (20 * NS, 220 * NS)),
         "all-to-all": Curve((0, 100), (30 * NS, 330 * NS)),
     },
-    cold=Curve((0, 1000), (0.0, 2000 * NS)),
 )
 PROBED = Machine(
     *("here", "made up", NS, 7 * NS), speed=1e9, host="node7", cores=2, p=3, measured=(THREE,)
@@ -47,13 +46,11 @@ def alike(value):
     return dict.fromkeys(MODELS, value)
 
 
-def test_a_superstep_costs_its_pattern_and_size_and_cold_memory(script):
+def test_a_superstep_costs_its_pattern_and_size(script):
     program = script(3)
-    program.step("main", w=[1, 2, 3], puts=[(0, 1, 50)])  # 60 ns, 50 B of new memory: 100 ns
-    program.step("main", puts=[(0, 1, 50)])  # the memory of the other superstep: new, too
-    program.step("main", puts=[(0, 1, 50)])  # no new memory
+    program.step("main", w=[1, 2, 3], puts=[(0, 1, 50)])  # 60 ns
     program.step("main")  # an empty sync: 5 ns
-    assert times(program.run()) == alike(3 + 160 + 160 + 60 + 5) | {"MPM": 2 + 160 + 160 + 60 + 5}
+    assert times(program.run()) == alike(3 + 60 + 5) | {"MPM": 2 + 60 + 5}
 
 
 def test_further_calls_cost_more_than_those_of_the_pattern(script):
@@ -62,7 +59,7 @@ def test_further_calls_cost_more_than_those_of_the_pattern(script):
     assert times(program.run()) == alike(10 + 3 * 10)
 
 
-def test_without_new_memory_patterns_and_calls_the_machine_costs_g_h_and_l(script):
+def test_without_patterns_and_calls_the_machine_costs_g_h_and_l(script):
     program = script(3)
     program.step("main", puts=[(0, 1, 50), (0, 2, 50)])
     run = program.run(meta={"machine": asdict(PROBED), "host": "node7", "backend": "shm"})
@@ -70,23 +67,17 @@ def test_without_new_memory_patterns_and_calls_the_machine_costs_g_h_and_l(scrip
     assert replay(lay_out(run), "BSP", prices).total_s * 1e9 == pytest.approx(100 + 7)
 
 
-def test_the_models_differ_in_whose_bytes_calls_and_new_memory_they_count(script):
-    """Process 0 makes three calls of 10 B to 1; process 2 moves 100 B to 0, in used memory.
+def test_the_models_differ_in_whose_bytes_and_calls_they_count(script):
+    """Process 0 makes three calls of 10 B to 1; process 2 moves 100 B to 0.
 
     The pattern of each is ``all-to-all``, with two calls; h is 100 of 0 and 2, 30 of 1.
-    Before, 2 sends 100 B to 0 twice, so that its memory is not new any more.
     """
     program = script(3)
-    program.step("main", puts=[(2, 0, 100)])
-    program.step("main", puts=[(2, 0, 100)])
-    before = 2 * (110 + 200)
     program.step("main", puts=[(0, 1, 10)] * 3 + [(2, 0, 100), (1, 0, 0)])
-    found = times(program.run())
-    # The greatest of each: h = 100, 3 calls, 30 B of new memory of process 0.
-    assert found["BSP"] == before + 330 + 10 + 60
-    assert found["OBSP*"] == before + 330 + 10 + 60
-    # Of one process: 0 has h = 100, 3 calls and 30 B of new memory.
-    assert found["BSPWB"] == before + 330 + 10 + 60
+    # The greatest of each: h = 100, 3 calls; and of process 0 alone, too.
+    assert {name: times(program.run())[name] for name in ("BSP", "OBSP*", "BSPWB")} == (
+        dict.fromkeys(("BSP", "OBSP*", "BSPWB"), 330 + 10)
+    )
 
 
 def test_bspwb_takes_the_greatest_sum_and_bsp_the_sum_of_the_greatest(script):
@@ -94,8 +85,6 @@ def test_bspwb_takes_the_greatest_sum_and_bsp_the_sum_of_the_greatest(script):
     program = script(3)
     program.step("main", puts=[(0, 1, 0)] * 5 + [(2, 1, 100)])
     found = times(program.run())
-    machine = replace(PROBED, measured=(replace(THREE, cold=None),))
-    found = times(program.run(), machine)
     # all-to-one is not known: it costs as an all-to-all, which has two calls.
     assert found["BSP"] == found["OBSP*"] == 330 + 3 * 10
     assert found["BSPWB"] == 330  # process 0 alone: 30 + 3 * 10
@@ -107,7 +96,7 @@ def test_an_oblivious_superstep_is_priced_by_whom_a_process_waits_for(script):
     puts = [(0, 1, 50)]
     program.step("main", w=[4, 1, 9], puts=puts, kind=Kind.OBLSYNC, waits=[0, 3, 0])
     found = times(program.run())
-    assert found["MPM"] == found["OBSP*"] == 4 + 60 + 100
+    assert found["MPM"] == found["OBSP*"] == 4 + 60
     assert found["BSP"] == 9 + 60 + 100
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bsplib import call_site
 from bsplib.backends.base import Arrived, Buffer, Found, Handle, Port, Sent
-from bsplib.backends.launching import Before, ObliviousPrices, Transfer
+from bsplib.backends.launching import ObliviousPrices, Transfer
 from bsplib.backends.members import Members, are_apart, as_members, named
 from bsplib.backends.oblivious import NOTHING, Collector, Post
 from bsplib.backends.sim.world import Process, World
@@ -64,7 +64,7 @@ class _Oblivious:
                 Transfer(pid, receiver, direction, *amounts[:, direction].tolist())
                 for direction in np.flatnonzero(amounts.any(axis=0)).tolist()
             )
-        self.prices.add(sent, pid)
+        self.prices.add(sent)
 
     def is_complete(self, pid: int) -> bool:
         """Tell whether all messages that a process waits for have come."""
@@ -147,7 +147,6 @@ class SimPort(Port):
             pid, self._gathering, process, self.clock, world.rounds, self, place
         )
         self._meeting.is_before_main = not key
-        self._meeting.keeps_price = not world.prices.has_state
         self._collector = Collector(members, pid, self)
         self._read = 0  # oblivious supersteps of which nothing is left to be read
 
@@ -249,14 +248,11 @@ class SimPort(Port):
         """Return the price of a superstep in ns, by the prices of the run."""
         prices = self._world.prices
         transfers = list(starmap(Transfer, self._meeting.transfers()))
-        return _ns(prices.superstep(transfers, self.members, self._before()))
+        return _ns(prices.superstep(transfers, self.nprocs))
 
     def price_of_nothing(self) -> int:
         """Return the price in ns of a superstep in which nothing is transferred."""
-        return _ns(self._world.prices.empty(self.nprocs, self._before()))
-
-    def _before(self) -> Before:
-        return Before(self._meeting.waited_ns(), self._meeting.apart_ns())
+        return _ns(self._world.prices.empty(self.nprocs))
 
     def after_posts(self) -> None:
         """Look again at groups whose other processes may have posted by now."""
@@ -280,7 +276,7 @@ class SimPort(Port):
         group, collector = self._group, self._collector
         number, stamp = collector.ended, stamp or self.now()
         if number not in group.oblivious:
-            group.oblivious[number] = _Oblivious(self._world.prices.oblivious(self.members))
+            group.oblivious[number] = _Oblivious(self._world.prices.oblivious(self.nprocs))
         superstep = group.oblivious[number]
         full = {pid: sent for pid, sent in entries.items() if sent[0]}
         superstep.add(self.pid, _ObliviousPost(full, stamp, expected))

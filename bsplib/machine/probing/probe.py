@@ -1,12 +1,11 @@
 """Measures the parameters of this computer: what a Machine says of it.
 
 With several numbers of processes it measures an empty sync, small puts, messages of the six
-patterns by size, memory that is touched for the first time, the start of a run, and what
-recording adds (:mod:`bsplib.machine.probing.times`). These times price supersteps. Beside them
-stand the figures of the models: g and L of each pattern, fitted by least squares on the relative
-error with L not below zero; g and l of the Machine are those of the all-to-all, as in the Oxford
-BSP library. Where the processes are on several hosts, two levels are measured instead
-(:mod:`bsplib.machine.probing.probe`).
+patterns by size, and the start of a run (:mod:`bsplib.machine.probing.times`). These times price
+supersteps. Beside them stand the figures of the models: g and L of each pattern, fitted by least
+squares on the relative error with L not below zero; g and l of the Machine are those of the
+all-to-all, as in the Oxford BSP library. Where the processes are on several hosts, two levels are
+measured instead (:func:`measure_levels`).
 
 Source: Roda et al. 1999, section 3: the patterns, and the sizes of equation 4 with
 @ = max; there without syncs.

@@ -12,7 +12,6 @@ from rich.text import Text
 
 from bsplib.backends import table as backends
 from bsplib.console import Console
-from bsplib.machine.measured import FRESH
 from bsplib.machine.probing.probe import BUDGET_S, ROUNDS, Probed, counts_of, probe
 from bsplib.running.options import BackendName
 
@@ -66,7 +65,6 @@ def table(probed: Probed) -> Group:
     if machine.measured:
         parts += [Text("what prices supersteps, by number of processes:"), _measured(machine)]
         parts.append(Text(_meaning(machine)))
-        parts += [Text(line) for line in (*_calls(machine), *_states(machine))]
     if probed.doubt:
         parts.append(Text(probed.doubt))
     return Group(*parts)
@@ -92,19 +90,16 @@ _COLUMNS: dict[str, Callable[[Measured], str]] = {
     "empty": lambda it: _time(it.empty),
     "a put": lambda it: _time(it.call),
     "1 MiB": lambda it: _at(it.patterns.get("exchange")),
-    "new": lambda it: _at(it.cold, "+"),
     "start": lambda it: _time(it.start),
-    "record": lambda it: _time(it.recording, "+"),
     "slower": lambda it: f"{it.slowdown:.2f}",
     "misfit": lambda it: _percent(it.misfit),
     "spread": lambda it: _percent(it.spread),
 }
 _MEANING = (
     "empty: a superstep without communication; a put: each further one of 8 B; 1 MiB: exchanged "
-    "in pairs; new: what 1 MiB costs more in memory that is touched for the first time; start: of "
-    "a run that does nothing; record: what recording adds to a superstep; slower: computation, "
-    "compared with one process alone; misfit: greatest error of the curves between the sizes of "
-    "their knots; spread: mean difference of two halves of the rounds."
+    "in pairs; start: of a run that does nothing; slower: computation, compared with one process "
+    "alone; misfit: greatest error of the curves between the sizes of their knots; spread: mean "
+    "difference of two halves of the rounds."
 )
 
 
@@ -128,62 +123,17 @@ def _meaning(machine: Machine) -> str:
     return f"* processes share {machine.cores} cores. {_MEANING}"
 
 
-def _calls(machine: Machine) -> list[str]:
-    """Return what calls cost by their kind, in a line each, or that they were not measured."""
-    known = [entry for entry in machine.measured if entry.puts is not None]
-    if any(entry.lacks_calls for entry in machine.measured):
-        return [
-            "puts, gets and Python objects were not measured, and are priced as messages of "
-            "arrays; probe again"
-        ]
-    found = {
-        "1 MiB that is put": [_at(entry.puts) for entry in known],
-        "1 MiB that is got": [_at(entry.gets) for entry in known],
-        "a message of a Python object, sent and read, more than one of an array": [
-            _time(entry.pickle + entry.unpickle, "+") for entry in known
-        ],
-    }
-    counts = [entry.p for entry in known]
-    return [
-        f"{what}: " + ", ".join(f"{one} (p = {p})" for one, p in zip(times, counts, strict=True))
-        for what, times in found.items()
-        if known
-    ]
+def _at(curve: Curve | None) -> str:
+    return "" if curve is None else _time(float(curve.at(2**20)))
 
 
-def _states(machine: Machine) -> list[str]:
-    """Return what supersteps cost more by what came before, in a line each."""
-    known = [entry for entry in machine.measured if entry.has_state]
-    late = [f"{_at(entry.late, '+', _LATE_NS)} (p = {entry.p})" for entry in known]
-    swept = [f"{_at(entry.evicted, '+', _SWEPT_BYTES)} (p = {entry.p})" for entry in known]
-    if not known:
-        return []
-    after = [f"{_at(entry.apart, '+', _APART_NS)} (p = {entry.p})" for entry in known]
-    elements = [f"{_at(entry.fetched, '+', _ELEMENTS)} (p = {entry.p})" for entry in known]
-    first = [f"{_at(entry.first, '+', FRESH)} (p = {entry.p})" for entry in known]
-    return [
-        f"a sync after all have computed for 10 ms: {', '.join(after)}",
-        f"65,536 elements of 8 B that are got by index: {', '.join(elements)}",
-        f"the first superstep with a put of new processes: {', '.join(first)}",
-        f"a sync where one process comes 1 ms late, from its arrival on: {', '.join(late)}",
-        f"64 KiB after the caches were swept by other data: {', '.join(swept)}",
-    ]
-
-
-_LATE_NS, _APART_NS, _SWEPT_BYTES, _ELEMENTS = 10**6, 10**7, 2**16, 2**19
-
-
-def _at(curve: Curve | None, sign: str = "", where: int = 2**20) -> str:
-    return "" if curve is None else _time(float(curve.at(where)), sign)
-
-
-def _time(seconds: float | None, sign: str = "") -> str:
+def _time(seconds: float | None) -> str:
     if seconds is None:
         return ""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
-            return f"{sign}{seconds / size:.3g}{unit}"
-    return f"{sign}{seconds * 1e9:.3g}ns"
+            return f"{seconds / size:.3g}{unit}"
+    return f"{seconds * 1e9:.3g}ns"
 
 
 def _percent(part: float | None) -> str:

@@ -15,30 +15,19 @@ by new processes, where that is quick.
 
 from __future__ import annotations
 
-import pickle
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsplib.backends import table as backends
-from bsplib.machine.measured import FRESH, Curve, Measured
+from bsplib.machine.measured import Curve, Measured
 from bsplib.machine.pattern import PATTERNS
-from bsplib.machine.probing.elements import measure_elements
-from bsplib.machine.probing.state import (
-    COLLECTIVES,
-    MESSAGES,
-    PUTS,
-    measure_before,
-    measure_passes,
-)
 from bsplib.machine.speed import axpy_flops
 from bsplib.running.launch import run
 from bsplib.running.options import BackendName
@@ -48,38 +37,23 @@ from bsplib.transfers.messages import INLINE
 if TYPE_CHECKING:
     from bsplib.group import Group
 
-    Seconds = NDArray[np.float64]
-
 
 _STEEP = tuple(round(2 ** (quarters / 4)) // 64 * 64 for quarters in range(4 * 18, 4 * 23))
 SIZES = tuple(sorted({*(2**power for power in range(6, 25)), *_STEEP}))
 """h in bytes, at the knots of the curves: more of them where messages outgrow the caches."""
 BETWEEN = (*(3 * 2**power for power in (5, 8, 9, 11, 14, 17)), 5 * 2**19)
 """h in bytes, between knots, to find out how well the curves fit there."""
-COPIED = tuple(2**power for power in (3, 6, 9, *range(11, 25)))
-"""h in bytes, at the knots of the curves of puts, gets and collectives."""
-_WORD_BYTES = 8
 LEAST_ROUNDS, MOST_ROUNDS = 4, 25
-_COLD_SIZES = (2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
-_SMALL = 2048
-"""Bytes of a message that is staged."""
 _BEYOND = 64
 """Bytes by which a message is longer than one that is part of its record."""
 _QUARTILE = 0.25
 _WORK_KEYS = 2**22
 """Number of keys whose memory the C library gives back to the system each time."""
 _WARM_UPS = 4
-_COLD_SUPERSTEPS = 6
-_COLD_RUNS = 6
-_ROWS = 8
-"""Rows of the array that is put to first, and their elements."""
 _STARTS = 4
-_SYNCS = 2000
 _BATCH_S = 5e-4
-_MESSAGES, _MESSAGE_REPEATS = 16, 8
+_LOOP_REPEATS = 8
 _LOOPS = 256
-_NUMBERS = 2000
-"""Elements of the object whose pickle is large."""
 _CALLS = 65
 _SHARE_OF_MEMORY = 4
 """The largest messages need at most the free shared memory divided by this number."""
@@ -93,16 +67,10 @@ class Round(NamedTuple):
     work_s: tuple[float, float]
     """CPU time of a computation of process 0 alone (0 in others), and while all compute."""
     empty_s: float
-    calls_s: NDArray[np.float64]
-    """Seconds of a superstep with one small put, get or message, and with several: a row each."""
+    puts_s: tuple[float, float]
+    """Seconds of a superstep with one small put, and with several."""
     patterns_s: NDArray[np.float64]
     """Seconds of a superstep by pattern and size; empty for one process."""
-    copies_s: NDArray[np.float64]
-    """Seconds of an exchange by puts, by gets and by a collective, by size; empty for one process.
-    """
-    objects_s: tuple[float, float, float]
-    """Seconds that it takes more to send a small object than an array, and to read it, and to send
-    and read each byte of the pickle of a larger one; all 0 for one process."""
 
 
 class ProbeTimes(NamedTuple):
@@ -114,10 +82,8 @@ class ProbeTimes(NamedTuple):
     slower: list[float]
     """CPU time of a computation while all compute, divided by its time in one alone."""
     empty_s: list[float]
-    calls_s: list[NDArray[np.float64]]
+    puts_s: list[NDArray[np.float64]]
     patterns_s: list[NDArray[np.float64]]
-    copies_s: list[NDArray[np.float64]]
-    objects_s: list[NDArray[np.float64]]
 
 
 def measure_times(
@@ -138,7 +104,7 @@ def measure_times(
         progress: called after each round with the part that is done, from 0 to 1.
     """
     sizes = sizes_that_fit(nprocs)
-    times = ProbeTimes(nprocs, sizes, *([] for _ in range(7)))
+    times = ProbeTimes(nprocs, sizes, *([] for _ in range(5)))
     began = time.monotonic()
     for number, results in enumerate(_rounds(nprocs, backend, sizes, most_rounds), 1):
         _add(times, results)
@@ -194,7 +160,7 @@ def _add(times: ProbeTimes, results: list[Round]) -> None:
     alone, together = np.max([each.work_s for each in results], axis=0).tolist()
     times.slower.append(together / alone)
     times.empty_s.append(max(each.empty_s for each in results))
-    for name in ("calls_s", "patterns_s", "copies_s", "objects_s"):
+    for name in ("puts_s", "patterns_s"):
         getattr(times, name).append(np.max([getattr(each, name) for each in results], axis=0))
 
 
@@ -211,9 +177,7 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         cores: how many there are for the processes.
         backend: starts processes.
     """
-    one, several = typical(times.calls_s).T
-    put, get, message = np.maximum(several - one, 0.0) / (_CALLS - 1)
-    pickle, unpickle, pickle_byte = typical(times.objects_s)
+    one, several = typical(times.puts_s)
     seconds = _ascending(typical(times.patterns_s))
     wanted = knots_of(times.nprocs)
     knots = [place for place, size in enumerate(times.sizes) if size in wanted]
@@ -222,42 +186,13 @@ def measured_of(times: ProbeTimes, cores: int, backend: BackendName) -> Measured
         pattern: Curve(sizes, tuple(row[knots].tolist()))
         for pattern, row in zip(PATTERNS, seconds, strict=False)
     }
-    copied = _ascending(typical(times.copies_s)).tolist()
-    used = tuple(size for size in COPIED if size <= times.sizes[-1])
-    copies = {name: Curve(used, tuple(row)) for name, row in zip(_COPIES, copied, strict=False)}
-    anew = not backends.find(backend).is_spread
-    empty = float(typical(times.empty_s))
-    state = elements = None
-    if curves and anew:
-        state = measure_before(times.nprocs, backend, empty)
-        elements = measure_elements(
-            times.nprocs, backend, curves["exchange"], most_bytes(times.nprocs)
-        )
     return Measured(
         p=times.nprocs,
-        empty=empty,
-        call=float(put),
-        get=max(float(get - put), 0.0),
-        message=max(float(message - put), 0.0),
-        pickle=float(pickle),
-        unpickle=float(unpickle),
-        pickle_byte=float(pickle_byte),
-        **copies,
-        start=start_s(times.nprocs, backend) if anew else None,
-        recording=recording_s(times.nprocs, backend) if anew else None,
+        empty=float(typical(times.empty_s)),
+        call=max(float(several - one), 0.0) / (_CALLS - 1),
+        start=None if backends.find(backend).is_spread else start_s(times.nprocs, backend),
         slowdown=max(float(np.median(times.slower)), 1.0) * max(times.nprocs / cores, 1.0),
         patterns=curves,
-        cold=cold_curve(times.nprocs, backend, curves["exchange"]) if curves and anew else None,
-        late=None if state is None else state.late,
-        apart=None if state is None else state.apart,
-        evicted=None if state is None else state.evicted,
-        evicted_puts=None if state is None else state.evicted_puts,
-        evicted_collectives=None if state is None else state.evicted_collectives,
-        evicting=0.0 if state is None else state.evicting_s,
-        **(firsts(times.nprocs, backend) if curves and anew else {}),
-        placed=None if elements is None else elements.placed,
-        fetched=None if elements is None else elements.fetched,
-        passes=measure_passes(times.nprocs, backend) if anew else None,
         misfit=misfit_of(curves, times.sizes, seconds) if len(seconds) else None,
         spread=spread_of(times),
     )
@@ -314,67 +249,6 @@ def start_s(nprocs: int, backend: BackendName) -> float:
     return min(seconds)
 
 
-def recording_s(nprocs: int, backend: BackendName) -> float:
-    """Return what recording adds to a superstep."""
-    with tempfile.TemporaryDirectory(prefix="bsp-probe-") as folder:
-        path = Path(folder, "probe.bsp")
-        plain, recorded = (
-            min(
-                float(max(run(_syncs, nprocs=nprocs, backend=backend, profile=profile)))
-                for _ in range(2)
-            )
-            for profile in (None, path)
-        )
-    return max(recorded - plain, 0.0)
-
-
-def firsts(nprocs: int, backend: BackendName) -> dict[str, Curve]:
-    """Return the additional seconds of first supersteps, by name, for each way to communicate."""
-    names = {PUTS: "first", MESSAGES: "first_messages", COLLECTIVES: "first_collectives"}
-    return {name: first_curve(nprocs, backend, way) for way, name in names.items()}
-
-
-def first_curve(nprocs: int, backend: BackendName, way: str) -> Curve:
-    """Return what the first supersteps of processes take more, in which they communicate.
-
-    Args:
-        nprocs: number of processes.
-        backend: starts processes.
-        way: they put something into an array that is registered, send messages, or call a
-            collective.
-    """
-    runs = [run(_begin, way, nprocs=nprocs, backend=backend) for _ in range(_COLD_RUNS)]
-    came, went = np.max(runs, axis=1).transpose(1, 2, 0)  # by superstep and run
-    taken = typical((went - came).T)
-    left = tuple(range(FRESH + 1))
-    more = np.maximum(taken[:FRESH] - taken[FRESH:].min(), 0.0)
-    return Curve(left, (0.0, *more[::-1].tolist()))
-
-
-def cold_curve(nprocs: int, backend: BackendName, warm: Curve) -> Curve:
-    """Return what memory costs additionally that a process touches for the first time.
-
-    It is the time of sends and not their CPU time, which lacks the time in which the host of a
-    virtual machine provides the memory.
-
-    Args:
-        nprocs: number of processes.
-        backend: starts processes.
-        warm: seconds of the exchange; they are part of the price already.
-    """
-    sizes = [size for size in _COLD_SIZES if size <= most_bytes(nprocs)]
-    seconds = []
-    for size in sizes:
-        runs = [
-            np.max(run(_send_anew, size, nprocs=nprocs, backend=backend), axis=0)
-            for _ in range(_COLD_RUNS)
-        ]
-        usual = typical(runs)
-        used = min(float(usual[2:].min()), float(warm.at(size)))
-        seconds.append(max(float(usual[:2].mean()) - used, 0.0))
-    return Curve((0, *sizes), (0.0, *np.maximum.accumulate(seconds).tolist()))
-
-
 # -- in the processes ---------------------------------------------------------------------------
 
 
@@ -382,67 +256,14 @@ def _nothing(_: Group) -> None:
     """Return at once."""
 
 
-def _syncs(bsp: Group) -> float:
-    """Return the seconds of a superstep in which nothing is done."""
-    best = []
-    for _ in range(4):
-        bsp.sync()
-        began = bsp.time()
-        for _ in range(_SYNCS // 4):
-            bsp.sync()
-        best.append((bsp.time() - began) / (_SYNCS // 4))
-    return min(best)
-
-
-def _begin(bsp: Group, way: str) -> tuple[Seconds, Seconds]:
-    """Communicate in the first supersteps of a run; return when each began and ended."""
-    came, went = np.zeros((2, FRESH + 3))
-    right, row = (bsp.pid + 1) % bsp.nprocs, np.ones(_ROWS)
-    there = bsp.zeros((_ROWS, _ROWS)) if way == PUTS else None
-    bsp.sync()  # which registers the array, and takes longer than the supersteps to measure
-    for number in range(len(came)):
-        came[number] = bsp.time()
-        if way == COLLECTIVES:
-            bsp.allgather(row)
-        else:
-            if there is None:
-                bsp.send(right, row)
-            else:
-                bsp.put(right, row, there, at=np.s_[-1])
-            bsp.sync()
-            for _ in bsp.messages():
-                pass
-        went[number] = bsp.time()
-    return came, went
-
-
-def _send_anew(bsp: Group, nbytes: int) -> NDArray[np.float64]:
-    """Return the seconds of the first large sends of a run."""
-    source = np.ones(nbytes, np.uint8)
-    seconds = np.zeros(_COLD_SUPERSTEPS)
-    right = (bsp.pid + 1) % bsp.nprocs
-    for _ in range(3):  # the code runs for the first time, too, which is not counted
-        bsp.send(right, source[:_SMALL])
-        bsp.sync()
-        bsp.hpmove()
-    for number in range(_COLD_SUPERSTEPS):
-        began = bsp.time()
-        bsp.send(right, source)
-        seconds[number] = bsp.time() - began
-        bsp.sync()
-        bsp.hpmove()
-    return seconds
-
-
 def measure_round(bsp: Group, sizes: tuple[int, ...]) -> Round:
     """Measure everything once, in a process of the pool."""
     speed = speed_of(bsp)
     work = _work_s(bsp)
     empty = superstep_s(bsp, _do_nothing, _BATCH_S, batches=3)
-    calls = np.array([[_calls_s(bsp, name, count) for count in (1, _CALLS)] for name in _KINDS])
+    puts = _puts_s(bsp, 1), _puts_s(bsp, _CALLS)
     if bsp.nprocs == 1:
-        nothing = np.zeros((0, 0))
-        return Round(speed, work, empty, calls, nothing, nothing, (0.0, 0.0, 0.0))
+        return Round(speed, work, empty, puts, np.zeros((0, 0)))
     source = np.ones(sizes[-1], np.uint8)
     for _ in range(_WARM_UPS):  # memory is touched for the first time, which is not counted
         communicate(bsp, "all-to-all", source, sizes[-1])
@@ -451,9 +272,7 @@ def measure_round(bsp: Group, sizes: tuple[int, ...]) -> Round:
         superstep_s(bsp, partial(communicate, bsp, pattern, source, h), _BATCH_S, batches=2)
         for pattern, h in product(PATTERNS, sizes)
     ]
-    patterns = np.reshape(seconds, (len(PATTERNS), len(sizes)))
-    copies = [_copies_s(bsp, size) for size in COPIED if size <= sizes[-1]]
-    return Round(speed, work, empty, calls, patterns, np.transpose(copies), _objects_s(bsp))
+    return Round(speed, work, empty, puts, np.reshape(seconds, (len(PATTERNS), len(sizes))))
 
 
 def _do_nothing() -> None:
@@ -481,12 +300,8 @@ def _work(count: int) -> float:
     return time.thread_time() - began
 
 
-_KINDS = ("put", "get", "message")
-_COPIES = ("puts", "gets", "collectives")
-
-
-def _calls_s(bsp: Group, kind: str, count: int) -> float:
-    """Return the seconds of a superstep with a number of calls for arrays of one element.
+def _puts_s(bsp: Group, count: int) -> float:
+    """Return the seconds of a superstep with a number of puts of arrays of one element.
 
     The time of the loop that makes the calls is no part of it: in a program it is computation.
     """
@@ -498,18 +313,7 @@ def _calls_s(bsp: Group, kind: str, count: int) -> float:
         for place in range(count):
             bsp.put(right, here[place], there, offset=place)
 
-    def get() -> None:
-        for place in range(count):
-            bsp.get(right, there, here[place], offset=place)
-
-    def message() -> None:
-        for _ in bsp.messages():
-            pass
-        for place in range(count):
-            bsp.send(right, here[place])
-
-    kinds = {"put": put, "get": get, "message": message}
-    seconds = superstep_s(bsp, kinds[kind], _BATCH_S, batches=2) - count * _loop_s(bsp)
+    seconds = superstep_s(bsp, put, _BATCH_S, batches=2) - count * _loop_s(bsp)
     bsp.pop_reg(there)
     bsp.sync()
     return seconds
@@ -518,56 +322,12 @@ def _calls_s(bsp: Group, kind: str, count: int) -> float:
 def _loop_s(bsp: Group) -> float:
     """Return the seconds of a turn of the loops above that calls a function that does nothing."""
     rows, found = list(np.ones((_LOOPS, 1))), []
-    for _ in range(_MESSAGE_REPEATS):
+    for _ in range(_LOOP_REPEATS):
         began = bsp.time()
         for place in range(_LOOPS):
             id(rows[place])
         found.append(bsp.time() - began)
     return min(found) / _LOOPS
-
-
-def _copies_s(bsp: Group, h: int) -> tuple[float, float, float]:
-    """Return the seconds of a superstep with puts, with gets and in a collective, all of one h."""
-    source = np.ones(h, np.uint8)
-    own = source[: h // (bsp.nprocs - 1)]  # all others get it
-    there, right = bsp.zeros(len(source), np.uint8), (bsp.pid + 1) % bsp.nprocs
-    bsp.sync()
-    least = partial(bsp.allreduce, 1.0), partial(bsp.allgather, own)
-    seconds = (
-        superstep_s(bsp, partial(bsp.put, right, source, there), _BATCH_S, batches=2),
-        superstep_s(bsp, partial(bsp.get, right, there, source), _BATCH_S, batches=2),
-        superstep_s(bsp, least[h > _WORD_BYTES], _BATCH_S, batches=2, syncs=0),
-    )
-    bsp.pop_reg(there)
-    bsp.sync()
-    return seconds
-
-
-def _objects_s(bsp: Group) -> tuple[float, float, float]:
-    """Return what objects take more than arrays; see :class:`Round`."""
-    large = [float(number) for number in range(_NUMBERS)]
-    array, small, more = (_message_s(bsp, each) for each in (np.ones(1), (1.5, "a"), large))
-    pickled = len(pickle.dumps(large)) - len(pickle.dumps((1.5, "a")))
-    sent, read = np.maximum(np.subtract(small, array), 0.0).tolist()
-    return sent, read, max(sum(more) - sum(small), 0.0) / pickled
-
-
-def _message_s(bsp: Group, payload: object) -> tuple[float, float]:
-    """Return the seconds of sending a message, and of reading it, as one of several."""
-    right, found = (bsp.pid + 1) % bsp.nprocs, []
-    for _ in range(_MESSAGE_REPEATS):
-        bsp.sync()
-        began = bsp.time()
-        for _ in range(_MESSAGES):
-            bsp.send(right, payload)
-        sent = bsp.time()
-        bsp.sync()
-        arrived = bsp.time()
-        for _ in bsp.messages():
-            pass
-        found.append((sent - began, bsp.time() - arrived))
-    sent_s, read_s = np.min(found, axis=0).tolist()
-    return sent_s / _MESSAGES, read_s / _MESSAGES
 
 
 def message_bytes(pattern: str, h: int, nprocs: int) -> int:
@@ -631,7 +391,6 @@ def superstep_s(
     communicate: Callable[[], object],
     batch_s: float = _SUPERSTEPS_BATCH_S,
     batches: int = 1,
-    syncs: int = 1,
 ) -> float:
     """Return the seconds of a superstep: the least over some batches of them.
 
@@ -643,7 +402,6 @@ def superstep_s(
         communicate: makes the transfers of this process in one superstep.
         batch_s: about how long a batch takes.
         batches: number of batches.
-        syncs: how many syncs follow ``communicate``; 0 where it ends the superstep itself.
     """
 
     def batch(count: int) -> float:
@@ -651,8 +409,7 @@ def superstep_s(
         began = bsp.time()
         for _ in range(count):
             communicate()
-            for _ in range(syncs):
-                bsp.sync()
+            bsp.sync()
         return (bsp.time() - began) / count
 
     # All processes need the same number: they take the largest of their estimates.
