@@ -9,7 +9,6 @@ from rich.console import Console
 
 from bsplib.apps.papers import show
 from bsplib.apps.papers.entries import VIRTUAL_PARTS, Item, quick, story, virtual
-from bsplib.apps.papers.on_this_computer import PARTS, here
 from bsplib.apps.progress import drawn
 from bsplib.apps.sql.plan import STAGES
 from bsplib.errors import UsageError
@@ -19,22 +18,18 @@ from bsplib.output_file import PAGE, write_text
 
 def run(
     *,
-    everything: bool,
     html: Path | None,
     as_json: Path | None,
     markdown: Path | None,
-    measured: Path | None,
     seeds: Path | None = None,
     force: bool = False,
 ) -> None:
     """Compute all entries, print them, and write them; or run the stages of the SQL story anew.
 
     Args:
-        everything: whether to measure this computer, too.
         html: file for a page.
         as_json: file for a JSON document.
         markdown: file for the page of the documentation.
-        measured: file for the table of what was measured.
         seeds: file for what the stages of the SQL story do with each seed; then nothing else is
             computed.
         force: replace files that exist.
@@ -47,16 +42,12 @@ def run(
         need("pyarrow")
         _write(seeds, _told_by_seeds(), force=force)
         return
-    same, own = collected(everything=everything)
-    items = same + own
+    items = collected()
     Console().print(show.as_table(items))
-    written = (
-        *((html, show.as_html, items), (as_json, show.as_json, items)),
-        *((markdown, show.as_markdown, items), (measured, show.as_csv, own)),
-    )
-    for path, text, told in written:
+    written = ((html, show.as_html), (as_json, show.as_json), (markdown, show.as_markdown))
+    for path, text in written:
         if path is not None:
-            _write(path, text(told), is_page=path == html, force=force)
+            _write(path, text(items), is_page=path == html, force=force)
 
 
 def _write(path: Path, text: str, *, is_page: bool = False, force: bool) -> None:
@@ -77,24 +68,10 @@ def _told_by_seeds() -> str:
     return seeds.as_text(rows)
 
 
-def collected(*, everything: bool = False) -> tuple[list[Item], list[Item]]:
-    """Compute all entries, with a progress bar.
-
-    Args:
-        everything: whether to measure this computer, too.
-
-    Returns:
-        Entries that are the same everywhere, and those that were measured.
-    """
-    items, measured, done = list(quick()), list[Item](), count(1)
-    parts = VIRTUAL_PARTS + everything * PARTS
+def collected() -> list[Item]:
+    """Compute all entries, with a progress bar."""
+    items, done = list(quick()), count(1)
     with drawn("running programs on virtual processors") as told:
-
-        def advance() -> None:
-            told(next(done) / parts)
-
-        items += virtual(advance)
+        items += virtual(lambda: told(next(done) / VIRTUAL_PARTS))
         items += story()
-        if everything:
-            measured += here(advance)
-    return items, measured
+    return items

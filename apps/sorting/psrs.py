@@ -30,7 +30,7 @@ M-step supersteps h in bytes              w
 
 This is the sort to use: for records of any dtype, blocks of any lengths and any p. The program
 of Roda et al., Figure 8, to the letter of their equations 19 to 25, is
-:mod:`bsplib.apps.papers.msteps.psrs`.
+:mod:`bsplib.apps.papers.msteps`.
 
 Source: Shi and Schaeffer 1992 (the bound, for n >= p^3); Roda et al. 1999, section 4.2.
 """

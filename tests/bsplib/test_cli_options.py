@@ -78,7 +78,7 @@ OWN = {
     "predict": {"--l", "--pattern", "--model"},
     "fit": {"--region", "--processes", "--signed"}
     | {"--confidence", "--of-repeats", "--export", "--budget", "--divide"},
-    "papers": {"--full", "--markdown", "--measured"},
+    "papers": {"--markdown"},
     "papers call": {"--counters"},
     "tune": {"--keep"},
     "broadcast": {"--onestage", "--twostage", "--crossover"},
@@ -88,10 +88,7 @@ OWN = {
     "external_sort": {"--memory", "--cached", "--verify"},
     "psrs": {"--rooted"},
     "sample_sort": {"--sample-sort", "--partition-first"},
-    "speedup predict": {"--log2-nprocs"},
     "sql run": {"--stage", "--no-verify"},
-    "steady map": {"--across", "--up"},
-    "steady grain": {"--columns", "--rows", "--measure"},
 }
 """Words of one command for an idea that no other command has."""
 
@@ -134,19 +131,6 @@ def test_a_word_takes_a_value_in_all_commands_or_in_none():
 
 def test_the_tables_name_no_command_that_is_not_there():
     assert OWN.keys() - EVERY.keys() == set()
-
-
-@pytest.mark.parametrize(
-    ("at", "words"),
-    [
-        ("n", "'n' is no value; write it as n=1e6 or n=2^20"),
-        ("x=3", "there is no parameter 'x'; there are n, P, W, u, B, c, d"),
-    ],
-)
-def test_a_point_that_is_none_is_named(at, words):
-    done = CliRunner().invoke(EVERY["steady predict"], ["sort", "--at", at])
-    assert done.exit_code == 1
-    assert words in done.output
 
 
 @pytest.fixture

@@ -144,15 +144,7 @@ MAY_IMPORT = {
     "apps.sql": _PROGRAMS | {"apps.sorting"},
     "apps.prediction": _PROGRAMS | {"apps.fourier", "apps.sorting"},
     "apps.papers.call": _PROGRAMS,
-    "apps.papers.msteps": _PROGRAMS | {"apps.fourier"},
-    "apps.papers.steady": _PROGRAMS,
-    "apps.papers.speedup": _PROGRAMS | {"apps.papers.steady", "apps.sorting"},
-    "apps.papers": _PROGRAMS
-    | {"apps.fourier", "apps.sorting", "apps.sql"}
-    | {"apps.papers.msteps", "apps.papers.steady", "apps.papers.speedup"},
-    "apps.msteps": {"apps.papers.msteps"},
-    "apps.speedup": {"apps.papers.speedup"},
-    "apps.steady": {"apps.papers.steady"},
+    "apps.papers": _PROGRAMS | {"apps.fourier", "apps.sorting", "apps.sql"},
     "tools": PROFILER | {"webui", "loading"},
     "tools.cli": PROFILER | {"webui"},
     "tools.cli.papers": RUNTIME | {"tools.cli", "apps.papers", "apps.papers.call"},

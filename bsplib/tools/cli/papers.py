@@ -22,7 +22,6 @@ from bsplib.visible import as_command, visible_lines
 
 
 @click.group("papers", cls=Listing, invoke_without_command=True)
-@click.option("--full", "everything", is_flag=True, help="Also measure this computer: minutes.")
 @click.option("--html", type=OutputFile(PAGE), help="Write one page that needs no other file.")
 @click.option(
     "-o",
@@ -32,7 +31,6 @@ from bsplib.visible import as_command, visible_lines
     help="Write a JSON document.",
 )
 @click.option("--markdown", type=OutputFile(), help="Write the page of the documentation.")
-@click.option("--measured", type=OutputFile(), help="With --full: write what was measured, as CSV.")
 @click.option(
     "--seeds",
     type=OutputFile(),
@@ -42,11 +40,9 @@ from bsplib.visible import as_command, visible_lines
 @click.pass_context
 def command(
     context: click.Context,
-    everything: bool,
     html: Path | None,
     as_json: Path | None,
     markdown: Path | None,
-    measured: Path | None,
     seeds: Path | None,
     force: bool,
 ) -> None:
@@ -59,23 +55,19 @@ def command(
     \b
     Examples:
       bsp papers
-      bsp papers --full --html papers.html
+      bsp papers --html papers.html
       bsp papers call -n 2 program.py
     """
     if context.invoked_subcommand is not None:
         return
-    if measured is not None and not everything:
-        raise click.UsageError("papers: --measured writes what --full measures; add --full")
-    if seeds is not None and (everything or html or as_json or markdown):
+    if seeds is not None and (html or as_json or markdown):
         raise click.UsageError("papers: --seeds makes runs and writes one file; leave others out")
     from bsplib.apps.papers.session import run  # noqa: PLC0415  # imported late
 
     run(
-        everything=everything,
         html=html,
         as_json=as_json,
         markdown=markdown,
-        measured=measured,
         seeds=seeds,
         force=force,
     )

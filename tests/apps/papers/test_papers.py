@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import json
 import re
@@ -11,9 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bsplib.apps.papers import on_this_computer, places, session, show
-from bsplib.apps.papers.entries import MISSING, Item, figure_1, quick
-from bsplib.apps.papers.msteps.measure import ModelledTime
+from bsplib.apps.papers import places, session, show
+from bsplib.apps.papers.entries import Item, figure_1, quick, table
 from bsplib.tools.cli import main as bsp
 
 ROOT = Path(__file__).parents[3]
@@ -34,7 +32,7 @@ def test_every_item_and_gap_names_its_paper_and_its_module(items):
         assert all((item.paper, item.place, item.what, item.printed, item.ours, item.lives))
         module = ROOT / item.lives.replace(".", "/")
         assert module.is_dir() or module.with_suffix(".py").is_file(), item.lives
-    assert {item.paper for item in items} <= {one.paper for one in MISSING}
+    assert {item.paper for item in items} <= {paper for paper, *_ in table("missing")}
 
 
 PAGE = ROOT / "docs" / "papers.md"
@@ -68,7 +66,7 @@ def test_the_command_writes_a_page_and_a_document(written, monkeypatch):
     assert "1,908.35" in page
     assert "bsplib.apps.paradigms.farm:farm" in page
     assert {"items", "missing", "places"} == set(read)
-    assert len(read["missing"]) == len(MISSING)
+    assert len(read["missing"]) == len(table("missing"))
     assert len(read["places"]) == len(places.read())
 
 
@@ -86,60 +84,18 @@ def test_the_page_of_the_documentation_is_the_one_that_the_command_writes(tmp_pa
         assert len(printed.split(r" \| ")) == len(ours.split(r" \| ")) == 2, what
 
 
-@pytest.mark.slow
-def test_what_is_measured_here_is_added(written, monkeypatch, tmp_path):
-    """Beside p = 1 and 2 only, and with a small program."""
-    monkeypatch.setattr(session, "virtual", lambda _: iter(()))
-    monkeypatch.setattr(session, "story", lambda: iter(()))
-    monkeypatch.setattr(on_this_computer, "_COUNTS", (1, 2))
-    monkeypatch.setattr(on_this_computer, "PROGRAMS", ["fractal"])
-    monkeypatch.setattr(on_this_computer, "_transforms", lambda: iter(()))
-    monkeypatch.setattr(on_this_computer, "_VALUES", 1 << 12)
-    monkeypatch.setattr(on_this_computer, "_KEYS", 1 << 12)
-    table = tmp_path / "measured.csv"
-    _, read = written("--full", "--measured", str(table))
-    found = {item["what"] for item in read["items"]}
-    rows = list(csv.reader(table.read_text(encoding="utf-8").splitlines()))[1:]
-    assert rows == [
-        [item[key] for key in ("paper", "place", "what", "ours", "differs")]
-        for item in read["items"][-len(rows) :]
-    ]
-    assert {"creation of processes here", "barrier here"} <= {row[2] for row in rows}
-    assert {"creation of processes here", "barrier here"} <= found
-    assert any(what.startswith("error of fractal") for what in found)
-
-
-def test_where_processes_take_turns_the_error_without_and_with_them_is_told(monkeypatch):
-    monkeypatch.setattr(on_this_computer, "own_cores", lambda: 2)
-    assert on_this_computer._with_turns(ModelledTime(2, 3.0, 1.0, 4.0), "why") == ("+25%", "why")
-    ours, why = on_this_computer._with_turns(ModelledTime(8, 3.0, 1.0, 4.0), "why")
-    assert ours == "+75%; +25% corrected: constants measured with 8 at once"
-    assert why.startswith("8 processes take turns on 2 cores")
-
-
 def test_what_was_measured_once_is_in_the_page_each_with_its_cause():
-    rows = show.measured_before()
+    rows = table("measured")
     page = PAGE.read_text(encoding="utf-8")
     assert {row[0] for row in rows} == {
-        on_this_computer.CHITTOR,
-        on_this_computer.RODA,
-        on_this_computer.SHI,
-        on_this_computer.GONZALEZ,
+        "Chittor 1995",
+        "Roda et al. 1999",
+        "Shi",
+        "Gonzalez et al.",
     }
     for row in rows:
         assert all(row)
         assert show._markdown(("",), [row])[-1] in page
-
-
-def test_every_program_that_is_measured_has_a_cause():
-    assert set(on_this_computer._STEADY) == set(on_this_computer.PROGRAMS)
-
-
-@pytest.mark.parametrize(("load", "text"), [(0.5, ""), (99.0, "; a load of 99 on ")])
-def test_a_crowded_computer_is_told(monkeypatch, load, text):
-    monkeypatch.setattr(on_this_computer.os, "getloadavg", lambda: (load, load, load))
-    assert on_this_computer._crowd().startswith(text)
-    assert bool(on_this_computer._crowd()) == bool(text)
 
 
 def test_texts_are_escaped_in_a_page():
@@ -150,7 +106,7 @@ def test_texts_are_escaped_in_a_page():
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence_before_anything_is_computed(monkeypatch):
-    monkeypatch.setattr(session, "collected", lambda **_: pytest.fail("it was computed"))
+    monkeypatch.setattr(session, "collected", lambda: pytest.fail("it was computed"))
     found = CliRunner().invoke(bsp, ["papers", "--out", "/proc/nowhere/a.json"])
     assert found.exit_code == 1
     assert "out: there is no folder /proc/nowhere" in found.output
@@ -163,7 +119,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence_before_anything_is_comput
 def exists(place):
     """Tell whether a place of the list is there."""
     if place.startswith("bsp "):
-        return place.removeprefix("bsp ") in bsp.list_commands(None)
+        return place.split()[1] in bsp.list_commands(None)
     if "/" in place:
         return (ROOT / place).is_file()
     module, _, name = place.partition(":")
@@ -235,12 +191,6 @@ def test_a_line_of_the_list_that_is_too_short_is_told():
         places._entry({"paper": "shi", "kind": "table"})
 
 
-def test_a_table_of_what_was_measured_needs_a_measurement(tmp_path):
-    found = CliRunner().invoke(bsp, ["papers", "--measured", str(tmp_path / "m.csv")])
-    assert found.exit_code == 2
-    assert "--measured writes what --full measures; add --full" in found.output
-
-
 def test_two_oblivious_supersteps_take_5_w_if_the_first_exchange_is_one_way():
     ways = [(True, True), (False, True), (True, False)]
     found = [figure_1(oblivious=oblivious, one_way=one_way) for oblivious, one_way in ways]
@@ -252,5 +202,7 @@ def test_seeds_are_run_alone(tmp_path, monkeypatch):
     path = tmp_path / "seeds.csv"
     assert CliRunner().invoke(bsp, ["papers", "--seeds", str(path)]).exit_code == 0
     assert path.read_text() == "seed,stage\n"
-    refused = CliRunner().invoke(bsp, ["papers", "--full", "--seeds", str(tmp_path / "b.csv")])
+    refused = CliRunner().invoke(
+        bsp, ["papers", "--html", "a.html", "--seeds", str(tmp_path / "b.csv")]
+    )
     assert "--seeds makes runs and writes one file" in refused.output

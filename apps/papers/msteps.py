@@ -1,15 +1,18 @@
 """The equations of Roda et al. for their transform and their sort, and their printed figures.
 
-An M-step is computation, and communication after it. In both programs one process does most in
-every M-step, so that the models BSPWB and MPM give the same time (section 2).
+An M-step is computation, and communication after it. The transform halves the processes that
+combine in each step; of the sort process 0 has all keys, deals blocks of N/P, and receives the
+sorted blocks. In both one process does most in every M-step, so that the models BSPWB
+and MPM give the same time (section 2).
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,24 @@ def superstep_time(work: Sequence[float], h: int, network: Network) -> float:
         network: g and L.
     """
     return max(work) + communication_time(h, network) + network.L
+
+
+def message_words(pattern: str, h: int, nprocs: int) -> int:
+    """Return how many words a message of a pattern has, for an h-relation: equation 4.
+
+    Args:
+        pattern: ``E`` exchange, ``PP`` ping-pong, ``POA`` personalised one-to-all, ``AO``
+            all-to-one, ``AA`` all-to-all.
+        h: words in and out of the process that has most.
+        nprocs: p.
+    """
+    parts = {"PP": 1, "E": 2, "POA": nprocs - 1, "AO": nprocs - 1, "AA": 2 * (nprocs - 1)}
+    return h // parts[pattern]
+
+
+def average(times: Mapping[str, Mapping[int, float]]) -> float:
+    """Average times over numbers of processes, and then over patterns: equations 11 and 12."""
+    return fmean(fmean(each.values()) for each in times.values())
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""The time of bitonic merge sort as a linear function of terms in N and P.
+"""Speedup predicted from a few small runs, beside the laws of speedup.
+
+The time of bitonic merge sort is a linear function of terms in N and P. A few runs of small
+problems on few processors, the *characterisation region*, give its coefficients; the function then
+predicts larger ones, and the *roll-off*: the number of processors beyond which speedup falls.
 
 Source: Chittor 1995, chapter 4, equations 6, 9 and 11, and 13 to 18; ``log`` is that to base 2.
 """
@@ -143,3 +147,52 @@ def cost_of(sizes: Iterable[float], region: Iterable[float], power: float) -> fl
 
 def _powers(most: int) -> list[int]:
     return [2**k for k in range(int(log2(most)) + 1)]
+
+
+# -- what she prints of creation of processes and barriers: Tables 1 and 2 -------------------------
+
+_COUNTS = [2**k for k in range(10)]
+CREATION = dict(zip(_COUNTS, (15, 28, 42, 78, 150, 298, 582, 1158, 2310, 4618), strict=True))
+"""Units of Multi by P: Table 1."""
+BARRIER = dict(zip(_COUNTS, (30, 40, 70, 130, 300, 660, 1310, 2590, 5150, 10270), strict=True))
+"""Units of Multi by P: Table 2."""
+CREATION_PVM_MS = {1: 50, 2: 50, 4: 100, 8: 200, 16: 500}
+"""Milliseconds on PVM: Table 1; more processes than 16 did not run."""
+BARRIER_PVM_MS = {1: 50, 2: 100, 4: 250, 8: 500, 16: 1100}
+"""Milliseconds on PVM: Table 2."""
+
+
+# -- the laws of speedup that the methodology is compared with: equations 1 to 4 -------------------
+
+
+@dataclass(frozen=True)
+class SequentialParts:
+    """A sequential time that grows with P, and a parallel one that is divided by P."""
+
+    start: float
+    each: float
+    """Sequential time of each processor."""
+
+    def sequential(self, nprocs: int) -> float:
+        """Return Seq(P)."""
+        return self.start + self.each * nprocs
+
+    def time(self, parallel: float, nprocs: int) -> float:
+        """Return Seq(P) + Par(N)/P: equation 1."""
+        return self.sequential(nprocs) + parallel / nprocs
+
+    def speedup(self, parallel: float, nprocs: int) -> float:
+        """Return the speedup by equations 1 to 4."""
+        return self.time(parallel, 1) / self.time(parallel, nprocs)
+
+
+def fit_parts(sequential: Mapping[int, float]) -> SequentialParts:
+    """Fit a line to Seq(P), the times with no keys: her Table 3.
+
+    Raises:
+        ValueError: there are fewer than two numbers of processors.
+    """
+    if len(sequential) < 2:
+        raise ValueError(f"a line takes two numbers of processors, and not {len(sequential)}")
+    each, start = np.polyfit(list(sequential), list(sequential.values()), 1)
+    return SequentialParts(float(start), float(each))

@@ -4,39 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
-from bsplib.apps.papers.speedup import buffers, runs
-from bsplib.apps.papers.speedup.cli import cli
-from bsplib.apps.papers.speedup.laws import (
-    SequentialParts,
-    bitonic_growth,
-    fit_parts,
-    memory_bounded,
-)
-from bsplib.apps.papers.speedup.overheads import (
+from bsplib.apps.papers import bitonic
+from bsplib.apps.papers.speedup import (
+    ALONE,
     BARRIER,
     BARRIER_PVM_MS,
+    BUFFERED,
     CREATION,
     CREATION_PVM_MS,
-    measure,
-)
-from bsplib.apps.papers.speedup.terms import (
-    ALONE,
-    BUFFERED,
     PRINTED,
     PRINTED_ALONE,
     PRINTED_BUFFERED,
     PRINTED_PVM,
     PRINTED_PVM_BUFFERED,
     TERMS,
+    SequentialParts,
     characterise,
     cost_of,
+    fit_parts,
     roll_off,
     values,
 )
-from bsplib.apps.papers.steady.model import amdahl, gustafson
 
 TABLE_3 = (247, 307, 437, 727, 1287, 2387, 4587, 9007, 17847, 35507)
 """Seq(P) for P = 1 to 512."""
@@ -111,38 +101,38 @@ def test_lines_through_the_columns_of_pvm():
 
 @pytest.mark.parametrize(("n", "p", "size"), [(64, 1, 4), (64, 2, 4), (256, 4, 8), (512, 16, 16)])
 def test_our_sort_with_limited_buffers_sorts(n, p, size):
-    results = bsplib.run(buffers.main, n, size, nprocs=p, backend="sim", machine=runs.MULTI)
+    results = bsplib.run(bitonic.buffered, n, size, nprocs=p, backend="sim", machine=bitonic.MULTI)
     expected = np.sort(np.random.default_rng(n).integers(0, 2**30, n, np.int32))
-    assert np.array_equal(buffers.whole(results), expected)
+    assert np.array_equal(bitonic.whole(results), expected)
 
 
 @pytest.mark.parametrize(("n", "p", "size"), [(64, 4, 16), (64, 3, 4), (60, 2, 4), (64, 2, 0)])
 def test_blocks_that_cannot_be_sorted_in_pairs_are_told(n, p, size):
     with pytest.raises(ValueError, match=f"{n} keys in blocks of {size} on {p} processes"):
-        buffers.time_of(n, p, size)
+        bitonic.buffered_time(n, p, size)
 
 
 @pytest.mark.slow
 def test_our_runs_with_limited_buffers_are_predicted_by_the_terms_of_equation_16():
     """Within 10%, of twice and four times as many keys as in the region."""
-    region = buffers.times([2**k for k in range(3, 10)], (1, 2, 4, 8, 16), 16)
+    region = bitonic.buffered_times([2**k for k in range(3, 10)], (1, 2, 4, 8, 16), 16)
     found = characterise(region, BUFFERED)
     for n, p in ((1024, 8), (2048, 16)):
-        assert found.time(n, p) == pytest.approx(buffers.time_of(n, p, 16), rel=0.1)
+        assert found.time(n, p) == pytest.approx(bitonic.buffered_time(n, p, 16), rel=0.1)
 
 
 @pytest.mark.lengthy
 def test_our_runs_with_a_key_on_each_processor_are_predicted_by_the_terms_of_equation_13():
     """Within 2%, from P = 1 to 32 to P = 64 to 256, as her experiments and Figure 20."""
-    found = characterise({(p, p): runs.time_of(p, p) for p in (1, 2, 4, 8, 16, 32)}, ALONE)
+    found = characterise({(p, p): bitonic.time_of(p, p) for p in (1, 2, 4, 8, 16, 32)}, ALONE)
     for p in (64, 128, 256):
-        assert found.time(p, p) == pytest.approx(runs.time_of(p, p), rel=0.02)
+        assert found.time(p, p) == pytest.approx(bitonic.time_of(p, p), rel=0.02)
 
 
 @pytest.mark.lengthy
 def test_512_processors_do_what_table_6_leaves_out():
     """1024 keys: NA in print. The speedup is the ratio of two runs, and falls from P = 64 on."""
-    found = {p: runs.time_of(1024, p) for p in (1, 64, 512)}
+    found = {p: bitonic.time_of(1024, p) for p in (1, 64, 512)}
     assert found[512] > found[64]
     assert 1 < found[1] / found[64] < 64
 
@@ -198,15 +188,6 @@ def test_too_few_times_are_told(times, message):
         characterise(times)
 
 
-def test_sun_and_ni_lie_between_amdahl_and_gustafson():
-    for fraction in (0.01, 0.3):
-        assert memory_bounded(fraction, 1, 16) == pytest.approx(amdahl(fraction, 16))
-        scaled = memory_bounded(fraction, 16, 16)
-        on_many = fraction / (fraction + (1 - fraction))
-        assert scaled == pytest.approx(gustafson(on_many, 16))
-        assert memory_bounded(fraction, bitonic_growth(1024, 16), 16) > scaled
-
-
 def test_a_line_takes_two_numbers_of_processors():
     with pytest.raises(ValueError, match="takes two numbers of processors, and not 1"):
         fit_parts({1: 3.0})
@@ -220,7 +201,7 @@ def test_speedup_of_parts_is_that_of_equations_1_to_4():
 @pytest.mark.parametrize("nprocs", [1, 2, 4, 16])
 @pytest.mark.parametrize("n", [16, 256])
 def test_our_bitonic_sort_sorts(n, nprocs):
-    results = bsplib.run(runs.main, n, nprocs=nprocs, backend="sim", machine=runs.MULTI)
+    results = bsplib.run(bitonic.main, n, nprocs=nprocs, backend="sim", machine=bitonic.MULTI)
     whole = np.concatenate([block for block, _ in results])
     assert np.array_equal(whole, np.sort(np.random.default_rng(n).integers(0, 2**30, n, np.int32)))
 
@@ -228,19 +209,19 @@ def test_our_bitonic_sort_sorts(n, nprocs):
 @pytest.mark.parametrize(("n", "p"), [(12, 2), (8, 3), (2, 4)])
 def test_a_sort_that_cannot_be_divided_is_told(n, p):
     with pytest.raises(ValueError, match="both are powers of two, P at most N"):
-        runs.time_of(n, p)
+        bitonic.time_of(n, p)
 
 
 def test_a_run_takes_what_its_terms_say():
     """P = 4, m = 8: creation, two merges with barriers, three comparisons of 8 keys that move."""
     sorts = 3 * 8 * 3 * 4 / 4
     expected = 9.0 * 4 + 6.8 + sorts + 2 * (20.08 * 4 + 0.8) + 3 * (8 + 8)
-    assert runs.time_of(32, 4) == pytest.approx(expected, abs=0.01)
+    assert bitonic.time_of(32, 4) == pytest.approx(expected, abs=0.01)
 
 
 def test_speedup_is_the_ratio_of_two_runs_of_one_program():
     """Her Table 5 is not the ratio of her Table 6; ours has no other sequential time."""
-    once, again = runs.times([1024], [1, 8]), runs.times([1024], [1, 8])
+    once, again = bitonic.times([1024], [1, 8]), bitonic.times([1024], [1, 8])
     assert once == again
     assert once[1024, 1] > 3 * once[1024, 8]
 
@@ -249,9 +230,9 @@ def test_speedup_is_the_ratio_of_two_runs_of_one_program():
 def test_our_runs_outside_the_region_are_predicted():
     """Within 15%: steps (lg m)(lg m + 1) and (lg P)(lg P + 1) are fitted by squares alone."""
     sizes, counts = [2**k for k in range(3, 10)], [1, 2, 4, 8, 16]
-    found = characterise(runs.times(sizes, counts))
+    found = characterise(bitonic.times(sizes, counts))
     for n, p in ((2048, 16), (2048, 32), (1024, 64)):
-        assert found.time(n, p) == pytest.approx(runs.time_of(n, p), rel=0.15)
+        assert found.time(n, p) == pytest.approx(bitonic.time_of(n, p), rel=0.15)
 
 
 def test_the_lines_through_tables_1_and_2_are_those_of_our_virtual_computer():
@@ -259,30 +240,9 @@ def test_the_lines_through_tables_1_and_2_are_those_of_our_virtual_computer():
     creation, barrier = fit_parts(CREATION), fit_parts(BARRIER)
     assert (round(creation.each, 2), round(creation.start, 1)) == (9.00, 6.8)
     assert (round(barrier.each, 2), round(barrier.start, 1)) == (20.08, 0.8)
-    assert runs.time_of(0, 4) == pytest.approx(9.0 * 4 + 6.8 + 2 * (20.08 * 4 + 0.8))
-
-
-@pytest.mark.lengthy
-def test_overheads_are_measured_here():
-    line = ["overheads", "-n", "1", "-n", "2", "--repeats", "1"]
-    found = CliRunner(env={"COLUMNS": "110"}).invoke(cli, line)
-    assert found.exit_code == 0, found.output
-    assert "creation" in found.output
-    first, second = measure([1, 2], 1)
-    assert 0 < first.barrier_s < first.creation_s
-    assert 0 < second.barrier_s < second.creation_s
+    assert bitonic.time_of(0, 4) == pytest.approx(9.0 * 4 + 6.8 + 2 * (20.08 * 4 + 0.8))
 
 
 def test_the_terms_are_those_of_equation_14():
     assert len(TERMS) == len(PRINTED.coefficients) == len(values(8, 2))
     assert values(8, 1) == [1.0, 0.0, 0.0, 1.0, 72.0, 0.0]
-
-
-@pytest.mark.lengthy
-def test_the_command_prints_all_laws():
-    found = CliRunner(env={"COLUMNS": "110"}).invoke(
-        cli, ["predict", "--log2-size", "9", "--log2-nprocs", "4"]
-    )
-    assert found.exit_code == 0, found.output
-    for text in ("Speedup of 512 keys", "Sun and Ni", "Gustafson", "Least time at P ="):
-        assert text in found.output

@@ -1,7 +1,14 @@
-"""The models of the six algorithms of the paper, and the laws of Amdahl and Gustafson.
+"""The models of the six algorithms of Shi, and the laws of Amdahl and Gustafson.
+
+A program is described by its densities, which do not depend on a computer: steps of computation,
+bytes that are communicated, and bytes of the disk. A computer is described by capacities: W steps a
+second of each of P processors, u bytes a second of the network that all share, and B of the disk.
+The time is the sum of work divided by capacity.
 
 ``lg`` is the logarithm to base 2. Where the scan has lost an equation, the comment beside it
 says what it follows from.
+
+Source: Shi, Program scalability analysis by steady-state timing models.
 """
 
 from __future__ import annotations

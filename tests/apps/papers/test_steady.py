@@ -6,10 +6,7 @@ import math
 
 import pytest
 
-from bsplib.apps.papers.steady.grain import grains
-from bsplib.apps.papers.steady.maps import draw_map, parse_axis
-from bsplib.apps.papers.steady.measure import calibrate
-from bsplib.apps.papers.steady.model import (
+from bsplib.apps.papers.steady import (
     ALGORITHMS,
     SteadySetting,
     amdahl,
@@ -151,85 +148,8 @@ def test_larger_matrices_make_up_for_their_communication():
     assert 1 <= few < many
 
 
-def test_grains_are_the_papers():
-    """Section 9: 4 x bytes by column, 2 x 4 P in parts; the result is the same."""
-    pixel, column, part = grains(1000, 500, 8)
-    assert (column.distribution_bytes, part.distribution_bytes) == (4000, 64)
-    assert pixel.distribution_bytes > column.distribution_bytes
-    assert len({found.result_bytes for found in (pixel, column, part)}) == 1
-    with pytest.raises(ValueError, match="each number is 1 or more"):
-        grains(0, 1, 1)
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_what_is_calibrated_is_found_again(name):
-    algorithm = ALGORITHMS[name]
-    true = SteadySetting(n=300, W=3e6, u=5e5, B=1e30)
-    alone = algorithm.sequential(true).seconds(true)
-    took = {p: algorithm.parallel(true.with_(P=p)).seconds(true) for p in (2, 3)}
-    found = calibrate(algorithm, true, alone, took)
-    speed, network = found.W, found.u
-    assert speed == pytest.approx(3e6)
-    assert network == {2: pytest.approx(5e5), 3: pytest.approx(5e5)}
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_empty_rounds_are_taken_off_and_added_again(name):
-    """T_sync of equation 2.3: what is calibrated with rounds predicts another size with others."""
-    algorithm = ALGORITHMS[name]
-    true = SteadySetting(n=300, W=3e6, u=5e5, B=1e30)
-    empty = {1: 0.25, 2: 2.0}
-
-    def took(n, p, rounds):
-        setting = true.with_(n=n, P=p)
-        work = algorithm.sequential if p == 1 else algorithm.parallel
-        return work(setting).seconds(setting) + rounds * empty[p]
-
-    found = calibrate(
-        algorithm, true, took(300, 1, 7), {2: took(300, 2, 7)}, rounds=7, round_s=empty
-    )
-    for p in (1, 2):
-        setting = true.with_(n=500, P=p)
-        assert found.seconds(algorithm, setting, 9) == pytest.approx(took(500, p, 9))
-
-
-def test_a_sequential_run_of_rounds_alone_is_told():
-    with pytest.raises(ValueError, match="and 4 empty rounds take 12 s"):
-        calibrate(
-            ALGORITHMS["fractal"], SteadySetting(), 10.0, {2: 1.0}, rounds=4, round_s={1: 3.0}
-        )
-
-
-def test_a_run_faster_than_its_computation_is_told():
-    with pytest.raises(ValueError, match="took 1 s, and its computation alone 5 s"):
-        calibrate(ALGORITHMS["fractal"], SteadySetting(), 10.0, {2: 1.0})
-
-
 @pytest.mark.parametrize("value", [0, -1, math.inf, math.nan])
 @pytest.mark.parametrize("name", ["n", "P", "W", "u", "B", "c", "d"])
 def test_values_that_are_none_are_told(name, value):
     with pytest.raises(ValueError, match=rf"{name} is .*; it is a finite number"):
         SteadySetting(**{name: value})
-
-
-def test_a_map_has_the_values_of_the_model():
-    x, y = parse_axis("W=1e6:1e8", 5), parse_axis("P=2:64", 4)
-    drawn = draw_map(ALGORITHMS["fractal"], FRACTAL, x, y, "efficiency")
-    assert drawn.values.shape == (len(y.values), 5)
-    there = FRACTAL.with_(W=x.values[3], P=y.values[1])
-    assert drawn.values[1, 3] == ALGORITHMS["fractal"].efficiency(there)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("W", "is no range; write it as W=1e6:1e9"),
-        ("W=a:2", "is no range"),
-        ("x=1:2", "there is no parameter 'x'"),
-        ("W=2:1", "is above 0 and less than the second"),
-        ("W=-1:1", "is above 0"),
-    ],
-)
-def test_an_axis_that_is_none_is_told(text, message):
-    with pytest.raises(ValueError, match=message):
-        parse_axis(text)

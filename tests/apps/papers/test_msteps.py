@@ -1,24 +1,12 @@
-"""The equations of Roda et al., the programs that they describe, and g and L of patterns."""
+"""The equations of Roda et al. and their printed constants."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
-from bsplib.apps.papers.msteps import fft, psrs
-from bsplib.apps.papers.msteps.cli import cli
-from bsplib.apps.papers.msteps.measure import (
-    PATTERNS,
-    average,
-    fit,
-    keys,
-    measure_network,
-    message_words,
-    signal,
-)
-from bsplib.apps.papers.msteps.model import (
+from bsplib.apps.papers.msteps import (
     CONSTANTS,
     ERRORS,
     MPI,
@@ -28,10 +16,12 @@ from bsplib.apps.papers.msteps.model import (
     Sort,
     Transform,
     actual_of,
+    average,
     communication_time,
     error_percent,
     fft_time,
     h_relation,
+    message_words,
     psrs_time,
     superstep_time,
 )
@@ -182,112 +172,14 @@ def test_a_sort_that_cannot_be_predicted_is_told(n, p):
         psrs_time(n, p, Sort(), PVM["IBM SP2"])
 
 
-@pytest.mark.parametrize("nprocs", [1, 2, 4, 8])
-@pytest.mark.parametrize("backend", ["sim", "shm"])
-def test_the_transform_is_numpys(nprocs, backend):
-    values = signal(64)
-    whole, *rest = bsplib.run(fft.main, values, nprocs=nprocs, backend=backend)
-    assert rest == [None] * (nprocs - 1)
-    np.testing.assert_allclose(whole, np.fft.fft(values))
-
-
-@pytest.mark.parametrize(("n", "p"), [(12, 2), (8, 3), (2, 4)])
-def test_a_transform_that_cannot_be_divided_is_told(n, p):
-    with pytest.raises(ValueError, match="both are powers of two, p at most N"):
-        bsplib.run(fft.main, np.ones(n, complex), nprocs=p, backend="sim")
-
-
-def timed(bsp, values, of):
-    fft.main(bsp, values, of)
-    bsp.sync()
-    return bsp.time()
-
-
-@pytest.mark.parametrize("nprocs", [1, 2, 4, 16])
-def test_virtual_processors_take_the_time_of_the_equations(nprocs):
-    """Within 1 ns a superstep, to which virtual time is rounded; the last sync costs L."""
-    of, network = CONSTANTS["IBM SP2"], PVM["IBM SP2"]
-    took = bsplib.run(timed, signal(1024), of, nprocs=nprocs, backend="sim", machine=SP2)
-    expected = fft_time(1024, nprocs, of, network, fft.WORDS) + network.L
-    assert max(took) == pytest.approx(expected, abs=3e-9 * nprocs)
-
-
-@pytest.mark.parametrize("nprocs", [2, 3, 8])
-@pytest.mark.parametrize("backend", ["sim", "shm"])
-@pytest.mark.parametrize("n", [64, 1001])
-def test_the_sort_sorts(n, nprocs, backend):
-    given = keys(n)
-    whole, *rest = bsplib.run(psrs.main, given, nprocs=nprocs, backend=backend)
-    assert rest == [None] * (nprocs - 1)
-    assert np.array_equal(whole, np.sort(given))
-
-
-@pytest.mark.parametrize(("n", "p"), [(64, 1), (15, 4)])
-def test_a_sort_of_too_few_keys_is_told(n, p):
-    with pytest.raises(ValueError, match="it takes 2 processes, and p squared keys"):
-        bsplib.run(psrs.main, keys(n), nprocs=p, backend="sim")
-
-
-def sort_timed(bsp, given, of):
-    psrs.main(bsp, given, of)
-    return bsp.time()
-
-
-@pytest.mark.parametrize("nprocs", [2, 4, 8, 16])
-def test_virtual_processors_sort_in_the_time_of_the_equations(nprocs):
-    """Within 1%: regular pivots of dealt keys cut parts that are a few keys longer than N/P."""
-    n = 2**14
-    dealt = np.concatenate([np.arange(pid, n, nprocs) for pid in range(nprocs)]).astype(np.int32)
-    of = Sort(B=1e-8, C=1e-7, D=1e-8, E=1e-7, F=1e-7, H=1e-7, I=1e-8, J=1e-7)
-    took = bsplib.run(sort_timed, dealt, of, nprocs=nprocs, backend="sim", machine=SP2)
-    expected = psrs_time(n, nprocs, of, PVM["IBM SP2"])[-1]
-    assert max(took) == pytest.approx(expected, rel=0.01)
-
-
 @pytest.mark.parametrize("nprocs", [4, 8])
 def test_all_patterns_of_a_size_are_one_h_relation(nprocs):
     """Equation 4: h = m_PP = 2 m_E = (p - 1) m_POA = (p - 1) m_AO = 2 (p - 1) m_AA."""
     h = 840
     factors = {"PP": 1, "E": 2, "POA": nprocs - 1, "AO": nprocs - 1, "AA": 2 * (nprocs - 1)}
-    assert all(factors[name] * message_words(name, h, nprocs) == h for name in PATTERNS)
+    assert all(factors[name] * message_words(name, h, nprocs) == h for name in factors)
 
 
 def test_averages_are_over_processes_first():
     """Equation 11: each pattern counts as much, however many numbers of processes it has."""
     assert average({"E": {2: 1.0, 4: 3.0}, "AA": {4: 10.0}}) == 6.0
-
-
-def test_a_line_is_fitted_to_the_averages():
-    found = fit([100, 200, 400], [5 + 2 * h for h in (100, 200, 400)])
-    assert (found.g, found.L) == (pytest.approx(2), pytest.approx(5))
-    with pytest.raises(ValueError, match="takes two sizes"):
-        fit([100], [1.0])
-
-
-def test_g_and_l_of_a_virtual_machine_are_found_again():
-    """On a Machine that holds the h-relation hypothesis all patterns take one time."""
-    h = [840, 8400]
-    found = measure_network(h, (2, 4), 2, backend="sim", machine="ibm-sp2-pvm:l=1e-2")
-    assert found.g == pytest.approx(PVM["IBM SP2"].g, rel=0.2)  # and the computation between syncs
-    assert pytest.approx(1e-2, rel=0.2) == found.L
-
-
-@pytest.mark.parametrize(
-    ("line", "text"),
-    [
-        (["fft"], "the printed error of 34.30% belongs to 6.47 s of actual time"),
-        (["sort", "--log2-size", "12"], "Cray T3E, MPI"),
-        (["measure", "--log2-size", "8", "-n", "2"], "p =   2: predicted"),
-    ],
-)
-def test_commands_print_their_numbers(line, text):
-    found = CliRunner().invoke(cli, line)
-    assert found.exit_code == 0, found.output
-    assert text in found.output
-
-
-def test_a_number_that_is_no_power_of_two_is_one_sentence():
-    found = CliRunner().invoke(cli, ["measure", "--log2-size", "8", "-n", "3"])
-    assert found.exit_code == 1
-    assert "p is 3; it is a power of two" in found.output
-    assert "Traceback" not in found.output
