@@ -1,9 +1,9 @@
 """What each line of the program takes, from the samples of a run.
 
-A sample stands for the time since the one before it. It is booked to the superstep that it falls
-into, by the times of the records, and to what its process did then.
+A sample is booked to the superstep that it falls into, by the times of the records, and to what
+its process did then. It stands for the CPU time, or the time without a core, since the one before.
 
-A process that is blocked has slept since the sample before, and is in a call of the system. One
+A process that is blocked has slept since it was last looked at, and is in a call of the system. One
 that has not slept, and yet had a core for less than half of that time, was without one.
 
 The error of a line with n samples is about sqrt(n) of them.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.recording.records import MAX_NUMBER, Doing
+from bsplib.recording.records import Doing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,11 +94,11 @@ def book_samples(run: Run) -> BookedSamples:
     if run.samples is None:
         return BookedSamples(np.zeros(0, np.intp), np.zeros((0, len(PARTS))))
     samples = run.samples
-    record, spent_s = np.full(len(samples), -1, np.intp), np.zeros(len(samples))
-    chunks = [rows for _, rows in run.table("records").chunks(("pid", "start", "end"))]
-    pids, starts, ends = (
+    record = np.full(len(samples), -1, np.intp)
+    chunks = [rows for _, rows in run.table("records").chunks(("pid", "end"))]
+    pids, ends = (
         np.concatenate([np.zeros(0, np.int64), *(rows[name] for rows in chunks)])
-        for name in ("pid", "start", "end")
+        for name in ("pid", "end")
     )
     rows_by_pid, samples_by_pid = (
         np.argsort(each, kind="stable") for each in (pids, samples["pid"])
@@ -112,12 +112,8 @@ def book_samples(run: Run) -> BookedSamples:
         place = np.searchsorted(ends[rows], samples["time"][mine], side="right")
         within = place < len(rows)
         record[mine[within]] = rows[place[within]]
-        first = starts[rows].min(initial=0 if not len(rows) else MAX_NUMBER)
-        spent_s[mine] = np.diff(samples["time"][mine], prepend=first).clip(min=0) / 1e9
-    if type(alike_ns := run.meta.get("sample_ns")) is int and 0 < alike_ns <= MAX_NUMBER:
-        spent_s[:] = alike_ns / 1e9  # earlier versions sampled at equal distances
     seconds = np.zeros((len(samples), len(PARTS)))
-    seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = spent_s
+    seconds[np.arange(len(samples)), _PART_OF[samples["doing"]]] = samples["spent"] / 1e9
     return BookedSamples(record, seconds)
 
 

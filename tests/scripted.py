@@ -207,7 +207,5 @@ def sampled(run: Run, *samples: tuple[int, int, Stack, Doing]) -> Run:
         record = run.records[run.records["pid"] == pid][number]
         time = int(record["start"] + record["arrive"]) // 2
         stacks[stack] = None
-        rows.append((pid, time, list(stacks).index(stack), doing))
-    table = np.array(sorted(rows), SAMPLE)
-    meta = run.meta | {"sample_ns": 1_000_000}
-    return replace(run, stacks=tuple(stacks), samples=table, meta=meta)
+        rows.append((pid, time, list(stacks).index(stack), doing, 1_000_000))
+    return replace(run, stacks=tuple(stacks), samples=np.array(sorted(rows), SAMPLE))

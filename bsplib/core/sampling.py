@@ -1,36 +1,38 @@
 """Looks from time to time at what the thread of ``main`` executes: its Python stack, with lines.
 
-A timer of the kernel (CLOCK_MONOTONIC) sends a real-time signal, which nothing else uses, to this
-thread. Its handler in C writes down the time and the addresses of the stack's code objects and
-instructions, and asks the interpreter, by ``PyErr_SetInterruptEx``, to call the sampler as soon as
-it can: at once in Python code, else when the call of a function in C has returned. There the code
-objects that are on the stack are kept alive. At the end the addresses become lines. So a tick
-inside numpy, which may have released the interpreter lock, counts for the line that called numpy.
-A handler in Python alone sees only the line at which the interpreter goes on: for ``a @ b`` this
-is a later one, or that of another function.
+Two timers of the kernel send a real-time signal, which nothing else uses, to this thread. Its
+handler in C writes down the addresses of the stack's code objects and instructions, which become
+lines at the end. A handler in Python sees only the line at which the interpreter goes on: for
+``a @ b`` this is a later one, or that of another function. One timer counts the CPU time of the
+thread: the kernel looks at it when it updates that time anyway, and such a tick stands for the CPU
+time since the one before it. The other counts elapsed time, and its tick is kept if the thread
+sleeps, or is ready without a core; it stands for all time without a core since the one before it.
+It needs an interrupt of its own, which costs a virtual machine some 30 us, and so it is rare while
+the thread computes. Together they stand for all time until the last tick.
 
-The handler reads frames of the interpreter as they are at that instant. It changes nothing,
-allocates nothing, and asks the kernel before it reads a page. What it found is compared with code
-objects that are alive, and never used as an object itself.
+Where a code object is new on the stack, the handler asks the interpreter to keep it alive as soon
+as it can: then no other one gets its address. The handler reads frames of the interpreter as they
+are at that instant. It changes nothing, allocates nothing, and asks the kernel before it reads a
+page. What it found is compared with code objects that are alive, and never used as an object.
 
 A loss of a given share of the run needs the same number of ticks, however long the run is. So the
-time between two ticks grows with the run: a short run has enough of them, and a long one pays
-nothing for them.
+time between two ticks grows with the run.
 
 Only the compiled core can do this: the interpreted one has no handler in C.
 """
 
 from __future__ import annotations
 
-import gc
+import functools
 import os
 import re
 import signal
 import sys
 import threading
-from array import array
+from collections.abc import Iterable
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
+from typing import NamedTuple
 
 try:
     import cython
@@ -39,38 +41,50 @@ except ImportError:
 
 if not cython.compiled:
 
-    def start_timer(_number: int, _ring: int, _first_ns: int, _last_ns: int, _of_run: int) -> int:
-        """Return that there is no timer."""
+    def start_timers(_number: int, _interval_ns: int, _of_run: int) -> int:
+        """Return that there are no timers."""
         return 1
 
-    def stop_timer() -> None:
+    def stop_timers() -> None:
         """Do nothing."""
 
+    def know(_code: int) -> None:
+        """Do nothing."""
 
-FIRST_NS = 2_000_000
-"""Time between two ticks at first: a loss of 20 ms has ten of them."""
-OF_RUN = 200
-"""That time is doubled when this many of it have passed. So a twentieth of a run has five ticks or
-more, as many as name a line."""
-LAST_NS = 50_000_000
-"""No longer time between two ticks is needed: they cost less than can be measured."""
+    def ticks() -> memoryview:
+        """Return that there are none."""
+        return memoryview(b"")
 
-Place = tuple[CodeType, int, int]
-"""One call of a stack: code, the offset of the instruction in it, and line."""
+
+INTERVAL_NS = 4_000_000
+"""CPU time between two ticks at first: that between two updates of it, on most kernels."""
+OF_RUN = 1000
+"""The time between two ticks is doubled when this many of it have passed."""
+
 ON_CORE, BLOCKED, NO_CORE = range(3)
 """What a thread does: it has a core, it waits for something, or it is ready without a core."""
 
-_MOST_CALLS, _RING = 128, 64
-"""Calls of a tick, and ticks of the ring, as in the handler."""
-_READ, _FIELDS = 1, 6
-"""Of the ring: the word with the number of ticks that were read, and those of a tick before its
-calls."""
-_TICK = _FIELDS + 2 * _MOST_CALLS
-_MOST_STACKS = 20_000
-"""Later ones are kept by their innermost call only: in a recursion each tick may find a new one,
-of up to 2 KB."""
+CUT = (1, 128)
+"""Calls of a stack that may have more: see the handler."""
+_FIELDS = 4
+"""Words of a tick before its calls, of two words each: see the handler."""
 _signals: list[int] = []
 """The signal that is used from the first start on."""
+
+
+Place = tuple[CodeType, int, int]
+"""One call of a stack: code, the offset of the instruction in it, and line."""
+
+
+class Tick(NamedTuple):
+    """A look at the thread."""
+
+    time: int
+    """Nanoseconds on the clock of ``time.perf_counter_ns``."""
+    spent: int
+    """Nanoseconds for which it stands."""
+    state: int
+    stack: int
 
 
 def why_not() -> str:
@@ -89,13 +103,10 @@ class Sampler:
     """Samples the main thread of this process, which starts and stops it."""
 
     def __init__(self) -> None:
-        self._numbers: dict[bytes, int] = {}  # of stacks, by the addresses of all calls
-        self._codes: dict[int, CodeType] = {}  # kept alive: their addresses are part of the keys
-        self._ticks: list[list[int]] = []
-        self._ring = array("q", bytes(8 * (_READ + 1 + _RING * _TICK)))
+        self._codes: dict[int, CodeType] = {}  # kept alive, by address
 
     def start(self) -> str:
-        """Start the timer; return why that is impossible, empty where it is not."""
+        """Start the timers; return why that is impossible, empty where it is not."""
         if reason := why_not():
             return reason
         if not _signals:
@@ -103,74 +114,58 @@ class Sampler:
         if not _signals:
             return "lines need a real-time signal, and the program uses all of them"
         signal.signal(_signals[0], self._keep)
-        ring, _ = self._ring.buffer_info()
-        error = start_timer(_signals[0], ring, FIRST_NS, LAST_NS, OF_RUN)
+        error = start_timers(_signals[0], INTERVAL_NS, OF_RUN)
         return f"lines need a timer: {os.strerror(error)}" if error else ""
 
-    def stop(self) -> tuple[list[list[Place]], list[tuple[int, int, int]]]:
-        """Stop the timer.
-
-        Returns:
-            The stacks, with the innermost call first; and for each tick its time on the clock of
-            ``time.perf_counter_ns``, what the thread did, and the number of its stack.
-        """
-        stop_timer()
-        self._keep(0, sys._getframe())
+    def stop(self) -> tuple[list[list[Place]], list[Tick]]:
+        """Stop the timers; return the stacks, with the innermost call first, and the ticks."""
+        stop_timers()
         signal.signal(_signals[0], _ignore)  # one may still be on its way
-        keys = [memoryview(key).cast("q").tolist() for key in self._numbers]
-        if any(address not in self._codes for key in keys for address in key[::2]):
-            # Of functions that had returned whenever the interpreter could call the sampler.
-            self._codes = _codes_of_functions() | self._codes
-        return [self._places(key) for key in keys], _states(self._ticks)
+        words, at = ticks().cast("q"), 0
+        keys: dict[bytes, int] = {}
+        found = []
+        while at < len(words):
+            calls = at + _FIELDS
+            end = calls + 2 * words[calls - 1]
+            stack = keys.setdefault(words[calls:end].tobytes(), len(keys))
+            found.append(Tick(words[at], words[at + 1], words[at + 2], stack))
+            at = end
+        stacks = [memoryview(key).cast("q").tolist() for key in keys]
+        if any(address not in self._codes for stack in stacks for address in stack[::2]):
+            # Of functions that had returned whenever the interpreter could keep their code.
+            self._codes = _codes_of_functions(self._codes.values()) | self._codes
+        return [self._places(stack) for stack in stacks], found
 
     def _keep(self, _number: int, frame: FrameType | None) -> None:
-        """Keep what the handler has found; the interpreter calls this between two instructions."""
+        """Keep the code that is on the stack; the interpreter calls this between instructions."""
         while frame is not None:
-            self._codes[id(frame.f_code)] = frame.f_code
+            code = frame.f_code
+            if id(code) not in self._codes:
+                self._codes[id(code)] = code
+                know(id(code))
             frame = frame.f_back
-        ring = self._ring
-        while ring[_READ] < ring[0]:
-            first = _READ + 1 + ring[_READ] % _RING * _TICK
-            calls = first + _FIELDS
-            depth = ring[calls - 1] if len(self._numbers) < _MOST_STACKS else 1
-            key = ring[calls : calls + 2 * depth].tobytes()
-            number = self._numbers.setdefault(key, len(self._numbers))
-            self._ticks.append([*ring[first : calls - 1], number])
-            ring[_READ] += 1
 
-    def _places(self, key: list[int]) -> list[Place]:
+    def _places(self, stack: list[int]) -> list[Place]:
         """Return the calls of a stack; of code that is gone, the line that called it counts."""
-        pairs = zip(key[::2], key[1::2], strict=True)
+        pairs = zip(stack[::2], stack[1::2], strict=True)
         known = ((self._codes[address], at) for address, at in pairs if address in self._codes)
         return [(code, at, _line(code, at)) for code, at in known]
 
 
-def _states(ticks: list[list[int]]) -> list[tuple[int, int, int]]:
-    """Return time, state and number of the stack of each tick."""
-    found = []
-    for was, now in zip(ticks[:1] + ticks, ticks, strict=False):
-        elapsed, cpu, process, sleeps = (now[field] - was[field] for field in range(4))
-        *_, in_system, number = now
-        state = ON_CORE
-        if sleeps:
-            # A thread that waits while others of its process have cores lets them compute.
-            if in_system and 2 * (process - cpu) < max(elapsed, 1):
-                state = BLOCKED
-        elif 2 * cpu < elapsed:
-            state = NO_CORE
-        found.append((now[0], state, number))
-    return found
-
-
+@functools.lru_cache(1024)
 def _line(code: CodeType, offset: int) -> int:
     lines = (line for first, end, line in code.co_lines() if first <= offset < end)
     return next(lines, None) or code.co_firstlineno
 
 
-def _codes_of_functions() -> dict[int, CodeType]:
-    """Return the code of all functions that exist, and that inside of it, by address."""
+def _codes_of_functions(codes: Iterable[CodeType]) -> dict[int, CodeType]:
+    """Return some codes, those of the functions of all modules, and those inside, by address."""
     found: dict[int, CodeType] = {}
-    left = [each.__code__ for each in gc.get_objects() if type(each) is FunctionType]
+    left = list(codes)
+    for module in list(sys.modules.values()):
+        for value in list(getattr(module, "__dict__", {}).values()):
+            members = list(vars(value).values()) if isinstance(value, type) else [value]
+            left += [each.__code__ for each in members if type(each) is FunctionType]
     while left:
         code = left.pop()
         if id(code) not in found:
@@ -188,7 +183,7 @@ def _free_signals() -> list[int]:
 
 
 def _ignore(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing for a signal that was on its way when the timer was stopped."""
+    """Do nothing for a signal that was on its way when the timers were stopped."""
 
 
 def _mask(how: int) -> None:
@@ -197,7 +192,7 @@ def _mask(how: int) -> None:
 
 
 def _end_in_child() -> None:
-    stop_timer()
+    stop_timers()
     _mask(signal.SIG_UNBLOCK)
 
 

@@ -1,8 +1,7 @@
 """The samples of one process: what its thread executed from time to time; written and read.
 
-The sampler (:mod:`bsplib.core.sampling`) keeps what it sees until ``main`` ends: some 200 ticks for
-each doubling of its duration, and at most 20 a second. Then it is written, once; a process that is
-killed has no samples.
+The sampler (:mod:`bsplib.core.sampling`) keeps what it sees until ``main`` ends. Then it is
+written, once; a process that is killed has no samples.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsplib import call_site
-from bsplib.core.sampling import Place, Sampler
+from bsplib.core.sampling import CUT, Place, Sampler
 from bsplib.recording.packing import heads, unpacked, whole_chunks
 from bsplib.recording.records import MAX_NUMBER, SAMPLE, Doing, Frame, Stack
 from bsplib.recording.spool import SAMPLES, Spool
@@ -74,10 +73,10 @@ class LineSampler:
         for stack, number in numbers.items():
             self._spool.define_sampled(number, stack)
         rows = []
-        for moment, state, which in ticks:
-            number, is_call = found[which]
-            doing = Doing.CALL if is_call else BY_STATE[state]
-            rows.append((0, moment - self._began_ns, number, doing))
+        for tick in ticks:
+            number, is_call = found[tick.stack]
+            doing = Doing.CALL if is_call else BY_STATE[tick.state]
+            rows.append((0, tick.time - self._began_ns, number, doing, tick.spent))
         samples = np.array(rows, SAMPLE)
         self._spool.add_samples(samples[samples["time"] >= 0])
 
@@ -89,12 +88,12 @@ class LineSampler:
         codes = [code for code, _, _ in places]
         is_whole = self._outermost in codes
         places = places[: codes.index(self._outermost)] if is_whole else places
-        if not places:  # outside main
+        if not places or (not is_whole and len(codes) not in CUT):  # outside main
             return (Frame("", call_site.END, 0, 0, library=True),), False
         frames = [
-            Frame(code.co_filename, code.co_qualname, code.co_firstlineno, line, is_own)
+            Frame(code.co_filename, code.co_qualname, code.co_firstlineno, line)
             for code, _, line in places
-            if not ((is_own := call_site.is_own(code)) and call_site.is_hidden(code))
+            if not call_site.is_own(code)
         ]
         outer = () if is_whole else (_CUT,)
         return (*outer, *dict.fromkeys(reversed(frames))), _is_call(places)
@@ -163,7 +162,8 @@ def read_samples(
     samples = np.concatenate([np.empty(0, SAMPLE), *chunks])
     time, stack = samples["time"], samples["stack"]
     kept = (time >= 0) & (time <= MAX_NUMBER) & (stack >= 0) & (stack < len(stacks))
-    kept &= samples["doing"] < len(Doing)
+    kept &= (samples["doing"] < len(Doing)) & (samples["spent"] >= 0)
+    kept &= samples["spent"] <= MAX_NUMBER
     samples = samples[kept]
     samples["pid"] = pid
     samples["stack"] = np.array(stacks, np.int32)[samples["stack"]]

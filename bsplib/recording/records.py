@@ -218,6 +218,7 @@ SAMPLE = np.dtype(
         ("time", np.int64),  # ns
         ("stack", np.int32),  # position in Run.stacks
         ("doing", np.uint8),  # a Doing
+        ("spent", np.int64),  # ns for which it stands
     ]
 )
 """A look at what a process was executing. The samples of one process are in order of time."""
@@ -318,8 +319,7 @@ class Run:
     the modules that it imported inside ``main``, as :class:`bsplib.recording.import_clock.Import`
     has them, where it imported any; blocks: for each process what blocks of experiments took, as
     :class:`bsplib.experiments.blocks.Passages` has them, where it passed any; absent: see
-    :attr:`absent`; repeat: see :attr:`repeat`; sample_ns: for how long each sample stands, in
-    traces of earlier versions; otherwise for the time since the one before it in its process.
+    :attr:`absent`; repeat: see :attr:`repeat`.
     Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
     together) and clock_bounds_s (by host: the greatest possible error of its times against
     those of process 0, in seconds)."""

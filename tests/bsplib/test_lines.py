@@ -199,6 +199,8 @@ def test_the_function_that_computes_has_the_samples(sampled):
     results, run = sampled(computes)
     assert results == [0, 1]
     assert functions(run)["spend"] > 20
+    seen = {frame.file for number in run.samples["stack"] for frame in run.stacks[number]}
+    assert seen <= {__file__, ""}
     assert set(run.samples["pid"]) == {0, 1}
 
 
@@ -322,7 +324,7 @@ def test_ticks_become_rarer_as_a_run_gets_longer(monkeypatch):
     assert sampler.start() == ""
     spend(0.1)
     _, ticks = sampler.stop()
-    assert 2 < len(ticks) < 0.1e9 / sampling.FIRST_NS / 2
+    assert 2 < len(ticks) < 0.1e9 / sampling.INTERVAL_NS / 2
 
 
 @needs_sampler

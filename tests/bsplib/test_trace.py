@@ -68,7 +68,7 @@ def run():
     sources = {"sort.py": "0a" * 32}
     lifetime = Lifetime(-90, (-80, -70), (-10, -20), (75, None), 90, None)
     measured = {"cpu": "", "ready": "", "faults": "this system does not count them"}
-    samples = np.array([(0, 15, 1, Doing.CALL), (1, 3, 0, Doing.WAITING)], SAMPLE)
+    samples = np.array([(0, 15, 1, Doing.CALL, 9), (1, 3, 0, Doing.WAITING, 2)], SAMPLE)
     more = {"lifetime": lifetime, "steal_ns": 7, "measured": measured, "samples": samples}
     stacks = (MAIN,), (MAIN, SORT)
     return Run(2, groups, stacks, records, traffic, False, meta, sources, **more)
@@ -851,7 +851,10 @@ def test_reasons_that_cannot_be_are_refused(path, measured):
 
 @pytest.mark.parametrize(
     ("field", "value", "fault"),
-    [("pid", 2, "a pid"), ("stack", 2, "a stack"), ("doing", 5, "a doing"), ("time", -1, "a time")],
+    [
+        *(("pid", 2, "a pid"), ("stack", 2, "a stack"), ("doing", 5, "a doing")),
+        *(("time", -1, "a time"), ("spent", -1, "a spent")),
+    ],
 )
 def test_samples_that_cannot_be_are_refused(path, run, field, value, fault):
     run.samples[0][field] = value

@@ -152,7 +152,7 @@ def _sampled(trace: Path) -> Path:
     samples["pid"] = np.arange(100) % run.nprocs
     samples["time"] = np.arange(100) * (int(run.records["end"].max()) // 100)
     samples["stack"] = np.arange(100) % len(run.stacks)
-    samples["doing"] = np.arange(100) % len(Doing)
+    samples["doing"], samples["spent"] = np.arange(100) % len(Doing), 1_000_000
     path = trace.with_name("sampled.bsp")
     write_trace(path, Trace((replace(run, samples=samples),)))
     return path
