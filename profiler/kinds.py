@@ -5,9 +5,9 @@ from __future__ import annotations
 FIXED, ROTATING, ONE_OFF = "fixed", "rotating", "one-off"
 FAN_IN, FAN_OUT, UNEVEN = "fan-in", "fan-out", "uneven exchange"
 STEPS, MESSAGES, CORE = "too many supersteps", "too many small messages", "waiting for a core"
-BLOCKED, COMMUNICATION = "blocked", "communication-bound"
+BLOCKED, COMMUNICATION, SYSTEM = "blocked", "communication-bound", "time in the system"
 KINDS = (
     *(FIXED, ROTATING, ONE_OFF, FAN_IN, FAN_OUT, UNEVEN, STEPS, MESSAGES, CORE),
-    *(BLOCKED, COMMUNICATION),
+    *(BLOCKED, COMMUNICATION, SYSTEM),
 )
 """Kinds of losses: of computation the first three, of bytes the next three."""

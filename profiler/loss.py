@@ -30,6 +30,7 @@ from bsplib.profiler.kinds import (
     ONE_OFF,
     ROTATING,
     STEPS,
+    SYSTEM,
 )
 from bsplib.profiler.mends import LIKE_OTHERS
 
@@ -113,6 +114,8 @@ class Loss:
     """The processes that have nothing to do there."""
     sharing: int = 0
     """How many processes end these supersteps at the cost centre; 0: most of them."""
+    faults: int = 0
+    """For time in the system: the page faults at its cost centres."""
     late: str = ""
     """For what those were late that others waited for, in a program of mpi4py; else empty."""
     total_bytes: int = 0
@@ -341,6 +344,8 @@ def _is_team(shares: list[int], whole: int) -> bool:
 def savings_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     """Return what could be saved in a run; how much is known from the records only."""
     found = [Loss(kind, 0, book.run.nprocs, PARTS[parts.LATENCY]) for kind in (STEPS, MESSAGES)]
+    if book.run.samples is not None:
+        found.append(Loss(SYSTEM, 0, book.run.nprocs, PARTS[parts.USEFUL]))
     sums = book.sums.by_origin
     transfers, inside = sums[parts.TRANSFERS], on_core_ns(book)
     if transfers.sum() + sums[parts.TRANSFER_IMBALANCE].sum() >= BOUND_SHARE * inside:

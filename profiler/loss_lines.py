@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
 _MOST = 0.5
 """A line, or a stretch, is named if this share of the loss is there."""
-_LEAST_SAMPLES = {False: 5, True: 2}
-"""Fewer samples of computation, or of time blocked, name no line: of what is computed an even share
-is taken off, and what is blocked is seen less often."""
+_LEAST_SAMPLES = {"imbalance": 5, "blocked": 2, "useful": 5}
+"""Fewer samples name no line, by the part of the account: what is blocked is seen less often."""
 
 
 class CalledLine(NamedTuple):
@@ -69,7 +68,7 @@ def _sampled(run: Run, inside: InsideLoss) -> CalledLine | None:
     """Return the innermost line with most of the time of a loss; None if there is none."""
     excess = inside.excess()
     total = float(excess.clip(min=0).sum())
-    if inside.samples < _LEAST_SAMPLES[inside.is_blocked] or not total:
+    if inside.samples < _LEAST_SAMPLES[inside.part] or not total:
         return None
     sums: defaultdict[LinePlace, float] = defaultdict(float)
     depths: dict[LinePlace, int] = {}
@@ -104,8 +103,9 @@ def _stretch(run: Run, spent: Counter[tuple[int, int]]) -> Stretch | None:
 class InsideLoss:
     """What was executed in the supersteps of a loss, added up window by window."""
 
-    def __init__(self, stacks: int, *, is_blocked: bool) -> None:
-        self.is_blocked = is_blocked
+    def __init__(self, stacks: int, part: str) -> None:
+        self.part = part
+        """Of the account: of *useful* computation what is in the system counts."""
         self.stretches: Counter[tuple[int, int]] = Counter()
         """Nanoseconds by the stacks of the sync before, -1 for none, and of that at the end."""
         self._mine, self._every = np.zeros((2, stacks))
@@ -118,7 +118,7 @@ class InsideLoss:
     def add(self, looked_at: LookedAt, rows: Ints) -> None:
         """Take in some records of a window."""
         account, records = looked_at.account, looked_at.account.run.records
-        spent = account.computing.blocked if self.is_blocked else account.computing.core
+        spent = account.computing.blocked if self.part == "blocked" else account.computing.core
         stacks = len(account.run.stacks)
         ends = (looked_at.stack_before[rows] + 1) * stacks + records["stack"][rows]
         found = rank_in_place(ends)
@@ -134,11 +134,14 @@ class InsideLoss:
         belongs[rows] = True
         here = np.zeros(len(account.h_max), bool)
         here[account.step[rows]] = True
-        doing = np.isin(samples["doing"], _BLOCKED if self.is_blocked else _COMPUTING)
+        doing = np.isin(samples["doing"], _BLOCKED if self.part == "blocked" else _COMPUTING)
+        spent_s = looked_at.seconds
+        if self.part == "useful":
+            doing, spent_s = looked_at.system_ns > 0, looked_at.system_ns / 1e9
 
         def add(seconds: NDArray[np.float64], chosen: NDArray[np.bool_]) -> int:
             kept = doing & chosen[row_of_sample]
-            np.add.at(seconds, samples["stack"][kept], looked_at.seconds[kept])
+            np.add.at(seconds, samples["stack"][kept], spent_s[kept])
             return int(np.count_nonzero(kept))
 
         self.samples += add(self._mine, belongs)
@@ -148,7 +151,7 @@ class InsideLoss:
 
     def excess(self) -> NDArray[np.float64]:
         """Return by stack the seconds of the loss; of computing, beyond an even share."""
-        if self.is_blocked:
+        if self.part != "imbalance":
             return self._mine
         return self._mine - self._rows / max(self._here, 1) * self._every
 
@@ -175,6 +178,8 @@ class LookedAt:
             inside = np.flatnonzero(account.position[at] == record)
             self.samples, self.row_of_sample = samples[inside], at[inside] + account.halo
             self.seconds = booked.seconds[inside].sum(axis=1)
+            is_computing = self.samples["doing"] == Doing.COMPUTING
+            self.system_ns = self.samples["system"] * is_computing
 
     @cached_property
     def stack_before(self) -> Ints:

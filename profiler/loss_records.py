@@ -25,6 +25,7 @@ from bsplib.profiler.kinds import (
     ONE_OFF,
     ROTATING,
     STEPS,
+    SYSTEM,
     UNEVEN,
 )
 from bsplib.profiler.lines import BookedSamples, book_samples
@@ -57,11 +58,13 @@ from bsplib.profiler.mends import (
     OWN_CORES,
     STAGES,
     WITHOUT,
+    WITHOUT_SYSTEM,
     LossRows,
     Steps,
     excess_bytes,
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi, end_with_messages
+from bsplib.profiler.page_faults import page_faults
 from bsplib.profiler.verdict import tell
 from bsplib.profiler.whatif import Replay
 from bsplib.sync_kinds import Kind
@@ -87,6 +90,7 @@ _WAYS = {
     CORE: (OWN_CORES,),
     STEPS: (ONE_OF_EACH_ROW, HALF_STEPS),
     MESSAGES: (HALF_MESSAGES,),
+    SYSTEM: (WITHOUT_SYSTEM,),
     COMMUNICATION: (HALF_BYTES, EVEN_BYTES, STAGES),
 }
 """How a loss can be mended, by its kind, or by its part of the account; the usual way first."""
@@ -153,6 +157,9 @@ def find(callgraph: CallGraph, book: Book) -> FoundLosses:
         for each in savings
         if each.ns >= max(least, 1) and (is_bound or each.kind != COMMUNICATION)
     ]
+    for loss in told:
+        if loss.kind == SYSTEM and (faults := page_faults(callgraph)):
+            loss.faults = sum(sum(faults[node].minor) for node in loss.nodes)
     for loss in (*worth, *rest, *told):
         loss.elapsed_s = book.elapsed_ns / 1e9
         tell(callgraph, book, loss)
@@ -270,6 +277,9 @@ class _LossWindow(LookedAt):
         origin = callgraph.origin_of(self.records[account.halo :])
         self.origin: Ints = np.append(np.full(account.halo, -1), origin)
         self.pid: Ints = self.records["pid"].astype(np.int64)
+        if self.row_of_sample is not None:
+            np.add.at(self.steps.system, self.row_of_sample, self.system_ns)
+            np.minimum(self.steps.system, account.computing.core, out=self.steps.system)
 
 
 class _Observed:
@@ -298,10 +308,9 @@ class _Observed:
         self._count_of: Counter[int] = Counter()
         self._late = WaitsOfMpi()
         self._greatest = -1
-        is_sampled = loss.part in {_COMP, _WAIT}
+        is_sampled = loss.part in {_COMP, _WAIT} or loss.kind == SYSTEM
         self._inside, self._anywhere = (
-            InsideLoss(len(run.stacks), is_blocked=loss.part == _WAIT) if is_sampled else None
-            for _ in range(2)
+            InsideLoss(len(run.stacks), str(loss.part)) if is_sampled else None for _ in range(2)
         )
         """What was executed where it took longer than elsewhere, and in all of its records."""
 
@@ -312,6 +321,8 @@ class _Observed:
             found = _could_be_one(account)
         elif loss.kind == MESSAGES:
             found = _small_messages(account) if self.ways else np.zeros(0, np.int64)
+        elif loss.kind == SYSTEM:
+            found = np.flatnonzero(window.steps.system)
         elif loss.kind == CORE:
             found = np.arange(account.halo, len(window.pid))
         elif loss.kind == COMMUNICATION:
@@ -330,7 +341,7 @@ class _Observed:
         if self.loss.kind == CORE:
             return
         self.loss.passes += int(np.count_nonzero(loss.steps_inside))
-        if self.loss.kind in {STEPS, MESSAGES, COMMUNICATION}:
+        if not self.loss.is_lost:
             self._add_saving(window, loss)
             return
         values = loss.blocked if self.loss.part == _WAIT else loss.core
@@ -370,6 +381,9 @@ class _Observed:
         parts_of, rows = window.account.communication, loss.rows
         if self.loss.kind == STEPS:
             saved = parts_of.latency[rows]
+        elif self.loss.kind == SYSTEM and self._inside is not None:
+            saved = np.round(window.steps.system[rows])
+            self._inside.add(window, rows)
         elif self.loss.kind == MESSAGES:
             saved = np.round(HALF * _message_ns(window.account)[rows])
         else:
@@ -414,6 +428,11 @@ class _Observed:
         if loss.kind == MESSAGES:
             for origin in [origin for origin, n in self._count_of.items() if n < fewest]:
                 del self._by_origin[origin]
+        if loss.kind == SYSTEM and self._inside is not None:
+            line = line_of(self._callgraph.run, self._inside)
+            loss.line = line if isinstance(line, CalledLine) else None
+            if self._inside.samples < _FEWEST_MESSAGES:
+                self._by_origin.clear()
         loss.count = loss.passes
         place_by(loss, self._callgraph, self._by_origin)
 

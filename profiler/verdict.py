@@ -24,6 +24,7 @@ from bsplib.profiler.kinds import (
     ONE_OFF,
     ROTATING,
     STEPS,
+    SYSTEM,
 )
 from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, on_core_ns
 
@@ -48,6 +49,8 @@ _LEAST_LISTED = 0.005
 """What is a smaller share is no part in the last sentence."""
 _SHORT = 1 / 3
 """A run of which start and end take a greater share is too short to judge."""
+_FAULT_NS = 300_000
+"""Time in the system is that of page faults, if each takes no longer: that of a huge page."""
 BALANCED, SPREAD, REST, SHORT = "balanced", "spread", "rest", "too short"
 """Kinds of the sentence of a run in which no place loses ``LEAST_SHARE``, of the last one, and of
 the one about a run that is too short."""
@@ -259,7 +262,7 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
 
 def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
     names = ProcessNames(callgraph.run)
-    if loss.kind in {STEPS, MESSAGES}:
+    if loss.kind in {STEPS, MESSAGES, SYSTEM}:
         return []
     if loss.kind == COMMUNICATION:
         most = f", at most h = {fmt.size(loss.most_bytes)} for {names(loss.pids)}"
@@ -307,6 +310,8 @@ def _why(loss: Loss) -> str:
     late = f", {loss.late}" if loss.late else ""
     if loss.kind == BLOCKED:
         return BLOCKED
+    if loss.kind == SYSTEM and loss.faults * _FAULT_NS >= loss.ns:
+        return f"for {fmt.counted(loss.faults, 'page fault')}: memory that is new each time"
     if loss.part == "transfer_imbalance":
         return f"{loss.habit} {loss.kind}" if loss.habit in {ROTATING, ONE_OFF} else loss.kind
     if loss.part == "imbalance":

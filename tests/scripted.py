@@ -197,15 +197,16 @@ class Reading:
         return " > ".join(self.names[name] for name in ids)
 
 
-def sampled(run: Run, *samples: tuple[int, int, Stack, Doing]) -> Run:
+def sampled(run: Run, *samples: tuple[int, int, Stack, Doing], system_ns: int = 0) -> Run:
     """A run with samples: process, number of its superstep, stack and what it does.
 
-    Each is taken in the middle of the computing part of its superstep, and stands for 1 ms.
+    Each is taken in the middle of the computing part of its superstep, and stands for 1 ms, in
+    which the process was in the system for ``system_ns``.
     """
     rows, stacks = [], dict.fromkeys(run.stacks)
     for pid, number, stack, doing in samples:
         record = run.records[run.records["pid"] == pid][number]
         time = int(record["start"] + record["arrive"]) // 2
         stacks[stack] = None
-        rows.append((pid, time, list(stacks).index(stack), doing, 1_000_000))
+        rows.append((pid, time, list(stacks).index(stack), doing, 1_000_000, system_ns))
     return replace(run, stacks=tuple(stacks), samples=np.array(sorted(rows), SAMPLE))

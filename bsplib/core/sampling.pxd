@@ -12,7 +12,7 @@ cdef extern from *:
     #include <ucontext.h>
     #include <unistd.h>
 
-    /* Ticks, one after the other, each as in sampling.py: four words, then two for each call. Pages
+    /* Ticks, one after the other, each as in sampling.py: five words, then two for each call. Pages
        that are not written take no memory. From the half on a tick has its innermost call only. */
     enum { BSP_WORDS = 1 << 20, BSP_CALLS = 128, BSP_CODES = 1 << 10 };
     enum { BSP_ON_CORE, BSP_BLOCKED, BSP_NO_CORE };
@@ -38,8 +38,8 @@ cdef extern from *:
         timer_t timers[2]; /* of the CPU time of the thread, and of elapsed time */
         PyThreadState *thread;
         int64_t interval, of_run, start;
-        int64_t cpu, off;                 /* that belong to ticks: CPU time, and time without it */
-        int64_t looked, was_off, others, sleeps;   /* as the timer of elapsed time found them last */
+        int64_t cpu, system, off; /* that belong to ticks: CPU time, and time without it */
+        int64_t looked, was_off, others, sleeps; /* as the timer of elapsed time found them last */
     } bsp_sampler;
 
     static int64_t bsp_clock(clockid_t clock) {
@@ -71,7 +71,7 @@ cdef extern from *:
         return errno != EFAULT;
     }
 
-    static int bsp_keep(int64_t now, int64_t spent, int state) {
+    static int bsp_keep(int64_t now, int64_t spent, int64_t system, int state) {
     #if PY_VERSION_HEX < 0x030D0000
         void *at = bsp_sampler.thread->cframe; /* on the stack of C */
         bsp_frame *frame = at == NULL ? at : (bsp_frame *) bsp_sampler.thread->cframe->current_frame;
@@ -81,18 +81,19 @@ cdef extern from *:
         int most = bsp_sampler.written < BSP_WORDS / 2 ? BSP_CALLS : 1, depth = 0, is_new = 0;
         int64_t *tick = bsp_words + bsp_sampler.written;
         uintptr_t page = 0; /* that can be read: frames do not cross the end of mapped memory */
-        if (bsp_sampler.written + 4 + 2 * most > BSP_WORDS) return 0;
+        if (bsp_sampler.written + 5 + 2 * most > BSP_WORDS) return 0;
         for (; frame != NULL && depth < most; frame = frame->previous, depth++) {
             if ((uintptr_t) frame >> 12 != page && !bsp_is_readable(frame)) break;
             page = (uintptr_t) frame >> 12;
             uintptr_t code = (uintptr_t) frame->code;
-            tick[4 + 2 * depth] = code;
-            tick[5 + 2 * depth] =
+            tick[5 + 2 * depth] = code;
+            tick[6 + 2 * depth] =
                 frame->instruction - code - offsetof(PyCodeObject, co_code_adaptive);
             is_new |= *bsp_place_of(code) == 0;
         }
-        tick[0] = now, tick[1] = spent, tick[2] = state, tick[3] = depth;
-        bsp_sampler.written += 4 + 2 * depth;
+        tick[0] = now, tick[1] = spent, tick[2] = system < spent ? system : spent;
+        tick[3] = state, tick[4] = depth;
+        bsp_sampler.written += 5 + 2 * depth;
         if (is_new) PyErr_SetInterruptEx(bsp_sampler.number);
         return 1;
     }
@@ -125,21 +126,21 @@ cdef extern from *:
     /* Look whether the thread is off its core; all time without one since the last such tick counts
        for where it is. The next look comes at a multiple of a time: so processes are interrupted
        together, and not one after the other while the rest waits. */
-    static void bsp_look(int64_t now, int64_t cpu, const ucontext_t *context) {
-        struct rusage used;
-        getrusage(RUSAGE_THREAD, &used);
+    static void bsp_look(
+        int64_t now, int64_t cpu, const struct rusage *used, const ucontext_t *context
+    ) {
         int64_t others = bsp_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu, off = now - cpu;
         int64_t spent = off - bsp_sampler.off, elapsed = now - bsp_sampler.looked;
         /* A wait for a disk is not ended by a tick: then it has taken most of the time. */
-        int where = used.ru_nvcsw != bsp_sampler.sleeps ? bsp_is_in_system(context) : 0;
+        int where = used->ru_nvcsw != bsp_sampler.sleeps ? bsp_is_in_system(context) : 0;
         int is_asleep = where == 2 || (where == 1 && 4 * (off - bsp_sampler.was_off) > 3 * elapsed);
-        int is_ready = used.ru_nvcsw == bsp_sampler.sleeps && 2 * spent > elapsed;
+        int is_ready = used->ru_nvcsw == bsp_sampler.sleeps && 2 * spent > elapsed;
         /* A thread that waits while others of its process have cores lets them compute. */
         int are_busy = 2 * (others - bsp_sampler.others) > elapsed;
         int state = is_ready ? BSP_NO_CORE : are_busy ? BSP_ON_CORE : BSP_BLOCKED;
-        if ((is_asleep || is_ready) && bsp_keep(now, spent, state)) bsp_sampler.off = off;
+        if ((is_asleep || is_ready) && bsp_keep(now, spent, 0, state)) bsp_sampler.off = off;
         bsp_sampler.looked = now, bsp_sampler.was_off = off, bsp_sampler.others = others;
-        bsp_sampler.sleeps = used.ru_nvcsw;
+        bsp_sampler.sleeps = used->ru_nvcsw;
         int64_t step = (is_asleep ? 2 : 4) * bsp_sampler.interval;
         bsp_set_timer(1, step - now % step, 0);
     }
@@ -149,8 +150,13 @@ cdef extern from *:
         (void) number;
         if (!bsp_sampler.is_on) return; /* in a forked process, or after the end */
         int64_t now = bsp_clock(CLOCK_MONOTONIC), cpu = bsp_clock(CLOCK_THREAD_CPUTIME_ID);
-        if (info->si_value.sival_int) bsp_look(now, cpu, context);
-        else if (bsp_keep(now, cpu - bsp_sampler.cpu, BSP_ON_CORE)) bsp_sampler.cpu = cpu;
+        struct rusage used;
+        getrusage(RUSAGE_THREAD, &used);
+        int64_t system = used.ru_stime.tv_sec * INT64_C(1000000000) + used.ru_stime.tv_usec * 1000;
+        int64_t spent = cpu - bsp_sampler.cpu;
+        if (info->si_value.sival_int) bsp_look(now, cpu, &used, context);
+        else if (bsp_keep(now, spent, system - bsp_sampler.system, BSP_ON_CORE))
+            bsp_sampler.cpu = cpu, bsp_sampler.system = system;
         if (now - bsp_sampler.start > bsp_sampler.of_run * bsp_sampler.interval) {
             bsp_sampler.interval *= 2;
             bsp_set_timer(0, bsp_sampler.interval, bsp_sampler.interval);
@@ -168,6 +174,7 @@ cdef extern from *:
     static int bsp_start(int number, int64_t interval, int64_t of_run) {
         struct sigaction action;
         struct sigevent event;
+        struct rusage used;
         memset(&bsp_sampler, 0, sizeof bsp_sampler);
         memset(bsp_codes, 0, sizeof bsp_codes);
         memset(&action, 0, sizeof action);
@@ -182,6 +189,9 @@ cdef extern from *:
         bsp_sampler.of_run = of_run;
         bsp_sampler.start = bsp_sampler.looked = bsp_clock(CLOCK_MONOTONIC);
         bsp_sampler.cpu = bsp_clock(CLOCK_THREAD_CPUTIME_ID);
+        getrusage(RUSAGE_THREAD, &used);
+        bsp_sampler.system = used.ru_stime.tv_sec * INT64_C(1000000000);
+        bsp_sampler.system += used.ru_stime.tv_usec * 1000;
         bsp_sampler.off = bsp_sampler.was_off = bsp_sampler.start - bsp_sampler.cpu;
         if (sigaction(number, &action, NULL) != 0
                 || timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &bsp_sampler.timers[0]) != 0)

@@ -66,7 +66,7 @@ ON_CORE, BLOCKED, NO_CORE = range(3)
 
 CUT = (1, 128)
 """Calls of a stack that may have more: see the handler."""
-_FIELDS = 4
+_FIELDS = 5
 """Words of a tick before its calls, of two words each: see the handler."""
 _signals: list[int] = []
 """The signal that is used from the first start on."""
@@ -83,6 +83,8 @@ class Tick(NamedTuple):
     """Nanoseconds on the clock of ``time.perf_counter_ns``."""
     spent: int
     """Nanoseconds for which it stands."""
+    system: int
+    """Those of them in which the thread was in the system, such as for page faults."""
     state: int
     stack: int
 
@@ -128,7 +130,7 @@ class Sampler:
             calls = at + _FIELDS
             end = calls + 2 * words[calls - 1]
             stack = keys.setdefault(words[calls:end].tobytes(), len(keys))
-            found.append(Tick(words[at], words[at + 1], words[at + 2], stack))
+            found.append(Tick._make([*words[at : calls - 1].tolist(), stack]))
             at = end
         stacks = [memoryview(key).cast("q").tolist() for key in keys]
         if any(address not in self._codes for stack in stacks for address in stack[::2]):

@@ -145,7 +145,7 @@ class ShimRecorder:
         if self._sampler is not None:
             stacks, ticks = self._sampler.stop()
             numbers = [self._stacks.number_of_sample(each) for each in stacks]
-            self._write("samples", [(*tick[:3], numbers[tick.stack]) for tick in ticks])
+            self._write("samples", [(*tick[:4], numbers[tick.stack]) for tick in ticks])
         self._write("no_lines", self._no_lines)
         self._write("sources", frames.hashes(self._stacks.files))
         has_status, status = self.status is not None, self.status or 0

@@ -76,7 +76,8 @@ class LineSampler:
         for tick in ticks:
             number, is_call = found[tick.stack]
             doing = Doing.CALL if is_call else BY_STATE[tick.state]
-            rows.append((0, tick.time - self._began_ns, number, doing, tick.spent))
+            moment = tick.time - self._began_ns
+            rows.append((0, moment, number, doing, tick.spent, tick.system))
         samples = np.array(rows, SAMPLE)
         self._spool.add_samples(samples[samples["time"] >= 0])
 
@@ -163,7 +164,8 @@ def read_samples(
     time, stack = samples["time"], samples["stack"]
     kept = (time >= 0) & (time <= MAX_NUMBER) & (stack >= 0) & (stack < len(stacks))
     kept &= (samples["doing"] < len(Doing)) & (samples["spent"] >= 0)
-    kept &= samples["spent"] <= MAX_NUMBER
+    kept &= (samples["spent"] <= MAX_NUMBER) & (samples["system"] >= 0)
+    kept &= samples["system"] <= samples["spent"]
     samples = samples[kept]
     samples["pid"] = pid
     samples["stack"] = np.array(stacks, np.int32)[samples["stack"]]

@@ -219,6 +219,7 @@ SAMPLE = np.dtype(
         ("stack", np.int32),  # position in Run.stacks
         ("doing", np.uint8),  # a Doing
         ("spent", np.int64),  # ns for which it stands
+        ("system", np.int64),  # those of them in the system, such as for page faults
     ]
 )
 """A look at what a process was executing. The samples of one process are in order of time."""

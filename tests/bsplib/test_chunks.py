@@ -224,7 +224,7 @@ def test_samples_can_be_written_between_any_two_lines_of_the_spool(tmp_path):
         if event == "line" and spool is not None:
             sys.settrace(None)
             spool.define_sampled(len(written) % 3, SAMPLED[: 1 + len(written) % 2])
-            spool.add_samples(np.array([(0, len(written), 0, 0, 1)], SAMPLE))
+            spool.add_samples(np.array([(0, len(written), 0, 0, 1, 0)], SAMPLE))
             written.append(len(written))
             sys.settrace(interrupt)
         return interrupt
@@ -265,7 +265,7 @@ def interrupted():
     [
         lambda spool: spool.define_stack(SAMPLED),
         lambda spool: spool.define_sampled(0, SAMPLED),
-        lambda spool: spool.add_samples(np.array([(0, 5, 0, 0, 1)], SAMPLE)),
+        lambda spool: spool.add_samples(np.array([(0, 5, 0, 0, 1, 0)], SAMPLE)),
     ],
 )
 def test_what_a_handler_raises_while_the_spool_writes_reaches_the_program(
@@ -295,7 +295,7 @@ def test_where_samples_cannot_be_written_the_records_are(tmp_path):
     (tmp_path / "0.samples").mkdir()
     spool = write(tmp_path, 3)
     spool.define_sampled(0, SAMPLED)
-    spool.add_samples(np.array([(0, 5, 0, 0, 1)], SAMPLE))
+    spool.add_samples(np.array([(0, 5, 0, 0, 1, 0)], SAMPLE))
     spool.close()
     (tmp_path / "0.samples").rmdir()
     assert len(collected(tmp_path).records) == 3
@@ -306,7 +306,7 @@ def test_a_stack_of_samples_that_is_defined_again_is_the_last_one(tmp_path):
     spool = write(tmp_path, 1)
     for frame in SAMPLED:  # the first was interrupted before it was used
         spool.define_sampled(0, (frame,))
-    spool.add_samples(np.array([(0, 5, 0, 0, 1)], SAMPLE))
+    spool.add_samples(np.array([(0, 5, 0, 0, 1, 0)], SAMPLE))
     spool.close()
     run = collected(tmp_path)
     assert run.stacks[run.samples["stack"][0]] == SAMPLED[1:]
@@ -316,7 +316,7 @@ def test_samples_during_a_sync_are_waiting(tmp_path):
     spool = write(tmp_path, 2)
     spool.define_sampled(0, SAMPLED)
     times = [1, 2, 3, 4, 11, 12, 13, 14]
-    spool.add_samples(np.array([(0, time, 0, Doing.BLOCKED, 1) for time in times], SAMPLE))
+    spool.add_samples(np.array([(0, time, 0, Doing.BLOCKED, 1, 0) for time in times], SAMPLE))
     spool.close()
     waiting = collected(tmp_path).samples["doing"] == Doing.WAITING
     assert np.array(times)[waiting].tolist() == [2, 3, 12, 13]

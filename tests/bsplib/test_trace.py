@@ -68,7 +68,7 @@ def run():
     sources = {"sort.py": "0a" * 32}
     lifetime = Lifetime(-90, (-80, -70), (-10, -20), (75, None), 90, None)
     measured = {"cpu": "", "ready": "", "faults": "this system does not count them"}
-    samples = np.array([(0, 15, 1, Doing.CALL, 9), (1, 3, 0, Doing.WAITING, 2)], SAMPLE)
+    samples = np.array([(0, 15, 1, Doing.CALL, 9, 4), (1, 3, 0, Doing.WAITING, 2, 0)], SAMPLE)
     more = {"lifetime": lifetime, "steal_ns": 7, "measured": measured, "samples": samples}
     stacks = (MAIN,), (MAIN, SORT)
     return Run(2, groups, stacks, records, traffic, False, meta, sources, **more)

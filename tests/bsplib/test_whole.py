@@ -39,7 +39,7 @@ def write(folder, pid, count):
         spool.define_sampled(at, (FRAMES[(at + pid) % 3],))
     spool.note(began=1000, started=100, ready=900, finished=5000)
     spool.define_measured({"cpu": "", "ready": "no file"})
-    samples = [(0, 20 + at, at % 3, at % 3, 7) for at in range(count)]
+    samples = [(0, 20 + at, at % 3, at % 3, 7, 2) for at in range(count)]
     spool.add_samples(np.array(samples, SAMPLE))
     rows = spool.records.rows
     for number in range(count):
@@ -81,18 +81,13 @@ def test_samples_name_the_stacks_of_the_run(tmp_path):
 def test_samples_that_cannot_be_are_left_out(tmp_path):
     write(tmp_path, 0, 3)
     write(tmp_path, 1, 0)
-    wrong = [(-1, 0, 0, 1), (2**60, 0, 0, 1), (5, 3, 0, 1), (5, -1, 0, 1), (5, 0, 5, 1)]
+    wrong = [(-1, 0, 0, 1, 0), (2**60, 0, 0, 1, 0), (5, 3, 0, 1, 0), (5, -1, 0, 1, 0)]
+    wrong += [(5, 0, 5, 1, 0), (5, 0, 0, -1, 0), (5, 0, 0, 1, 2)]
     with (tmp_path / "0.samples").open("ab") as file:
-        file.write(
-            packed(
-                np.array(
-                    [*((0, *each) for each in wrong), (0, 5, 0, 0, -1), (9, 5, 1, 1, 7)], SAMPLE
-                )
-            )
-        )
+        file.write(packed(np.array([*((0, *each) for each in wrong), (9, 5, 1, 1, 7, 2)], SAMPLE)))
     run = collect([tmp_path] * 2, complete=True, meta={}).run
-    written = [(0, 20 + at, at, at, 7) for at in range(3)]
-    assert run.samples.tolist() == [(0, 5, 1, 1, 7), *written]
+    written = [(0, 20 + at, at, at, 7, 2) for at in range(3)]
+    assert run.samples.tolist() == [(0, 5, 1, 1, 7, 2), *written]
 
 
 def test_a_process_that_stopped_recording_needs_a_look(tmp_path):

@@ -80,6 +80,22 @@ def test_a_line_of_a_comprehension_is_one_of_the_function_around_it(script, inne
     assert "computed at line 24 of prepare (app.py), by process 0" in text
 
 
+def test_time_in_the_system_could_be_saved_at_its_line(script):
+    program = script(2)
+    for _ in range(10):
+        program.step("main exchange", w=[100, 100])
+    both = [
+        (pid, number, (MAIN, PREPARE), Doing.COMPUTING) for pid in range(2) for number in range(10)
+    ]
+    (sentence,) = book_graph(build(sampled(program.run(), *both, system_ns=60)), FREE).verdict()[1]
+    assert (sentence.kind, sentence.ns, sentence.is_lost) == ("time in the system", 1200, False)
+    assert sentence.text == (
+        "600 ns of 1.00 µs (60%) could be saved in exchange (app.py line 12), computed at line 21 "
+        "of prepare (app.py) in 10 supersteps (time in the system); without that time the run "
+        "would take 400 ns."
+    )
+
+
 def test_few_samples_name_no_line(script):
     slow = [(0, number, (MAIN, PREPARE), Doing.COMPUTING) for number in range(4)]
     assert "computed" not in first(sampled(uneven(script), *slow))

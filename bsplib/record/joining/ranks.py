@@ -307,16 +307,16 @@ def _samples(
 ) -> NDArray[np.void] | None:
     if (listed := file.header.get("samples")) is None:
         return None
-    time, spent, state, stack = np.array(listed, np.int64).reshape(-1, 4).T
+    time, spent, system, state, stack = np.array(listed, np.int64).reshape(-1, 5).T
     kept = (stack >= 0) & (stack < len(file.stacks)) & np.isin(state, (ON_CORE, BLOCKED, NO_CORE))
-    kept &= (spent >= 0) & (spent <= MAX_NUMBER)
+    kept &= (system >= 0) & (system <= spent) & (spent <= MAX_NUMBER)
     number = {
         each: named.stack(file.stacks[each], "", str(file.header.get("program", "")))
         for each in set(stack[kept].tolist())
     }
     rows = np.zeros(int(np.count_nonzero(kept)), SAMPLE)
     rows["pid"], rows["time"] = pid, clock(time[kept])
-    rows["doing"], rows["spent"] = state[kept], spent[kept]
+    rows["doing"], rows["spent"], rows["system"] = state[kept], spent[kept], system[kept]
     rows["stack"] = [number[each] for each in stack[kept].tolist()]
     return rows
 
