@@ -53,6 +53,8 @@ bends only there was not seen."""
 _PER_DOUBLING = 3.0
 """By how many times the noise the band grows for each doubling beyond the measurements: the one
 number to which the bands are calibrated, on published, measured and simulated tables."""
+_MOST_PER_DOUBLING = math.log(2)
+"""By how much it grows at most, however noisy the measurements are: by one power of the size."""
 _BREAK_NOISE = 0.05
 """A formula of the user that leaves less noise has no break; and what is not predicted, since no
 smaller measurement shows it, counts as this."""
@@ -130,8 +132,9 @@ class Fit:
         middle = np.log(np.maximum(self.predict(arrays), 1e-300))
         columns, _ = self.formula.columns(arrays)
         spread = np.einsum("nk,kl,nl->n", columns, self.covariance, columns) + 0 * middle
-        reach = _PER_DOUBLING * self.noise * np.sqrt(1 + self.doublings(arrays) ** 2)
-        reach = np.hypot(reach, 2 * np.sqrt(np.maximum(spread, 0)) * np.exp(-middle))
+        each = min(_PER_DOUBLING * self.noise, _MOST_PER_DOUBLING)
+        reach = each * np.sqrt(1 + self.doublings(arrays) ** 2)
+        reach = np.hypot(reach, np.log1p(2 * np.sqrt(np.maximum(spread, 0)) * np.exp(-middle)))
         reach *= NormalDist().inv_cdf((1 + confidence) / 2) / _NORMAL
         low, high = _hull(self.rivals, arrays, middle)
         below, above = np.hypot(middle - low, reach), np.hypot(high - middle, reach)

@@ -275,10 +275,18 @@ class _Learner:
         if self._ratio is None:
             return {}
         found = laws_of_collective(name, self._values, rows, self._ratio)
-        if found is None:
-            return {}
-        calls = found.calls
-        times = None if calls is None else self._fitted(calls, calls > 0)
+        if found is not None:
+            calls = found.calls
+            times = None if calls is None else self._fitted(calls, calls > 0)
+        else:  # it may be called from some size or number of processes on
+            passed = np.array([row.supersteps > 0 for row in rows])
+            where = laws_of(self._values, passed.astype(float)) if passed.any() else ()
+            part = {each: column[passed] for each, column in self._values.items()}
+            some = [row for row in rows if row.supersteps > 0]
+            found = laws_of_collective(name, part, some, self._ratio) if where else None
+            if found is None or found.calls is not None:
+                return {}
+            times = Learned(where)
         return {quantity: Learned(laws, times=times) for quantity, laws in found.laws.items()}
 
     def _counted(self, rows: Sequence[Quantities], name: str, chain: Chain) -> Learned:

@@ -96,7 +96,16 @@ def solver(bsp, n):
         bsp.allreduce(1.0)
 
 
-PROGRAMS = {each.__name__: each for each in (wavefront, merge, told, branches, nested, solver)}
+def scanned(bsp, n):
+    charge(bsp, 1e-8 * n)
+    bsp.sync()
+    if bsp.nprocs >= 4:
+        bsp.scan(1.0)
+
+
+PROGRAMS = {
+    each.__name__: each for each in (wavefront, merge, told, branches, nested, solver, scanned)
+}
 SIZES, COUNTS, FAR = (128, 256, 512, 1024), (2, 4, 8), (8192, 32)
 
 
@@ -143,6 +152,16 @@ def test_the_stages_that_a_program_gives_are_not_taken_for_the_machines(recorded
     assert {one, two} <= model.observed.told
     first = next(each for each in model.chains if each.chain == one)
     assert first.at({"n": 2.0**16, "p": 64.0})["h"][:3] == (8.0 * 2**16 * 63,) * 3
+
+
+@pytest.mark.lengthy
+def test_a_collective_from_some_number_of_processes_on_keeps_its_known_form(recorded):
+    """Two numbers of processes call it, in one superstep; 32 need another."""
+    model = learn([recorded("scanned", n, p) for n in SIZES[:2] for p in COUNTS])
+    (true,) = observe([recorded("scanned", 256, 32)]).observations
+    for each in predict_run(model, 32, {"n": 256}).chains:
+        for name in ("supersteps", "h"):
+            assert each.values[name].value == getattr(true.of(each.model.chain), name)
 
 
 def test_a_centre_without_supersteps_takes_no_time(recorded):
