@@ -151,11 +151,6 @@ class RootSteps:
         first, last = self.numbers(np.array([low, high - 1])).tolist()
         return windows(self._run, first, last)
 
-    @property
-    def are_kept(self) -> bool:
-        """Whether they are not read again."""
-        return self._index.kept is not None
-
     def rows(self, low: int, high: int) -> Iterable[StepRows]:
         """Return the supersteps of a range of positions, and maybe others near them."""
         kept = self._index.kept

@@ -207,18 +207,6 @@ class Account:
         parts[UNEXPLAINED] += self._idle[rows] - waits.sum(axis=0)
         return BookedRows(rows, parts, waits)
 
-    def late_for_transfers(self) -> tuple[Ints, Ints]:
-        """Return which records made others wait since their transfers took long, and how long.
-
-        Others waited in the next superstep. Where this is the first one of the window, the record
-        is that of the next superstep.
-        """
-        rows, late = self._late
-        ns = np.sum([each for part, each in late if part == TRANSFER_IMBALANCE], axis=0, dtype=int)
-        behind = self.behind[self.halo + rows]
-        before = self.before[behind]
-        return np.where(before >= self.halo, before, behind), np.broadcast_to(ns, rows.shape)
-
     def covered(self) -> Ints:
         """Return how much of the time of each process is in its records, and between them."""
         records = self.run.records[self.halo :]

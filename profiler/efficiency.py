@@ -79,12 +79,8 @@ class ComputationScaling(NamedTuple):
         return (
             f"computation scaling {self.fraction:.0%}, if both do the same work: "
             f"{fmt.seconds(self.reference_s)} of useful computation in all on "
-            f"{_processes(self.reference_nprocs)}, {fmt.seconds(self.useful_s)} on {self.nprocs}"
+            f"{fmt.processes(self.reference_nprocs)}, {fmt.seconds(self.useful_s)} on {self.nprocs}"
         )
-
-
-def _processes(nprocs: int) -> str:
-    return fmt.counted(nprocs, "process", "processes")
 
 
 def computation_scaling(one: Book, other: Book) -> ComputationScaling | None:

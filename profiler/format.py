@@ -61,6 +61,11 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
+def processes(number: int) -> str:
+    """Return a number of processes, such as ``1 process`` or ``4 processes``."""
+    return counted(number, "process", "processes")
+
+
 def shortened(text: str, columns: int) -> str:
     """Return a text in at most ``columns`` columns; of a longer one the middle is left out.
 
@@ -108,7 +113,7 @@ def title(run: Run, number: int) -> str:
 def circumstances(run: Run) -> str:
     """Return how a run was made, on one line: processes, backend, time."""
     parts = [
-        counted(run.nprocs, "process", "processes"),
+        processes(run.nprocs),
         f"backend {said(run, 'backend')}",
         seconds(elapsed_s(run)),
         state(run),
@@ -128,7 +133,7 @@ def waiting(run: Run) -> str:
         return ""
     cores = run.meta.get("cores")
     where = f" on {cores} core{'s' * (cores != 1)}" if isinstance(cores, int) else ""
-    who = counted(run.nprocs, "process", "processes")
+    who = processes(run.nprocs)
     return f"waiting for a core: {seconds(waited_ns / 1e9)} of {who}{where}"
 
 

@@ -65,13 +65,6 @@ class Steps:
         self.system = np.zeros(len(self.of_record))
         """How long each record was in the system while it computed, from samples."""
 
-    @cached_property
-    def begins_group(self) -> Bools:
-        """Marks the supersteps before which there is none in the same group."""
-        first = np.zeros(self.count, bool)
-        first[self.of_record[self.account.before < 0]] = True
-        return first
-
     def marked(self, rows: Ints) -> Bools:
         """Mark the supersteps of some records."""
         found = np.zeros(self.count, bool)

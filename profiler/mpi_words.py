@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bsplib.recording.tables import Columns
 
 LATE_SENDER, LATE_RECEIVER = "late sender", "late receiver"
-SMALL_MESSAGES = "too many small messages"
 _SENDS = frozenset({"Send", "Ssend", "Bsend", "Rsend"})
 _OF_MESSAGES = _SENDS | {
     *("Recv", "Mrecv", "Sendrecv", "Sendrecv_replace"),
@@ -56,19 +55,9 @@ class WaitsOfMpi:
         return LATE_RECEIVER if 2 * self._in_sends > self._for_messages else LATE_SENDER
 
 
-def ends_with_message(run: Run, stack: int) -> bool:
-    """Tell whether a stack ends with a call of MPI that waits for messages."""
-    return _called(run, stack) in _OF_MESSAGES
-
-
 def end_with_messages(run: Run, records: NDArray[np.void] | Columns) -> NDArray[np.bool_]:
     """Tell for each record whether it ends with a call of MPI that waits for messages."""
     return _end_with(run, _OF_MESSAGES, records)
-
-
-def end_with_sends(run: Run, records: NDArray[np.void] | Columns) -> NDArray[np.bool_]:
-    """Tell for each record whether it ends with a call of MPI that only sends."""
-    return _end_with(run, _SENDS, records)
 
 
 def _called(run: Run, stack: int) -> str:

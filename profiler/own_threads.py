@@ -30,7 +30,7 @@ def own_threads_sentence(run: Run) -> str:
     waited_s, whole_s = own_threads_s(run), run.nprocs * elapsed_s(run)
     if not waited_s or waited_s < LEAST_SHARE * whole_s:
         return ""
-    processes = fmt.counted(run.nprocs, "process", "processes")
+    processes = fmt.processes(run.nprocs)
     return (
         f"{fmt.seconds(waited_s)} of {fmt.seconds(whole_s)} of {processes} "
         f"({100 * waited_s / whole_s:.0f}%) passed in waiting for own threads, which is "

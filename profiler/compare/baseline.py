@@ -13,6 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from bsplib.output_file import OutputKind
+from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.compare.matching import call_at, owner
 
@@ -67,7 +68,7 @@ def changes(before: list[Facts], after: list[Facts]) -> list[str]:
         empty if all are equal.
     """
     if len(before) != len(after):
-        return [f"{_count(len(after), 'run')} instead of {len(before)}"]
+        return [f"{fmt.counted(len(after), 'run')} instead of {len(before)}"]
     found = []
     for number, (old, new) in enumerate(zip(before, after, strict=True), start=1):
         run = f"run {number}, " if len(after) > 1 else ""
@@ -134,7 +135,7 @@ def _key(callgraph: CallGraph, node: Node) -> str:
 
 def _changes_of_run(old: Facts, new: Facts) -> Iterator[str]:
     if old["nprocs"] != new["nprocs"]:
-        yield f"{_count(new['nprocs'], 'process')} instead of {old['nprocs']}"
+        yield f"{fmt.processes(new['nprocs'])} instead of {old['nprocs']}"
         return
     before, after = old["nodes"], new["nodes"]
     for key in sorted(before.keys() | after.keys()):
@@ -146,21 +147,16 @@ def _changes_of_run(old: Facts, new: Facts) -> Iterator[str]:
             yield f"{key}: {_difference(before[key], after[key])}"
 
 
-def _told(figures: Mapping[str, float]) -> str:
-    return f"{_count(figures['supersteps'], 'superstep')} and an h of {figures['h']} bytes"
+def _told(figures: Mapping[str, Any]) -> str:
+    return f"{fmt.counted(figures['supersteps'], 'superstep')} and an h of {figures['h']} bytes"
 
 
-def _difference(before: Mapping[str, float], after: Mapping[str, float]) -> str:
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{name} {after[figure]} instead of {before[figure]}{' bytes' * (figure != 'supersteps')}"
         for figure, name in _FIGURES.items()
         if before[figure] != after[figure]
     )
-
-
-def _count(count: float, noun: str) -> str:
-    plural = "es" if noun.endswith("s") else "s"
-    return f"{count} {noun}{plural * (count != 1)}"
 
 
 def _dump_runs(runs: list[Facts]) -> str:

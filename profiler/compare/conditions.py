@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bsplib.profiler.format import visible
+from bsplib.profiler import format as fmt
 from bsplib.profiler.hosts import host_names
 
 if TYPE_CHECKING:
@@ -45,13 +45,14 @@ def _conditions(run: Run) -> dict[str, str]:
     meta = run.meta
     machine = meta.get("machine")
     name = machine.get("name") if isinstance(machine, dict) else None
+    cores = meta.get("cores", "unknown")
     return {
-        "processes": _number(run.nprocs, "process", "processes"),
+        "processes": fmt.processes(run.nprocs),
         "program": f"program {_short(meta.get('program', 'unknown'))}",
         "backend": f"backend {_short(meta.get('backend', 'unknown'))}",
         "machine": f"Machine {_short(name)}" if name else "no Machine",
         "host": f"host {_short(host_names(run))}",
-        "cores": _number(meta.get("cores", "unknown"), "core", "cores"),
+        "cores": f"{_short(cores)} core{'s' * (cores != 1)}",
     }
 
 
@@ -77,10 +78,5 @@ def _options(run: Run) -> list[str]:
     return [option for option in options if not option.startswith("--profile")]
 
 
-def _number(count: object, one: str, several: str) -> str:
-    return f"{_short(count)} {one if count == 1 else several}"
-
-
 def _short(value: object) -> str:
-    text = visible(str(value))
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return fmt.shortened(fmt.visible(str(value)), _LONGEST)

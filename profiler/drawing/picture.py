@@ -285,22 +285,9 @@ def on_fill(shade: float) -> str:
     return "#000000" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "#ffffff"
 
 
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, from 1 to 21.
-
-    Source: Web Content Accessibility Guidelines 2.2, contrast ratio.
-    """
-    low, high = sorted(_luminance(_channels(colour)) for colour in (one, other))
-    return (high + 0.05) / (low + 0.05)
-
-
 def _mixed(shade: float) -> tuple[int, ...]:
     share = min(max(shade, 0.0), 1.0)
     return tuple(round(a + share * (b - a)) for a, b in zip(_WHITE, _RED, strict=True))
-
-
-def _channels(colour: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(colour.removeprefix("#")))
 
 
 def _luminance(channels: tuple[int, ...]) -> float:
