@@ -10,6 +10,8 @@
   (:mod:`bsplib.transfers.held_arrays`).
 * A source of another process's hpget, or a destination of its hpput, that this process
   changes in the same superstep.
+* Values that this process has written into an allocated array and that a put of another process
+  overwrites before anything has read them, which is a warning (:mod:`bsplib.transfers.guard`).
 
 Every error names the lines of both calls. The process that owns the memory finds the
 overlaps from the addresses of the elements, so that it does not matter by which view or
@@ -45,6 +47,7 @@ from bsplib.transfers.descriptions import (
     unpacked,
 )
 from bsplib.transfers.direct_receipt import is_put
+from bsplib.transfers.guard import access_of
 from bsplib.transfers.held_arrays import refresh_variables
 from bsplib.transfers.place import Array, address, from_wire, memory_range
 from bsplib.transfers.registry import Registry
@@ -143,8 +146,9 @@ def check_overlaps(
         calls.append(_Call(use, _words(what, members[pid], line), array, None))
     for group in _overlap_candidates(calls):
         _compare(group)
-    for transfer in transfers:
+    for transfer in reversed(transfers):  # what is got has been read
         _check_unchanged(named, transfer, watch, members[pid])
+        named.check_unread(transfer, watch, members[pid])
 
 
 def _check_unchanged(named: _Named, transfer: _Transfer, watch: Watch, process: int) -> None:
@@ -218,6 +222,21 @@ class _Named:
         """Return a transfer as a use of the memory of this process."""
         owner = self._registry.at(transfer.what.slot).handle
         return _Call(transfer.use(), transfer.words(), *self._part(transfer), owner)
+
+    def check_unread(self, transfer: _Transfer, watch: Watch, process: int) -> None:
+        """Warn if a put of another process overwrites what this one has written for nobody."""
+        owner = self._registry.at(transfer.what.slot).handle
+        access = access_of(owner)
+        if access is None or (transfer.process == process and not transfer.is_get):
+            return
+        part, elements = self._part(transfer)
+        where = ... if elements is None else np.unravel_index(elements, part.shape)
+        if transfer.is_get or transfer.use() == _Use.COMBINE:
+            access.check_read(part, where)
+            return
+        name = call_site.name_of(owner)
+        what = f"{repr(name) if name else 'an array'} of process {process}"
+        watch.warn_of_overwritten(what, access.unread(part, where), transfer.words())
 
     def values(self, transfer: _Transfer, array: Array | None = None) -> Array:
         """Return the elements that a transfer names in its array, or in a copy of that."""

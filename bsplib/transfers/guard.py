@@ -3,8 +3,8 @@
 An array that the runtime allocates may not be used once it has been freed, and the
 destination of a get may not be read before the sync. A plain array cannot check this.
 Under ``check=True`` programs are given a :class:`GuardedArray` instead. The :class:`AccessCheck` of
-a piece of memory stores whether it may be used; every access through numpy asks the check
-first.
+a piece of memory stores whether it may be used, and what was written there and not read since;
+every access through numpy asks the check first.
 
 An access that does not go through numpy is not noticed, such as ``memoryview(x)`` or one
 through an array that ``numpy.asarray`` made earlier.
@@ -12,11 +12,14 @@ through an array that ``numpy.asarray`` made earlier.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
+from bsplib import call_site
 from bsplib.transfers.place import Array, address
 
 Report = Callable[[bool, str], Exception]
@@ -41,6 +44,9 @@ class AccessCheck:
         self._freed: str | None = None
         self._marks: Array | None = None
         self._sites: list[str] = []
+        self._written: Array | None = None
+        self._lines: dict[tuple[CodeType, int], tuple[int, str]] = {}
+        """Lines that have written in this superstep: a number for the marks, and the words."""
 
     def covers(self, array: Array) -> bool:
         """Tell whether an array begins in this memory."""
@@ -64,7 +70,7 @@ class AccessCheck:
         if self._marks is None:
             self._marks = np.zeros(self._nbytes, np.uint8)
         self._sites.append(words)
-        self._shadow(part)[...] = min(len(self._sites), _MOST_SITES)
+        self._shadow(self._marks, part)[...] = min(len(self._sites), _MOST_SITES)
 
     def settle(self) -> None:
         """Allow everything to be read again."""
@@ -79,17 +85,50 @@ class AccessCheck:
     def check_read(self, part: Array, index: Any = ...) -> None:
         """Raise if elements of a part of the memory may not be read."""
         self.check_use()
+        if self._written is not None and part.size and part.dtype.names is None:
+            self._shadow(self._written, part)[index] = 0
         if self._marks is None or not part.size:
             return
-        number = int(np.max(self._shadow(part)[index], initial=0))
+        number = int(np.max(self._shadow(self._marks, part)[index], initial=0))
         if number:
             raise self._report(False, self._sites[number - 1])
 
-    def _shadow(self, part: Array) -> Array:
+    def note_write(self, part: Array, index: Any, value: Any) -> None:
+        """Note that the program has written elements of a part.
+
+        Zero, or one value for several elements, is what a program clears an array with before
+        others put into it: nobody misses that.
+        """
+        if not part.size or part.dtype.names is not None:
+            return
+        if self._written is None:
+            self._written = np.zeros(self._nbytes, np.uint8)
+        marks = self._shadow(self._written, part)
+        if np.ndim(value) == 0 and (marks[index].size > 1 or not value):
+            marks[index] = 0
+            return
+        frame = sys._getframe(2)  # to look for the line of the program each time takes longer
+        place = frame.f_code, frame.f_lineno
+        if place not in self._lines:
+            self._lines[place] = min(len(self._lines) + 1, _MOST_SITES), call_site.line()
+        marks[index] = self._lines[place][0]
+
+    def unread(self, part: Array, index: Any) -> Iterator[tuple[str, int]]:
+        """Yield lines that have written elements which were not read since, and how many each."""
+        if self._written is not None and part.size:
+            marks = self._shadow(self._written, part)[index]
+            for number, line in self._lines.values():
+                if count := int(np.count_nonzero(marks == number)):
+                    yield line, count
+
+    def forget_writes(self) -> None:
+        """Begin a superstep: nothing has been written in it."""
+        self._written = None
+        self._lines.clear()
+
+    def _shadow(self, marks: Array, part: Array) -> Array:
         """Return the marks of a part: one for each of its elements, at its first byte."""
-        assert self._marks is not None  # the callers have checked
-        marks = self._marks[address(part) - self._low :]
-        return np.lib.stride_tricks.as_strided(marks, part.shape, part.strides)
+        return np.ndarray(part.shape, np.uint8, marks.data, address(part) - self._low, part.strides)
 
 
 _METADATA = frozenset(
@@ -138,9 +177,12 @@ class GuardedArray(np.ndarray[Any, Any]):
         return found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if self._access is not None:
-            self._access.check_use()
+        access = self._access
+        if access is not None:
+            access.check_use()
         super().__setitem__(index, readable(value))
+        if access is not None:
+            access.note_write(plain(self), index, value)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
@@ -153,6 +195,10 @@ class GuardedArray(np.ndarray[Any, Any]):
         if method == "at":
             operands[0] = usable(inputs[0])
         result = getattr(ufunc, method)(*operands, **more)
+        for each in out or ():
+            access = access_of(each)
+            if access is not None:
+                access.note_write(plain(each), ..., plain(each))
         return result if out is None else out[0] if len(out) == 1 else out
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

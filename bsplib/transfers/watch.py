@@ -6,6 +6,7 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 
@@ -84,6 +85,8 @@ class Watch:
         self._verified: list[_Watched] = []
         self._expecting: list[AccessCheck] = []
         self._before: dict[int, Array] = {}  # by slot: copies from the beginning of the superstep
+        self._allocated: WeakSet[AccessCheck] = WeakSet()
+        self._told: set[tuple[str, ...]] = set()
 
     # -- arrays of this process in its own transfers ----------------------------------------
 
@@ -95,6 +98,9 @@ class Watch:
         """
         values = readable(array)
         if isinstance(values, np.ndarray):
+            for access in self._allocated:
+                if access.covers(values):
+                    access.check_read(values)
             for each in self._watched:
                 if each.content is not None and np.shares_memory(values, each.array):
                     raise OverlapError(not_there_yet(*each.site))
@@ -160,7 +166,9 @@ class Watch:
 
     def allocated(self, array: Array) -> Array:
         """Return a newly allocated array in the form that the program is given."""
-        return guarded(array, AccessCheck(array, self._report))
+        access = AccessCheck(array, self._report)
+        self._allocated.add(access)
+        return guarded(array, access)
 
     def warn_if_lost(self, registration: Registration, process: int, what: str) -> None:
         """Warn, once, of a transfer to an array that the program does not hold any more.
@@ -182,8 +190,30 @@ class Watch:
             f"array: write x[...] = x + 1"
         )
 
+    def warn_of_overwritten(self, what: str, lines: Iterable[tuple[str, int]], by: str) -> None:
+        """Warn, once, of values of this process that another one overwrites before they are read.
+
+        Args:
+            what: whose elements they are, as text.
+            lines: that have written them, each with the number of elements.
+            by: the put, as text.
+        """
+        for line, count in lines:
+            if (line, by) not in self._told:
+                self._told.add((line, by))
+                ending, them = ("", "it") if count == 1 else ("s", "them")
+                self._warn(
+                    f"{count} element{ending} of {what}, written at {line}, "
+                    f"{'is' if count == 1 else 'are'} overwritten by {by} in the same superstep, "
+                    f"and nothing has read {them} before; write after the sync, or put elsewhere"
+                )
+
     def begin(self, registry: Registry) -> None:
         """Copy all registered arrays when a superstep begins."""
+        for _, registration in registry.active():
+            access = access_of(registration.handle)
+            if access is not None:
+                access.forget_writes()
         self._before = {
             slot: registration.array.copy()
             for slot, registration in registry.active()

@@ -337,6 +337,103 @@ def test_what_a_put_names_may_be_changed_there(run):
     assert all(found == ([1.0, 1.0, 5.0, 5.0], [5.0] * 4) for found in run(main, check=True))
 
 
+# -- what is overwritten before anybody has read it -------------------------------------------
+
+
+def assigned(x):
+    x[2:5] = np.arange(1.0, 4.0)  # write
+
+
+def added(x):
+    x[2:5] += 1.0  # write
+
+
+def computed(x):
+    np.multiply(np.arange(8.0), 2, out=x)  # write
+
+
+@pytest.mark.procs(2, 3)
+@pytest.mark.parametrize("write", [assigned, added, computed])
+@pytest.mark.parametrize("operation", ["put", "put_at"])
+def test_values_that_a_put_of_another_overwrites_unread_are_warned_of(run, write, operation):
+    def main(bsp):
+        x = bsp.zeros(8)
+        for _ in range(2):
+            bsp.sync()
+            if bsp.pid == 1:
+                write(x)
+            elif bsp.pid == 0 and operation == "put":
+                bsp.put(1, [7.0, 8.0], x[4:6])  # put
+            elif bsp.pid == 0:
+                bsp.put_at(1, [4, 5], [7.0, 8.0], x)  # put_at
+        bsp.sync()
+        return x[4]
+
+    with pytest.warns(CheckWarning) as caught:
+        assert run(main, check=True)[1] == 7.0
+    count = "2 elements" if write is computed else "1 element"
+    (text,) = [str(each.message) for each in caught]
+    assert text.startswith(
+        f"{count} of 'x' of process 1, written at {line_of(write, 'write')}, "
+        f"{'are' if write is computed else 'is'} overwritten by {operation} "
+        f"({line_of(main, operation)}, process 0) in the same superstep, and nothing has read"
+    )
+
+
+USES = {
+    "numpy": lambda bsp, x: x.sum(),
+    "an element": lambda bsp, x: [float(x[place]) for place in range(8)],
+    "a put": lambda bsp, x: bsp.put(0, x[2:4], x[6:8]),
+    "a put of the same memory": lambda bsp, x: bsp.put(0, np.asarray(x)[2:4], x[6:8]),
+    "a message": lambda bsp, x: bsp.send(0, x),
+    "zero": lambda bsp, x: x.__setitem__(slice(None), 0),
+    "one value for all": lambda bsp, x: x.__setitem__(slice(None), np.inf),
+    "another array": lambda bsp, x: np.copyto(x, np.arange(8.0)),
+}
+
+
+@pytest.mark.procs(2, 3)
+@pytest.mark.parametrize("use", USES)
+def test_values_that_were_read_or_only_cleared_may_be_overwritten(run, use):
+    def main(bsp):
+        x = bsp.zeros(8)
+        bsp.sync()
+        if bsp.pid == 1:
+            x[2:4] = [1.0, 2.0]
+            USES[use](bsp, x)
+        if bsp.pid == 0:
+            bsp.put(1, [7.0, 8.0], x[2:4])
+        bsp.sync()
+        list(bsp.messages())
+        return x.tolist()
+
+    assert run(main, check=True)[1][2:4] == [7.0, 8.0]
+
+
+@pytest.mark.procs(2)
+@pytest.mark.parametrize("operation", ["get", "get_at", "put_at", "own put", "sync"])
+def test_values_that_transfers_use_are_not_missed(run, operation):
+    def main(bsp):
+        x = bsp.zeros(4)
+        bsp.sync()
+        if bsp.pid == 1:
+            x[1:3] = [1.0, 2.0]
+        if operation == "sync":
+            bsp.sync()
+        if operation == "get":
+            bsp.get(1, x)
+        elif operation == "get_at":
+            bsp.get_at(1, [1, 2], x)
+        if operation == "put_at" and bsp.pid == 0:
+            bsp.put_at(1, [1, 2], 5.0, x, op=np.add)
+        elif bsp.pid == (operation == "own put"):
+            bsp.put(1, [6.0, 7.0], x[1:3])
+        bsp.sync()
+        return x.tolist()
+
+    assert run(main, check=True)[1] == [0.0, 6.0, 7.0, 0.0]
+
+
 # -- messages -----------------------------------------------------------------------------------
 
 

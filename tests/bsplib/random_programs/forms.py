@@ -129,10 +129,9 @@ class Process:
         if what <= 2 and array.flags.c_contiguous:
             array.shape = shadow.shape = self.draw.choice(SHAPES[array.size])
         elif what == 3 and array.ndim == 2 and array.flags.c_contiguous:
-            rows, columns = array.shape
-            array.shape = shadow.shape = (columns, rows)
-            array.strides = array.itemsize, array.itemsize * columns  # the array turned over
-            shadow.strides = 8, 8 * columns
+            array.shape = shadow.shape = self.draw.choice([array.shape, array.shape[::-1]])
+            array.strides = array.itemsize, array.itemsize * len(array)  # column by column
+            shadow.strides = 8, 8 * len(array)
         elif what == 4 and self.dtypes[name].char in "dlqf?" and ARRAYS[name][0] in TURNED:
             kind = ARRAYS[name][0]
             turned = np.dtype(TURNED[kind])
@@ -174,7 +173,7 @@ class Process:
             ):
                 if what != "get" and is_taken:
                     where = self._named(what, name, index)
-                    self.models[name][to][where] = np.asarray(values).reshape(where.shape)
+                    self.models[name][to][where] = np.broadcast_to(values, where.shape)
         for name in self.names:
             mine = self._elements(name)
             assert mine.tobytes() == self.models[name][bsp.pid].tobytes(), (name, mine)
@@ -202,6 +201,8 @@ class Process:
         if what in ("number", "list") and dtype.kind != "V":
             given = [{"f": float, "b": bool}.get(dtype.kind, int)(each) for each in numbers]
             values = given[0] if what == "number" else given
+        elif what in ("whole", "view") and draw.random() < 0.2:
+            values = values[..., :1]  # they are repeated
         return what, name, index, draw.randrange(self.bsp.nprocs), values
 
     def _given(self, dtype: Any) -> Any:
