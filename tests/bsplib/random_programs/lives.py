@@ -177,7 +177,7 @@ INTERRUPTED_COLLECTIVES: dict[str, Callable[[Any, Any], Any]] = {
     "gather": lambda bsp, x: bsp.gather(x),
     "allgather": lambda bsp, x: bsp.allgather(x),
     "scatter": lambda bsp, x: bsp.scatter([x] * (bsp.nprocs - 1) + [0], root=bsp.nprocs - 1),
-    "alltoall": lambda bsp, x: bsp.alltoall([x] * (bsp.nprocs - 1) + [0]),
+    "alltoall": lambda bsp, x: bsp.alltoall([(x, 0)[pid == bsp.pid] for pid in range(bsp.nprocs)]),
     "split": lambda bsp, x: bsp.split(x),
 }
 
@@ -362,6 +362,7 @@ class Lives:
             self._reading_refused(reading, INTERRUPTED)
         with suppress(KeyError), sub:
             raise KeyError
+        self._refused(sub, y, INTERRUPTED if is_interrupted else LEFT)
 
     def _failed(self) -> None:
         sub, y = self._sub_group()
@@ -370,9 +371,9 @@ class Lives:
                 sub.push_reg(np.zeros(1))
             said = here(sub.sync)
             assert said.startswith("SyncMismatchError"), said
-            self._refused(sub, y, FAILED)
         with suppress(KeyError), sub:
             raise KeyError
+        self._refused(sub, y, FAILED if sub.nprocs > 1 else LEFT)
 
     def _use_what_the_last_run_left(self) -> None:
         if self.bsp.pid not in kept():
