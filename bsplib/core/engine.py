@@ -887,7 +887,6 @@ class Engine:
             self.life = life
             self.unusable = reason
             self.quick = 0
-            self.forget_known_arrays()
 
     def resume(self) -> None:
         """Let the program use the group again, if it was only resting."""

@@ -71,10 +71,9 @@ def qsize(bsp: GroupState) -> tuple[int, int]:
     Cost: nothing.
     Source: Hill et al. 1998, bsp_qsize.
     """
-    engine = bsp._engine
-    if not engine.is_usable():
-        bsp._check_usable()
-    return len(engine.queue), engine.queue.nbytes()
+    bsp._check_usable()
+    queue = bsp._engine.queue
+    return len(queue), queue.nbytes()
 
 
 def get_tag(bsp: GroupState) -> Any:
@@ -89,10 +88,8 @@ def get_tag(bsp: GroupState) -> Any:
     Cost: nothing.
     Source: Hill et al. 1998, bsp_get_tag.
     """
-    engine = bsp._engine
-    if not engine.is_usable():
-        bsp._check_usable()
-    message = engine.queue.peek()
+    bsp._check_usable()
+    message = bsp._engine.queue.peek()
     return None if message is None else messages.decode_tag(message[1])
 
 

@@ -6,6 +6,7 @@ be used, and the program that goes on after that has to find everything as if no
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import re
@@ -162,10 +163,21 @@ def fails(*_: Any) -> Any:
 
 
 class Unreadable:
-    """A payload whose reading raises."""
+    """A payload that only its sender can read, and only once: before it meets the others."""
 
     def __reduce__(self) -> Any:
-        return fails, (0, 0)
+        return _read_once, (os.getpid(), next(_numbers))
+
+
+_numbers = itertools.count()
+_read: set[int] = set()
+
+
+def _read_once(os_pid: int, number: int) -> int:
+    if os_pid != os.getpid() or number in _read:
+        fails()
+    _read.add(number)
+    return 0
 
 
 INTERRUPTED_COLLECTIVES: dict[str, Callable[[Any, Any], Any]] = {
@@ -176,9 +188,9 @@ INTERRUPTED_COLLECTIVES: dict[str, Callable[[Any, Any], Any]] = {
     "broadcast": lambda bsp, x: bsp.broadcast(x, root=bsp.nprocs - 1),
     "gather": lambda bsp, x: bsp.gather(x),
     "allgather": lambda bsp, x: bsp.allgather(x),
-    "scatter": lambda bsp, x: bsp.scatter([x] * (bsp.nprocs - 1) + [0], root=bsp.nprocs - 1),
-    "alltoall": lambda bsp, x: bsp.alltoall([(x, 0)[pid == bsp.pid] for pid in range(bsp.nprocs)]),
-    "split": lambda bsp, x: bsp.split(x),
+    "scatter": lambda bsp, x: bsp.scatter([x] * bsp.nprocs, root=bsp.nprocs - 1),
+    "alltoall": lambda bsp, x: bsp.alltoall([x] * bsp.nprocs),
+    "split": lambda bsp, x: bsp.split(0, x),
 }
 
 
@@ -189,6 +201,28 @@ def kept() -> dict[int, Any]:
     """
     found: dict[int, Any] = threading.main_thread().__dict__.setdefault("kept_of_last_run", {})
     return found
+
+
+def _leave(sub: Any) -> None:
+    """Leave a sub-group by an exception."""
+    with suppress(KeyError), sub:
+        raise KeyError
+
+
+def _leave_in_scope(sub: Any) -> None:
+    said = here(lambda: _end_scope_late(sub))
+    assert LEFT in said, said
+
+
+def _end_scope_late(sub: Any) -> None:
+    with sub.scope():
+        sub.done()
+
+
+def _returns_after_an_interruption(bsp: bsplib.Group) -> None:
+    bsp.zeros(1)
+    with interruption("prepare"):
+        bsp.sync()
 
 
 class Lives:
@@ -215,7 +249,8 @@ class Lives:
     def happen(self) -> None:
         """Let something happen, and see that all goes on."""
         draw, bsp = self.draw, self.bsp
-        events = [self._thread, self._left, self._open, self._interrupted, self._failed, self._none]
+        events = [self._thread, self._left, self._open, self._failed, self._none, self._nested]
+        events += [self._interrupted] * 2
         if self._forks and draw.random() < 0.2:
             events = [self._fork]
         draw.choice(events)()
@@ -271,6 +306,10 @@ class Lives:
         sub.sync()
         return sub, y
 
+    def _nested(self) -> None:
+        said = here(lambda: bsplib.run(_returns_after_an_interruption, nprocs=1, backend="sim"))
+        assert said.startswith(f"PartitionError: main: {INTERRUPTED}"), said
+
     # -- events -----------------------------------------------------------------------------------
 
     def _thread(self) -> None:
@@ -292,6 +331,9 @@ class Lives:
         assert next(reading)[2] == 7
         sub, y = self._sub_group()
         self._refused(sub, y, FORKED, in_child)
+        assert in_child(lambda: _leave(sub)) == "None"
+        sub.sync()
+        self._use_all(sub, y)
         sub.done()
 
     def _open(self) -> None:
@@ -321,11 +363,7 @@ class Lives:
         sub, y = self._sub_group()
         reading = sub.messages()
         there = sub.on(sub.pid, y)
-        if self.draw.random() < 0.5:
-            sub.done()
-        else:
-            with suppress(KeyError), sub:
-                raise KeyError
+        self.draw.choice([sub.done, lambda: _leave(sub), lambda: _leave_in_scope(sub)])()
         with self.bsp.split(self.bsp.pid % 2) as other:
             other.send(other.pid, 6.0)
             other.sync()
@@ -338,9 +376,7 @@ class Lives:
     def _interrupted(self) -> None:
         sub, y = self._sub_group()
         reading = sub.messages()
-        # In these two the sender reads its value before it meets the others, who would wait.
-        names = [*INTERRUPTED_COLLECTIVES.keys() - {"broadcast", "allgather"}]
-        name = self.draw.choice(["sync", "oblsync", *sorted(names)])
+        name = self.draw.choice(["sync", "oblsync", *INTERRUPTED_COLLECTIVES])
         if sub.nprocs == 1:  # a collective would fail before it does anything
             name = "sync"
         victim, is_interrupted = self.draw.randrange(self.bsp.nprocs), True
@@ -360,8 +396,7 @@ class Lives:
         if is_interrupted:
             self._refused(sub, y, INTERRUPTED)
             self._reading_refused(reading, INTERRUPTED)
-        with suppress(KeyError), sub:
-            raise KeyError
+        _leave(sub)
         self._refused(sub, y, INTERRUPTED if is_interrupted else LEFT)
 
     def _failed(self) -> None:
@@ -371,8 +406,7 @@ class Lives:
                 sub.push_reg(np.zeros(1))
             said = here(sub.sync)
             assert said.startswith("SyncMismatchError"), said
-        with suppress(KeyError), sub:
-            raise KeyError
+        _leave(sub)
         self._refused(sub, y, FAILED if sub.nprocs > 1 else LEFT)
 
     def _use_what_the_last_run_left(self) -> None:
