@@ -86,7 +86,6 @@ class Watch:
         self._expecting: list[AccessCheck] = []
         self._before: dict[int, Array] = {}  # by slot: copies from the beginning of the superstep
         self._allocated: WeakSet[AccessCheck] = WeakSet()
-        self._told: set[tuple[str, ...]] = set()
 
     # -- arrays of this process in its own transfers ----------------------------------------
 
@@ -191,7 +190,7 @@ class Watch:
         )
 
     def warn_of_overwritten(self, what: str, lines: Iterable[tuple[str, int]], by: str) -> None:
-        """Warn, once, of values of this process that another one overwrites before they are read.
+        """Warn of values of this process that another one overwrites before they are read.
 
         Args:
             what: whose elements they are, as text.
@@ -199,14 +198,12 @@ class Watch:
             by: the put, as text.
         """
         for line, count in lines:
-            if (line, by) not in self._told:
-                self._told.add((line, by))
-                ending, them = ("", "it") if count == 1 else ("s", "them")
-                self._warn(
-                    f"{count} element{ending} of {what}, written at {line}, "
-                    f"{'is' if count == 1 else 'are'} overwritten by {by} in the same superstep, "
-                    f"and nothing has read {them} before; write after the sync, or put elsewhere"
-                )
+            elements, them = ("element", "it") if count == 1 else ("elements", "them")
+            self._warn(
+                f"{count} {elements} of {what}, written at {line}: {by} overwrites {them} in the "
+                f"same superstep, and nothing has read {them} before; write after the sync, or put "
+                f"elsewhere"
+            )
 
     def begin(self, registry: Registry) -> None:
         """Copy all registered arrays when a superstep begins."""

@@ -371,16 +371,15 @@ def test_values_that_a_put_of_another_overwrites_unread_are_warned_of(run, write
 
     with pytest.warns(CheckWarning) as caught:
         assert run(main, check=True)[1] == 7.0
-    count = "2 elements" if write is computed else "1 element"
-    (text,) = [str(each.message) for each in caught]
+    elements, them = ("2 elements", "them") if write is computed else ("1 element", "it")
+    (text,) = {str(each.message).split(" [")[0] for each in caught}
     assert text.startswith(
-        f"{count} of 'x' of process 1, written at {line_of(write, 'write')}, "
-        f"{'are' if write is computed else 'is'} overwritten by {operation} "
-        f"({line_of(main, operation)}, process 0) in the same superstep, and nothing has read"
+        f"{elements} of 'x' of process 1, written at {line_of(write, 'write')}: {operation} "
+        f"({line_of(main, operation)}, process 0) overwrites {them} in the same superstep, and "
     )
 
 
-USES = {
+OWN_USES = {
     "numpy": lambda bsp, x: x.sum(),
     "an element": lambda bsp, x: [float(x[place]) for place in range(8)],
     "a put": lambda bsp, x: bsp.put(0, x[2:4], x[6:8]),
@@ -393,14 +392,14 @@ USES = {
 
 
 @pytest.mark.procs(2, 3)
-@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("use", OWN_USES)
 def test_values_that_were_read_or_only_cleared_may_be_overwritten(run, use):
     def main(bsp):
         x = bsp.zeros(8)
         bsp.sync()
         if bsp.pid == 1:
             x[2:4] = [1.0, 2.0]
-            USES[use](bsp, x)
+            OWN_USES[use](bsp, x)
         if bsp.pid == 0:
             bsp.put(1, [7.0, 8.0], x[2:4])
         bsp.sync()
