@@ -490,8 +490,6 @@ class Values:
 
     def _send_all_quickly(self, receivers: Any, value: Any, tag: Any) -> bool:
         """Try to send a number, or a large array, which is staged once for all receivers."""
-        if this_thread() != self._engine.quick:
-            return False
         if is_array(value):
             return is_packed(value) and self._send_array(receivers, value, tag)
         kind, heads, form = FLOAT, self._float_heads, _FORM_OF_FLOAT
