@@ -2,17 +2,11 @@
    the darker brown, the worse. A mark and a percentage say the same in each box. */
 
 import { LESS, MORE, change, differs, judged, relativeText, valueText } from "./changes.js";
-import { LETTER_PX } from "./box.js";
 import { html } from "./dom.js";
-import { createSvgDrawing } from "./drawing-svg.js";
-import { neighbour } from "./graph-keys.js";
-import { makeScene, namesOf } from "./scene.js";
-import { PADDING, createViewport } from "./viewport.js";
-import { visible } from "./visible.js";
+import { label } from "./format.js";
+import { create as createGraph } from "./graph.js";
 
-const SMALLEST_LETTERS = 11; // pixels, below which the graph opens on its greatest change
 const STEPS = 3; // shades for the better, and as many for the worse
-const ARROWS = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]);
 
 /* The shade of a node: "0", or b1 to b3 for better and w1 to w3 for worse, by the square root
    of its change as a part of the whole run's value, the greater of before and after. */
@@ -40,99 +34,50 @@ function legend() {
     ...["b3", "b2", "b1", "0", "w1", "w2", "w3"].map(swatch), "worse");
 }
 
-/* A graph in an element; select(id) is called with the node that the reader chooses.
-   Returns { fill(model, answer, quantity, chosen), choose(id), resize() }. */
-export function createChangeGraph(host, context, select) {
-  const stage = html("div", { class: "stage" });
-  const note = html("p", { class: "note" });
-  host.replaceChildren(stage, note, legend());
-  /** @type {Model} */
-  let model = null;
-  let scene = null;
-  let asked = 0;
-  const drawing = createSvgDrawing(stage, namesOf(() => model));
-  const viewport = createViewport(stage, {
-    onChange: (view) => drawing.transform(view), onRest() {},
-  });
+/* A graph in an element. Returns { fill(model, answer, quantity), mark(model), hide() }. */
+export function createChangeGraph(host, context) {
+  const { state } = context.store;
+  let shown = null; // the answer and the quantity
+  const graphHost = html("div", { class: "view graph" });
+  host.replaceChildren(graphHost, legend());
+  const byNode = () => new Map(shown.nodes.filter(({ after }) => after !== null).map((node) => [node.after.id, node]));
 
-  async function fill(newModel, { nodes }, quantity, chosen) {
-    asked += 1;
-    const number = asked;
-    const found = visible(newModel, { ...context.store.state.filters, unfolded: [] }, new Set());
-    const made = await makeScene(newModel, found, viewport.measure(), PADDING, context);
-    if (number !== asked) return;
-    [model, scene] = [newModel, made];
-    drawing.load(scene);
-    drawing.paint(look(nodes, quantity));
-    viewport.load(scene);
-    choose(chosen);
-    open(nodes, quantity);
-    const gone = nodes.filter(({ status }) => status === "vanished").length;
-    note.textContent = gone ? `${gone} vanished ${gone === 1 ? "node is" : "nodes are"} in the table only.` : "";
-    stage.dataset.nodes = found.nodes.length; // says that the graph is drawn
-  }
-
-  function look(nodes, quantity) {
-    const byId = new Map(nodes.filter(({ after }) => after !== null)
-      .map((node) => [node.after.id, node]));
+  /* The look of the nodes and lines of a scene. */
+  function look(model, scene) {
+    const known = byNode();
     const plain = { bin: "0", text: "", bars: [], critical: false, apart: false };
-    return {
-      nodes: new Map([...scene.boxes.keys()].map((position) => {
-        const node = byId.get(model.nodes[position].id);
-        if (!node) return [position, plain];
-        const bin = shadeOf(node, nodes[0], quantity);
-        return [position, { ...plain, bin, text: changeText(node, quantity) }];
-      })),
-      lines: scene.lines.map(() => ({ width: 1, critical: false })),
-    };
+    const nodes = new Map([...scene.boxes.keys()].map((position) => {
+      const node = known.get(model.nodes[position]?.id);
+      return [position, node === undefined ? plain : {
+        ...plain, bin: shadeOf(node, shown.nodes[0], shown.quantity), text: changeText(node, shown.quantity),
+      }];
+    }));
+    return { nodes, lines: scene.lines.map(() => ({ width: 1, critical: false })) };
   }
 
-  /* Shows all of the graph or, where its letters would be too small, its greatest change. */
-  function open(nodes, quantity) {
-    if (viewport.fittingScale() * LETTER_PX >= SMALLEST_LETTERS) return viewport.fit();
-    const [greatest] = nodes.filter(({ after, parent }) => after !== null && parent !== null)
-      .sort((a, b) => Math.abs(change(b, quantity)) - Math.abs(change(a, quantity)));
-    const box = scene.boxes.get(model.indexOf(greatest?.after.id)) ?? scene.boxes.values().next().value;
-    return viewport.open(box, box, SMALLEST_LETTERS / LETTER_PX);
+  function opening(model) {
+    const [greatest] = shown.nodes.filter(({ after, parent }) => after !== null && parent !== null)
+      .sort((a, b) => Math.abs(change(b, shown.quantity)) - Math.abs(change(a, shown.quantity)));
+    return model.indexOf(greatest?.after.id);
   }
 
-  /* Marks the selected node. */
-  function choose(id) {
-    if (scene === null) return;
-    const selected = model.indexOf(id);
-    drawing.mark({
-      selected, line: null, lit: null, litLines: null, fading: false, found: null,
-    });
-    drawing.setReachable(scene.boxes.has(selected) ? selected : scene.boxes.keys().next().value);
+  function note() {
+    const gone = shown.nodes.filter(({ status }) => status === "vanished").length;
+    return gone ? `${gone} vanished ${gone === 1 ? "node is" : "nodes are"} in the table only.` : "";
   }
 
-  function onKey(event) {
-    const focused = drawing.focused();
-    if (focused === null) return;
-    if (event.key === "Enter" || event.key === " ") select(model.nodes[focused].id);
-    else if (ARROWS.has(event.key)) walk(neighbour(scene.boxes, focused, event.key));
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
+  const texts = {
+    nodeText: (model, node) => [label(model.nodes[node]), changeText(byNode().get(model.nodes[node].id), shown.quantity)],
+    lineText: (model, { from, to }) => [`${label(model.nodes[from])} → ${label(model.nodes[to])}`],
+  };
+  const graph = createGraph(graphHost, { ...context, texts, changes: { view: "compare", look, opening, note } });
 
-  function walk(node) {
-    if (node === null) return;
-    drawing.setReachable(node);
-    drawing.focus(node);
-    viewport.reveal(scene.boxes.get(node));
-  }
-
-  stage.addEventListener("keydown", onKey);
-  stage.addEventListener("click", (event) => {
-    const { node } = drawing.hit(event);
-    if (node !== null) select(model.nodes[node].id);
-  });
-  new ResizeObserver(() => {
-    if (scene === null || host.hidden) return;
-    viewport.measure();
-    if (viewport.fitted) viewport.fit();
-  }).observe(stage);
-
-  return { fill, choose };
+  return {
+    fill(model, { nodes }, quantity) {
+      shown = { nodes, quantity };
+      graph.show(model, state, null);
+    },
+    mark: (model) => graph.show(model, state, new Set(["node"])),
+    hide: () => graph.hide(),
+  };
 }

@@ -2,6 +2,7 @@
 
 import { createChangeGraph } from "./compare-graph.js";
 import { createComparisonTable } from "./compare-table.js";
+import { selection } from "./detail.js";
 import { html } from "./dom.js";
 import { comparedOf, othersOf } from "./runs.js";
 import { segments } from "./segments.js";
@@ -45,12 +46,7 @@ export function create(host, context) {
     };
   }
 
-  /* The node whose details are shown: the end of the critical path where none is chosen. */
-  function selected() {
-    const { model } = loaded;
-    const known = model.indexOf(state.node) ?? model.chain(state.metric).at(-1) ?? model.root;
-    return model.nodes[known].id;
-  }
+  const selected = () => loaded.model.nodes[selection(loaded.model, state).node].id;
 
   function offer() {
     const others = othersOf(loaded.traces, state);
@@ -127,15 +123,15 @@ export function create(host, context) {
     const chosen = answer.quantities.find(({ name }) => name === quantity);
     graphHost.hidden = !tableHost.hidden;
     if (!tableHost.hidden) return table.fill(answer, chosen, selected());
-    graph ??= createChangeGraph(graphHost, context, select);
-    return graph.fill(loaded.model, answer, chosen, selected());
+    graph ??= createChangeGraph(graphHost, context);
+    return graph.fill(loaded.model, answer, chosen);
   }
 
   /** @type {View["show"]} */
   function show(_, __, changed) {
     if (changed !== null && answer !== null && !["model", "compared", "filters"].some((name) => changed.has(name))) {
       table.choose(selected());
-      graph?.choose(selected());
+      if (!graphHost.hidden) graph.mark(loaded.model);
       return;
     }
     const { key, others } = offer();
@@ -152,6 +148,7 @@ export function create(host, context) {
 
   function hide() {
     clearTimeout(timer);
+    graph?.hide();
     wanted = "";
   }
 

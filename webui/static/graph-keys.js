@@ -34,12 +34,14 @@ const FILTER_KEYS = {
   r: ["reset", "Reset: show what was shown at first"],
 };
 
-/* Registers the shortcuts; actions: walk(key), fit(), zoom(factor), filter(name). */
-export function addGraphKeys({ walk, fit, zoom, filter }) {
-  const here = { section: "Graph", view: "graph" };
+/* Registers the shortcuts; actions: walk(key), fit(), zoom(factor), filter(name). In another view than
+   "graph" these are only the arrows. */
+export function addGraphKeys(view, { walk, fit, zoom, filter }) {
+  const here = { section: "Graph", view };
   const inGraph = ({ target }) => target === document.body || target.closest(".stage") !== null;
   shortcut(Object.keys(ARROWS), "Move from node to node", ({ key }) => walk(key),
     { ...here, when: inGraph });
+  if (view !== "graph") return;
   shortcut("Enter", "Select the node", () => {}, { ...here, when: () => false });
   shortcut("0", "Show all of the graph", fit, here);
   shortcut(["+", "="], "Zoom in", () => zoom(1.25), here);

@@ -25,10 +25,15 @@ const READABLE = SMALLEST_LETTERS / LETTER_PX; // the scale of a graph that does
 
 const sameList = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
 
+/* Of the context, beside what every view is given: texts of the tooltips; and for a graph of another
+   view changes: { view, look(model, scene) of its nodes and lines, opening(model), the node on which a
+   graph opens that does not fit, note() below it }. Such a graph has no overview and no zoom in the
+   address, and is drawn as SVG. */
 /** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
   const { update, state } = context.store;
-  const texts = context.texts ?? { nodeText, lineText }; // of the tooltips
+  const { changes = null, texts = { nodeText, lineText } } = context;
+  const overview = changes === null ? byId("overview") : html("div");
   const stage = html("div", { class: "stage" });
   const note = html("p", { class: "note" });
   const filters = createFilters(context, save);
@@ -43,7 +48,7 @@ export function create(host, context) {
     },
     onRest: rememberZoom,
   });
-  const minimap = createMinimap(byId("overview"), (x, y) => {
+  const minimap = createMinimap(overview, (x, y) => {
     viewport.fitted = false;
     viewport.centre(x, y);
     rememberZoom();
@@ -55,7 +60,7 @@ export function create(host, context) {
   let shown = []; // the nodes of the scene
   let ids = []; // and their ids
   let unfolded = new Set(); // nodes that are shown because they were selected
-  let remembered = state.zoom; // the part of the graph that the address names
+  let remembered = changes === null ? state.zoom : null; // the part of the graph that the address names
   let hovered = { node: null, line: null };
   let asked = 0; // number of the latest scene that was asked for
   let isVisible = false;
@@ -86,8 +91,12 @@ export function create(host, context) {
 
   function fit() {
     viewport.fit();
-    remembered = null;
-    update({ zoom: null }, { push: false });
+    remember(null);
+  }
+
+  function remember(at) {
+    remembered = at;
+    if (changes === null) update({ zoom: at }, { push: false });
   }
 
   function rememberZoom() {
@@ -96,20 +105,19 @@ export function create(host, context) {
       Number(((room.width / 2 - view.x) / view.scale).toFixed(1)),
       Number(((room.height / 2 - view.y) / view.scale).toFixed(1)), Number(view.scale.toFixed(3)),
     ];
-    remembered = at;
-    update({ zoom: at }, { push: false });
+    remember(at);
   }
 
   /* Goes where the address leads, when the reader went back or changed it. */
   function followZoom(changed) {
-    if (!changed?.has("zoom") || sameList(state.zoom ?? [], remembered ?? [])) return;
+    if (changes !== null || !changed?.has("zoom") || sameList(state.zoom ?? [], remembered ?? [])) return;
     remembered = state.zoom;
     open();
   }
 
   /* Draws a graph of many nodes on a canvas, and a smaller one as SVG. */
   function chooseDrawing(count) {
-    const make = count > MOST_ELEMENTS ? createCanvasDrawing : createSvgDrawing;
+    const make = count > MOST_ELEMENTS && changes === null ? createCanvasDrawing : createSvgDrawing;
     if (drawing?.make === make) return;
     drawing?.remove();
     drawing = { ...make(stage, names), make };
@@ -143,8 +151,8 @@ export function create(host, context) {
     const folded = model.nodes.filter((_, node) =>
       !isShown.has(node) && !isIdleEnd(model, node)).length;
     const first = sameList(shown.filter((number) => executed(model, number) === null), model.run.shown);
-    note.textContent = first ? model.run.dropped
-      : folded ? `${folded} of ${model.nodes.length} nodes are not shown.` : "";
+    note.textContent = [changes?.note(), first ? model.run.dropped
+      : folded ? `${folded} of ${model.nodes.length} nodes are not shown.` : ""].filter(Boolean).join(" ");
     filters.show(state, folded > 0);
   }
 
@@ -165,9 +173,9 @@ export function create(host, context) {
      path; or what the address says. */
   function open() {
     viewport.fitted = true;
-    if (state.zoom !== null) {
+    if (remembered !== null) {
       viewport.fitted = false;
-      viewport.centre(...state.zoom);
+      viewport.centre(...remembered);
     } else if (viewport.fittingScale() * LETTER_PX >= SMALLEST_LETTERS) {
       viewport.fit();
     } else {
@@ -176,8 +184,9 @@ export function create(host, context) {
   }
 
   function openOnPath() {
-    const boxes = model.chain(state.metric).map((node) => scene.boxes.get(node)).filter(Boolean);
-    const selected = scene.boxes.get(selection(model, state).node);
+    const boxes = changes !== null ? []
+      : model.chain(state.metric).map((node) => scene.boxes.get(node)).filter(Boolean);
+    const selected = scene.boxes.get(changes?.opening(model) ?? selection(model, state).node);
     const path = selected ? [...boxes, selected] : boxes;
     if (path.length === 0) return viewport.fit();
     const part = selected ?? path[path.length - 1];
@@ -197,7 +206,7 @@ export function create(host, context) {
   }
 
   function paint() {
-    const look = looks(model, scene, state.metric);
+    const look = changes === null ? looks(model, scene, state.metric) : changes.look(model, scene);
     drawing.paint(look);
     minimap.show(scene, look);
   }
@@ -314,7 +323,7 @@ export function create(host, context) {
   stage.addEventListener("pointermove", onHover);
   stage.addEventListener("pointerleave", onLeave);
   stage.addEventListener("keydown", onKey);
-  addGraphKeys({
+  addGraphKeys(changes?.view ?? "graph", {
     walk, fit, zoom: (factor) => viewport.zoom(factor),
     filter: (name) => {
       if (isCurrent()) filters.apply(name, model, drawing.focused() ?? selection(model, state).node);
@@ -343,7 +352,7 @@ export function create(host, context) {
   /** @type {View["show"]} */
   function show(newModel, _, changed) {
     isVisible = true;
-    byId("overview").hidden = false;
+    overview.hidden = false;
     const isNew = newModel !== model;
     if (isNew) unfolded = new Set();
     model = newModel;
@@ -361,7 +370,7 @@ export function create(host, context) {
 
   function hide() {
     isVisible = false;
-    byId("overview").hidden = true;
+    overview.hidden = true;
     hideTooltip();
   }
 

@@ -84,7 +84,7 @@ type Context = {
   anew: () => Changes;
   refresh: () => Promise<void>;
   say: (text: string) => void;
-  texts?: any; outcome?: any; isLong?: boolean; isSaved?: boolean; aboutNode?: (model: Model, chosen: any, metric: string) => HTMLElement[];
+  texts?: any; outcome?: any; isLong?: boolean; isSaved?: boolean; changes?: any; aboutNode?: (model: Model, chosen: any, metric: string) => HTMLElement[];
 };
 type Model = ReturnType<typeof import("../../../webui/static/model.js").createModel>;
 /** A view or a part: `changed` has the names of what changed, and is null where it appears. */
