@@ -72,18 +72,11 @@ def test_a_few_processes_are_a_pie_with_a_slice_each(look):
 def test_the_sum_of_maxima_stands_beside_the_maximum_of_sums_and_the_average(look):
     panel = look("fixed")
     assert sums(panel) == ["16.0 ms", "16.0 ms", "7.00 ms"]
-    expect(panel).to_contain_text("Fixed: nearly all of the imbalance is that of process 3")
     panel = look("rotating")
     assert sums(panel) == ["16.0 ms", "7.00 ms", "7.00 ms"]
-    expect(panel).to_contain_text("Rotating: the sums of the processes are nearly even")
     panel = look("even")
     assert sums(panel) == ["4.00 ms"] * 3
-    expect(panel).to_contain_text("The processes share this evenly.")
     expect(panel.locator(".greatest")).to_have_count(0)
-    expect(look("single")).to_contain_text(
-        "In the only superstep the greatest share is that of process 2."
-    )
-    expect(look("main")).to_contain_text("Partly fixed: the greatest sum is that of process 3")
 
 
 def test_another_metric_is_chosen_in_the_panel(tab, look, unfold_paths):
@@ -95,7 +88,6 @@ def test_another_metric_is_chosen_in_the_panel(tab, look, unfold_paths):
     expect(panel.locator(".readout")).to_have_text("process 1: 4.00 kB, 50% of all")
     assert sums(panel) == ["4.00 kB", "4.00 kB", "2.00 kB"]
     panel.get_by_role("button", name="comm", exact=True).click()
-    expect(panel).to_contain_text("There is nothing to share out here.")
     unfold_paths(tab)
     tab.get_by_role("radio", name="idle time, absolute", exact=True).check(force=True)
     expect(panel.get_by_role("button", name="idle", exact=True)).to_have_attribute(

@@ -3,48 +3,19 @@
 import { html } from "./dom.js";
 import { selection } from "./detail.js";
 import { amount, integer, percent } from "./format.js";
-import { onHosts, processName } from "./names.js";
+import { processName } from "./names.js";
 import { bars, pie, ranked, strip } from "./shares.js";
 import { METRICS } from "./terms.js";
 
 const MOST_SLICES = 16; // of a pie
 const EVEN = 0.05; // an imbalance below this part of the maximum is none
-const FIXED = 0.67; // of the imbalance stays with one process
-const ROTATING = 0.33;
 const NEARLY = 0.99; // of the greatest sum counts as much
-const MOST_NAMES = 3;
 
 /* The pids of those with the greatest value: one, unless others have nearly as much. */
 function leaders(values, order) {
   const enough = NEARLY * values[order[0]];
   const behind = order.findIndex((pid) => values[pid] < enough);
   return order.slice(0, behind < 0 ? order.length : behind).sort((a, b) => a - b);
-}
-
-function names(pids, hosts) {
-  if (pids.length === 1) return processName(hosts, pids[0]);
-  if (pids.length > MOST_NAMES) return `${integer(pids.length)} processes`;
-  const texts = pids.map(integer);
-  return `processes ${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}${onHosts(hosts, pids)}`;
-}
-
-/* What the difference between the sum of maxima and the maximum of sums means. first: pids of
-   those with the greatest sum, most: that sum, count: number of supersteps. */
-function meaning({ max, avg }, most, first, count, hosts) {
-  if (max === 0) return "There is nothing to share out here.";
-  if (max - avg <= EVEN * max) return "The processes share this evenly.";
-  if (count <= 1) return `In the only superstep the greatest share is that of ${names(first, hosts)}.`;
-  const fixed = (most - avg) / (max - avg);
-  if (fixed >= FIXED) {
-    return `Fixed: nearly all of the imbalance is that of ${names(first, hosts)}, so the sum of maxima `
-      + "is hardly more than the maximum of sums.";
-  }
-  if (fixed <= ROTATING) {
-    return "Rotating: the sums of the processes are nearly even, but in each superstep another "
-      + "process has the most.";
-  }
-  return `Partly fixed: the greatest sum is that of ${names(first, hosts)}, but in many supersteps `
-    + "another process has more.";
 }
 
 /* The metric that is shown at first: that of the chosen path; of times that of the greater loss. */
@@ -128,8 +99,7 @@ function content(part, metric, values, hosts) {
   const readout = html("p", { class: "readout" });
   let pointed = order[0];
   const most = values[order[0]];
-  const first = leaders(values, order);
-  const greatest = cost.max - cost.avg > EVEN * cost.max ? first : [];
+  const greatest = cost.max - cost.avg > EVEN * cost.max ? leaders(values, order) : [];
   const few = values.length <= MOST_SLICES;
   const charts = few ? [pie(values, greatest, point)]
     : [bars(values, order, greatest.length, cost.avg, point), strip(values, most, point)];
@@ -161,8 +131,7 @@ function content(part, metric, values, hosts) {
   }
 
   tell(pointed);
-  return [box, readout, sums(cost, most, metric),
-    html("p", { class: "quiet" }, meaning(cost, most, first, part.count, hosts))];
+  return [box, readout, sums(cost, most, metric)];
 }
 
 function scale(count) {
