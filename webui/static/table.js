@@ -1,5 +1,4 @@
-/* The view "Table": all nodes, sorted by any column, and below them the callers and callees
-   of the selected one. Only the rows that are seen are elements. */
+/* The view "Table": all nodes, sorted by any column. Only the rows that are seen are elements. */
 
 import { COLUMNS, cells, head, sorted, widths } from "./columns.js";
 import { selection } from "./detail.js";
@@ -20,8 +19,7 @@ export function create(host, { store }) {
   }, widths());
   const scroller = html("div", { class: "rows", onscroll: () => requestDraw() }, table);
   const summary = html("p", { class: "quiet summary", "aria-live": "polite" });
-  const sandwich = html("section", { class: "sandwich", "aria-label": "Callers above, callees below" });
-  host.replaceChildren(scroller, summary, sandwich);
+  host.replaceChildren(scroller, summary);
   /** @type {Model} */
   let model = null;
   let visible = false;
@@ -30,20 +28,12 @@ export function create(host, { store }) {
   let frame = false;
   let isPrinting = false;
 
-  function partOf(node, costs, amounts, position) {
-    const about = model.nodes[node];
-    const [time, loss] = [amounts.time[position], amounts.loss[position]];
-    return { node, part: costs, time, loss, name: shortLabel(about), under: about.under,
-      title: `${label(about)}, ${place(about)}` };
-  }
-
-  function ownPart(node) {
-    return partOf(node, model.nodes[node], model.times.nodes, node);
-  }
-
   function listed() {
     const found = state.search === "" ? null : model.found ?? null;
-    const all = model.nodes.map((_, node) => ownPart(node));
+    const all = model.nodes.map((part, node) => ({
+      node, part, time: model.score(node, "time"), loss: model.score(node, "loss"), name: shortLabel(part),
+      under: part.under, title: `${label(part)}, ${place(part)}`,
+    }));
     return found === null ? all : all.filter(({ node }) => found.has(node));
   }
 
@@ -158,46 +148,6 @@ export function create(host, { store }) {
   shortcut(["Home", "End"], "Go to the first or the last node", (event) =>
     move(event.key === "Home" ? -parts.length : parts.length), here);
 
-  // -- callers and callees -----------------------------------------------------------------
-
-  function through(edge, end) {
-    return { ...partOf(model.edges[edge][end], model.edges[edge], model.times.edges, edge), edge };
-  }
-
-  function relatives(title, edges, end) {
-    const found = sorted(edges.map((edge) => through(edge, end)), state.sort);
-    const heading = html("tr", {}, html("th", {
-      colspan: Object.keys(COLUMNS).length, scope: "rowgroup", class: "group",
-    }, found.length ? `${title} ${count(found.length, "node")}` : `${title} no node`));
-    return html("tbody", {}, heading, ...found.map((part) => relative(part)));
-  }
-
-  /* A caller or callee: its name selects it, its figures select the edge. */
-  function relative(part) {
-    const row = html("tr", {}, ...cells(part, whole()));
-    const name = row.querySelector(".node-name");
-    const selectNode = html("button", { type: "button", class: "node-name", title: part.name,
-      onclick: () => select(part.node) }, part.name);
-    name.replaceWith(selectNode);
-    const selectEdge = html("button", {
-      type: "button", class: "part", title: "Show the part that came this way",
-      onclick: () => update({ edge: model.edgeId(part.edge), node: model.nodes[model.edges[part.edge].to].id }),
-    }, ...row.cells[1].childNodes);
-    row.cells[1].replaceChildren(selectEdge);
-    row.setAttribute("aria-selected", String(state.edge === model.edgeId(part.edge)));
-    return row;
-  }
-
-  function showSandwich() {
-    const { node } = selection(model, state);
-    const own = ownPart(node);
-    sandwich.replaceChildren(html("table", { class: "nodes", "aria-label": `Callers and callees of ${own.name}` },
-      widths(),
-      relatives("Called by", model.callers[node], "from"),
-      html("tbody", { class: "own" }, html("tr", {}, ...cells(own, whole()))),
-      relatives("Calls", model.callees[node], "to")));
-  }
-
   // -- the whole ---------------------------------------------------------------------------
 
   function showSummary() {
@@ -231,7 +181,6 @@ export function create(host, { store }) {
     }
     const position = parts.findIndex((part) => part.node === cursor);
     if (position >= 0 && (reordered || changed.has("node"))) reveal(position);
-    showSandwich();
     draw();
   }
 
