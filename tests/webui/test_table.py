@@ -130,30 +130,6 @@ def test_arrows_go_through_the_rows_and_enter_selects(tab, table, broadcast_trac
     expect(tab.locator("#detail h2")).to_have_text("main")
 
 
-def sandwich(tab):
-    return tab.get_by_role("region", name="Callers above, callees below")
-
-
-def test_callers_stand_above_the_node_and_callees_below_with_their_parts(
-    tab, table, broadcast_trace
-):
-    table(f"node={node_id(broadcast_trace, 'bcast_onestage')}")
-    texts = sandwich(tab).locator(".node-name").all_inner_texts()
-    assert sorted(texts[:2]) == ["bar", "foo"]
-    assert texts[2:] == ["bcast_onestage", "line 18"]
-    expect(sandwich(tab).locator(".of-sync:is(td)")).to_have_text(["5", "5", "10", "10"])
-
-
-def test_the_name_of_a_caller_selects_it_and_its_figures_the_edge(tab, table, broadcast_trace):
-    table(f"node={node_id(broadcast_trace, 'bcast_onestage')}")
-    foo = sandwich(tab).get_by_role("row").filter(has_text="foo")
-    foo.get_by_role("button").last.click()
-    expect(tab.locator("#detail")).to_contain_text("the part called by foo")
-    sandwich(tab).get_by_role("button", name="foo").click()
-    expect(tab.locator("#detail h2")).to_have_text("foo")
-    expect(sandwich(tab)).to_contain_text("Calls 1 node")
-
-
 def test_a_range_of_supersteps_restricts_the_table(tab, table):
     table("brush=0,2")
     expect(rows(tab)).to_have_count(4)
@@ -169,11 +145,6 @@ def test_what_a_range_waits_for_from_before_is_a_row_of_its_own(tab, table, broa
     row = tab.locator(".table .rows tfoot tr")
     expect(row.locator("th")).to_have_text("before these supersteps")
     expect(row.locator(".of-time")).to_have_text(fmt.seconds(book.book.before.time_s))
-
-
-def test_a_column_of_an_old_address_is_the_time(tab, table):
-    table("sort=cost")
-    expect(tab.locator(".table .rows th.of-time")).to_have_attribute("aria-sort", "descending")
 
 
 def test_another_machine_times_the_table_anew(tab, table):

@@ -1,5 +1,4 @@
-/* The columns of the tables of nodes: what they show of a node, or of the part of a node that
-   came through an edge. A part is { part, time, loss, name, under, title }. */
+/* The columns of the table of nodes, of rows { part, time, loss, name, under, title }. */
 
 import { html } from "./dom.js";
 import { amount, balance, integer, percent, seconds } from "./format.js";
@@ -44,8 +43,7 @@ export const COLUMNS = {
 /* The order of the state's `sort`: the column, and 1 where its greatest value is last. Names
    begin with A, numbers with the greatest, unless "-" is in front. */
 export function order(sort) {
-  const [, reverse, named] = (sort ?? "loss").match(/^(-?)(.*)$/);
-  const column = named === "cost" ? "time" : named; // as earlier pages called it
+  const [, reverse, column] = (sort ?? "loss").match(/^(-?)(.*)$/);
   const known = Object.hasOwn(COLUMNS, column) ? column : "loss";
   return { column: known, rising: (known === "name") !== (reverse === "-") };
 }

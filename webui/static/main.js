@@ -17,9 +17,7 @@ import { create as createProcesses } from "./processes.js";
 import { chosenFigures, ratesOf } from "./rates.js";
 import { create as createSearch } from "./search.js";
 import { startSides } from "./sides.js";
-import {
-  followAddress, isUsual, namesOldMetric, readAddress, setUsual, state, subscribe, update,
-} from "./store.js";
+import { followAddress, isUsual, readAddress, setUsual, state, subscribe, update } from "./store.js";
 import { startTheme } from "./theme.js";
 import { createVerdict } from "./verdict.js";
 import { createViews } from "./views.js";
@@ -80,7 +78,7 @@ async function load() {
     loaded.model = createModel(data);
     document.body.classList.remove("loading");
     openOn(loaded.model);
-    say(namesOldMetric() ? "There is no cost any more: the nodes are shaded by their time." : "");
+    say("");
     return true;
   } catch (error) {
     // A saved page has whole runs only: it opens with all supersteps, whatever its address says.

@@ -9,9 +9,6 @@ const number = {
   read: (value) => (value !== "" && Number.isFinite(Number(value)) ? Number(value) : undefined),
   write: String,
 };
-const path = { read: (value) => (SHADES.includes(now(value)) ? now(value) : undefined), write: String };
-const OLD_METRIC = "cost"; // addresses of earlier pages may name it
-const now = (metric) => (metric === OLD_METRIC ? "time" : metric);
 export const choice = (...values) => ({
   read: (value) => (values.includes(value) ? value : undefined), write: String,
 });
@@ -34,7 +31,7 @@ const numbers = (length) => ({
    sort: the column by which the table is sorted, with "-" in front if upwards. */
 const FIELDS = {
   trace: ["0", text], run: [0, number], compared: [null, text], view: ["graph", text],
-  metric: ["loss", path], machine: [null, text], g: [null, number], l: [null, number],
+  metric: ["loss", choice(...SHADES)], machine: [null, text], g: [null, number], l: [null, number],
   speed: [null, number], node: [null, text], edge: [null, text], search: ["", text],
   brush: [null, numbers(2)], zoom: [null, numbers(3)], axis: ["time", choice("superstep", "time")],
   layer: [null, text], span: [null, numbers(2)], sort: [null, text],
@@ -106,11 +103,6 @@ export function fromAddress(fragment) {
     return values;
   };
   return { ...read(FIELDS), filters: read(FILTERS) };
-}
-
-/* Whether the address names a shade that is called otherwise now. */
-export function namesOldMetric() {
-  return new URLSearchParams(location.hash.slice(1)).get("metric") === OLD_METRIC;
 }
 
 /* Changes fields of the state and tells all listeners which fields changed. Filters that are
