@@ -7,10 +7,10 @@ import { bytes, integer, isPart, percent, seconds } from "./format.js";
 import { LAYERS, SCALES, SHORT } from "./heat.js";
 import { createHeatData } from "./heatdata.js";
 import { draw, hostRows, layout } from "./heatdraw.js";
-import { followPointers } from "./heatpointer.js";
 import { describeCell, isWaiting } from "./heattext.js";
 import { shortcut } from "./keys.js";
 import { pictureName, savePicture } from "./picture.js";
+import { followPointers } from "./pointers.js";
 import { onPrint } from "./print.js";
 import { paint, ramp, rampLegend } from "./ramp.js";
 import { onTheme } from "./theme.js";
@@ -22,6 +22,7 @@ import { descendants } from "./visible.js";
 const AXES = { superstep: "supersteps", time: "time" };
 const HELP = "Drag to move, turn the wheel to zoom, double-click to see one superstep, drag with "
   + "Shift to restrict all views to a range of supersteps. Those of the selected node are marked in blue.";
+const WHEEL = 1.0015; // zoom for each pixel of the wheel
 const LEAST_SUPERSTEPS = 1; // that are seen at the greatest zoom
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -381,23 +382,47 @@ export function create(host, context) {
     return low + (pixel - left) / width * (high - low);
   }
 
+  let dragged = null; // where a press began on the axis, if it selects
+
+  function zoomAt(factor, x) {
+    const [low, high] = view();
+    const middle = axisAt(x);
+    setView(middle - (middle - low) * factor, middle + (high - middle) * factor);
+  }
+
+  function shift(pixels) {
+    const [low, high] = view();
+    const distance = pixels / place().width * (high - low);
+    setView(low + distance, high + distance);
+  }
+
   followPointers(canvas, {
-    view, setView, axisAt, width: () => place().width, selecting: () => selecting, selectTo, point,
-    click(event, wasSelecting) {
+    press(event) { dragged = event.shiftKey || selecting ? axisAt(event.offsetX) : null; },
+    pan(x, _, event) {
+      if (dragged === null) shift(-x);
+      else selectTo(dragged, axisAt(event.offsetX), false);
+    },
+    pinch: (factor, { x }) => zoomAt(1 / factor, x),
+    release(event, moved) {
+      if (moved) return dragged !== null && selectTo(dragged, axisAt(event.offsetX), true);
       point(event);
-      if (wasSelecting) showAll();
-      else choose();
+      return dragged === null ? choose() : showAll();
     },
     cancel() {
       selected = null;
       redraw();
     },
-    leave() {
-      if (document.activeElement === canvas) return;
-      cursor = null;
-      readCursor();
-      redraw();
+    hover: point,
+    wheel(pixels, { x }, { deltaX, deltaY }) {
+      if (Math.abs(deltaX) > Math.abs(deltaY)) shift(deltaX);
+      else zoomAt(WHEEL ** pixels, x);
     },
+  });
+  canvas.addEventListener("pointerleave", () => {
+    if (document.activeElement === canvas) return;
+    cursor = null;
+    readCursor();
+    redraw();
   });
 
   canvas.addEventListener("dblclick", (event) => {

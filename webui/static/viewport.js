@@ -1,10 +1,11 @@
 /* Pan and zoom: which part of a drawing its element shows. A point q of the drawing is at
    q * scale + (x, y) in the element. */
 
+import { followPointers } from "./pointers.js";
+
 const SMALLEST = 0.02;
 const GREATEST = 4;
 const GREATEST_FIT = 1.35; // a graph of three nodes need not fill the screen
-const CLICK_PX = 4; // a press that moves less than this is a click
 const WHEEL = 0.0016;
 const PINCH = 0.01; // a pinch on a touchpad comes as small wheel steps with ctrl
 
@@ -103,58 +104,16 @@ export function createViewport(element, { onChange, onRest }) {
     fitted = false;
   }
 
-  function onWheel(event) {
-    event.preventDefault();
-    const { left, top } = element.getBoundingClientRect();
-    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-    zoom(Math.exp(-event.deltaY * lines * (event.ctrlKey ? PINCH : WHEEL)),
-      { x: event.clientX - left, y: event.clientY - top });
-  }
-
-  /* Dragging with one pointer pans, with two fingers zooms, too. */
-  function followPointers() {
-    const pressed = new Map();
-    let moved = false;
-    const middle = () => {
-      const [a, b = a] = [...pressed.values()];
-      return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.hypot(a.x - b.x, a.y - b.y) };
-    };
-    element.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      if (pressed.size === 0) moved = false;
-      pressed.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    });
-    element.addEventListener("pointermove", (event) => {
-      const from = pressed.get(event.pointerId);
-      if (!from) return;
-      if (!moved && Math.hypot(event.clientX - from.x, event.clientY - from.y) < CLICK_PX) return;
-      // Capture the pointer only now: otherwise the node would not receive the click.
-      if (!moved) element.setPointerCapture(event.pointerId);
-      moved = true;
+  followPointers(element, {
+    pan(x, y) {
       element.classList.add("dragging");
-      const before = middle();
-      pressed.set(event.pointerId, { x: event.clientX, y: event.clientY });
-      const after = middle();
-      const { left, top } = element.getBoundingClientRect();
-      pan(after.x - before.x, after.y - before.y);
-      if (pressed.size > 1 && before.apart > 0) {
-        zoom(after.apart / before.apart, { x: after.x - left, y: after.y - top });
-      }
-    });
-    const release = (event) => {
-      pressed.delete(event.pointerId);
-      element.classList.remove("dragging");
-    };
-    element.addEventListener("pointerup", release);
-    element.addEventListener("pointercancel", release);
-    element.addEventListener("click", (event) => {
-      if (moved) event.stopPropagation();
-      moved = false;
-    }, { capture: true });
-  }
-
-  element.addEventListener("wheel", onWheel, { passive: false });
-  followPointers();
+      pan(x, y);
+    },
+    pinch: zoom,
+    release: () => element.classList.remove("dragging"),
+    cancel: () => element.classList.remove("dragging"),
+    wheel: (pixels, at, { ctrlKey }) => zoom(Math.exp(-pixels * (ctrlKey ? PINCH : WHEEL)), at),
+  });
   return {
     load, fit, zoom, pan, reveal, centre, open, measure, fittingScale, scaleOf, sees,
     get view() { return view; },
