@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.rates import Rates, rates_of_run
+from bsplib.profiler.rates import Rates
 from bsplib.webui import services, timeline, traffic
 from bsplib.webui.machines import rates_in
 from bsplib.webui.opened_runs import AddressError, OpenRun
@@ -41,9 +41,8 @@ class PageAnswer:
 
 def _run(opened: OpenRun, query: Query) -> Json:
     """Return the data of a run, or of a part of it at the rates of the whole run."""
-    rates = opened.once("rates", lambda: rates_of_run(opened.run))
     callgraph = opened.callgraph(opened.part(query))
-    return services.describe_graph(callgraph, rates, opened.sources, opened.machines)
+    return services.describe_graph(callgraph, opened.rates, opened.sources, opened.machines)
 
 
 def _account(opened: OpenRun, query: Query) -> Json:
@@ -58,8 +57,7 @@ def rates_of(opened: OpenRun, query: Query) -> Rates:
     Raises:
         AddressError: the page offers no such Machine, or a figure is no number.
     """
-    own = opened.once("rates", lambda: rates_of_run(opened.run))
-    return rates_in(query, own, opened.run, opened.machines)
+    return rates_in(query, opened.rates, opened.run, opened.machines)
 
 
 def _on_machines(opened: OpenRun) -> Iterable[Query]:

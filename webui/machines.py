@@ -55,7 +55,7 @@ def rates_in(query: Mapping[str, str], own: Rates, run: Run, names: Sequence[str
     Raises:
         AddressError: a value of the query means nothing.
     """
-    g, latency, speed = (_figure(query, name) for name in ("g", "l", "speed"))
+    g, latency, speed = (figure_in(query, name) for name in ("g", "l", "speed"))
     chosen = own
     if (name := query.get("machine")) is not None:
         if name not in names:
@@ -75,7 +75,12 @@ def rates_in(query: Mapping[str, str], own: Rates, run: Run, names: Sequence[str
     )
 
 
-def _figure(query: Mapping[str, str], name: str) -> float | None:
+def figure_in(query: Mapping[str, str], name: str) -> float | None:
+    """Return a figure of a query; None if it is not given.
+
+    Raises:
+        AddressError: it is no number that is not negative.
+    """
     if name not in query:
         return None
     try:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from bsplib.errors import BspError
 from bsplib.profiler.book import book_of
 from bsplib.profiler.picture import TimePicture
-from bsplib.profiler.rates import rates_of_run
 from bsplib.webui.timeline import SAVED_ROWS, keep_saved
 from bsplib.webui.traffic import SavedTraffic
 
@@ -33,8 +32,7 @@ def sum_up(opened: OpenRun) -> None:
 
 
 def _sum_up(opened: OpenRun) -> None:
-    rates = opened.once("rates", lambda: rates_of_run(opened.run))
-    book, traffic = book_of(opened.run, rates), SavedTraffic(opened)
+    book, traffic = book_of(opened.run, opened.rates), SavedTraffic(opened)
     picture = TimePicture(book, most_rows=SAVED_ROWS)
     book.hand_out([picture, _SavedWindows(traffic)])
     keep_saved(opened, picture)

@@ -12,6 +12,7 @@ import numpy as np
 from bsplib.errors import BspError
 from bsplib.machine import known_machines
 from bsplib.profiler.callgraph import CallGraph, build
+from bsplib.profiler.rates import rates_of_run
 from bsplib.profiler.window import restricted
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bsplib.profiler.callgraph import CallGraph
+    from bsplib.profiler.rates import Rates
     from bsplib.recording.records import Run
 
 _KEPT_GRAPHS = 4
@@ -97,7 +99,6 @@ class OpenRun:
         """Folder in which source files are looked for, too."""
         self._graphs: OrderedDict[RunPart, CallGraph] = OrderedDict()
         self._others: OrderedDict[str, object] = OrderedDict()
-        self._ahead: dict[str, object] = {}
         self._lock = threading.Lock()
 
     def part(self, query: Mapping[str, str]) -> RunPart:
@@ -123,16 +124,10 @@ class OpenRun:
             self._others.move_to_end(name)
             return cast("_Made", self._others[name])
 
-    def leave(self, name: str, made: object) -> None:
-        """Keep what was made ahead for a view until it is taken, by its name."""
-        with self._lock:
-            self._ahead[name] = made
-
-    def taken(self, name: str, make: Callable[[], _Made]) -> _Made:
-        """Return what was made ahead, which is then no longer kept; otherwise make it."""
-        with self._lock:
-            ahead = self._ahead.pop(name, None)
-        return make() if ahead is None else cast("_Made", ahead)
+    @property
+    def rates(self) -> Rates:
+        """What a byte and a superstep of the run cost."""
+        return self.once("rates", lambda: rates_of_run(self.run))
 
     def callgraph(self, part: RunPart) -> CallGraph:
         """Return the call graph of a part of the run; only the first call takes long.

@@ -39,7 +39,7 @@ from bsplib.profiler.prices import (
 )
 from bsplib.profiler.rates import NO_SOURCE, Rates, rates_on
 from bsplib.webui.layout import DrawnLink, box_width, layouts
-from bsplib.webui.machines import describe_machine, describe_machines
+from bsplib.webui.machines import describe_machine, describe_machines, figure_in
 from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.services import describe_node, file_of, short_label
 
@@ -55,7 +55,6 @@ GIVEN, OWN = "given", "own"
 USUAL_PROCESSES = 1024
 """Number of processes with which the page opens, unless the runs had more."""
 _MOST_LAID_OUT = 300
-_FIGURES = ("g", "l", "speed")
 MEASURES = {
     "scaling": (
         "beyond a perfect speedup",
@@ -559,15 +558,8 @@ def _prices(shown: ShownModel, asked: Mapping[str, str]) -> ReplayPrices:
     """Return the prices of the chosen Machine; an l that it lacks counts as 0."""
     run = empty_run(shown.model.meta)
     machine = _machine(shown, asked.get("machine", ""))
-    figures: dict[str, float] = {}
-    for name in _FIGURES:
-        if name in asked:
-            try:
-                figures[name] = float(asked[name])
-            except ValueError:
-                raise AddressError("Give g, l and speed, each a number.") from None
-            if not (math.isfinite(figures[name]) and figures[name] >= 0):
-                raise AddressError("Give g, l and speed, each a number that is not negative.")
+    given = {name: figure_in(asked, name) for name in ("g", "l", "speed")}
+    figures = {name: value for name, value in given.items() if value is not None}
     try:
         prices = choose_prices(run, machine, speed="1x" if "speed" in figures else None)
     except UsageError:

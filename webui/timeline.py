@@ -14,7 +14,6 @@ import numpy as np
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.book import book_of
 from bsplib.profiler.picture import LAYERS, TIMES, TimePicture, picture_of
-from bsplib.profiler.rates import rates_of_run
 from bsplib.webui.opened_runs import AddressError, OpenRun, number_in, records_through
 
 if TYPE_CHECKING:
@@ -134,9 +133,8 @@ def _picture_for(opened: OpenRun, query: Mapping[str, str]) -> TimePicture:
 
 
 def _picture(opened: OpenRun, rows: int) -> TimePicture:
-    rates = opened.once("rates", lambda: rates_of_run(opened.run))
-    name = _PICTURE.format(rows=rows)
-    return opened.once(name, lambda: picture_of(book_of(opened.run, rates), most_rows=rows))
+    book, name = book_of(opened.run, opened.rates), _PICTURE.format(rows=rows)
+    return opened.once(name, lambda: picture_of(book, most_rows=rows))
 
 
 _PICTURE = "picture of {rows} rows"

@@ -73,7 +73,7 @@ def scatter(opened: OpenRun, query: Mapping[str, str]) -> Json:
     """Return how far supersteps depart from g h + l, fitted to the whole run."""
     part = opened.part(query)
     callgraph, rates = opened.callgraph(part), _fitted(opened)
-    sums = opened.taken(
+    sums = opened.once(
         _departures_of(part), lambda: summed_up(callgraph.run, rates.g, rates.l, rates.rule)
     )
     found = sums.rows()
@@ -115,7 +115,7 @@ class SavedTraffic:
     def keep(self) -> None:
         """Keep what was summed up with the run, when all windows have been taken in."""
         self._matrix.keep()
-        self._opened.leave(_departures_of(self._opened.part({})), self._departures)
+        self._opened.once(_departures_of(self._opened.part({})), lambda: self._departures)
 
 
 def _farthest(callgraph: CallGraph, found: Departures) -> Departures:
