@@ -27,6 +27,7 @@ from bsplib.profiler.kinds import (
     SYSTEM,
 )
 from bsplib.profiler.loss import LEAST_SHARE, Loss, in_main_ns, on_core_ns
+from bsplib.profiler.loss_lines import CalledLine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -230,7 +231,7 @@ def _told(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         *_who(callgraph, loss),
         *_how_often(loss),
         _Phrase(f" ({_why(loss)}"),
-        *([_Phrase(": asleep, or at a disk or lock", 3)] if loss.kind == BLOCKED else []),
+        *([_Phrase(": asleep, or at a disk or lock", 5)] if loss.kind == BLOCKED else []),
         _Phrase(")"),
     ]
 
@@ -248,15 +249,15 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
     if loss.sites:
         first, *others = loss.sites
         name = fmt.visible(nodes[first.function]["node"].name)
-        phrases.append(_Phrase(f", called by {name} at line {first.line}", 4))
+        phrases.append(_Phrase(f", called by {name} at line {first.line}", 6))
         if others:
-            phrases.append(_Phrase(f" and from {fmt.counted(len(others), 'other line')}", 5))
+            phrases.append(_Phrase(f" and from {fmt.counted(len(others), 'other line')}", 7))
     if len(loss.nodes) > 1 and loss.is_lost:
-        phrases.append(_Phrase(f" and at {fmt.counted(len(loss.nodes) - 1, 'other place')}", 6))
+        phrases.append(_Phrase(f" and at {fmt.counted(len(loss.nodes) - 1, 'other place')}", 8))
     if loss.line is not None:
         verb = "blocked" if loss.kind == BLOCKED else "computed"
         line = loss.line.inside(nodes[loss.chain[-2]]["node"], nodes[loss.chain[-1]]["node"].line)
-        phrases.append(_Phrase(f", {verb} {line}", 1))
+        phrases.append(_Phrase(f", {verb} {line}", 1 if isinstance(loss.line, CalledLine) else 3))
     return phrases
 
 
@@ -266,7 +267,7 @@ def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         return []
     if loss.kind == COMMUNICATION:
         most = f", at most h = {fmt.size(loss.most_bytes)} for {names(loss.pids)}"
-        return [_Phrase(f", with half of {fmt.size(loss.total_bytes)}"), _Phrase(most, 2)]
+        return [_Phrase(f", with half of {fmt.size(loss.total_bytes)}"), _Phrase(most, 5)]
     who = names(loss.pids) if loss.pids else "another process each time"
     if loss.part == "transfer_imbalance":
         way = {FAN_IN: "to", FAN_OUT: "from"}.get(loss.kind, "to and from")
@@ -275,7 +276,7 @@ def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         first, last = loss.nothing_pids[0], loss.nothing_pids[-1]
         is_range = last - first + 1 == len(loss.nothing_pids) and first < last
         others = f"{first} to {last}" if is_range else "the others"
-        return [_Phrase(f", by {who}, while {others} have nothing")]
+        return [_Phrase(f", by {who}"), _Phrase(f", while {others} have nothing", 2)]
     return [_Phrase(f", by {who}")]
 
 
@@ -291,11 +292,11 @@ def _how_often(loss: Loss) -> list[_Phrase]:
     if not loss.count or loss.passes < 2:
         return []
     often = f"{loss.count} of " if loss.count < loss.passes else ""
-    phrases = [_Phrase(f" in {often}{fmt.counted(loss.passes, 'superstep')}", 2)]
+    phrases = [_Phrase(f" in {often}{fmt.counted(loss.passes, 'superstep')}", 4)]
     if loss.change_s:
         first, last = loss.change_s
         amount = _from_to(first, last)
-        phrases.append(_Phrase(f", {'growing' if last > first else 'shrinking'} from {amount}", 3))
+        phrases.append(_Phrase(f", {'growing' if last > first else 'shrinking'} from {amount}", 5))
     return phrases
 
 

@@ -38,6 +38,17 @@ def test_a_function_that_never_syncs_is_named_with_its_line_by_samples(script):
     ) in first(sampled(uneven(script), *slow))
 
 
+def test_a_sentence_that_is_too_long_keeps_its_line(script):
+    program, busy = script(2), BUSY._replace(file="/home/my tools.py")
+    for _ in range(10):
+        program.step("main exchange", w=[100, 0])
+    slow = [(0, number, (MAIN, PREPARE, busy), Doing.COMPUTING) for number in range(10)]
+    assert (
+        "in exchange (app.py line 12), computed at line 4 of busy (my tools.py), by process 0 "
+        "(fixed straggler)"
+    ) in first(sampled(program.run(), *slow))
+
+
 def test_what_all_processes_compute_alike_is_no_cause(script):
     alike = [
         (pid, number, (ALIKE,), Doing.COMPUTING)
