@@ -330,7 +330,7 @@ def test_ticks_become_rarer_as_a_run_gets_longer(monkeypatch):
     assert sampler.start() == ""
     spend(0.1)
     _, ticks = sampler.stop()
-    assert 2 < len(ticks) < 0.1e9 / sampling.INTERVAL_NS / 2
+    assert 0 < len(ticks) < 0.1e9 / sampling.INTERVAL_NS / 2
 
 
 @needs_sampler
