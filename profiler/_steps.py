@@ -225,10 +225,6 @@ class ColumnSteps:
         """Stack, kind and pid of the record that arrived last in that superstep."""
         self._lasted = np.full(count, -1)
 
-    def is_like(self, other: ColumnSteps) -> bool:
-        """Tell whether others are the same columns."""
-        return type(self) is type(other) and np.array_equal(self.edges, other.edges)
-
     def add(self, rows: StepRows) -> None:
         """Take in supersteps, which follow those before."""
         for column in np.flatnonzero((self.first < rows.stop) & (rows.first <= self.last)).tolist():

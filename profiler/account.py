@@ -29,13 +29,12 @@ import numpy as np
 
 from bsplib.errors import TraceError
 from bsplib.profiler._by_step import TableBySuperstep
-from bsplib.profiler._numbering import greatest_rows, preceding
+from bsplib.profiler._numbering import preceding
 from bsplib.profiler.costs import (
     blocked_ns,
     by_superstep,
     call_times_ns,
     communication_ns,
-    group_columns,
     h_relation,
     record_around,
     without_core_ns,
@@ -45,8 +44,6 @@ from bsplib.recording.records import NOT_MEASURED
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from bsplib.profiler._by_step import BySuperstep
@@ -95,31 +92,6 @@ TITLES = {
     ENDS,
     UNEXPLAINED,
 ) = range(len(PARTS))
-
-CAUSES = ("comp", "groups", "blocked", "core", "calls", "late")
-"""Why a process arrived last: it computed longer, was longer in sub-groups, blocked, without a
-core or in calls, or it began the superstep later."""
-COMP, GROUPS, WAS_BLOCKED, NO_CORE, CALLS, LATE = range(len(CAUSES))
-
-_PART_OF = {
-    COMP: IMBALANCE,
-    GROUPS: IMBALANCE,
-    WAS_BLOCKED: BLOCKED,
-    NO_CORE: CORE,
-    CALLS: TRANSFER_IMBALANCE,
-}
-"""Under which part idle time is booked, by cause; for LATE see ``Account._late``."""
-
-
-class BookedRows(NamedTuple):
-    """What is booked for successive records of a run."""
-
-    rows: slice
-    """Positions of the records."""
-    parts: Ints
-    """Nanoseconds, shape (parts, records)."""
-    waits: Ints
-    """The idle time of the records by its cause, a part of ``parts``: (causes, records)."""
 
 
 @dataclass(frozen=True)
@@ -193,20 +165,6 @@ class Account:
         """How long the process of each record was blocked inside its sub-groups, or waited there
         for one that was; likewise without a core."""
 
-    @cached_property
-    def booked(self) -> BookedRows:
-        """What is booked for the records of the window."""
-        rows = slice(self.halo, len(self.step))
-        parts = self.own(rows)
-        waits = self.waits[:, rows]
-        for cause, part in _PART_OF.items():
-            parts[part] += waits[cause]
-        rows_late, late = self._late
-        for part, amounts in late:
-            parts[part, rows_late] += amounts
-        parts[UNEXPLAINED] += self._idle[rows] - waits.sum(axis=0)
-        return BookedRows(rows, parts, waits)
-
     def covered(self) -> Ints:
         """Return how much of the time of each process is in its records, and between them."""
         records = self.run.records[self.halo :]
@@ -253,107 +211,6 @@ class Account:
     def _blocked(self) -> Ints:
         return blocked_ns(self.run.records)
 
-    @cached_property
-    def waits(self) -> Ints:
-        """The idle time of each record by what its last process did longer: (causes, records).
-
-        Those of sub-groups come first, since what a process waited for inside of one is a part of
-        what it did in the superstep around it.
-        """
-        waits = np.zeros((len(CAUSES), len(self.step)), np.int64)
-        for rows in self._levels():
-            idle = rows[np.flatnonzero(self._idle[rows])]
-            shares = shared_out(self._idle[idle], self._longer(idle))
-            for cause in np.flatnonzero(shares.any(axis=1)):
-                waits[cause, idle] = shares[cause]
-            if not self.run.is_interleaved:
-                self._add_inside(rows, waits)
-        return waits
-
-    def _levels(self) -> Iterator[Ints]:
-        """Yield the records of the groups of each depth, the deepest ones first."""
-        if len(self.run.groups) == 1:
-            yield np.arange(len(self.step))
-            return
-        depths = group_columns(self.run).depth[self.run.records["group"]]
-        for depth in range(int(depths.max(initial=0)), -1, -1):
-            yield np.flatnonzero(depths == depth)
-
-    def _add_inside(self, rows: Ints, waits: Ints) -> None:
-        """Add to the records around some records how long their process was without a core there.
-
-        Blocked, or ready: itself, or while it waited for another one that was.
-        """
-        inner = rows[self.owner[rows] >= 0]
-        owner = self.owner[inner]
-        np.add.at(self.blocked_inside, owner, (self.was_blocked + waits[WAS_BLOCKED])[inner])
-        np.add.at(self._ready_inside, owner, (self._was_ready + waits[NO_CORE])[inner])
-
-    @property
-    def was_blocked(self) -> Ints:
-        """How long each record was blocked before its arrival; in sub-groups also for others."""
-        return self.computing.blocked + self.calls.blocked + self.blocked_inside
-
-    @property
-    def _was_ready(self) -> Ints:
-        return self.computing.waited + self.calls.ready + self._ready_inside
-
-    def _longer(self, idle: Ints) -> Ints:
-        """Return by cause what those did longer that some records waited for."""
-        records, calls = self.run.records, self.calls
-        behind = self.behind[idle]
-        causes = (
-            self.computing.core,
-            records["sub"] - self.blocked_inside - self._ready_inside,
-            self.was_blocked,
-            self._was_ready,
-            records["comm_calls"] - calls.ready - calls.blocked,
-            records["start"],
-        )
-        longer = np.zeros((len(causes), len(idle)), np.int64)
-        for more, values in zip(longer, causes, strict=True):
-            if values.any():  # often half of the causes have nothing
-                np.subtract(values[behind], values[idle], out=more)
-                np.maximum(more, 0, out=more)
-        if self.is_blamed is not None:
-            chosen = np.flatnonzero(self.is_blamed[idle] & self._are_apart(idle, behind))
-            every = np.stack([values[behind[chosen]] for values in causes])
-            longer[:, chosen] = self._of_blamed(idle[chosen], longer[:, chosen], every)
-        return longer
-
-    def _are_apart(self, rows: Ints, behind: Ints) -> NDArray[np.bool_]:
-        """Tell for records, and those that they waited for, whether these can be elsewhere."""
-        records = self.run.records
-        apart = (self.step[rows] != self.step[behind]) | (records["kind"][rows] == Kind.OBLSYNC)
-        found: NDArray[np.bool_] = apart | (records["sub"][rows] > 0) | (records["sub"][behind] > 0)
-        return found
-
-    def _of_blamed(self, rows: Ints, longer: Ints, every: Ints) -> Ints:
-        """Weigh what records did for which the trace itself says who waited for them.
-
-        They need not be of the same superstep. So it counts what they did during the wait: their
-        computing part, in which those matter that they did longer, or transfers after it, without
-        the time for which they had no core.
-
-        Args:
-            rows: positions of the records that waited.
-            longer: by cause, what those did longer that they waited for.
-            every: by cause, all that those did.
-        """
-        records, others = self.run.records[rows], self.run.records[self.behind[rows]]
-        weights = longer.copy()
-        weights[[GROUPS, LATE]] = every[[GROUPS, LATE]] = 0
-        alike = weights.sum(axis=0) == 0
-        weights[:, alike] = every[:, alike]
-        front = _common(records, others["start"] + others["sub"], others["arrive"])
-        weights = shared_out(front, weights)
-        tail = _common(records, others["released"], others["end"])
-        lasted = others["comm_calls"] + others["end"] - others["arrive"]
-        coreless = (tail * (others["comm_ready"].clip(min=0) / np.maximum(lasted, 1))).astype(int)
-        weights[NO_CORE] += coreless
-        weights[CALLS] += tail - coreless
-        return weights
-
     def _of_step(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return for each record the value of its superstep."""
         return by_superstep(self.run).spread(values)
@@ -382,39 +239,6 @@ class Account:
     def between(self) -> tuple[Ints, Ints]:
         """Time before each record, or in it around its sub-groups: of the recorder, and other."""
         return taken(self.gap + self.run.records["sub"] - self._inside, self._recording)
-
-    @cached_property
-    def _late(self) -> tuple[Ints, list[tuple[int, Ints]]]:
-        """The records that waited for one that began the superstep later, and what for.
-
-        These are positions in the window, and pairs of a part of the account with nanoseconds. The
-        one that began later left the superstep before later: for its bytes, for l, for want of a
-        core, being blocked, or for no known reason; after an oblivious superstep, since it had
-        waited longer. In the first superstep of a run it was started later.
-        """
-        rows = slice(self.halo, len(self.step))
-        late = self.waits[LATE, rows]
-        some = np.flatnonzero(late)
-        late, behind = late[some], self.behind[rows][some]
-        before = self.before[behind]
-        first = before < 0  # and what follows for record -1 is not used
-        kind, root = self.run.records["kind"][before], self.run.records["group"][rows][some] == 0
-        booked = [(ENDS, late * (first & root)), (IMBALANCE, late * (first & ~root))]
-        rest = late * ~first
-        communication = self.communication
-        limits = (
-            (RECORDING, self.run.records["recording"][behind]),
-            (TRANSFER_IMBALANCE, communication.transfers[before] + communication.uneven[before]),
-            (LATENCY, communication.latency[before]),
-            (CORE, self.run.records["comm_ready"][before].clip(min=0)),
-            (BLOCKED, communication.blocked[before]),
-        )
-        for part, most in limits:
-            mine, rest = taken(rest, most)
-            booked.append((part, mine))
-        waited = (kind == Kind.OBLSYNC) | self._virtual
-        booked += [(IMBALANCE, rest * waited), (UNEXPLAINED, rest * ~waited)]
-        return some, [(part, amounts) for part, amounts in booked if amounts.any()]
 
     def _between(self) -> tuple[Ints, Ints]:
         """Return the time between each record and the one before it, and what of it is recording.
@@ -479,44 +303,6 @@ def _named(records: NDArray[np.void] | Columns, row: int) -> str:
     """Return the name of a record in errors."""
     pid, group, superstep = (records[name][row] for name in ("pid", "group", "superstep"))
     return f"superstep {superstep} of process {pid} in group {group}"
-
-
-def _common(records: NDArray[np.void] | Columns, low: Ints, high: Ints) -> Ints:
-    """Return how much of the idle time of records lies in some ranges of time."""
-    begin, end = np.maximum(low, records["arrive"]), np.minimum(high, records["released"])
-    common: Ints = (end - begin).clip(min=0)
-    return common
-
-
-def shared_out(amount: Ints, weights: Ints) -> Ints:
-    """Divide amounts in proportion to weights, into whole numbers with the same sums.
-
-    Args:
-        amount: for each column.
-        weights: none is negative; one row for each share.
-
-    Returns:
-        Shares as rows; of a column without weights all are 0.
-    """
-    shares: Ints = np.zeros(weights.shape, np.int64)
-    some = np.flatnonzero(weights.any(axis=1))  # often half of the rows have nothing
-    if len(some):
-        shares[some] = _shared_among(amount, weights[some])
-    return shares
-
-
-def _shared_among(amount: Ints, weights: Ints) -> Ints:
-    total = weights.sum(axis=0)
-    shares: Ints = np.empty(weights.shape, np.int64)
-    divisor = np.maximum(total, 1)
-    for share, weight in zip(shares, weights, strict=True):
-        share[:] = amount * (weight / divisor)  # to whole numbers, of which none is negative
-    # What rounding leaves belongs to the greatest; it can be -1 only where that has more.
-    left = np.where(total > 0, amount - shares.sum(axis=0), 0)
-    most = greatest_rows(weights)
-    for number in np.unique(most[left != 0]).tolist():
-        shares[number] += left * (most == number)
-    return shares
 
 
 def taken(rest: Ints, most: Ints) -> tuple[Ints, Ints]:

@@ -19,9 +19,9 @@ What readers ask for:
   :meth:`Book.of_graph`. The time of a node is the mean over the processes of all that is rooted
   there, its loss the part of it in ``LOST``. Leaves add up to functions, functions to ``main``,
   and ``main`` with :attr:`Book.before` to the elapsed time less start and end.
-- losses, for clusters: :attr:`RootSums.losses` by origin, process and cause, with how many records
-  they have and which bears most; :attr:`RootSums.worst` the superstep that bears most, by origin
-  and cause; and each record, window by window: :attr:`BookedWindow.lost`.
+- losses, for clusters: :attr:`RootSums.losses` by origin, process and cause; :attr:`RootSums.worst`
+  the superstep that bears most, by origin and cause; and window by window:
+  :attr:`BookedWindow.lost`.
 - what a record waited for: :meth:`BookedWindow.roots_of` its :attr:`BookedWindow.shares`.
 - ranges of supersteps: the book of a run that is ``part_of`` another one
   (:func:`bsplib.profiler.window.restricted`). Paths begin with the whole run; roots before
@@ -34,7 +34,7 @@ Source: cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -126,7 +126,7 @@ BEFORE, NOWHERE = -2, -1
 
 
 class RootRows(NamedTuple):
-    """Roots in a window, as columns: one row for each record that is one, and each cause."""
+    """Roots in a window, as columns; several rows may have the same root."""
 
     position: Ints
     """Position of the record in the whole run; it may be before the window. -1: of several."""
@@ -154,7 +154,7 @@ class BookedWindow:
         """The idle time of each record, with the nodes of paths that are its roots."""
         return self._ways.shares()
 
-    def roots_of(self, share: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    def roots_of(self, share: Ints | slice) -> tuple[Ints, Ints, Ints, Ints]:
         """Return position, origin, process and cause of the roots of some ``shares``."""
         nodes, node, strand = self._ways.nodes, self.shares.node[share], self.shares.strand[share]
         side = _SIDE[strand]
@@ -197,43 +197,36 @@ class BookedWindow:
     @cached_property
     def lost(self) -> RootRows:
         """All roots of idle time and of uneven bytes, and what was blocked or without a core."""
-        nodes, first, own = self._ways.nodes, self._ways.first, self.own
-        fresh, count = slice(first, first + own.shape[1]), len(nodes.pid)
-        held = np.bincount(self.shares.strand, minlength=paths.STRANDS)
-        by_itself = {paths.BLOCKED: own[BLOCKED], paths.CORE: own[CORE]}
-        rows = [self._rows_of(0, BYTES, self._uneven(count))]
-        for strand, cause in _CAUSE_OF.items():
-            mine = by_itself.get(strand)
-            if not held[strand] and (mine is None or not mine.any()):
-                continue
-            chosen = self.shares.strand == strand
-            ns = _counted(self.shares.node[chosen], self.shares.ns[chosen], count)
-            if mine is not None:
-                ns[fresh] += mine
-            rows.append(self._rows_of(int(_SIDE[strand]), cause, ns))
-        return RootRows(*(np.concatenate(each) for each in zip(*rows, strict=True)))
+        ways, shares = self._ways, self.shares
+        idle = RootRows(*self.roots_of(slice(None)), ways.nodes.rank[shares.node], shares.ns)
+        every = (
+            idle,
+            self._rooted_here(WAS_BLOCKED, np.flatnonzero(self.own[BLOCKED]), BLOCKED),
+            self._rooted_here(NO_CORE, np.flatnonzero(self.own[CORE]), CORE),
+            self._uneven(),
+        )
+        return RootRows(*(np.concatenate(each) for each in zip(*every, strict=True)))
 
-    def _rows_of(self, side: int, cause: int, ns: Ints) -> RootRows:
-        """Return what is booked for one cause, by node."""
-        nodes, node = self._ways.nodes, np.flatnonzero(ns)
-        origin = nodes.origin[side, node]
+    def _rooted_here(self, cause: int, rows: Ints, part: int, root: Ints | None = None) -> RootRows:
+        """Return what some records took themselves, which is rooted there or at others."""
+        account, root = self.account, rows if root is None else root
         return RootRows(
-            nodes.position[side, node],
-            origin if cause != START else np.full_like(origin, NOWHERE),
-            nodes.pid[node],
-            np.full(len(node), cause),
-            nodes.rank[node],
-            ns[node],
+            account.position[root],
+            self._origin[account.halo + root],
+            self.pid[root],
+            np.full(len(rows), cause),
+            self._ways.nodes.rank[self._ways.first + root],
+            self.own[part, rows],
         )
 
-    def _uneven(self, count: int) -> Ints:
-        """Return by node what others take longer since it has the greatest h."""
-        uneven, account = self.own[TRANSFER_IMBALANCE], self.account
-        rows = np.flatnonzero(uneven)
-        if len(rows) == 0:
-            return np.zeros(count, np.int64)
-        leader = by_superstep(account.run).leader(account.h)[account.step[account.halo + rows]]
-        return _counted(self._ways.first + leader - account.halo, uneven[rows], count)
+    def _uneven(self) -> RootRows:
+        """Return what records took longer since others have a greater h, at the greatest one."""
+        account, rows = self.account, np.flatnonzero(self.own[TRANSFER_IMBALANCE])
+        root = rows
+        if len(rows):
+            leader = by_superstep(account.run).leader(account.h) - account.halo
+            root = leader[account.step[account.halo + rows]]
+        return self._rooted_here(BYTES, rows, TRANSFER_IMBALANCE, root)
 
     def kept(self) -> tuple[Ints, Ints, Ints]:
         """Return origin, process and parts of what each record took that is its own root."""
@@ -256,11 +249,8 @@ def _counted(place: Ints, ns: Ints, count: int) -> Ints:
 def _by(place: Ints, rows: Ints, count: int) -> Ints:
     """Add up the columns of some rows by place: shape (rows, places)."""
     sums: Ints = np.zeros((len(rows), count), np.int64)
-    begins = starts(place)  # the records of a process stand in a row
-    chosen = np.flatnonzero(rows.any(axis=1))
-    if len(begins) and len(chosen):
-        parts = np.add.reduceat(rows[chosen], begins, axis=1)
-        np.add.at(sums, (chosen[:, None], place[begins]), parts)
+    for row in np.flatnonzero(rows.any(axis=1)).tolist():
+        sums[row] = _counted(place, rows[row], count)
     return sums
 
 
@@ -302,6 +292,14 @@ class Time:
         return self.loss_ns / self.nprocs / 1e9
 
 
+class WorstSuperstep(NamedTuple):
+    """The superstep that loses most at an origin, for one cause."""
+
+    ns: int
+    records: tuple[tuple[int, int, int], ...]
+    """Position, process and nanoseconds of each of its records."""
+
+
 class RootLoss(NamedTuple):
     """What is lost at a root."""
 
@@ -310,20 +308,6 @@ class RootLoss(NamedTuple):
     cause: int
     ns: int
     """Summed over the processes that lose it."""
-    records: int
-    """Number of records that lose something."""
-    worst_ns: int
-    """Of the record that loses most."""
-    worst: int
-    """Its position in the run."""
-
-
-class WorstSuperstep(NamedTuple):
-    """The superstep that loses most at an origin, for one cause."""
-
-    ns: int
-    records: tuple[tuple[int, int, int], ...]
-    """Position, process and nanoseconds of each of its records."""
 
 
 class RootSums:
@@ -340,10 +324,8 @@ class RootSums:
         """When the records begin and end, with what the recorder took before the first."""
         self._kept = _SumsByKey(len(PARTS))
         """What is its own root, by origin and process."""
-        self._lost = _SumsByKey(2)
-        """Sum and number of all other roots, by origin, process and cause."""
-        self._greatest: dict[int, tuple[int, int]] = {}
-        """The greatest of them, with the position of its record, by the same keys."""
+        self._lost = _SumsByKey(1)
+        """All other roots, by origin, process and cause."""
         self.worst: dict[tuple[int, int], WorstSuperstep] = {}
         """By origin and cause."""
 
@@ -364,20 +346,9 @@ class RootSums:
         self._add_lost(booked.lost)
 
     def _add_lost(self, lost: RootRows) -> None:
-        if len(lost.ns) == 0:
-            return
         number = ((lost.origin - BEFORE) * self._nprocs + lost.pid) * len(CAUSES) + lost.cause
         found = rank_in_place(number)
-        counts = np.bincount(number, minlength=len(found))
-        self._lost.add(found, np.stack([_counted(number, lost.ns, len(found)), counts]))
-        most = np.zeros(len(found), np.int64)
-        np.maximum.at(most, number, lost.ns)
-        at = np.zeros(len(found), np.int64)
-        rows = np.flatnonzero(lost.ns == most[number])[::-1]
-        at[number[rows]] = lost.position[rows]
-        for key, ns, position in zip(found.tolist(), most.tolist(), at.tolist(), strict=True):
-            if ns > self._greatest.get(key, (0, 0))[0]:
-                self._greatest[key] = ns, position
+        self._lost.add(found, _counted(number, lost.ns, len(found))[None])
         self._add_worst(lost)
 
     def _add_worst(self, lost: RootRows) -> None:
@@ -394,20 +365,20 @@ class RootSums:
             where = divmod(number, len(CAUSES))
             known = self.worst.get(where)
             if known is None or by_step[first] > known.ns:
-                some = mine[step == first]
-                columns = (column[some].tolist() for column in (lost.position, lost.pid, lost.ns))
-                records = tuple(zip(*columns, strict=True))
+                roots = Counter[tuple[int, int]]()
+                for row in mine[step == first].tolist():
+                    roots[int(lost.position[row]), int(lost.pid[row])] += int(lost.ns[row])
+                records = tuple((*root, ns) for root, ns in roots.items())
                 self.worst[where] = WorstSuperstep(int(by_step[first]), records)
 
     @property
     def losses(self) -> Iterator[RootLoss]:
         """What is lost by origin, process and cause."""
-        for key, row in zip(self._lost.keys.tolist(), self._lost.sums.T.tolist(), strict=True):
+        for key, ns in zip(self._lost.keys.tolist(), self._lost.sums[0].tolist(), strict=True):
             place, cause = divmod(key, len(CAUSES))
             origin, pid = divmod(place, self._nprocs)
             if cause < LOSS_CAUSES and origin >= -BEFORE:
-                ns, records = row
-                yield RootLoss(origin + BEFORE, pid, cause, ns, records, *self._greatest[key])
+                yield RootLoss(origin + BEFORE, pid, cause, ns)
 
     @cached_property
     def by_origin(self) -> Ints:

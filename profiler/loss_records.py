@@ -344,10 +344,11 @@ class _Observed:
         if not self.loss.is_lost:
             self._add_saving(window, loss)
             return
-        values = loss.blocked if self.loss.part == _WAIT else loss.core
         if self.loss.part == _COMM:
-            values = loss.transfers[0] + loss.records["comm_calls"]
-        longer = loss.above_others(values)
+            longer = loss.above_others(loss.transfers[0] + loss.records["comm_calls"])
+        else:
+            is_blocked = self.loss.part == _WAIT
+            longer = loss.blocked_above_others if is_blocked else loss.core_above_others
         by_step = np.zeros(window.steps.count)
         np.maximum.at(by_step, window.steps.of_record[loss.rows], longer[loss.rows])
         self._longer.append(by_step[by_step > 0])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bsplib.profiler._numbering import rank_in_place, starts
+from bsplib.profiler._numbering import rank_in_place, stable_order, starts
 from bsplib.profiler.costs import (
     by_superstep,
     communication_ns,
@@ -143,7 +143,8 @@ class LossRows:
     def usual(self, values: Floats) -> Floats:
         """Return by superstep the median of the values of the others; 0 where there are none."""
         step, rows = self.steps.of_record, self.others
-        order = rows[np.lexsort((values[rows], step[rows]))]
+        order = rows[np.argsort(values[rows])]
+        order = order[stable_order(step[order])]
         begins = starts(step[order])
         ends = np.append(begins[1:], len(order))
         low, high = (begins + ends - 1) // 2, (begins + ends) // 2
@@ -178,6 +179,16 @@ class LossRows:
         return (self.account.computing.blocked + self.account.calls.blocked).astype(np.float64)
 
     @cached_property
+    def core_above_others(self) -> Floats:
+        """For how much longer than the others each of these records computed."""
+        return self.above_others(self.core)
+
+    @cached_property
+    def blocked_above_others(self) -> Floats:
+        """For how much longer it was blocked."""
+        return self.above_others(self.blocked)
+
+    @cached_property
     def transfers(self) -> tuple[Floats, Floats]:
         """What the transfers of each record took, and what those of its superstep did.
 
@@ -208,7 +219,7 @@ def _evenly_computed(loss: LossRows) -> Saved:
 
 
 def _computed_as_others(loss: LossRows) -> Saved:
-    return Saved(loss.above_others(loss.core), loss.nothing())
+    return Saved(loss.core_above_others, loss.nothing())
 
 
 def _not_blocked(loss: LossRows) -> Saved:
@@ -216,7 +227,7 @@ def _not_blocked(loss: LossRows) -> Saved:
 
 
 def _blocked_as_others(loss: LossRows) -> Saved:
-    return Saved(loss.above_others(loss.blocked), loss.nothing())
+    return Saved(loss.blocked_above_others, loss.nothing())
 
 
 def _even_transfers(loss: LossRows) -> Saved:

@@ -94,20 +94,6 @@ def read_sources(callgraph: CallGraph, folder: Path | None = None) -> Sources:
     return Sources(tuple(positions), of)
 
 
-def parsed(run: Run, name: str) -> ast.Module | None:
-    """Return the syntax tree of a file that a run came through; it is not executed.
-
-    Args:
-        run: a run.
-        name: the file, as in the trace.
-
-    Returns:
-        None where the file is not on this computer as it was when it ran.
-    """
-    file = _read(run, name)
-    return None if file.note or not file.lines else _tree("\n".join(file.lines))
-
-
 def _without_lines(excerpt: Excerpt) -> Excerpt:
     note = f"The source is left out: only {MAX_LINES} lines of a run are shown."
     return Excerpt(excerpt.file, excerpt.first, (), note)

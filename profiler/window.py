@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-ROWS = 2**15
+ROWS = 2**14
 """Records of a window, about: few enough for the caches of a core."""
 
 FIELDS = (

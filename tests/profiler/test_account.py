@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bsplib
 from bsplib.errors import TraceError
-from bsplib.profiler.account import ENDS, PARTS, Account, shared_out
+from bsplib.profiler.account import ENDS, PARTS, Account
 from bsplib.profiler.book import Book
 from bsplib.profiler.rates import Rates, rates_of_run
 from bsplib.recording.trace import read_trace
@@ -276,21 +276,6 @@ def test_records_that_overlap_are_refused(script):
     run.records["start"][2:] = 0
     with pytest.raises(TraceError, match="superstep 2 of process 0 in group 0 begins 20 ns before"):
         Book(run, FREE).whole()
-
-
-@examples(200)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 2**50), st.lists(st.integers(0, 2**50), min_size=4, max_size=4)),
-        min_size=1,
-    )
-)
-def test_shares_are_whole_and_add_up(drawn):
-    amount = np.array([amount for amount, _ in drawn])
-    weights = np.array([weights for _, weights in drawn]).T
-    shares = shared_out(amount, weights)
-    assert (shares >= 0).all()
-    assert (shares.sum(axis=0) == np.where(weights.sum(axis=0) > 0, amount, 0)).all()
 
 
 @pytest.mark.lengthy
