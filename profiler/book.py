@@ -157,9 +157,9 @@ class BookedWindow:
     def roots_of(self, share: Ints | slice) -> tuple[Ints, Ints, Ints, Ints]:
         """Return position, origin, process and cause of the roots of some ``shares``."""
         nodes, node, strand = self._ways.nodes, self.shares.node[share], self.shares.strand[share]
-        side = _SIDE[strand]
-        origin = np.where(strand == paths.START, NOWHERE, nodes.origin[side, node])
-        return nodes.position[side, node], origin, nodes.pid[node], _CAUSE[strand]
+        side = paths.SIDE[strand]
+        origin = np.where(strand == paths.START, NOWHERE, nodes.origin[node, side])
+        return nodes.position[node, side], origin, nodes.pid[node], _CAUSE[strand]
 
     @property
     def spent(self) -> Ints:
@@ -230,14 +230,14 @@ class BookedWindow:
 
     def kept(self) -> tuple[Ints, Ints, Ints]:
         """Return origin, process and parts of what each record took that is its own root."""
-        own = self.own.copy()
-        own[[TRANSFER_IMBALANCE, BLOCKED, CORE]] = 0  # these are in ``lost``
+        own = self.own * _IS_KEPT[:, None]
         return self._origin[self.account.halo :], self.pid, own
 
 
+_IS_KEPT = ~np.isin(np.arange(len(PARTS)), (TRANSFER_IMBALANCE, BLOCKED, CORE))
+"""The other parts of what a record took itself are in ``lost``."""
 _CAUSE = np.array([_CAUSE_OF[strand] for strand in range(paths.STRANDS)])
 _PART = np.array(PART_OF)[_CAUSE]
-_SIDE = np.array([paths.TRANSFERS <= strand < paths.START for strand in range(paths.STRANDS)], int)
 
 
 def _counted(place: Ints, ns: Ints, count: int) -> Ints:

@@ -61,7 +61,9 @@ blocked, without a core, the recorder, and what is not known. After the release 
 transfers, l, blocked, without a core, and what is not known. Then how much later it began ``main``.
 """
 STRANDS = 12
-_OWN, _AFTER, _BUSY = slice(COMP, TRANSFERS), slice(TRANSFERS, START), slice(COMP, RECORDING)
+_AFTER, _BUSY = slice(TRANSFERS, START), slice(COMP, RECORDING)
+SIDE = np.array([TRANSFERS <= strand < START for strand in range(STRANDS)], int)
+"""For each strand 0 before the arrival, and 1 after the release before it."""
 _WORK = 64
 """A window is done when its records have been followed back by this many nodes on average. What is
 left of the idle time goes where the rest of it went. Only where processes wait in turn for others
@@ -77,30 +79,30 @@ _LAST = _SUMMED_UP = 2**40
 
 
 class Nodes(NamedTuple):
-    """Nodes of paths, as columns; node 0 is the beginning of all paths."""
+    """Nodes of paths, one after the other; node 0 is the beginning of all paths."""
 
     pid: Ints
     rank: Ints
     parent: Ints
     origin: Ints
-    """Shape (2, nodes): call stack of the strands before the arrival, and of those after the
+    """Shape (nodes, 2): call stack of the strands before the arrival, and of those after the
     release before it."""
     position: Ints
     """Likewise the position of the record in the whole run; -1 where several are summed up."""
     strands: Floats
-    """Nanoseconds, shape (STRANDS, nodes)."""
+    """Nanoseconds, shape (nodes, STRANDS)."""
     cut: Floats
-    """Shape (2, nodes): how much of the parent is part of the path, of what was before its arrival
+    """Shape (nodes, 2): how much of the parent is part of the path, of what was before its arrival
     and after the release; less than 1 where a record waited for one that arrived after it."""
 
     def at(self, chosen: Ints) -> Nodes:
         """Return some of the nodes, with the parents that they had."""
         columns: tuple[Any, ...] = self
-        return Nodes(*(column[..., chosen] for column in columns))
+        return Nodes(*(column[chosen] for column in columns))
 
 
 def _joined(parts: list[Nodes]) -> Nodes:
-    return Nodes(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
+    return Nodes(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -111,15 +113,15 @@ class Tail:
     tip: Ints
     """By process the node from which its path goes on."""
     cut: Floats
-    """Shape (2, processes): how much of that node is part of the path."""
+    """Shape (processes, 2): how much of that node is part of the path."""
 
     @classmethod
     def of_nothing(cls, nprocs: int) -> Tail:
         """Return the tail before the first window."""
-        zero, both = np.zeros(1, np.int64), np.full((2, 1), -1, np.int64)
+        zero, both = np.zeros(1, np.int64), np.full((1, 2), -1, np.int64)
         rank = np.full(1, _NOWHERE)
-        nodes = Nodes(zero, rank, zero, both, both, np.zeros((STRANDS, 1)), np.ones((2, 1)))
-        return cls(nodes, np.zeros(nprocs, np.int64), np.ones((2, nprocs)))
+        nodes = Nodes(zero, rank, zero, both, both, np.zeros((1, STRANDS)), np.ones((1, 2)))
+        return cls(nodes, np.zeros(nprocs, np.int64), np.ones((nprocs, 2)))
 
     def outside(self, origin: int) -> Tail:
         """Return the tail with all that it has at another origin."""
@@ -159,26 +161,26 @@ class Paths:
             account.before if len(run.groups) == 1 else preceding(records["pid"].astype(np.int64))
         )
         self._pid = records["pid"].astype(np.int64)
-        strands = np.zeros((STRANDS, self._count - halo))
-        strands[_OWN] = _own(account)
         old = before[halo:]
-        strands[_AFTER] = _after(account)[:, old] * (old >= 0)
+        strands = np.zeros((self._count - halo, STRANDS))
+        for strand, ns in enumerate((*_own(account), *(each[old] for each in _after(account)))):
+            if ns.any():
+                strands[:, strand] = ns
+        strands[old < 0, _AFTER] = 0
         self._add_start(strands)
         target, cut = self._targets()
         self._target, self._cut = target, cut
-        known = old >= halo
-        parent = np.where(known, target[old], tail.tip[self._pid[halo:]])
-        cuts = np.where(known, cut[:, old], tail.cut[:, self._pid[halo:]])
+        known, pid = old >= halo, self._pid[halo:]
         position = np.append(np.full(halo, -1), account.position)
         rank, lead_rank = ranks(run, int(tail.nodes.rank.max()) + 1)
         fresh = Nodes(
-            self._pid[halo:],
+            pid,
             rank[halo:],
-            parent,
-            np.stack([origin[halo:], origin[old]]),
-            np.stack([position[halo:], position[old]]),
+            np.where(known, target[old], tail.tip[pid]),
+            np.stack([origin[halo:], origin[old]], axis=1),
+            np.stack([position[halo:], position[old]], axis=1),
             strands,
-            cuts,
+            np.where(known[:, None], cut[old], tail.cut[pid]),
         )
         parts = [tail.nodes, fresh]
         if len(run.groups) > 1:
@@ -196,13 +198,13 @@ class Paths:
         while (inside := self._account.owner[around] >= 0).any():
             around = np.where(inside, self._account.owner[around], around)
         start = records["start"][around]
-        strands[START, first] = start - start.min()
+        strands[first, START] = start - start.min()
 
     def _targets(self) -> tuple[Ints, Floats]:
         """Return for each record the node from which its process goes on, and its cut."""
         account, records = self._account, self._account.run.records
         target = self._first + account.behind
-        cut = np.ones((2, self._count))
+        cut = np.ones((self._count, 2))
         blamed = account.is_blamed
         if blamed is None or not blamed.any():
             return target, cut
@@ -224,8 +226,8 @@ class Paths:
         left = np.where(old < 0, 0, records["end"][old] - records["released"][old])
         since = time - begin[found]
         lasted = records["arrive"][found] - begin[found]
-        cut[1, waiting] = np.minimum(since / np.maximum(left, 1), 1.0)
-        cut[0, waiting] = ((since - left) / np.maximum(lasted - left, 1)).clip(0.0, 1.0)
+        cut[waiting, 1] = np.minimum(since / np.maximum(left, 1), 1.0)
+        cut[waiting, 0] = ((since - left) / np.maximum(lasted - left, 1)).clip(0.0, 1.0)
         return target, cut
 
     def _leads(self, fresh: Nodes, rank: Ints, origin: Ints, position: Ints) -> Nodes:
@@ -236,7 +238,7 @@ class Paths:
         """
         records, owner, halo = self._account.run.records, self._account.owner, self._halo
         group, start, end = records["group"], records["start"], records["end"]
-        busy = fresh.strands[_BUSY].sum(axis=0)
+        busy = fresh.strands[:, _BUSY].sum(axis=1)
         row = halo + np.flatnonzero(owner[halo:] >= 0)
         old = self._before[row]
         since = np.where(old < 0, np.iinfo(np.int64).min, end[old])
@@ -260,18 +262,18 @@ class Paths:
             old, since = old[more], since[more]
         at, around, lead, below = (np.concatenate(each) for each in (rows, arounds, ns, below_of))
         share = np.minimum(lead / np.maximum(busy[around - halo], 1), 1.0)
-        strands = np.zeros((STRANDS, len(at)))
-        strands[_BUSY] = fresh.strands[_BUSY, around - halo] * share
+        strands = np.zeros((len(at), STRANDS))
+        strands[:, _BUSY] = fresh.strands[around - halo, _BUSY] * share[:, None]
         taken_away = np.bincount(around - halo, share, len(busy)).clip(max=1.0)
-        fresh.strands[_BUSY] *= 1 - taken_away
-        parent, cut = np.zeros(len(at), np.int64), np.ones((2, len(at)))
-        both, shift = np.stack([around, around]), len(fresh.pid)
+        fresh.strands[:, _BUSY] *= 1 - taken_away[:, None]
+        parent, cut = np.zeros(len(at), np.int64), np.ones((len(at), 2))
+        both, shift = np.stack([around, around], axis=1), len(fresh.pid)
         for lead_at, under in enumerate(below.tolist()):  # inner ones come first
             inner = under < shift
             mine, cuts = (fresh.parent, fresh.cut) if inner else (parent, cut)
             place = under if inner else under - shift
-            parent[lead_at], cut[:, lead_at] = mine[place], cuts[:, place]
-            mine[place], cuts[:, place] = self._first + halo + shift + lead_at, 1.0
+            parent[lead_at], cut[lead_at] = mine[place], cuts[place]
+            mine[place], cuts[place] = self._first + halo + shift + lead_at, 1.0
         return Nodes(self._pid[at], rank[at], parent, origin[both], position[both], strands, cut)
 
     def shares(self) -> IdleShares:
@@ -305,7 +307,7 @@ class Paths:
         idle = records["released"] - records["arrive"]
         row = halo + np.flatnonzero(idle[halo:])
         if account.run.nprocs == 2 or len(row) == 0:  # the other one
-            return row, self._target[row], self._cut[:, row], idle[row]
+            return row, self._target[row], self._cut[row], idle[row]
         kind = records["kind"][row]
         together = (kind == Kind.SYNC) | ((kind == Kind.END) & (records["group"][row] == 0))
         if account.is_blamed is not None:
@@ -325,7 +327,7 @@ class Paths:
         node = np.where((together & (count > 1))[each], self._first + late, self._target[row][each])
         ns = idle[row] // count
         ns = ns[each] + (number == 0) * (idle[row] - ns * count)[each]
-        return row[each], node, self._cut[:, row[each]], ns
+        return row[each], node, self._cut[row[each]], ns
 
     def _walk(self, x: Ints, y: Ints, cut: Floats) -> tuple[Ints, Ints, Ints, Floats]:
         """Follow pairs of paths back until they meet; return what those of ``y`` have more.
@@ -334,7 +336,6 @@ class Paths:
             The number of the pair, the node, the strand, and how many nanoseconds.
         """
         nodes, entry = self.nodes, np.arange(len(x))
-        rows = np.flatnonzero(nodes.strands.any(axis=1)).tolist()
         is_cut = bool((nodes.cut != 1).any())
         cut_x = np.ones_like(cut)
         cut_y, work = cut, _WORK * self._count + 2**20
@@ -344,29 +345,28 @@ class Paths:
             rank_x, rank_y = nodes.rank[x], nodes.rank[y]
             same = rank_x == rank_y
             both = bool(same.all())
-            for strand in rows:
-                theirs, mine = nodes.strands[strand][y], nodes.strands[strand][x]
-                if is_cut:
-                    side = int(_AFTER.start <= strand < _AFTER.stop)
-                    theirs, mine = theirs * cut_y[side], mine * cut_x[side]
-                more = theirs - (mine if both else mine * same)
-                some = np.flatnonzero(more > 0 if both else (more > 0) & (rank_y >= rank_x))
-                if len(some):
-                    found.append((entry[some], y[some], np.full(len(some), strand), more[some]))
+            more, mine = nodes.strands[y], nodes.strands[x]
+            if is_cut:
+                more *= cut_y[:, SIDE]
+                mine *= cut_x[:, SIDE]
+            if not both:
+                mine[~same] = 0
+                more[rank_y < rank_x] = 0
+            more -= mine
+            some, strand = np.nonzero(more > 0)
+            found.append((entry[some], y[some], strand, more[some, strand]))
             if both:
                 next_x, next_y = nodes.parent[x], nodes.parent[y]
             else:
                 next_x = np.where(rank_x >= rank_y, nodes.parent[x], x)
                 next_y = np.where(rank_y >= rank_x, nodes.parent[y], y)
-            if is_cut:
-                cut_x = np.where(next_x == x, cut_x, nodes.cut[:, x])
-                cut_y = np.where(next_y == y, cut_y, nodes.cut[:, y])
             on = (next_x != next_y) & (next_y != 0)
             if is_cut:
-                on |= (cut_x != cut_y).any(axis=0) & (next_x != 0)
+                cut_x = np.where((next_x == x)[:, None], cut_x, nodes.cut[x])
+                cut_y = np.where((next_y == y)[:, None], cut_y, nodes.cut[y])
+                on |= (cut_x != cut_y).any(axis=1) & (next_x != 0)
+                cut_x, cut_y = cut_x[on], cut_y[on]
             entry, x, y = entry[on], next_x[on], next_y[on]
-            if is_cut:
-                cut_x, cut_y = cut_x[:, on], cut_y[:, on]
         nothing = np.zeros(0, np.int64)
         found.append((nothing, nothing, nothing, np.zeros(0)))
         entries, roots, strands, weights = zip(*found, strict=True)
@@ -384,7 +384,7 @@ class Paths:
         rows = self._halo + np.flatnonzero(last[self._halo :])
         tip, cut = self._tip.copy(), self._tip_cut.copy()
         tip[self._pid[rows]] = self._target[rows]
-        cut[:, self._pid[rows]] = self._cut[:, rows]
+        cut[self._pid[rows]] = self._cut[rows]
         return _tail(self.nodes, tip, cut)
 
 
@@ -449,9 +449,9 @@ def _summed_up(nodes: Nodes, heads: _Heads, ends: Ints) -> tuple[Nodes, Ints]:
         node, parent = heads.pop()
         piece = piece_of.pop(node)
         if node:
-            key = (*nodes.origin[:, node].tolist(), int(nodes.pid[node]))
+            key = (*nodes.origin[node].tolist(), int(nodes.pid[node]))
             known = sums[piece].get(key, nothing)
-            sums[piece][key] = known + nodes.strands[:, node]
+            sums[piece][key] = known + nodes.strands[node]
         if parent in heads.all:
             onward[piece] = onward[piece_of[parent]] = len(sums)
             piece_of[parent] = len(sums)
@@ -471,37 +471,34 @@ def _summed_up(nodes: Nodes, heads: _Heads, ends: Ints) -> tuple[Nodes, Ints]:
             strands.append(sums[piece][key])
             newest[piece] = len(columns)
     pids, ranks, parents, *origins = np.array(columns, np.int64).reshape(-1, 5).T
-    none, whole = np.full((2, len(columns)), -1), np.ones((2, len(columns)))
-    table = np.array(strands).reshape(-1, STRANDS).T
-    found = Nodes(pids, ranks, parents, np.stack(origins), none, table, whole)
+    none, whole = np.full((len(columns), 2), -1), np.ones((len(columns), 2))
+    table = np.array(strands).reshape(-1, STRANDS)
+    found = Nodes(pids, ranks, parents, np.stack(origins, axis=1), none, table, whole)
     return found, np.array([newest[first[node]] for node in ends.tolist()])
 
 
-def _own(account: Account) -> Floats:
+def _own(account: Account) -> tuple[Ints, ...]:
     """Return the strands of each record before its arrival."""
     records, computing, calls = account.run.records, account.computing, account.calls
-    recording, unknown = account.between
-    return np.stack(
-        [
-            computing.core,
-            records["comm_calls"] - calls.ready - calls.blocked,
-            computing.blocked + calls.blocked,
-            computing.waited + calls.ready,
-            recording,
-            unknown,
-        ]
-    )[:, account.halo :].astype(np.float64)
+    every = (
+        computing.core,
+        records["comm_calls"] - calls.ready - calls.blocked,
+        computing.blocked + calls.blocked,
+        computing.waited + calls.ready,
+        *account.between,
+    )
+    return tuple(each[account.halo :] for each in every)
 
 
-def _after(account: Account) -> Floats:
-    """Return the strands of each record after its release."""
+def _after(account: Account) -> tuple[Ints, ...]:
+    """Return the strands of each record after its release, with those of the halo."""
     records, calls, parts = account.run.records, account.calls, account.communication
     rest = records["end"] - records["released"]
     core, rest = taken(rest, (parts.core - calls.ready).clip(min=0))
     blocked, rest = taken(rest, (parts.blocked - calls.blocked).clip(min=0))
     latency, rest = taken(rest, parts.latency)
     unknown, transfers = taken(rest, parts.rest)
-    return np.stack([transfers, latency, blocked, core, unknown]).astype(np.float64)
+    return transfers, latency, blocked, core, unknown
 
 
 def ranks(run: Run, least: int = 0) -> tuple[Ints, Ints]:
