@@ -184,15 +184,11 @@ class BookedWindow:
         pid: Ints = self.account.run.records["pid"][self.account.halo :].astype(np.int64)
         return pid
 
-    def by_process(self) -> Ints:
-        """Return what each process spent in the records: shape (parts, processes)."""
+    def idle_by_process(self) -> Ints:
+        """Return the idle time of each process: shape (parts, processes)."""
         nprocs = self.account.run.nprocs
-        idle = _counted(
-            _PART[self.shares.strand] * nprocs + self.pid[self.shares.row],
-            self.shares.ns,
-            len(PARTS) * nprocs,
-        )
-        return _by(self.pid, self.own, nprocs) + idle.reshape(len(PARTS), nprocs)
+        place = _PART[self.shares.strand] * nprocs + self.pid[self.shares.row]
+        return _counted(place, self.shares.ns, len(PARTS) * nprocs).reshape(len(PARTS), nprocs)
 
     @cached_property
     def lost(self) -> RootRows:
@@ -228,14 +224,19 @@ class BookedWindow:
             root = leader[account.step[account.halo + rows]]
         return self._rooted_here(BYTES, rows, TRANSFER_IMBALANCE, root)
 
-    def kept(self) -> tuple[Ints, Ints, Ints]:
-        """Return origin, process and parts of what each record took that is its own root."""
-        own = self.own * _IS_KEPT[:, None]
-        return self._origin[self.account.halo :], self.pid, own
+    def own_by_place(self) -> tuple[Ints, Ints]:
+        """Return what records took beside their idle time, by origin and process.
+
+        These are keys, ``(origin - BEFORE) * nprocs + pid``, and sums of the shape (parts, keys).
+        """
+        number = (self._origin[self.account.halo :] - BEFORE) * self.account.run.nprocs + self.pid
+        found = rank_in_place(number)
+        sums = np.zeros((len(PARTS), len(found)), np.int64)
+        for part in np.flatnonzero(self.own.any(axis=1)).tolist():
+            sums[part] = _counted(number, self.own[part], len(found))
+        return found, sums
 
 
-_IS_KEPT = ~np.isin(np.arange(len(PARTS)), (TRANSFER_IMBALANCE, BLOCKED, CORE))
-"""The other parts of what a record took itself are in ``lost``."""
 _CAUSE = np.array([_CAUSE_OF[strand] for strand in range(paths.STRANDS)])
 _PART = np.array(PART_OF)[_CAUSE]
 
@@ -243,14 +244,6 @@ _PART = np.array(PART_OF)[_CAUSE]
 def _counted(place: Ints, ns: Ints, count: int) -> Ints:
     """Add up whole numbers by place."""
     sums: Ints = np.bincount(place, ns, count).astype(np.int64)  # exact below 2**53
-    return sums
-
-
-def _by(place: Ints, rows: Ints, count: int) -> Ints:
-    """Add up the columns of some rows by place: shape (rows, places)."""
-    sums: Ints = np.zeros((len(rows), count), np.int64)
-    for row in np.flatnonzero(rows.any(axis=1)).tolist():
-        sums[row] = _counted(place, rows[row], count)
     return sums
 
 
@@ -333,16 +326,16 @@ class RootSums:
         """Take in a window."""
         account = booked.account
         records = account.run.records[account.halo :]
-        self.by_process += booked.by_process()
+        places, own = booked.own_by_place()
+        np.add.at(self.by_process.T, places % self._nprocs, own.T)
+        self.by_process += booked.idle_by_process()
+        own[[TRANSFER_IMBALANCE, BLOCKED, CORE]] = 0  # these are in ``lost``
+        self._kept.add(places, own)
         self.covered += account.covered()
         self.begin_ns = int(
             (records["start"] - account.gap[account.halo :]).min(initial=self.begin_ns)
         )
         self.end_ns = int(records["end"].max(initial=self.end_ns))
-        origin, pid, own = booked.kept()
-        number = (origin - BEFORE) * self._nprocs + pid
-        found = rank_in_place(number)
-        self._kept.add(found, _by(number, own, len(found)))
         self._add_lost(booked.lost)
 
     def _add_lost(self, lost: RootRows) -> None:

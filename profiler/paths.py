@@ -24,13 +24,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bsplib.profiler._numbering import preceding
 from bsplib.profiler.account import taken
 from bsplib.profiler.costs import group_columns, once
+from bsplib.recording.tables import constant
 from bsplib.sync_kinds import Kind
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ blocked, without a core, the recorder, and what is not known. After the release 
 transfers, l, blocked, without a core, and what is not known. Then how much later it began ``main``.
 """
 STRANDS = 12
-_AFTER, _BUSY = slice(TRANSFERS, START), slice(COMP, RECORDING)
+_BUSY = range(COMP, RECORDING)
 SIDE = np.array([TRANSFERS <= strand < START for strand in range(STRANDS)], int)
 """For each strand 0 before the arrival, and 1 after the release before it."""
 _WORK = 64
@@ -89,20 +90,28 @@ class Nodes(NamedTuple):
     release before it."""
     position: Ints
     """Likewise the position of the record in the whole run; -1 where several are summed up."""
-    strands: Floats
-    """Nanoseconds, shape (nodes, STRANDS)."""
+    strands: list[Floats]
+    """Nanoseconds of the nodes by strand."""
     cut: Floats
     """Shape (nodes, 2): how much of the parent is part of the path, of what was before its arrival
     and after the release; less than 1 where a record waited for one that arrived after it."""
 
     def at(self, chosen: Ints) -> Nodes:
         """Return some of the nodes, with the parents that they had."""
-        columns: tuple[Any, ...] = self
-        return Nodes(*(column[chosen] for column in columns))
+        columns = {name: getattr(self, name)[chosen] for name in _COLUMNS}
+        return Nodes(strands=[ns[chosen] for ns in self.strands], **columns)
+
+
+_COLUMNS = tuple(name for name in Nodes._fields if name != "strands")
 
 
 def _joined(parts: list[Nodes]) -> Nodes:
-    return Nodes(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+    nothing, strands = constant(0.0, len(columns["pid"]), np.float64), []
+    for each in zip(*(part.strands for part in parts), strict=True):
+        some = any(ns.any() for ns in each)  # many runs have half of the strands only
+        strands.append(np.concatenate(each, dtype=np.float64) if some else nothing)
+    return Nodes(strands=strands, **columns)
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,7 @@ class Tail:
         """Return the tail before the first window."""
         zero, both = np.zeros(1, np.int64), np.full((1, 2), -1, np.int64)
         rank = np.full(1, _NOWHERE)
-        nodes = Nodes(zero, rank, zero, both, both, np.zeros((1, STRANDS)), np.ones((1, 2)))
+        nodes = Nodes(zero, rank, zero, both, both, [np.zeros(1)] * STRANDS, np.ones((1, 2)))
         return cls(nodes, np.zeros(nprocs, np.int64), np.ones((nprocs, 2)))
 
     def outside(self, origin: int) -> Tail:
@@ -162,12 +171,8 @@ class Paths:
         )
         self._pid = records["pid"].astype(np.int64)
         old = before[halo:]
-        strands = np.zeros((self._count - halo, STRANDS))
-        for strand, ns in enumerate((*_own(account), *(each[old] for each in _after(account)))):
-            if ns.any():
-                strands[:, strand] = ns
-        strands[old < 0, _AFTER] = 0
-        self._add_start(strands)
+        after = [np.where(old < 0, 0, ns[old]) if ns.any() else ns[halo:] for ns in _after(account)]
+        strands = [*_own(account), *after, self._started_later()]
         target, cut = self._targets()
         self._target, self._cut = target, cut
         known, pid = old >= halo, self._pid[halo:]
@@ -188,17 +193,16 @@ class Paths:
         self.nodes = _joined(parts)
         self._tip, self._tip_cut = tail.tip, tail.cut
 
-    def _add_start(self, strands: Floats) -> None:
-        """Add to the first record of each process how much later than others it began ``main``."""
+    def _started_later(self) -> Ints:
+        """Return for the first record of each process how much later than others it began."""
         halo, records = self._halo, self._account.run.records
-        first = halo + np.flatnonzero(self._before[halo:] < 0)
-        if halo or len(first) == 0:
-            return
-        around = first
-        while (inside := self._account.owner[around] >= 0).any():
-            around = np.where(inside, self._account.owner[around], around)
-        start = records["start"][around]
-        strands[first, START] = start - start.min()
+        later = np.zeros(self._count - halo, np.int64)
+        around = first = np.flatnonzero(self._before < 0)
+        if not halo and len(first):
+            while (inside := self._account.owner[around] >= 0).any():
+                around = np.where(inside, self._account.owner[around], around)
+            later[first] = records["start"][around] - records["start"][around].min()
+        return later
 
     def _targets(self) -> tuple[Ints, Floats]:
         """Return for each record the node from which its process goes on, and its cut."""
@@ -238,7 +242,8 @@ class Paths:
         """
         records, owner, halo = self._account.run.records, self._account.owner, self._halo
         group, start, end = records["group"], records["start"], records["end"]
-        busy = fresh.strands[:, _BUSY].sum(axis=1)
+        strands = fresh.strands
+        busy = sum(strands[strand] for strand in _BUSY)
         row = halo + np.flatnonzero(owner[halo:] >= 0)
         old = self._before[row]
         since = np.where(old < 0, np.iinfo(np.int64).min, end[old])
@@ -262,10 +267,11 @@ class Paths:
             old, since = old[more], since[more]
         at, around, lead, below = (np.concatenate(each) for each in (rows, arounds, ns, below_of))
         share = np.minimum(lead / np.maximum(busy[around - halo], 1), 1.0)
-        strands = np.zeros((len(at), STRANDS))
-        strands[:, _BUSY] = fresh.strands[around - halo, _BUSY] * share[:, None]
         taken_away = np.bincount(around - halo, share, len(busy)).clip(max=1.0)
-        fresh.strands[:, _BUSY] *= 1 - taken_away[:, None]
+        leads = [np.zeros(len(at))] * STRANDS
+        for strand in _BUSY:
+            leads[strand] = strands[strand][around - halo] * share
+            strands[strand] = strands[strand] * (1 - taken_away)
         parent, cut = np.zeros(len(at), np.int64), np.ones((len(at), 2))
         both, shift = np.stack([around, around], axis=1), len(fresh.pid)
         for lead_at, under in enumerate(below.tolist()):  # inner ones come first
@@ -274,7 +280,7 @@ class Paths:
             place = under if inner else under - shift
             parent[lead_at], cut[lead_at] = mine[place], cuts[place]
             mine[place], cuts[place] = self._first + halo + shift + lead_at, 1.0
-        return Nodes(self._pid[at], rank[at], parent, origin[both], position[both], strands, cut)
+        return Nodes(self._pid[at], rank[at], parent, origin[both], position[both], leads, cut)
 
     def shares(self) -> IdleShares:
         """Return the idle time of the records of the window with its roots."""
@@ -336,6 +342,7 @@ class Paths:
             The number of the pair, the node, the strand, and how many nanoseconds.
         """
         nodes, entry = self.nodes, np.arange(len(x))
+        rows = [strand for strand, ns in enumerate(nodes.strands) if ns.any()]
         is_cut = bool((nodes.cut != 1).any())
         cut_x = np.ones_like(cut)
         cut_y, work = cut, _WORK * self._count + 2**20
@@ -345,16 +352,15 @@ class Paths:
             rank_x, rank_y = nodes.rank[x], nodes.rank[y]
             same = rank_x == rank_y
             both = bool(same.all())
-            more, mine = nodes.strands[y], nodes.strands[x]
-            if is_cut:
-                more *= cut_y[:, SIDE]
-                mine *= cut_x[:, SIDE]
-            if not both:
-                mine[~same] = 0
-                more[rank_y < rank_x] = 0
-            more -= mine
-            some, strand = np.nonzero(more > 0)
-            found.append((entry[some], y[some], strand, more[some, strand]))
+            for strand in rows:
+                theirs, mine = nodes.strands[strand][y], nodes.strands[strand][x]
+                if is_cut:
+                    side = SIDE[strand]
+                    theirs, mine = theirs * cut_y[:, side], mine * cut_x[:, side]
+                more = theirs - (mine if both else mine * same)
+                some = np.flatnonzero(more > 0 if both else (more > 0) & (rank_y >= rank_x))
+                if len(some):
+                    found.append((entry[some], y[some], np.full(len(some), strand), more[some]))
             if both:
                 next_x, next_y = nodes.parent[x], nodes.parent[y]
             else:
@@ -444,14 +450,14 @@ def _summed_up(nodes: Nodes, heads: _Heads, ends: Ints) -> tuple[Nodes, Ints]:
     piece_of = {node: number for number, node in enumerate(ends.tolist())}
     first = dict(piece_of)
     sums: list[dict[tuple[int, ...], Floats]] = [{} for _ in piece_of]
-    onward, nothing = [-1] * len(sums), np.zeros(STRANDS)
+    onward, nothing, every = [-1] * len(sums), np.zeros(STRANDS), np.stack(nodes.strands, axis=1)
     while len(heads.all) > 1:
         node, parent = heads.pop()
         piece = piece_of.pop(node)
         if node:
             key = (*nodes.origin[node].tolist(), int(nodes.pid[node]))
             known = sums[piece].get(key, nothing)
-            sums[piece][key] = known + nodes.strands[node]
+            sums[piece][key] = known + every[node]
         if parent in heads.all:
             onward[piece] = onward[piece_of[parent]] = len(sums)
             piece_of[parent] = len(sums)
@@ -472,7 +478,7 @@ def _summed_up(nodes: Nodes, heads: _Heads, ends: Ints) -> tuple[Nodes, Ints]:
             newest[piece] = len(columns)
     pids, ranks, parents, *origins = np.array(columns, np.int64).reshape(-1, 5).T
     none, whole = np.full((len(columns), 2), -1), np.ones((len(columns), 2))
-    table = np.array(strands).reshape(-1, STRANDS)
+    table = list(np.array(strands).reshape(-1, STRANDS).T)
     found = Nodes(pids, ranks, parents, np.stack(origins, axis=1), none, table, whole)
     return found, np.array([newest[first[node]] for node in ends.tolist()])
 
