@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bsplib
+from bsplib.console import Console
 from bsplib.errors import TraceError
 from bsplib.profiler import window
 from bsplib.profiler.book import Book
@@ -18,10 +21,11 @@ from bsplib.profiler.departures import departures
 from bsplib.profiler.picture import picture_of
 from bsplib.profiler.profile import Profile
 from bsplib.profiler.rates import Rates
+from bsplib.profiler.report import print_report
 from bsplib.profiler.report.document import document
 from bsplib.profiler.traffic import RunTraffic
 from bsplib.recording import tables
-from bsplib.recording.records import Trace
+from bsplib.recording.records import RECORD, Trace
 from bsplib.recording.trace import read_trace, write_trace
 from tests.drawn import examples
 
@@ -255,3 +259,22 @@ def test_a_column_of_equal_values_takes_the_memory_of_one():
     assert both.tolist() == [7] * 6
     assert both.strides == (0,)
     assert tables.joined([sevens, eight])["x"].tolist() == [7, 7, 7, 8]
+
+
+def test_a_report_reads_the_records_of_a_trace_three_times(tmp_path, script, short, monkeypatch):
+    program = script(2)
+    for _ in range(40):
+        program.step("main", w=[10, 20], puts=[(0, 1, 8)])
+    short(8)
+    write_trace(tmp_path / "t.bsp", Trace((program.run(),)))
+    (profile,) = bsplib.load(tmp_path / "t.bsp").runs
+    reads = Counter()
+
+    def read(table, number, names=None):
+        reads[table.dtype == RECORD, number] += 1
+        return reader(table, number, names)
+
+    reader = tables.StoredTable.read
+    monkeypatch.setattr(tables.StoredTable, "read", read)
+    print_report([profile], console=Console(file=io.StringIO()))
+    assert reads == {(True, 0): 3, (False, 0): 3}  # of records, and of traffic
