@@ -7,7 +7,7 @@ loss of ``main``. Those about what could be saved stand after them, and are part
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.profiler import format as fmt
@@ -180,11 +180,8 @@ def _above_most_of_it(callgraph: CallGraph, book: Book) -> str:
     """Return the lowest node of the path below which most of what is lost is lost."""
     chain, whole = [callgraph.root], book.time_of(range(len(callgraph.origins))).loss_ns
     while True:
-        below: defaultdict[str, list[int]] = defaultdict(list)
-        for number, origin in enumerate(callgraph.origins):
-            if len(origin.chain) > len(chain) and list(origin.chain[: len(chain)]) == chain:
-                below[origin.chain[len(chain)]].append(number)
-        lost = {node: book.time_of(origins).loss_ns for node, origins in below.items()}
+        through = callgraph.through(chain)
+        lost = {node: book.time_of(origins).loss_ns for node, origins in through.items()}
         most = max(lost, key=lambda node: lost[node], default="")
         if not most or lost[most] < _MOST_OF_IT * whole:
             return chain[-1]
