@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,7 @@ transfers, l, blocked, without a core, and what is not known. Then how much late
 """
 STRANDS = 12
 _BUSY = range(COMP, RECORDING)
-SIDE = np.array([TRANSFERS <= strand < START for strand in range(STRANDS)], int)
+SIDE: Ints = np.array([TRANSFERS <= strand < START for strand in range(STRANDS)], np.int64)
 """For each strand 0 before the arrival, and 1 after the release before it."""
 _WORK = 64
 """A window is done when its records have been followed back by this many nodes on average. What is
@@ -90,7 +90,7 @@ class Nodes(NamedTuple):
     release before it."""
     position: Ints
     """Likewise the position of the record in the whole run; -1 where several are summed up."""
-    strands: list[Floats]
+    strands: list[NDArray[Any]]
     """Nanoseconds of the nodes by strand."""
     cut: Floats
     """Shape (nodes, 2): how much of the parent is part of the path, of what was before its arrival
@@ -107,7 +107,8 @@ _COLUMNS = tuple(name for name in Nodes._fields if name != "strands")
 
 def _joined(parts: list[Nodes]) -> Nodes:
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
-    nothing, strands = constant(0.0, len(columns["pid"]), np.float64), []
+    nothing = constant(0.0, len(columns["pid"]), np.float64)
+    strands: list[NDArray[Any]] = []
     for each in zip(*(part.strands for part in parts), strict=True):
         some = any(ns.any() for ns in each)  # many runs have half of the strands only
         strands.append(np.concatenate(each, dtype=np.float64) if some else nothing)
@@ -172,7 +173,7 @@ class Paths:
         self._pid = records["pid"].astype(np.int64)
         old = before[halo:]
         after = [np.where(old < 0, 0, ns[old]) if ns.any() else ns[halo:] for ns in _after(account)]
-        strands = [*_own(account), *after, self._started_later()]
+        strands: list[NDArray[Any]] = [*_own(account), *after, self._started_later()]
         target, cut = self._targets()
         self._target, self._cut = target, cut
         known, pid = old >= halo, self._pid[halo:]
@@ -243,7 +244,7 @@ class Paths:
         records, owner, halo = self._account.run.records, self._account.owner, self._halo
         group, start, end = records["group"], records["start"], records["end"]
         strands = fresh.strands
-        busy = sum(strands[strand] for strand in _BUSY)
+        busy = np.sum([strands[strand] for strand in _BUSY], axis=0)
         row = halo + np.flatnonzero(owner[halo:] >= 0)
         old = self._before[row]
         since = np.where(old < 0, np.iinfo(np.int64).min, end[old])
