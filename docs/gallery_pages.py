@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))  # whose packages are not all installed
 
 TITLES = {
     "heat": "Heat on a plate, with halos",
+    "heat3d": "Heat in a cube, with halos in three dimensions",
     "prefix_sums": "Prefix sums: a random walk",
     "monte_carlo": "Monte Carlo: the price of an option",
     "histogram": "A histogram in many parts",
@@ -31,6 +32,7 @@ TITLES = {
     "conjugate_gradients": "Conjugate gradients",
     "word_count": "Word count",
     "farm": "A farm of tasks",
+    "pipeline": "A pipeline of filters",
     "cannon": "Cannon's multiplication of matrices",
     "lu": "LU decomposition",
     "sparse_matrix_vector": "A sparse matrix times a vector",

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from bsplib.apps.gallery import heat3d as cube
+from bsplib.apps.gallery import pipeline as film
 from bsplib.apps.gallery.farm import row
 from bsplib.apps.gallery.monte_carlo import deviation
 
@@ -95,6 +97,26 @@ def farm(_: int, size: int, slice_s: float) -> Any:
     return np.array([row(number, size) for number in range(size)])
 
 
+def heat3d(_: int, size: int, steps: int) -> Any:
+    """Return the temperatures of the cube, by one loop over the whole array."""
+    whole = np.zeros((size + 2, size + 2, size + 2))
+    whole[0] = 100.0
+    for _step in range(steps):
+        whole[1:-1, 1:-1, 1:-1] = cube.mean(whole)
+    return whole[1:-1, 1:-1, 1:-1]
+
+
+def pipeline(_: int, frames: int, size: int, filters: int) -> Any:
+    """Return the greatest value of each frame, one frame after the other."""
+    found = []
+    for number in range(frames):
+        frame = film.camera(number, size)
+        for each in range(filters):
+            frame = film.filtered(frame, each)
+        found.append(frame.max())
+    return found
+
+
 def prefix_sums(_: int, size: int) -> Any:
     """Return how high the walk comes, and after how many steps."""
     numbers = np.arange(size, dtype=float)
@@ -147,7 +169,7 @@ OF: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
         *(heat, kmeans, conjugate_gradients, nbody, cannon, word_count, histogram, monte_carlo),
-        *(farm, prefix_sums, lu, sparse_matrix_vector, fft, sample_sort),
+        *(farm, prefix_sums, lu, sparse_matrix_vector, fft, sample_sort, heat3d, pipeline),
     )
 }
 """The sequential program of each module of the gallery, by its name."""

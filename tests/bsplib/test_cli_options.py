@@ -83,7 +83,6 @@ OWN = {
     "tune": {"--keep"},
     "broadcast": {"--onestage", "--twostage", "--crossover"},
     "experiment": {"--sizes", "--once"},
-    "paradigms pipeline": {"--frames", "--capacity"},
     "prediction": {"--app", "--small", "--computation", "--communication"},
     "external_sort": {"--memory", "--cached", "--verify"},
     "psrs": {"--rooted"},

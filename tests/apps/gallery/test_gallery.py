@@ -35,6 +35,8 @@ SMALL = {
     "sparse_matrix_vector": (50, 480, 4),
     "fft": (32, 20),
     "sample_sort": (2400,),
+    "heat3d": (11, 4),
+    "pipeline": (7, 16, 5),
 }
 """Arguments with which each program is quick."""
 PEERS = [name for name in SMALL if (FOLDER / f"{name}_mpi4py.py").exists()]
@@ -60,11 +62,29 @@ def assert_alike(found, expected):
 def test_every_program_has_a_reference_and_is_tested():
     assert list(references.OF) == list(SMALL)
     files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "references"}
-    assert files == {*SMALL, *(f"{name}_mpi4py" for name in PEERS)}
+    assert files == {*SMALL, *(f"{name}_mpi4py" for name in PEERS), *MAPS}
 
 
-def test_twelve_programs_have_a_peer_in_mpi4py():
-    assert len(PEERS) == 12
+def test_fourteen_programs_have_a_peer_in_mpi4py():
+    assert len(PEERS) == 14
+
+
+MAPS = ("map_files", "map_files_multiprocessing")
+"""A loop over files by ``bsplib.map``, and by a pool of multiprocessing."""
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("name", MAPS)
+def test_a_map_over_files_finds_the_words_of_each(name, tmp_path):
+    for number in range(5):
+        words = ["the"] * (number + 3) + ["a"] * (number + 2) + ["of"] * number + ["once"]
+        (tmp_path / f"{number}.txt").write_text(" ".join(words))
+    line = [sys.executable, "-m", f"bsplib.apps.gallery.{name}", str(tmp_path)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[2:] == [
+        f"{number}.txt [('the', {number + 3}), ('a', {number + 2}), ('of', {number})]"
+        for number in (2, 3, 4)
+    ]
 
 
 @PROGRAMS

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsplib
-from bsplib.apps.paradigms import TaskError, examples, farm, pipeline, split
-from bsplib.apps.paradigms.cli import cli, predicted_farm
+from bsplib.apps.paradigms import TaskError, farm, pipeline, split
 from bsplib.apps.paradigms.model import equal_shares, first_come, in_line, least
 from bsplib.backends.mpi.installations import LIBRARY, MPICH
 from bsplib.backends.mpi.launch import end_kept
 from bsplib.machine import Machine
-from bsplib.profiler.models.report import predict_all
-from bsplib.profiler.prices import choose_prices
 from bsplib.profiler.window import root_supersteps
 from bsplib.recording.trace import read_trace
+
+SHARES = {"farm": farm, "blocks": split, "in turn": partial(split, in_turn=True)}
+"""Ways to share out tasks."""
 
 FREE = Machine("free", "a Machine on which only computation takes time", g=0.0, l=0.0)
 COUNTS = (1, 2, 3, 4, 7)
@@ -186,7 +187,7 @@ def test_a_pipeline_without_items_is_told():
 
 def charged(bsp, costs, how):
     bsp.charge(0.0)
-    examples.SHARES[how](bsp, bsp.charge, costs)
+    SHARES[how](bsp, bsp.charge, costs)
     return bsp.time()
 
 
@@ -211,7 +212,7 @@ def test_a_farm_balances_tasks_that_cost_more_in_one_place(nprocs, order, bound)
 def slowed(bsp, n, how):
     """Process 1 takes three times as long as the others."""
     bsp.charge(0.0)
-    examples.SHARES[how](bsp, lambda _: bsp.charge(3e-4 if bsp.pid == 1 else 1e-4), range(n))
+    SHARES[how](bsp, lambda _: bsp.charge(3e-4 if bsp.pid == 1 else 1e-4), range(n))
     return bsp.time()
 
 
@@ -325,67 +326,3 @@ def test_a_fast_stage_is_not_further_ahead_than_the_queue_allows(capacity):
         most = max(most, ahead)
     assert ahead == 0
     assert capacity <= most <= capacity + 3
-
-
-# -- the examples ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("how", examples.SHARES)
-def test_the_fractal_is_the_same_however_its_rows_are_shared_out(how):
-    first, *_ = bsplib.run(examples.fractal, 24, how, nprocs=3, backend="sim")
-    expected = np.stack([examples.row(24, number) for number in range(24)])
-    assert np.array_equal(np.stack(first.result), expected)
-    assert expected.max() == examples.LIMIT > expected.min()
-
-
-def test_the_film_is_that_of_one_process():
-    alone = [examples.film_stages(32)]
-    expected = []
-    for number in range(5):
-        item = number
-        for work in alone[0]:
-            item = work(item)
-        expected.append(item)
-    first, *_ = bsplib.run(examples.film, 5, 32, nprocs=3, backend="sim")
-    assert first.result == expected
-
-
-def test_the_prediction_of_a_farm_is_its_time_where_communication_is_free():
-    costs = np.linspace(0, 1e-3, 100).tolist()
-    assert predicted_farm(costs, 4) == pytest.approx(time_of(costs, "farm", 4), rel=1e-6)
-
-
-def test_a_recorded_farm_is_replayed_in_its_own_time(tmp_path):
-    """OBSP* prices oblivious supersteps by equation 2, as the virtual processors did."""
-    trace, machine = tmp_path / "a.bsp", Machine("a", "", g=1e-8, l=1e-5, speed=1e9)
-    costs = np.linspace(0, 1e-3, 100).tolist()
-    took = bsplib.run(
-        charged, costs, "farm", nprocs=4, backend="sim", machine=machine, profile=trace
-    )
-    recorded = read_trace(trace).runs[0]
-    (found,) = predict_all([(recorded, choose_prices(recorded, None))], ["OBSP*"])
-    assert sum(vars(found.totals["OBSP*"]).values()) == pytest.approx(max(took), rel=1e-3)
-
-
-@pytest.mark.lengthy
-@pytest.mark.parametrize(
-    ("line", "texts"),
-    [
-        (
-            ["farm", "-n", "4", "--backend", "sim", "--size", "40"],
-            ("40 rows", "in turn", "blocks", "whichever process is free first"),
-        ),
-        (
-            ["pipeline", "-n", "3", "--backend", "sim", "--size", "16", "--frames", "6"],
-            ("6 frames of 16 by 16", "smooth", "3 processes: predicted"),
-        ),
-        (
-            ["pipeline", "-n", "1", "--size", "16", "--frames", "3"],
-            ("1 processes: predicted",),
-        ),
-    ],
-)
-def test_the_examples_print_times_and_predictions(line, texts):
-    found = CliRunner(env={"COLUMNS": "110"}).invoke(cli, line)
-    assert found.exit_code == 0, found.output
-    assert all(text in found.output for text in texts)
