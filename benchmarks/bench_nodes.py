@@ -146,14 +146,15 @@ def _real(program: str, folder: Path, condition: str) -> Report:
     return {"at": observed.values, "cost_centres": found}
 
 
-# -- the time of bsp fit --------------------------------------------------------------------
+# -- the time of bsp predict --------------------------------------------------------------------
 
 
 def duration(folder: Path) -> Report:
-    """Time ``bsp fit`` on some traces, from its start to its end."""
+    """Time ``bsp predict`` on some traces, from its start to its end."""
     files = [cell.path(folder) for cell in cells("sample_sort", "fitted")]
     files = files[: HELD_OUT["time"]["traces"]]
-    command = [sys.executable, "-m", "bsplib", "fit", *map(str, files), "--size", "n=size"]
+    command = [sys.executable, "-m", "bsplib", "predict", *map(str, files)]
+    command += ["--by", "n=size", "--model-out", "-"]
     taken, used = [], []
     for _ in range(7):
         before, began = os.times(), time.perf_counter()
@@ -175,7 +176,7 @@ def goals(report: Report) -> list[AccuracyGoal]:
         rows += [_real_goal(name, found) for name, found in report["real"].items()]
     if "time" in report:
         least, goal = min(report["time"]["seconds"]), HELD_OUT["time"]["goal_s"]
-        what = f"bsp fit on {report['time']['traces']} traces"
+        what = f"bsp predict on {report['time']['traces']} traces"
         cpu = min(report["time"]["cpu_seconds"])
         reached = f"{least:.2f} s, of which {cpu:.2f} s of CPU time (the least of 7)"
         rows.append(AccuracyGoal(what, reached, f"{goal} s", least <= goal))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.box import SIMPLE_HEAD
@@ -10,12 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.console import Console
+from bsplib.errors import UsageError
 from bsplib.profiler import format as fmt
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.rates import FITTED, rates_of_run
+from bsplib.profiler.rates import FITTED, rates_of_run, rates_on
 
 if TYPE_CHECKING:
+    from bsplib.machine import Machine
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.graph_book import GraphBook
     from bsplib.profiler.rates import Rates
@@ -41,7 +43,8 @@ class MachineColumn(NamedTuple):
 
 def print_machines(
     run: Run,
-    others: Sequence[Rates],
+    machines: Mapping[str, Machine],
+    speed: str | None = None,
     *,
     most: int | None = 20,
     library: bool = False,
@@ -51,7 +54,9 @@ def print_machines(
 
     Args:
         run: the run.
-        others: the rates of the Machines; those of the run itself come first.
+        machines: by name; the run itself comes first. One that lacks a figure is left out, with a
+            sentence that says how it can be given.
+        speed: of a process of the Machines, as for :func:`bsplib.profiler.rates.rates_on`.
         most: number of nodes, None for all; those with the greatest times are shown.
         library: also show the functions of bsplib itself.
         console: where to print; default: standard output.
@@ -59,6 +64,12 @@ def print_machines(
     console = console or Console()
     callgraph = build(run, library=library)
     here = rates_of_run(run)
+    others, gaps = [], []
+    for name, machine in machines.items():
+        try:
+            others.append(rates_on(machine, run, speed=speed))
+        except UsageError:
+            gaps.append((name, machine))
     titles = {HERE: here} | {each.source: each for each in others if each != here}
     columns = [
         MachineColumn(title, book_graph(callgraph, rates)) for title, rates in titles.items()
@@ -66,8 +77,24 @@ def print_machines(
     beside = max(1, (console.width - _NAME_WIDTH) // _COLUMN_WIDTH)
     for first in range(0, len(columns), beside):
         console.print(_table(callgraph, columns, range(first, first + beside), most))
-    for line in _assumptions(columns):
+    for line in (*_assumptions(columns), *_left_out(gaps)):
         console.print(Text(line), soft_wrap=True)
+
+
+def _left_out(gaps: Sequence[tuple[str, Machine]]) -> Iterator[str]:
+    """Yield which Machines are left out, and how what they lack can be given."""
+    without_l = [name for name, machine in gaps if machine.l is None or machine.l < 0]
+    without_speed = [name for name, _ in gaps if name not in without_l]
+    if without_speed:
+        yield (
+            f"Left out, since their speed compared with the run is not known: "
+            f"{', '.join(without_speed)}; give it, as in --speed 0.5x."
+        )
+    if without_l:
+        yield (
+            f"Left out, since their l is not known: {', '.join(without_l)}; give it, as in "
+            f"--machine {without_l[0]}:l=1e-5."
+        )
 
 
 _NAME_WIDTH = 34

@@ -129,7 +129,7 @@ class ReplayPrices:
         if self.machine.measured:
             return
         if pattern is None:
-            self.machine.need("l", "as in --{figure} {example}")
+            self.machine.need("l")
         else:
             self.machine.costs(pattern)
 
@@ -163,7 +163,6 @@ def choose_prices(
     machine: Machine | None = None,
     *,
     speed: str | None = None,
-    latency_s: float | None = None,
     pattern: str | None = None,
 ) -> ReplayPrices:
     """Choose the prices for a run on a Machine.
@@ -173,7 +172,6 @@ def choose_prices(
         machine: the Machine; default: the one on which the run was recorded.
         speed: speed of a process of the Machine: in flop/s, as ``3e8``, or as a multiple
             of the speed of the computer that recorded the run, as ``0.5x``.
-        latency_s: replaces the Machine's l.
         pattern: see :class:`ReplayPrices`. If None, a run in virtual time on its own Machine has
             the same prices as when it was recorded.
 
@@ -191,14 +189,10 @@ def choose_prices(
     if pattern is not None and pattern not in (*PATTERNS, RECOGNISE, OWN):
         known = ", ".join((RECOGNISE, OWN, *PATTERNS))
         raise UsageError(f"predict: there is no pattern {pattern!r}; choose one of {known}")
-    if latency_s is not None:
-        chosen = replace(chosen, l=latency_s)
     if pattern is None and (chosen.patterns or chosen.measured):
         pattern = VIRTUAL if chosen == recorded and _is_virtual(run) else RECOGNISE
     elif pattern == OWN:
         chosen, pattern = replace(chosen, measured=()), None
-    if latency_s is not None:
-        chosen = replace(chosen, measured=())
     as_recorded = False
     if ratio is None:
         before = recorded if _is_virtual(run) else None

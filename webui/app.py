@@ -369,7 +369,7 @@ def add_single_use_address(app: flask.Flask, address: str, target: str) -> None:
             flask.abort(404, "This address has been used: use the one that bsp view printed.")
 
 
-def serve(
+def serve(  # noqa: PLR0913  # what the command line has
     *traces: Trace | str | os.PathLike[str],
     port: int = 0,
     open_browser: bool = True,
@@ -379,6 +379,7 @@ def serve(
     names: Sequence[str] = (),
     machines: Sequence[str] = (),
     view: str = "",
+    metric: str = "",
 ) -> None:
     """Serve the pages of some traces on this computer's loopback until Ctrl-C.
 
@@ -394,6 +395,7 @@ def serve(
         names: what the traces are called; default: program or file.
         machines: names or files of Machines that are offered beside those that come with bsplib.
         view: the view that is shown first, such as ``compare``.
+        metric: what the shades stand for at first, one of ``bsplib.profiler.critical.VIEWS``.
 
     Raises:
         PortError: the port cannot be used; the text says why in one sentence.
@@ -410,7 +412,10 @@ def serve(
             machines=machines,
         )
 
-    _serve("profile", create, port, f"#view={view}" if view else "", open_browser=open_browser)
+    opens = "&".join(
+        f"{name}={value}" for name, value in (("view", view), ("metric", metric)) if value
+    )
+    _serve("profile", create, port, f"#{opens}" if opens else "", open_browser=open_browser)
 
 
 def serve_model(shown: ShownModel, *, port: int = 0, open_browser: bool = True) -> None:

@@ -9,4 +9,4 @@ from __future__ import annotations
 from bsplib.apps.broadcast.broadcast import command, main, reference
 
 __all__ = ["command", "main", "reference"]
-"""Names that tools for applications, such as ``bsp tune``, look for."""
+"""Its command line, what each process runs, and what comes out of it by numpy alone."""

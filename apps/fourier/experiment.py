@@ -4,7 +4,7 @@
 whose formula is that of the paper::
 
     bsp run -n 2 --profile small.bsp apps/fourier/experiment.py --once 1024     # and other sizes
-    bsp fit --region f --at N=2^21,P=2 small.bsp
+    bsp predict --region f --at N=2^21,P=2 small.bsp
 
 ``python -m bsplib.apps.fourier.experiment`` does both, and prints what it measures and predicts for
 another size, as Table 3 does; by default on virtual processors of a Cray T3E.

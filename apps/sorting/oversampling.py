@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+import numpy as np
 
 
 def factor_of(oversampling: float | str, size: int, nprocs: int) -> float:
@@ -64,19 +65,27 @@ def sample_sizes(sizes: Sequence[int], factor: float, nprocs: int) -> list[int]:
     return [min(length, -(-length * total // size)) for length in sizes]
 
 
-def samples_between(factor: float, size: int, nprocs: int) -> float:
-    """Return how many samples lie between two pivots, as if they came from endless keys.
+def expected_balance(factor: float, size: int, nprocs: int) -> float:
+    """Return max/avg of the keys between pivots, in the median over samples of distinct keys.
 
-    The more of the keys are in the sample, the less is left to chance: of n keys, m of which are
-    in the sample, the variance is 1 - m/n of that of endless keys.
+    Of a sorted sample every k-th key is a pivot. So the shares are those between order
+    statistics: gamma variates of shape k, divided by their sum. The more of the keys are in the
+    sample, the less is left to chance: of n keys, m of which are in the sample, the variance is
+    1 - m/n of that of endless keys.
 
     Args:
         factor: s.
         size: n.
         nprocs: p.
+
+    Source: H. A. David and H. N. Nagaraja, Order Statistics, 3rd edition, section 2.5.
     """
     drawn = min(max(math.ceil(factor * nprocs**2), 1), size)
-    return math.inf if drawn == size else drawn / nprocs / (1 - drawn / size)
+    if drawn == size or nprocs < 2:
+        return 1.0
+    between = drawn / nprocs / (1 - drawn / size)
+    shares = np.random.default_rng(nprocs).gamma(max(between, 0.5), size=(1000, nprocs))
+    return float(np.median(shares.max(axis=1) / shares.mean(axis=1)))
 
 
 class Factor(click.ParamType):

@@ -60,9 +60,9 @@ from bsplib.apps.sorting.keys import all_keys, block_of, keys_options, number_of
 from bsplib.apps.sorting.order import Order, Records, order_of
 from bsplib.apps.sorting.oversampling import (
     Factor,
+    expected_balance,
     factor_of,
     sample_sizes,
-    samples_between,
     theoretical_oversampling,
 )
 from bsplib.apps.sorting.pivots import (
@@ -82,20 +82,26 @@ OVERSAMPLING = 64
 SAMPLE_SORTS = ("one", "bitonic")
 
 
-THEORY = {
-    "oversampling": lambda options: theoretical_oversampling(options["size"], options["nprocs"])
-}
-"""What theory demands of options, for ``bsp tune``."""
-THEORY_MEANS = {
-    "oversampling": "with it the chance that any process gets more than 1.1 times its share is at "
-    "most one in a million, whatever the samples cost, while the best value weighs their cost"
-}
-SAMPLES = {
-    "oversampling": lambda options: samples_between(
-        options["oversampling"], options["size"], options["nprocs"]
-    )
-}
-"""How many samples lie between two pivots, for ``bsp tune``."""
+def theory(
+    values: float, nprocs: int, oversampling: float = OVERSAMPLING, **_: object
+) -> dict[str, float]:
+    """Return what theory says of a sort, for ``bsp sweep``.
+
+    Args:
+        values: number of keys.
+        nprocs: number of processes.
+        oversampling: s.
+
+    Returns:
+        max/avg of the keys that processes get, if all are distinct; and the s from which on the
+        chance that any gets more than 1.1 times its share is at most one in a million, whatever the
+        samples cost.
+    """
+    size = int(values)
+    return {
+        "max/avg": expected_balance(oversampling, size, nprocs),
+        "s for 1.1": theoretical_oversampling(size, nprocs),
+    }
 
 
 @dataclass(frozen=True)

@@ -62,4 +62,4 @@ from bsplib.apps.sql.program import main
 from bsplib.apps.sql.reference import reference
 
 __all__ = ["command", "main", "reference"]
-"""Names that tools for applications, such as ``bsp tune``, look for."""
+"""Its command line, what each process runs, and what comes out of it by numpy alone."""

@@ -381,4 +381,4 @@ class Backend(NamedTuple):
     Frames of this code are not counted as frames of the program."""
     probed_over: Callable[[int], str] | None = None
     """Returns what its processes communicate over on a number of hosts, such as ``shared memory``:
-    text for a Machine that ``bsp probe`` measures. None where there is nothing to measure."""
+    text for a Machine that ``bsp machine probe`` measures. None: there is nothing to measure."""

@@ -371,7 +371,7 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise UsageError(
-            f"machine: {path}: it is no text in UTF-8; bsp probe writes files of Machines"
+            f"machine: {path}: it is no text in UTF-8; bsp machine probe writes files of Machines"
         ) from None
     except OSError as error:
         raise UsageError(f"machine: {path} cannot be read: {error.strerror or error}") from None

@@ -1,6 +1,6 @@
 """How fast a process of this computer computes, in flop/s.
 
-``bsp probe`` measures it while all processes compute. Runs on virtual processors need it
+``bsp machine probe`` measures it while all processes compute. Runs on virtual processors need it
 where the Machine has a speed: the time of their computation is scaled by the ratio.
 """
 

@@ -10,8 +10,8 @@ l_s = 5e-5
 
 TEMPLATE = """\
 # A Machine: the parameters of a computer, by which bsplib predicts the time of a program.
-# Replace the figures by those of your cluster. With MODEL.json from bsp fit:
-#   bsp predict --fit MODEL.json --machine {file} -n {processes}
+# Replace the figures by those of your cluster. Then learn from small runs of a program:
+#   bsp predict --at n=2^30,p={processes} --machine {file} TRACE...
 
 version = 3
 name = "my cluster"

@@ -30,7 +30,7 @@ def plot_machine(machine: Machine, path: Path, *, force: bool = False) -> None:
     """Save a figure of what a probe measured.
 
     Args:
-        machine: with ``measured``, as ``bsp probe`` returns it.
+        machine: with ``measured``, as ``bsp machine probe`` returns it.
         path: file whose suffix names a format of matplotlib.
         force: replace a file that exists.
 
@@ -41,7 +41,9 @@ def plot_machine(machine: Machine, path: Path, *, force: bool = False) -> None:
     """
     entries = [entry for entry in machine.measured if entry.patterns]
     if not entries:
-        raise ValueError(f"plot: {machine.label} has no times of patterns; bsp probe measures them")
+        raise plotting.PlotError(
+            f"plot: {machine.label} has no times of patterns; bsp machine probe does"
+        )
     plotting.check_target(path, force=force)
     figure = plotting.new_figure(11, 4.5)
     figure.suptitle(plotting.plain(machine.name))

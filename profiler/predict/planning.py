@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _NARROW = 1.1
 """A band whose upper limit is at most this times the lower one needs no further run."""
+_PARTS = (256, 64, 16)
+_PROCESSES = (1, 2, 4)
+"""The first runs, where there are none: these parts of the size that is asked for."""
 _LONG = 2**17
 """Powers of two from this on are written as powers."""
 
@@ -130,15 +133,12 @@ class Planner:
     told: Callable[[str], object]
     """Is called with each sentence."""
 
-    def settle(self, paths: Sequence[Path], budget_s: float) -> tuple[ProgramModel, list[Path]]:
-        """Make the runs that tell most, one after the other.
+    def settle(self, paths: Sequence[Path], budget_s: float) -> list[Path]:
+        """Make the runs that tell most, one after the other; return all traces.
 
         Args:
             paths: traces at hand.
-            budget_s: for how long runs may be begun; 0: only name the run that would tell most.
-
-        Returns:
-            The model, and all traces.
+            budget_s: for how long runs may be begun.
 
         Raises:
             UsageError: the command fails, or lacks the place of a variable.
@@ -146,18 +146,35 @@ class Planner:
         every = list(paths)
         began = time.monotonic()
         while True:
-            model = self.learn(every)
-            point = run_to_make(self.predict(model))
-            if point is None:
-                self.told("No further run would tell more: the band is narrow.")
-                return model, every
-            line = self.line(point, self.trace_of(point))
             if time.monotonic() - began >= budget_s:
-                at = words([point])
-                self.told(f"The run that would tell most is at {at}: {shlex.join(line)}")
-                return model, every
-            self.told(f"running {words([point])}")
-            every.append(self._run(point, line))
+                return every
+            point = run_to_make(self.predict(self.learn(every)))
+            if point is None:
+                return every
+            every.append(self._run(point))
+
+    def begin(self, target: Point, budget_s: float) -> list[Path]:
+        """Make small runs on the way to a point, the smallest first; return their traces.
+
+        Raises:
+            UsageError: the point has no number of processes, the time is over before there are
+                three runs, or as :meth:`settle`.
+        """
+        if PROCESSES not in target:
+            raise UsageError("predict: --at needs the number of processes, as in --at n=2^20,p=64")
+        began, made = time.monotonic(), []
+        for part, nprocs in itertools.product(_PARTS, _PROCESSES):
+            if time.monotonic() - began >= budget_s:
+                break
+            sizes = {name: max(round(value / part), 1) for name, value in target.items()}
+            point = {name: float(size) for name, size in sizes.items()} | {PROCESSES: float(nprocs)}
+            made.append(self._run(point))
+        if len(made) < len(_PROCESSES):
+            raise UsageError(
+                f"predict: {len(made)} runs in {budget_s:g} s are too few to learn from; give them "
+                "more time, as in --budget 2m"
+            )
+        return made
 
     def trace_of(self, point: Point) -> Path:
         """Return the file of the trace of a run."""
@@ -175,27 +192,29 @@ class Planner:
         for name in point:
             if f"{{{name}}}" not in self.command:
                 raise UsageError(
-                    f"fit: --run has no place for {name}; write it as {{{name}}}, as in "
+                    f"predict: --run has no place for {name}; write it as {{{name}}}, as in "
                     "--run 'bsp run -n {p} program.py {n}'"
                 )
         if "{trace}" not in self.command:
             if Path(words_[0]).name != "bsp" or words_[1:2] != ["run"]:
                 raise UsageError(
-                    "fit: --run has no place for the file of the trace, and is no bsp run; write "
-                    "it as {trace}, as in --run 'python program.py --profile {trace} {n} {p}'"
+                    "predict: --run has no place for the file of the trace, and is no bsp run; "
+                    "write it as {trace}, as in --run 'python program.py --profile {trace} {n} {p}'"
                 )
             words_[2:2] = ["--profile", "{trace}"]
         return [_filled(word, values) for word in words_]
 
-    def _run(self, point: Point, line: Sequence[str]) -> Path:
+    def _run(self, point: Point) -> Path:
         trace = self.trace_of(point)
+        line = self.line(point, trace)
+        self.told(f"running {words([point])}")
         try:
             done = subprocess.run(line, capture_output=True, text=True, check=False)
         except OSError as error:
-            raise UsageError(f"fit: {line[0]} cannot be run: {error.strerror}") from None
+            raise UsageError(f"predict: {line[0]} cannot be run: {error.strerror}") from None
         if done.returncode or not trace.exists():
             last = (done.stderr.strip() or "it wrote no trace").splitlines()[-1]
-            raise UsageError(f"fit: {shlex.join(line)} failed: {last}")
+            raise UsageError(f"predict: {shlex.join(line)} failed: {last}")
         return trace
 
 

@@ -32,7 +32,9 @@ def plot_model(model: TimingModel, path: str | Path, *, force: bool = False) -> 
     plotting.check_target(path, force=force)
     varied = [name for name in model.timings.varied if name in model.fit.formula.variables]
     if not varied:
-        raise ValueError("plot: the time depends on no variable, so there is nothing to draw")
+        raise plotting.PlotError(
+            "plot: the time depends on no variable, so there is nothing to draw"
+        )
     processes = processes_of(varied)
     figure = plotting.new_figure(6.5 * len(varied), 5)
     for axes, over in zip(np.atleast_1d(figure.subplots(1, len(varied))), varied, strict=True):

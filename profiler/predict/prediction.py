@@ -130,7 +130,6 @@ def predict_run(
     machine: Machine | None = None,
     *,
     speed: str | None = None,
-    latency_s: float | None = None,
 ) -> RunPrediction:
     """Predict a run of a program.
 
@@ -140,14 +139,13 @@ def predict_run(
         values: values of the variables; those that are the same in all runs may be left out.
         machine: the Machine; default: the one on which the program was recorded.
         speed: as for :func:`bsplib.profiler.prices.choose_prices`.
-        latency_s: replaces the Machine's l.
 
     Raises:
         UsageError: a variable has no value, or the Machine lacks a figure.
     """
     point = point_of(model, nprocs, values or {})
     run = empty_run(model.meta)
-    prices = choose_prices(run, machine, speed=speed, latency_s=latency_s)
+    prices = choose_prices(run, machine, speed=speed)
     if speed is None:
         prices = replace(prices, slowdowns=slowdowns_here(run, machine))
     return predict_at(model, point, prices)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
+import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +14,10 @@ import click
 
 from bsplib.console import Console
 from bsplib.errors import UsageError
-from bsplib.profiler.predict.document import document, read_model, write_model
-from bsplib.profiler.predict.planning import Planner
-from bsplib.profiler.predict.prediction import (
-    RunPrediction,
-    Scaling,
-    predict_run,
-    scaling,
-)
+from bsplib.profiler import plotting
+from bsplib.profiler.predict.document import document, is_model, read_model, write_model
+from bsplib.profiler.predict.planning import Planner, number
+from bsplib.profiler.predict.prediction import RunPrediction, predict_run, scaling
 from bsplib.profiler.predict.program import ProgramModel, learn
 from bsplib.profiler.predict.show import show_model, show_prediction
 from bsplib.profiler.predict.values import PROCESSES, SEEDS, carried
@@ -26,6 +25,7 @@ from bsplib.recording.trace import read_trace
 
 if TYPE_CHECKING:
     from bsplib.machine import Machine
+    from bsplib.profiler.predict.program import Point
     from bsplib.recording.records import Run
 
 Setting = tuple[str, Mapping[str, float]]
@@ -42,14 +42,14 @@ def read_runs(paths: Sequence[Path]) -> list[tuple[str, Run]]:
     found = [(path.name, run) for path in paths for run in read_trace(path).runs]
     sound = [(name, run) for name, run in found if run.complete]
     if not sound:
-        raise UsageError("fit: there is no run that ended normally")
+        raise UsageError("predict: there is no run that ended normally")
     mains: dict[str, str] = {}
     for name, run in sound:
         mains.setdefault(_main_of(run), name)
     if len(mains) > 1:
         different = " and ".join(f"{main} in {name}" for main, name in mains.items())
         raise UsageError(
-            f"fit: the runs are of different programs: {different}; give traces of one program"
+            f"predict: the runs are of different programs: {different}; give traces of one program"
         )
     return sound
 
@@ -86,7 +86,7 @@ def model_of_traces(
     given = {name for _, values in settings for name in values}
     if PROCESSES in given:
         raise UsageError(
-            "fit: p is the number of processes, which every trace has; leave p out of --set"
+            "predict: p is the number of processes, which every trace has; leave p out of --set"
         )
     origins = _chosen(known, sizes, given)
     used = [
@@ -111,8 +111,8 @@ def _check_patterns(names: Sequence[str], settings: Sequence[Setting]) -> None:
         if pattern and not fnmatch.filter(names, pattern):
             given = ",".join(f"{name}={value:g}" for name, value in values.items())
             raise UsageError(
-                f"fit: no trace has a name such as {pattern}, for which --set '{pattern}:{given}' "
-                f"gives values; the first trace is {names[0]}"
+                f"predict: no trace has a name such as {pattern}, for which --set "
+                f"'{pattern}:{given}' gives values; the first trace is {names[0]}"
             )
 
 
@@ -149,10 +149,10 @@ def _chosen(
             if origin not in common:
                 found[name] = _other_name(name, origin, varied, columns, set(found.values()))
     if PROCESSES in found:
-        raise UsageError("fit: p is the number of processes; name the variable, as in --by n=p")
+        raise UsageError("predict: p is the number of processes; name the variable, as in --by n=p")
     for name in found:
         if not name.isidentifier():
-            raise UsageError(f"fit: {name!r} is no name of a variable")
+            raise UsageError(f"predict: {name!r} is no name of a variable")
     return found
 
 
@@ -169,117 +169,112 @@ def _other_name(
         return free[0]
     there = ", ".join(sorted(columns)) or "none"
     raise UsageError(
-        f"fit: not every trace has a number {origin} among its arguments; the numbers that all "
+        f"predict: not every trace has a number {origin} among its arguments; the numbers that all "
         f"have are: {there}. Name one of them, as in --by {name}=NAME, or give the value, as in "
         f"--set {name}=2^20 or --set 'run-1024-*:{name}=1024'"
     )
 
 
-def fit_and_print(
+def predict_and_print(  # noqa: PLR0913  # the options of the command
     paths: Sequence[Path],
+    points: Sequence[Point],
+    machines: Sequence[Machine],
     *,
-    sizes: Sequence[str] = (),
+    speed: str | None = None,
+    by: Sequence[str] = (),
     settings: Sequence[Setting] = (),
-    json: Path | None = None,
-    at: Sequence[Mapping[str, float]] = (),
-    command: str | None = None,
-    budget_s: float = 0.0,
+    maker: str | None = None,
+    budget: float = 0.0,
+    model_out: Path | None = None,
+    plot: Path | None = None,
     force: bool = False,
 ) -> None:
-    """Learn a model from traces, print it, and write it into a file.
+    """Learn a program from all targets together, and print what it takes at some points.
 
     Args:
-        paths: trace files of one program.
-        sizes: as for :func:`model_of_traces`.
+        paths: trace files of one program, or a file of what was learned.
+        points: sizes and numbers of processes; without any the laws are printed.
+        machines: Machines to predict for; default: that of the runs.
+        speed: of a process of the Machines, as for :func:`predict_run`.
+        by: as ``sizes`` of :func:`model_of_traces`.
         settings: as for :func:`model_of_traces`.
-        json: a file for the model; ``-`` for standard output.
-        at: points at which values are printed.
-        command: runs the program, with {n}, {p} and the like; see
+        maker: a command that runs the program, with {n}, {p} and the like; see
             :mod:`bsplib.profiler.predict.planning`.
-        budget_s: for how long runs may be begun by it.
-        force: replace a file that exists.
+        budget: for how many seconds runs may be begun by it.
+        model_out: a file for what was learned; ``-`` for standard output.
+        plot: a file for the times over p at the first point.
+        force: replace files that exist.
 
     Raises:
         UsageError: as :func:`model_of_traces`; a file cannot be written; a point lacks a value.
     """
-    if command is None:
-        model = model_of_traces(paths, sizes, settings)
-    else:
-        planner = Planner(
-            command,
-            paths[0].parent,
-            lambda every: model_of_traces(every, sizes, settings),
-            lambda model: _asked(model, at),
-            lambda line: click.echo(line, err=True),
-        )
-        model, _ = planner.settle(paths, budget_s)
-    points = [_complete(model, point) for point in at]
-    if json == Path("-"):
-        import json as text  # noqa: PLC0415
+    sizes = [name.strip() for text in by for name in text.split(",")]
+    if plot is not None:
+        plotting.check_target(plot, force=force)
+    wanted: list[Machine | None] = [*machines] or [None]
 
-        print(text.dumps(document(model), indent=1))
+    learned = partial(_learned, sizes, settings)
+
+    def predicted(model: ProgramModel, at: Point | None, machine: Machine | None) -> RunPrediction:
+        rest = _complete(model, _beyond(model) if at is None else at)
+        return predict_run(model, int(rest.pop(PROCESSES)), rest, machine, speed=speed)
+
+    def first(model: ProgramModel) -> RunPrediction:
+        return predicted(model, points[0] if points else None, wanted[0])
+
+    planner = None
+    if maker is not None:
+        folder = paths[0].parent if paths else Path()
+        planner = Planner(maker, folder, learned, first, lambda line: click.echo(line, err=True))
+        paths = planner.settle(paths or planner.begin(points[0], budget), budget)
+    model = learned(paths)
+    if model_out == Path("-"):
+        print(json.dumps(document(model), indent=1))
         return
-    show_model(model, Console(), points)
-    if json is not None:
-        write_model(model, json, force=force)
-        Console().print(f"written into {json}", highlight=False)
+    console = Console()
+    if not points:
+        show_model(model, console)
+    for machine, point in itertools.product(wanted, points):
+        one = predicted(model, point, machine)
+        show_prediction(one, scaling(one), console, planner)
+    if plot is not None:
+        scaling(first(model)).plot(plot, force=force)
+        console.print(f"drawn in {plot}", highlight=False)
+    if model_out is not None:
+        write_model(model, model_out, force=force)
+        console.print(f"written into {model_out}", highlight=False)
 
 
-def _asked(model: ProgramModel, at: Sequence[Mapping[str, float]]) -> RunPrediction:
-    """Return the prediction to be narrowed: the first point, or four times the largest run."""
-    point = (
-        _complete(model, at[0])
-        if at
-        else {
-            name: value if len(set(model.measured[name])) == 1 else 4 * value
-            for name, value in model.largest.items()
-        }
-    )
-    return predict_run(
-        model,
-        int(point[PROCESSES]),
-        {name: value for name, value in point.items() if name != PROCESSES},
-    )
+def _learned(
+    sizes: Sequence[str], settings: Sequence[Setting], paths: Sequence[Path]
+) -> ProgramModel:
+    """Return what was learned from traces, or is in a file."""
+    if len(paths) == 1 and is_model(paths[0]):
+        return read_model(paths[0])
+    return model_of_traces(paths, sizes, settings)
 
 
-def _complete(model: ProgramModel, point: Mapping[str, float]) -> dict[str, float]:
+def _beyond(model: ProgramModel) -> dict[str, float]:
+    """Return a point beyond the runs: four times the largest of each variable."""
+    return {
+        name: value if len(set(model.measured[name])) == 1 else 4 * value
+        for name, value in model.largest.items()
+    }
+
+
+def _complete(model: ProgramModel, point: Point) -> dict[str, float]:
     for name in point:
         if name not in model.measured:
             known = ", ".join(model.measured)
-            raise UsageError(f"fit: --at: there is no variable {name}; the variables are: {known}")
+            raise UsageError(
+                f"predict: --at: there is no variable {name}; the variables are: {known}"
+            )
     for name, values in model.measured.items():
         if name not in point and len(set(values)) > 1:
             needed = ",".join(
-                f"{each}={2 * int(max(array))}"
+                f"{each}={number(2 * max(array))}"
                 for each, array in model.measured.items()
                 if len(set(array)) > 1
             )
-            raise UsageError(f"fit: --at needs a value of {name}, too, as in --at {needed}")
+            raise UsageError(f"predict: --at needs a value of {name}, too, as in --at {needed}")
     return {name: point.get(name, values[0]) for name, values in model.measured.items()}
-
-
-def predict_and_print(
-    path: Path,
-    nprocs: int,
-    values: Mapping[str, float],
-    machine: Machine | None,
-    *,
-    speed: str | None = None,
-    latency_s: float | None = None,
-    plot: Path | None = None,
-    force: bool = False,
-) -> tuple[RunPrediction, Scaling]:
-    """Predict a run by the model in a file, and print it.
-
-    Raises:
-        UsageError: the file is no model, a variable has no value, or the Machine lacks a
-            figure.
-    """
-    model = read_model(path)
-    prediction = predict_run(model, nprocs, values, machine, speed=speed, latency_s=latency_s)
-    found = scaling(prediction)
-    show_prediction(prediction, found, Console())
-    if plot is not None:
-        found.plot(plot, force=force)
-        Console().print(f"drawn in {plot}", highlight=False)
-    return prediction, found

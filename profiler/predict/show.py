@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -17,35 +18,21 @@ from bsplib.visible import visible
 
 if TYPE_CHECKING:
     from bsplib.console import Console
+    from bsplib.profiler.predict.planning import Planner
     from bsplib.profiler.predict.prediction import RunPrediction, Scaling
-    from bsplib.profiler.predict.program import (
-        BoundedValue,
-        ChainModel,
-        Learned,
-        Point,
-        ProgramModel,
-    )
+    from bsplib.profiler.predict.program import ChainModel, Learned, Point, ProgramModel
 
 _SHOWN = ("supersteps", "h", "comp")
 _GIVEN = "given after its name"
 """What a Machine has as the source of a figure that the command line gave."""
 
 
-def show_model(model: ProgramModel, console: Console, points: Sequence[Point] = ()) -> None:
-    """Print the laws of all cost centres, what is not known, and values at some points.
-
-    Args:
-        model: the model.
-        console: where to print.
-        points: points at which the values of each cost centre are printed.
-    """
+def show_model(model: ProgramModel, console: Console) -> None:
+    """Print the laws of all cost centres, and what is not known."""
     console.print(Text(_head(model), style="bold"), soft_wrap=True)
     console.print(_laws(model))
     for line in _notes(model):
         console.print(Text(visible(line)), soft_wrap=True)
-    for point in points:
-        console.print(Text(f"\nAt {words([point])}:", style="bold"))
-        console.print(_values(model, point))
 
 
 def _head(model: ProgramModel) -> str:
@@ -109,80 +96,73 @@ def _twice(model: ProgramModel) -> Point:
     return {name: 2 * value for name, value in model.largest.items()}
 
 
-def _values(model: ProgramModel, point: Point) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("cost centre", overflow="fold")
-    for title in ("supersteps", "h in bytes", "computation"):
-        table.add_column(title, justify="right")
-    for leaf, chains in model.leaves().items():
-        found = [each.at(point) for each in chains]
-        texts = [_value([each[name] for each in found], name) for name in _SHOWN]
-        table.add_row(fmt.label(model.nodes[leaf]), *texts)
-    return table
-
-
-def _value(values: Sequence[BoundedValue], name: str) -> str:
-    if any(each.why for each in values):
-        return "not known"
-    sums = [
-        sum(each.value for each in values),
-        sum(each.low for each in values),
-        sum(each.high for each in values),
-    ]
-    texts = [fmt.seconds(each) if name == "comp" else f"{each:,.0f}" for each in sums]
-    return texts[0] if texts[1] == texts[2] else f"{texts[0]} ({texts[1]} to {texts[2]})"
-
-
 # -- predictions --------------------------------------------------------------------------------
 
 
-def show_prediction(prediction: RunPrediction, found: Scaling, console: Console) -> None:
-    """Print a predicted run: its time, what narrows the band, its nodes, other numbers of p."""
-    for line in _summary(prediction, found):
-        console.print(Text(visible(line)), soft_wrap=True)
+def show_prediction(
+    prediction: RunPrediction, found: Scaling, console: Console, planner: Planner | None = None
+) -> None:
+    """Print a predicted run: a sentence, a table of its nodes, and what was assumed.
+
+    Args:
+        prediction: the run.
+        found: it on other numbers of processes.
+        console: where to print.
+        planner: knows the command that makes a run.
+    """
+    console.print(Text(visible(_sentence(prediction, planner)), style="bold"))
     console.print(_nodes(prediction))
-    console.print(_processes(found))
-    for leaf, why in prediction.refused.items():
-        name = fmt.label(prediction.model.nodes[leaf])
-        console.print(Text(visible(f"Not counted: {name}: {why}.")), soft_wrap=True)
+    for line in _remarks(prediction, found):
+        console.print(Text(visible(line)))
 
 
-def _summary(prediction: RunPrediction, found: Scaling) -> Iterator[str]:
-    model, machine = prediction.model, prediction.prices.machine
-    at = words([prediction.point])
+def _sentence(prediction: RunPrediction, planner: Planner | None) -> str:
+    model, point = prediction.model, dict(prediction.point)
+    processes = fmt.counted(int(point.pop(PROCESSES)), "process", "processes")
+    at = f"at {words([point])} on" if point else "on"
     least = "at least " if prediction.refused else ""
     worst = max(model.leaves(), key=lambda leaf: prediction.nodes[leaf].total_s)
-    yield (
-        f"{model.program} at {at} on {machine.label}: {least}"
-        f"{fmt.seconds(prediction.total.total_s)}{band(prediction)}; most of it "
-        f"{fmt.label(model.nodes[worst])}"
-    )
+    parts = [
+        f"{at} {processes} of {prediction.prices.machine.label}: {least}"
+        f"{fmt.seconds(prediction.total.total_s)}{band(prediction)}",
+        f"most of it {fmt.label(model.nodes[worst])}",
+    ]
     if (short := prediction.too_short_s) is not None:
         longer = {**model.largest}
         for name in model.variables:
             longer[name] *= 2.0 ** math.ceil(math.log2(max(model.least_s / short, 1)))
-        arguments = " ".join(f"{name}={number(value)}" for name, value in longer.items())
-        yield (
+        parts.append(
             f"too short to tell: these runs take at most {fmt.seconds(short)}, make ones of "
-            f"{fmt.seconds(model.least_s)}: bsp run with {arguments}"
+            f"{fmt.seconds(model.least_s)}: {_how(longer, planner)}"
         )
     elif (run := run_to_make(prediction)) is not None:
-        yield f"this run would narrow it most: {words([run])}"
-    yield from _assumed(prediction)
+        parts.append(f"this run would narrow the band most: {_how(run, planner)}")
+    return "; ".join(parts)
+
+
+def _how(point: Point, planner: Planner | None) -> str:
+    """Return the command that makes a run, or its values."""
+    if planner is None:
+        return words([point])
+    return shlex.join(planner.line(point, planner.trace_of(point)))
+
+
+def _remarks(prediction: RunPrediction, found: Scaling) -> Iterator[str]:
     if (speedup := found.speedup(prediction)) is not None:
         yield f"speedup over one process: {speedup:.3g}"
     if found.roll_off is not None and found.cause is not None:
-        cause = fmt.label(model.nodes[found.cause])
+        cause = fmt.label(prediction.model.nodes[found.cause])
         yield f"roll-off: more than {found.roll_off} processes no longer help, because of {cause}"
-    names = [fmt.label(model.nodes[node]) for node in prediction.critical_path]
-    yield f"critical path: {' > '.join(names)}"
+    yield from _assumed(prediction)
+    for leaf, why in prediction.refused.items():
+        yield f"Not counted: {fmt.label(prediction.model.nodes[leaf])}: {why}."
 
 
 def band(prediction: RunPrediction) -> str:
     """Return the limits of a predicted time as text."""
     if not math.isfinite(prediction.high_s):
         return ""
-    return f" ({fmt.seconds(prediction.low_s)} to {fmt.seconds(prediction.high_s)})"
+    return f", {fmt.seconds(prediction.low_s)} to {fmt.seconds(prediction.high_s)}"
 
 
 def _assumed(prediction: RunPrediction) -> Iterator[str]:
@@ -218,28 +198,16 @@ def _assumed(prediction: RunPrediction) -> Iterator[str]:
 def _nodes(prediction: RunPrediction) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("function or cost centre", overflow="fold")
-    for title in ("total", "computation", "g h", "l"):
+    for title in ("super-\nsteps", "h in\nbytes", "total", "compu-\ntation", "g h", "l"):
         table.add_column(title, justify="right", no_wrap=True)
     model = prediction.model
+    leaves = {each.model.chain: each for each in prediction.chains}
     for path, seconds in prediction.paths.items():
+        counts = ["", ""]
+        if (chain := leaves.get(path)) is not None:
+            found = [chain.values[name] for name in ("supersteps", "h")]
+            counts = ["not known" if each.why else f"{each.value:,.0f}" for each in found]
         parts = (seconds.total_s, seconds.comp_s, seconds.comm_s, seconds.sync_s)
         name = "  " * (len(path) - 1) + fmt.label(model.nodes[path[-1]])
-        table.add_row(Text(name), *map(fmt.seconds, parts))
-    return table
-
-
-def _processes(found: Scaling) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("p", justify="right")
-    for title in ("time", "speedup"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("most of it", overflow="fold")
-    for each in found.predictions:
-        speedup = found.speedup(each)
-        worst = max(each.model.leaves(), key=lambda leaf: each.nodes[leaf].total_s)
-        name = fmt.label(each.model.nodes[worst])
-        time = ("" if not each.refused else "at least ") + fmt.seconds(each.total.total_s)
-        table.add_row(
-            number(each.point[PROCESSES]), time, "" if speedup is None else f"{speedup:.3g}", name
-        )
+        table.add_row(Text(name), *counts, *map(fmt.seconds, parts))
     return table

@@ -11,45 +11,50 @@ from rich.table import Table
 from rich.text import Text
 
 from bsplib.experiments.formula import Formula, read_formula
-from bsplib.profiler.predict.fit import CONFIDENCE
+from bsplib.profiler.predict.planning import number
 from bsplib.visible import visible
 
 if TYPE_CHECKING:
     from bsplib.console import Console
     from bsplib.profiler.predict.times import Predicted, TimingModel
 
-_FACTORS = (2, 4, 16)
+_FACTOR = 4
 _ALIKE = 1.02
 """Predictions whose ratio is at most this are as good as equal."""
 
 
-def show(
-    model: TimingModel,
-    console: Console,
-    points: Sequence[Predicted] = (),
-    confidence: float = CONFIDENCE,
-) -> None:
-    """Print the formula, its coefficients, its misfit, what it predicts, and what was not tried.
+def show(model: TimingModel, console: Console, points: Sequence[Predicted] = ()) -> None:
+    """Print a sentence for each point, the formula with its coefficients, and what is doubtful.
 
     Args:
         model: the formula.
         console: where to print.
-        points: predictions to print; default: some beyond the greatest measurements.
-        confidence: of the bands of the default.
+        points: predictions.
     """
+    for each in points:
+        for line in _sentences(model, each):
+            console.print(Text(visible(line), style="bold"))
     for line in _head(model):
-        console.print(Text(visible(line)), soft_wrap=True)
+        console.print(Text(visible(line)))
     console.print(_terms(model))
-    console.print(Text(visible(_quality(model))), soft_wrap=True)
-    shown = points or [
-        model.predict(model.beyond(factor), confidence=confidence)
-        for factor in _FACTORS
-        if model.variables
-    ]
-    if shown:
-        console.print(_predictions(model, shown))
-    for line in _remarks(model):
-        console.print(Text(visible(line)), soft_wrap=True)
+    for line in (_quality(model), *_remarks(model)):
+        console.print(Text(visible(line)))
+
+
+def _sentences(model: TimingModel, each: Predicted) -> Iterator[str]:
+    """Yield a sentence for each row: the time, its band, and the term that is most of it."""
+    fitted = model.fit
+    columns, _ = fitted.formula.columns(each.values)
+    parts = np.atleast_2d(columns) * fitted.coefficients
+    names = _factors(fitted.formula)
+    for row, time in enumerate(each.times):
+        at = ", ".join(f"{name} = {number(value[row])}" for name, value in each.values.items())
+        greatest = int(np.argmax(np.broadcast_to(parts, (len(each.times), len(names)))[row]))
+        name, factor = names[greatest]
+        yield (
+            f"at {at}: {model.timings.time} = {time:.4g}, {each.low[row]:.3g} to "
+            f"{each.high[row]:.3g} ({each.confidence:.0%}); most of it {factor or name}"
+        )
 
 
 def _head(model: TimingModel) -> Iterator[str]:
@@ -71,9 +76,9 @@ def _terms(model: TimingModel) -> Table:
     fitted, largest = model.fit, int(np.argmax(model.timings.times))
     at = {name: float(column[largest]) for name, column in model.timings.values.items()}
     columns, _ = fitted.formula.columns(at)
-    for number, (name, text) in enumerate(_factors(fitted.formula)):
-        value, deviation = fitted.coefficients[number], fitted.covariance[number, number] ** 0.5
-        part = value * columns[0, number] / model.timings.times[largest]
+    for place, (name, text) in enumerate(_factors(fitted.formula)):
+        value, deviation = fitted.coefficients[place], fitted.covariance[place, place] ** 0.5
+        part = value * columns[0, place] / model.timings.times[largest]
         cells = (name, Text(visible(text)), f"{value:.4g}", f"{deviation:.2g}", f"{part:.0%}")
         table.add_row(*cells)
     return table
@@ -102,26 +107,10 @@ def _quality(model: TimingModel) -> str:
     )
 
 
-def _predictions(model: TimingModel, points: Sequence[Predicted]) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    names = list(dict.fromkeys(name for each in points for name in each.values))
-    for name in names:
-        table.add_column(name, justify="right")
-    table.add_column(f"predicted {visible(model.timings.time)}", justify="right")
-    table.add_column(f"{points[0].confidence:.0%} between", justify="right", no_wrap=True)
-    for each in points:
-        for row, time in enumerate(each.times):
-            values = [
-                f"{each.values[name][row]:g}" if name in each.values else "" for name in names
-            ]
-            table.add_row(*values, f"{time:.4g}", f"{each.low[row]:.3g} .. {each.high[row]:.3g}")
-    return table
-
-
 def _remarks(model: TimingModel) -> Iterator[str]:
     if model.fit.doubt:
         yield f"Doubt: {model.fit.doubt}."
-    point = model.beyond(_FACTORS[1])
+    point = model.beyond(_FACTOR)
     between = model.rivals_at(point) if point else None
     if between is not None and between[1] > _ALIKE * between[0]:
         at = ", ".join(f"{name} = {value:g}" for name, value in point.items())

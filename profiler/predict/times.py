@@ -136,7 +136,7 @@ class TimingModel:
         """
         fitted, timings = self.fit, self.timings
         return {
-            "format": "bsp fit",
+            "format": "bsp predict",
             "version": 2,
             "source": timings.source,
             "time": timings.time,

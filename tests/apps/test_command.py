@@ -44,9 +44,14 @@ COMMANDS = dict(all_commands())
 
 def test_there_are_commands_with_a_number_of_processes():
     taking = [name for name, command in COMMANDS.items() if options(command)]
-    assert {"bsp run", "bsp probe", "bsp tune", "sql story", "sorting.psrs", "prediction"} <= set(
-        taking
-    )
+    assert {
+        "bsp run",
+        "bsp machine probe",
+        "bsp sweep",
+        "sql story",
+        "sorting.psrs",
+        "prediction",
+    } <= set(taking)
 
 
 def options(command):

@@ -24,10 +24,10 @@ PLACES = [
 
 @pytest.fixture(scope="module")
 def undisturbed_book(tmp_path_factory):
-    """Return the ledger of an application on some processes where nothing disturbs it."""
+    """Return the book of an application on some processes where nothing disturbs it."""
     found = {}
 
-    def ledger(program, app, nprocs):
+    def book(program, app, nprocs):
         if (program, app, nprocs) not in found:
             path = tmp_path_factory.mktemp("undisturbed") / "trace.bsp"
             found[program, app, nprocs] = book_of_run(
@@ -35,7 +35,7 @@ def undisturbed_book(tmp_path_factory):
             )
         return found[program, app, nprocs]
 
-    return ledger
+    return book
 
 
 def seconds_of(kind, verdict):
@@ -51,14 +51,14 @@ def test_the_verdict_begins_with_what_was_planted(
     planted = FACTS[fact]
     before = undisturbed_book(planted.without, app, nprocs)
     lost_s = share * before.main.time_s
-    ledger = book_of_run(tmp_path / "trace.bsp", planted.main, Setting(APPS[app], nprocs, lost_s))
+    book = book_of_run(tmp_path / "trace.bsp", planted.main, Setting(APPS[app], nprocs, lost_s))
     own = {COMMUNICATION} if fact == "supersteps" else {COMMUNICATION, STEPS}
-    first = next(each for each in ledger.verdict().sentences if each.kind not in own)
+    first = next(each for each in book.verdict().sentences if each.kind not in own)
     assert [word for word in planted.words if word not in first.text] == [], first.text
     before_s = seconds_of(STEPS, before.verdict()) if fact == "supersteps" else 0
     found_s = first.seconds
     if fact == "sub-groups":  # all of the group are late together: each bears a part
-        found_s = sum(each.seconds for each in ledger.losses if first.node in each.chain[-1:])
+        found_s = sum(each.seconds for each in book.losses if first.node in each.chain[-1:])
     assert found_s - before_s == pytest.approx(lost_s, rel=0.25)
 
 

@@ -204,7 +204,7 @@ def test_a_report_needs_no_characters_beyond_those_of_the_output(bsp, script):
 
 def test_a_full_device_is_one_sentence(bsp):
     with Path("/dev/full").open("w") as full:
-        done = bsp("machines", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+        done = bsp("machine", "list", stdout=full, stderr=subprocess.PIPE, capture_output=False)
     assert done.returncode == 1
     assert done.stderr == "Error: standard output cannot be written: no space left\n"
 

@@ -29,6 +29,7 @@ IDEAS = {
     "--machine": "Machine by name or file",
     "--speed": "its speed",
     "--timeout": "limit of a run",
+    "--module": "the script is a module",
     "--mpiexec": "command that starts ranks",
     "--time": "what is fitted",
     "--formula": "formula to fit",
@@ -68,19 +69,18 @@ IDEAS = {
 OWN = {
     "run": {
         *("--no-lines", "--check", "--debug", "--repeat"),
-        *("--speedup", "--module"),
+        "--speedup",
     },
     "report": {"--depth", "--node"},
     "compare": {"--fail-on"},
     "view": {"--sources", "--port", "--browser", "--compare"},
     "export": {"--table", "--supersteps"},
-    "probe": {"--name"},
-    "predict": {"--l", "--pattern", "--model"},
-    "fit": {"--region", "--processes", "--signed"}
-    | {"--confidence", "--of-repeats", "--export", "--budget", "--divide"},
+    "machine probe": {"--name"},
+    "predict": {"--pattern", "--model", "--model-out", "--budget"}
+    | {"--region", "--processes", "--signed", "--confidence", "--of-repeats"}
+    | {"--export", "--divide"},
     "papers": {"--markdown"},
     "papers call": {"--counters"},
-    "tune": {"--keep"},
     "broadcast": {"--onestage", "--twostage", "--crossover"},
     "experiment": {"--sizes", "--once"},
     "prediction": {"--app", "--small", "--computation", "--communication"},
@@ -156,7 +156,8 @@ def test_tab_completes_the_commands_options_and_files(name):
     assert {word(option) for option in options_of(COMMANDS[name])} <= {*offered}
     arguments = [each for each in COMMANDS[name].params if isinstance(each, click.Argument)]
     if arguments:
-        assert complete(*words, "so")[0][0] in ("file", "dir")
+        begun = "sh" if name == "machine show" else "so"  # a Machine, and elsewhere a file
+        assert complete(*words, begun)[0][0] in ("file", "dir", "plain")
 
 
 FILES = [
@@ -195,17 +196,21 @@ def test_tab_completes_the_script_and_what_follows_it(here):
     assert complete("run", "sort.py", "da") == [("file", "da")]
 
 
-def test_machines_without_a_trace_are_listed():
-    done = CliRunner().invoke(main, ["machines"])
+def test_machines_are_listed_and_shown():
+    done = CliRunner().invoke(main, ["machine", "list"])
     assert done.exit_code == 0
     for name in known_machines():
         assert name in done.output
+    shown = CliRunner().invoke(main, ["machine", "show", "ibm-sp2-pvm:l=1e-5"])
+    assert 'name = "IBM SP2, PVM"' in shown.output
+    assert "l_s = 1e-05" in shown.output
 
 
-def test_options_for_a_trace_need_one():
-    done = CliRunner().invoke(main, ["machines", "--speed", "1x"])
+@pytest.mark.parametrize("name", ["probe", "machines", "fit", "tune", "experiment"])
+def test_an_earlier_name_of_a_command_says_the_new_one(name):
+    done = CliRunner().invoke(main, [name, "-n", "4", "some.file"])
     assert done.exit_code == 2
-    assert "--speed, --run and --library need a FILE" in done.output
+    assert f"Error: bsp {name} is now bsp " in done.output
 
 
 def test_without_a_number_the_last_run_is_the_one_that_is_shown(here):

@@ -42,7 +42,7 @@ def test_the_template_is_a_machine_of_nodes_and_cores(tmp_path):
     assert machine.inside is not None
     assert machine.inside.g < machine.g
     assert (machine.relative_speed, machine.speed, machine.host) == (1.0, None, "")
-    assert "bsp predict --fit MODEL.json --machine cluster.toml -n 128" in path.read_text()
+    assert "bsp predict --at n=2^30,p=128 --machine cluster.toml TRACE..." in path.read_text()
 
 
 def test_the_speed_of_the_template_can_be_given_in_flops(write):

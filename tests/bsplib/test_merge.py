@@ -243,7 +243,7 @@ def test_a_trace_of_some_parts_names_the_processes_that_are_absent(left_parts, t
 @pytest.mark.parametrize(
     "command",
     [
-        ["machines"],
+        ["predict", "--machine", "all"],
         ["compare", "{whole}"],
         ["export", "--format", "csv", "--out", "{out}"],
         ["export", "--format", "chrome", "--out", "{out}"],

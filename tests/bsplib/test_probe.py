@@ -1,4 +1,4 @@
-"""bsp probe: what it communicates, what it fits, what it writes."""
+"""bsp machine probe: what it communicates, what it fits, what it writes."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_probe_finds_every_figure(count, tmp_path, few_sizes):
     machine = probed.machine
     assert told == [0.25, 0.5, 0.75, 1.0]  # two rounds of 1 process, and two of the others
     assert (machine.name, machine.p, machine.h) == ("here", count, "max")
-    assert machine.source.startswith("measured by bsp probe on 20")
+    assert machine.source.startswith("measured by bsp machine probe on 20")
     assert f"{count} processes" in machine.source
     assert machine.speed > 1e6
     assert machine.host
@@ -364,7 +364,7 @@ def quick(monkeypatch, few_sizes):
 def test_the_command_writes_a_machine_and_prints_its_figures(quick, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")  # no heading is folded where figures are long
-    done = CliRunner().invoke(cli.main, ["probe", "-n", "2", "--name", "My Box, 2"])
+    done = CliRunner().invoke(cli.main, ["machine", "probe", "-n", "2", "--name", "My Box, 2"])
     assert done.exit_code == 0, done.output
     assert "wrote my-box-2.toml: bsp predict --machine my-box-2.toml TRACE" in done.output
     words = ("My Box, 2: speed", "pattern", "misfit of g h + L", "exchange", "slower", "spread")
@@ -377,7 +377,7 @@ def test_the_command_writes_a_machine_and_prints_its_figures(quick, tmp_path, mo
 @pytest.mark.slow
 def test_the_command_writes_where_it_is_told(quick, tmp_path):
     path = tmp_path / "x.toml"
-    done = CliRunner().invoke(cli.main, ["probe", "-n", "2", "--out", str(path)])
+    done = CliRunner().invoke(cli.main, ["machine", "probe", "-n", "2", "--out", str(path)])
     assert done.exit_code == 0, done.output
     assert load_machine(str(path)).name
 
@@ -395,6 +395,6 @@ def test_the_command_writes_where_it_is_told(quick, tmp_path):
 def test_what_cannot_be_is_said_before_anything_is_measured(arguments, words, tmp_path):
     folder = str(tmp_path)
     said = [argument.format(folder=folder) for argument in arguments]
-    done = CliRunner().invoke(cli.main, ["probe", *said])
+    done = CliRunner().invoke(cli.main, ["machine", "probe", *said])
     assert done.exit_code != 0
     assert words.format(folder=folder) in done.output.replace("\n", " ")

@@ -23,7 +23,7 @@ PRELOADED = [
     "bsplib.profiler.profile",
     "bsplib.tools.cli.report",
     "bsplib.tools.cli.export",
-    "bsplib.tools.cli.fit",
+    "bsplib.tools.cli.predict",
     "bsplib.profiler.compare",
     "bsplib.profiler.predict",
     "doctest",

@@ -41,7 +41,7 @@ def path(tmp_path_factory):
 
 
 def bsp(*arguments):
-    return CliRunner().invoke(bsp_main, ["fit", *map(str, arguments)])
+    return CliRunner().invoke(bsp_main, ["predict", *map(str, arguments)])
 
 
 @pytest.mark.lengthy

@@ -36,5 +36,5 @@ def test_the_figure_names_the_patterns_that_were_measured(tmp_path):
 
 
 def test_a_machine_that_was_not_measured_has_no_figure(tmp_path):
-    with pytest.raises(ValueError, match="has no times of patterns; bsp probe measures them"):
+    with pytest.raises(ValueError, match="has no times of patterns; bsp machine probe does"):
         plot_machine(replace(PROBED, measured=()), tmp_path / "m.svg")

@@ -252,13 +252,13 @@ def test_the_command_learns_from_traces_and_predicts_from_the_model(recorded, tm
     folder = next(iter(recorded.__closure__[1].cell_contents)).parent
     traces = sorted(str(path) for path in folder.glob("solver-*-[248].bsp"))
     model = str(tmp_path / "model.json")
-    learnt = CliRunner().invoke(bsp_main, ["fit", *traces, "--out", model, "--at", "n=4096,p=16"])
+    learnt = CliRunner().invoke(bsp_main, ["predict", *traces, "--model-out", model])
     assert learnt.exit_code == 0, learnt.output
     assert "n = 128, 256, 512, 1024; p = 2, 4, 8" in learnt.output
-    done = CliRunner().invoke(bsp_main, ["predict", "--fit", model, "-n", "32", "--at", "n=8192"])
+    done = CliRunner().invoke(bsp_main, ["predict", model, "--at", "n=8192,p=32"])
     assert done.exit_code == 0, done.output
-    assert "at n = 8192, p = 32 on there: " in done.output
-    assert "critical path: solver > " in done.output
+    assert done.output.startswith("at n = 8192 on 32 processes of there: ")
+    assert "most of it test_predict_programs.py line " in " ".join(done.output.split())
 
 
 def test_real_runs_that_are_short_are_too_short_to_tell(tmp_path, monkeypatch):

@@ -206,8 +206,8 @@ def test_a_fixed_straggler_inside_sub_groups_is_found(script):
                 program.step("main inner", w=[10, 100], group=left)
                 program.step("main inner", w=[10, 20], group=right)
         program.step("main")
-    ledger = book_graph(program.reading().callgraph, FREE)
-    (worst,) = [loss for loss in ledger.losses if loss.kind == "fixed"]
+    book = book_graph(program.reading().callgraph, FREE)
+    (worst,) = [loss for loss in book.losses if loss.kind == "fixed"]
     assert worst.pids == (1,)
 
 
@@ -291,8 +291,8 @@ def test_waiting_for_a_core_is_no_imbalance(script):
     program = script(4)
     for _ in range(10):
         program.step("main relax", w=[100] * 4, cpu=[20, 20, 20, 40])
-    ledger = book_graph(program.reading().callgraph, FREE)
-    (sentence,) = ledger.verdict().sentences
+    book = book_graph(program.reading().callgraph, FREE)
+    (sentence,) = book.verdict().sentences
     assert sentence.kind == "waiting for a core"
     assert "are lost waiting for the core, since 4 processes are more" in sentence.text
     assert sentence.seconds == pytest.approx(750e-9)
@@ -343,21 +343,21 @@ def test_time_blocked_is_told_from_waiting_for_a_core(script):
     program = script(2)
     for _ in range(10):
         program.step("main load", w=[100, 100])
-    ledger = measured(program, comp_cpu=[100, 20], comp_ready=[0, 0])
-    (sentence,) = ledger.verdict().sentences
+    book = measured(program, comp_cpu=[100, 20], comp_ready=[0, 0])
+    (sentence,) = book.verdict().sentences
     assert sentence.kind == "blocked"
     assert (
         "400 ns of 1.00 µs (40%) are lost in load (app.py line 12), by process 1" in sentence.text
     )
-    assert ledger.book.whole()["core"] == 0
+    assert book.book.whole()["core"] == 0
 
 
 def test_who_waits_for_a_blocked_process_is_part_of_its_sentence(script):
     program = script(2)
     for _ in range(10):
         program.step("main load", w=[20, 100])
-    ledger = measured(program, comp_cpu=[20, 20], comp_ready=[0, 0])
-    (sentence,) = ledger.verdict().sentences
+    book = measured(program, comp_cpu=[20, 20], comp_ready=[0, 0])
+    (sentence,) = book.verdict().sentences
     assert sentence.kind == "blocked"
     assert sentence.seconds == pytest.approx(800e-9)
     assert sentence.without_s == pytest.approx(200e-9)
@@ -476,8 +476,8 @@ def test_sentences_and_the_last_one_add_up_to_the_elapsed_time(script):
     for _ in range(10):
         program.step("main uneven", w=[100, 50, 20], puts=[(0, 1, 30)], transfer=77)
         program.step("main even", w=80, transfer=5)
-    ledger = book_graph(program.reading().callgraph)
-    verdict = ledger.verdict()
+    book = book_graph(program.reading().callgraph)
+    verdict = book.verdict()
     told = sum(sentence.seconds for sentence in verdict.sentences) + verdict.rest.seconds
-    assert told == pytest.approx(ledger.elapsed_s)
+    assert told == pytest.approx(book.elapsed_s)
     assert verdict.rest.text.startswith("The other ")

@@ -54,11 +54,9 @@ def test_every_function_and_class_that_a_page_links_is_defined_in_that_file(page
     assert missing == []
 
 
-def test_every_call_that_ends_supersteps_has_its_cost_on_the_page_of_node_models():
-    text = (ROOT / "docs/nodes.md").read_text(encoding="utf-8")
-    table = text[
-        text.index("## What collectives cost") : text.index("## What the runs do not tell")
-    ]
+def test_every_call_that_ends_supersteps_has_its_cost_on_the_page_of_predictions():
+    text = (ROOT / "docs/howto/predicting.md").read_text(encoding="utf-8")
+    table = text[text.index("## What collectives cost") : text.index("## A table of times")]
     named = set(
         re.findall(r"`([\w.]+)`", "\n".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
     )

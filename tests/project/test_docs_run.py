@@ -13,9 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "docs/compare.md",
-    "docs/experiments.md",
-    "docs/fit.md",
-    "docs/nodes.md",
+    "docs/call.md",
     "docs/paradigms.md",
 ]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

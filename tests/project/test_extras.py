@@ -142,15 +142,14 @@ def test_no_text_says_to_install_bsplib_from_an_index_which_does_not_have_it():
 # -- commands where an extra is missing --------------------------------------------------------
 
 SQL = ("-m", "bsplib.apps.sql")
-TUNE = ("-m", "bsplib", "tune", "-n", "2", "--set")
+SWEEP = ("-m", "bsplib", "sweep", "-n", "2", "--set")
 NEEDING = [
     ("pyarrow", (*SQL, "generate", "tables", "--size", "10")),
     ("pyarrow", (*SQL, "run", "--size", "10", "-n", "2")),
     ("pyarrow", (*SQL, "story", "--size", "100")),
-    ("pyarrow", (*TUNE, "block=1:2", "bsplib.apps.sql")),
     ("scipy", ("-m", "bsplib.apps.prediction")),
     ("matplotlib", ("-m", "bsplib.apps.broadcast", "-n", "3", "--crossover", "--plot", "x.png")),
-    ("matplotlib", (*TUNE, "size=1:2", "--plot", "x.png", "bsplib.apps.broadcast")),
+    ("matplotlib", (*SWEEP, "size=1:2", "--plot", "x.png", "-m", "bsplib.apps.broadcast")),
 ]
 
 
@@ -236,7 +235,8 @@ def test_a_run_is_shown_and_predicted_without_any_extra(without, trace, line):
     assert (done.returncode, done.stderr.strip()) == (0, "")  # a progress bar ends a line
 
 
-def test_a_parameter_is_tuned_without_any_extra(without):
-    line = ("--repeats", "1", "bsplib.apps.broadcast", "--", "--onestage", "1", "--twostage", "1")
-    done = without(EXTRAS, *TUNE, "size=1:2", *line)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_a_parameter_is_swept_without_any_extra(without):
+    line = ("--repeats", "1", "-m", "bsplib.apps.broadcast", "--size", "{size}")
+    done = without(EXTRAS, *SWEEP, "size=1:2", *line)
+    traces = "traces in broadcast.sweep: bsp view --metric h-imb broadcast.sweep"
+    assert (done.returncode, done.stderr.strip()) == (0, traces)

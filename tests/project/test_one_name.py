@@ -74,6 +74,9 @@ def main(bsp, size):
 @click.option("--machine")
 def command(size, **place):
     bsplib.run(main, size, **place)
+
+if __name__ == "__main__":
+    command()
 """
 
 
@@ -142,9 +145,9 @@ def test_a_program_of_bsplib_runs_beside_modules_of_its_names(folder):
     assert output(folder, BSP, *line)
 
 
-def test_a_file_is_tuned_that_imports_a_module_of_the_user(folder):
+def test_a_file_is_swept_that_imports_a_module_of_the_user(folder):
     (folder / "app.py").write_text(APP, encoding="utf-8")
-    line = ("tune", "-n", "2", "--backend", "sim", "--set", "size=1:2", "app.py")
+    line = ("sweep", "-n", "2", "--backend", "sim", "--set", "size=1:2", "app.py")
     assert "size" in output(folder, BSP, *line)
 
 

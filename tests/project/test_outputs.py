@@ -30,12 +30,9 @@ READ = {
     "bsp compare before",
     "bsp compare after",
     "bsp export file",
-    "bsp fit files",
-    "bsp machines file",
     "bsp merge parts",
     "bsp papers call file",
-    "bsp predict file",
-    "bsp predict model",
+    "bsp predict targets",
     "bsp recover folder",
     "bsp report file",
     "bsp view before",
@@ -48,7 +45,7 @@ READ = {
 
 TESTED_BELOW = {
     "bsp export out": "test_no_format_of_an_export_replaces_a_file",
-    "bsp tune keep": "test_tune_keeps_its_traces_beside_no_file_of_the_user",
+    "bsp sweep out": "test_a_sweep_keeps_its_traces_beside_no_file_of_the_user",
     "external_sort target": "test_a_sort_replaces_its_source_and_no_other_file",
     "sql generate folder": "test_the_queries_replace_no_relation",
     "sql run out": "test_the_queries_replace_no_relation",
@@ -154,7 +151,7 @@ def test_a_script_recorded_into_a_script_leaves_it_as_it_is(keep, tmp_path):
 
 def test_a_probe_does_not_begin_where_its_file_exists(keep):
     Path("here.toml").write_text(MINE)
-    done = run_bsp("probe", "--name", "here")
+    done = run_bsp("machine", "probe", "--name", "here")
     assert "out: here.toml exists already" in done.output
     assert Path("here.toml").read_text() == MINE
 
@@ -181,21 +178,17 @@ def test_a_file_that_the_program_makes_while_it_is_recorded_stays(keep, tmp_path
     assert Path("new.bsp").read_text() == MINE
 
 
-def test_tune_keeps_its_traces_beside_no_file_of_the_user(keep):
-    Path("tuned").mkdir()
-    Path("tuned/block-2.bsp").write_text(MINE)
+def test_a_sweep_keeps_its_traces_beside_no_file_of_the_user(keep):
+    Path("kept").mkdir()
+    Path("kept/block=2.bsp").write_text(MINE)
     Path("steps.py").write_text(
-        "import bsplib, click\n"
-        "from bsplib.apps.command import place_options\n"
-        "def main(bsp, block):\n    bsp.sync()\n"
-        "@click.command()\n@click.option('--block', type=int, default=1)\n@place_options\n"
-        "def command(block, place):\n    place.run(main, block)\n"
+        "import bsplib\ndef main(bsp, block):\n    bsp.sync()\n"
+        "if __name__ == '__main__':\n    bsplib.run(main, 1, nprocs=2, backend='sim')\n"
     )
-    asked = ["tune", "--set", "block=1:2", "--backend", "sim", "-n", 2, "--keep", "tuned"]
-    done = run_bsp(*asked, "steps.py")
-    assert "block-2.bsp exists and is not a trace" in done.output
-    assert sorted(path.name for path in Path("tuned").iterdir()) == ["block-2.bsp"]
-    assert Path("tuned/block-2.bsp").read_text() == MINE
+    done = run_bsp("sweep", "--set", "block=1:2", "--repeats", 1, "--out", "kept", "steps.py")
+    assert "block=2.bsp exists and is not a trace" in done.output
+    assert sorted(path.name for path in Path("kept").iterdir()) == ["block=1.bsp", "block=2.bsp"]
+    assert Path("kept/block=2.bsp").read_text() == MINE
 
 
 def test_a_sort_replaces_its_source_and_no_other_file(keep):
@@ -281,6 +274,7 @@ WRITERS = {
     "apps/papers/call/datafile.py": "adds lines to what is recognised as a data file",
     "apps/papers/call/session.py": "opens os.devnull",
     "bsplib/output_file.py": "holds the rule",
+    "bsplib/tools/cli/sweep.py": "opens os.devnull",
     "bsplib/recording/parts.py": "writes records into a folder that it has made",
     "bsplib/recording/record_folder.py": "writes into the folder of records",
     "bsplib/recording/spool.py": "writes records into the folder of records",

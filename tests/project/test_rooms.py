@@ -93,7 +93,7 @@ PROFILER = _COUNTED | {
     "profiler.profile",
     "profiler.report",
     "profiler.predict",
-    "profiler.tune",
+    "profiler.sweep",
 }
 """What the profiler is, and what it stands on."""
 
@@ -132,7 +132,7 @@ MAY_IMPORT = {
     "profiler.report": _COUNTED | {"profiler.profile"},
     "profiler.profile": _COUNTED | {"profiler.drawing"},
     "profiler.predict": _COUNTED,
-    "profiler.tune": _COUNTED | {"profiler.models"},
+    "profiler.sweep": _COUNTED | {"profiler.models", "profiler.profile"},
     "profiler.export": PROFILER,
     "webui": PROFILER,
     "apps": PROFILER | {"__init__"},

@@ -15,7 +15,7 @@ ROUNDS = 20
 
 
 @pytest.fixture
-def ledger(tmp_path):
+def book(tmp_path):
     """Return what joins ranks and books the run."""
     return lambda makers: book_graph(build(join(written(tmp_path / "out.ranks", makers)).runs[0]))
 
@@ -36,25 +36,25 @@ def exchanged(makers, now, before_us, took_us):
     return now + before_us + 0.3 + took_us
 
 
-def test_messages_are_too_many_where_only_the_calls_take_time(ledger):
+def test_messages_are_too_many_where_only_the_calls_take_time(book):
     makers, now = makers_of(2), 0
     for _ in range(50):
         now = exchanged(makers, now, before_us=2, took_us=1)  # 2 us in Python for 1 us in MPI
-    found = ledger(makers)
+    found = book(makers)
     first = found.verdict().sentences[0]
     assert "too many small messages" in first.text
     assert first.seconds == pytest.approx(25 * 3.3e-6, rel=0.01)  # half of them remain
     assert first.without_s == pytest.approx(25 * 3.3e-6, rel=0.1)
 
 
-def test_messages_are_not_too_many_between_which_much_is_computed(ledger):
+def test_messages_are_not_too_many_between_which_much_is_computed(book):
     makers, now = makers_of(2), 0
     for _ in range(50):
         now = exchanged(makers, now, before_us=40, took_us=1)
-    assert [each.kind for each in ledger(makers).verdict().sentences] == ["balanced"]
+    assert [each.kind for each in book(makers).verdict().sentences] == ["balanced"]
 
 
-def test_waiting_for_a_straggler_at_messages_is_no_cost_of_the_messages(ledger):
+def test_waiting_for_a_straggler_at_messages_is_no_cost_of_the_messages(book):
     makers, now = makers_of(2), 0
     for _ in range(50):
         for maker in makers:
@@ -63,13 +63,13 @@ def test_waiting_for_a_straggler_at_messages_is_no_cost_of_the_messages(ledger):
             more = {"partner": other, "out": 8, "into": 8, "done": done, "parts": parts}
             maker.call("Sendrecv", now + (200 if maker.rank else 2), now + 201, line=6, **more)
         now += 201
-    first = ledger(makers).verdict().sentences[0]
+    first = book(makers).verdict().sentences[0]
     assert (first.kind, first.who) == (FIXED, (1,))
     assert first.seconds == pytest.approx(50 * 198e-6 / 2, rel=0.01)
 
 
 @pytest.mark.parametrize("nprocs", [2, 4, 8])
-def test_a_root_that_takes_long_to_gather_is_a_fan_in_at_any_price_of_a_byte(ledger, nprocs):
+def test_a_root_that_takes_long_to_gather_is_a_fan_in_at_any_price_of_a_byte(book, nprocs):
     makers, now = makers_of(nprocs), 0
     for _ in range(ROUNDS):
         for maker in makers:
@@ -80,7 +80,7 @@ def test_a_root_that_takes_long_to_gather_is_a_fan_in_at_any_price_of_a_byte(led
             maker.call("Gather", now + 20, now + 20 + lasts, line=6, **more)
             maker.call("Barrier", now + 22 + lasts, now + 2030, line=7)
         now += 2030
-    first = ledger(makers).verdict().sentences[0]
+    first = book(makers).verdict().sentences[0]
     assert (first.kind, first.who, "line 6" in first.text) == (FAN_IN, (0,), True)
     lost_s = ROUNDS * (2000 - 20) * (nprocs - 1) / nprocs * 1e-6
     assert first.seconds == pytest.approx(lost_s, rel=0.05)
@@ -88,7 +88,7 @@ def test_a_root_that_takes_long_to_gather_is_a_fan_in_at_any_price_of_a_byte(led
 
 
 @pytest.mark.parametrize("root_us", [1500, 100])
-def test_a_sender_that_ends_a_fan_in_last_is_named(ledger, root_us):
+def test_a_sender_that_ends_a_fan_in_last_is_named(book, root_us):
     makers, now = makers_of(8), 0
     for _ in range(ROUNDS):
         for maker in makers:
@@ -100,14 +100,14 @@ def test_a_sender_that_ends_a_fan_in_last_is_named(ledger, root_us):
             maker.call("Gather", now + 20, now + 20 + lasts, **more)
             maker.call("Barrier", now + 25 + lasts, now + 2030, line=7)
         now += 2030
-    first = ledger(makers).verdict().sentences[0]
+    first = book(makers).verdict().sentences[0]
     assert first.who == (4,)
     assert "jac.py line 6 " in first.text
     assert first.seconds > ROUNDS * 1500e-6
 
 
 @pytest.mark.parametrize("messages", [0, 9])
-def test_to_wake_up_a_process_saves_nothing_where_the_other_one_takes_as_long(ledger, messages):
+def test_to_wake_up_a_process_saves_nothing_where_the_other_one_takes_as_long(book, messages):
     """Process 0 sends to process 1 at once, and sleeps before it asks whether all was sent."""
     makers = makers_of(3)
     request = makers[0].start("Isend", 1, 2, partner=1, line=3, out=8)
@@ -120,13 +120,13 @@ def test_to_wake_up_a_process_saves_nothing_where_the_other_one_takes_as_long(le
         makers[2].call("Recv", 999 * number - 1, 999 * number + 1, partner=1, line=7, into=8)
     for maker in makers:
         maker.call("Barrier", 9002, 9003, line=9)
-    sentences = ledger(makers).verdict().sentences
+    sentences = book(makers).verdict().sentences
     (blocked,) = (each for each in sentences if (each.kind, each.who) == (BLOCKED, (0,)))
     assert blocked.without_s > 8.9e-3
 
 
 @pytest.mark.parametrize("posts", [True, False])
-def test_those_that_wait_for_a_message_begun_late_wait_less_if_it_is_mended(ledger, posts):
+def test_those_that_wait_for_a_message_begun_late_wait_less_if_it_is_mended(book, posts):
     """The wait ends in the middle of a superstep of all, in a group that the late one is not in."""
     makers, now = makers_of(2), 0
     early, late = makers
@@ -147,7 +147,7 @@ def test_those_that_wait_for_a_message_begun_late_wait_less_if_it_is_mended(ledg
             done = [(request, ev.NOBODY, 0, 0)]
             late.call("Wait", now + 5016, now + 5017, comm=-1, done=done, line=6)
         now += 5020
-    first = ledger(makers).verdict().sentences[0]
+    first = book(makers).verdict().sentences[0]
     assert (first.kind, first.who) == (FIXED, (1,))
     assert first.seconds == pytest.approx(ROUNDS * 5e-3 / 2, rel=0.01)
     assert first.without_s == pytest.approx(ROUNDS * 2.52e-3, rel=0.02)

@@ -86,30 +86,30 @@ def test_a_small_graph_is_shown_whole_but_for_an_end_that_costs_nothing(run_make
     for line in (3, 4):
         maker.step((frame("main", 1, 2), frame("f", 1, line)), [1e-3, 2e-3, 1e-3, 1e-3])
     maker.step((frame("main", 1, 9),), 1e-9, kind=Kind.END)
-    ledger = book_graph(build(maker.run()))
-    graph = ledger.callgraph.graph
-    first = services.first_shown(ledger)
+    book = book_graph(build(maker.run()))
+    graph = book.callgraph.graph
+    first = services.first_shown(book)
     left_out = {graph.nodes[name]["node"].name for name in set(graph) - set(first)}
     assert left_out == {"bcast.py line 9"}
-    assert services.dropped(ledger, list(graph)) == ""
-    assert services.dropped(ledger, first) == ""
+    assert services.dropped(book, list(graph)) == ""
+    assert services.dropped(book, first) == ""
     (leaf,) = (name for name in graph if graph.nodes[name]["node"].name == "bcast.py line 4")
-    assert services.dropped(ledger, [name for name in first if name != leaf]) == (
+    assert services.dropped(book, [name for name in first if name != leaf]) == (
         "1 of 5 nodes is not shown: it takes 50% of the time."
     )
 
 
 @pytest.mark.lengthy
 def test_of_a_large_graph_about_eighty_nodes_are_shown_with_all_critical_paths(tree_run):
-    ledger = book_graph(build(tree_run(300)))
-    callgraph = ledger.callgraph
-    first = services.first_shown(ledger)
+    book = book_graph(build(tree_run(300)))
+    callgraph = book.callgraph
+    first = services.first_shown(book)
     assert 80 <= len(first) < 130
     assert set(first) >= {
         node for path in critical.PATHS for node in critical.critical_path(callgraph, path)
-    } | set(ledger.path())
+    } | set(book.path())
     assert [name for name in callgraph.graph if name in set(first)] == first
-    sentence = services.dropped(ledger, first)
+    sentence = services.dropped(book, first)
     assert f"{300 - len(first)} of 300 nodes are folded into dashed lines" in sentence
 
 

@@ -333,7 +333,7 @@ def test_every_text_of_the_prediction_can_be_read(open_tab, url, show, theme):
 def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
     model, page = tmp_path / "model.json", tmp_path / "page.html"
     write_model(made(), model)
-    words = ["--machine", "cray-t3e-mpi:l=2e-5", "-n", "64", "--at", "n=2^20"]
+    words = ["--machine", "cray-t3e-mpi:l=2e-5", "--at", "n=2^20,p=64"]
     found = CliRunner().invoke(cli, ["view", "--fit", str(model), *words, "--html", str(page)])
     assert found.exit_code == 0, found.output
     assert '"point": {"n": "2^20", "p": "64"}' in page.read_text(encoding="utf-8")
@@ -343,7 +343,7 @@ def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
     ("words", "text"),
     [
         (["--fit", "model.json", "run.bsp"], "--fit takes no FILE"),
-        (["-n", "4", "run.bsp"], "--nprocs and --at need --fit"),
+        (["--at", "n=4", "run.bsp"], "--at needs --fit"),
         ([], "name a trace or a folder, or a model by --fit"),
         (["--fit", "model.json", "--at", "m=4", "--html", "page.html"], "there is no variable m"),
         (["--fit", "missing.json", "--html", "page.html"], "missing.json cannot be read"),

@@ -1,1 +1,1 @@
-"""``bsp probe``: the parameters of this computer, measured by runs. Stands above ``running``."""
+"""``bsp machine probe``: measures this computer by runs. Stands above ``running``."""

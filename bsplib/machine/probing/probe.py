@@ -267,8 +267,8 @@ def _machine(
     return Machine(
         name=name,
         source=(
-            f"measured by bsp probe on {date}: {len(hosts)} processes{where} over {medium}, "
-            f"{cores} cores of {processor()}{found_with}"
+            f"measured by bsp machine probe on {date}: {len(hosts)} processes{where} over "
+            f"{medium}, {cores} cores of {processor()}{found_with}"
         ),
         p=len(hosts),
         speed=speed,

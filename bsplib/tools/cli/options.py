@@ -97,7 +97,7 @@ machine_option = click.option(
     envvar="BSP_MACHINE",
     show_envvar=True,
     help="Machine whose parameters price the communication of virtual processors: one that comes "
-    "with bsplib, as bsp machines names it, or a .toml file.",
+    "with bsplib, as bsp machine list names it, or a .toml file.",
 )
 run_option = click.option(
     "--run",

@@ -14,10 +14,10 @@ from bsplib.experiments.grid import combinations, read_counts, read_setting
 from bsplib.machine import load_machine
 from bsplib.output_file import PAGE
 from bsplib.running.failures import show_error
-from bsplib.tools.cli.fit import _points
 from bsplib.tools.cli.listing import Listing
 from bsplib.tools.cli.options import backend_option, machine_option
 from bsplib.tools.cli.run import enter, put_first
+from bsplib.tools.cli.values import points
 from bsplib.visible import as_command, visible_lines
 
 
@@ -86,7 +86,7 @@ def command(
 @backend_option
 @machine_option
 @click.option("-o", "--out", type=Path, help="Data file to add to.  [default: FILE.call.jsonl]")
-@click.option("--at", multiple=True, callback=_points, metavar="VALUES", help="As in N=2^20,P=64.")
+@click.option("--at", multiple=True, callback=points, metavar="VALUES", help="As in N=2^20,P=64.")
 @click.option("--time", default="time", metavar="NAME", help="Fit time, h (bytes) or a counter.")
 @click.option("--formula", metavar="FORMULA", help="Fit another formula than the program's.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))

@@ -87,7 +87,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
 
     --sort comp, comm, idle and h order by the greatest maximum, tree by calls. NAME of
     a node is its name, a part of it, or FILE:LINE. NAME of a Machine is one that comes
-    with bsplib, or a .toml file as bsp probe writes it.
+    with bsplib, or a .toml file as bsp machine probe writes it.
 
     \b
     Examples:

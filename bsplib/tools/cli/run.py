@@ -34,7 +34,7 @@ from bsplib.tools.cli.options import (
 from bsplib.visible import as_command
 
 
-def _existing(context: click.Context, parameter: click.Parameter, script: str) -> str:
+def existing(context: click.Context, parameter: click.Parameter, script: str) -> str:
     """Check that a script exists; the name of a module stays as it is."""
     if not context.params.get("is_module"):
         click.Path(exists=True, dir_okay=False).convert(script, parameter, context)
@@ -121,7 +121,7 @@ def _existing(context: click.Context, parameter: click.Parameter, script: str) -
     is_flag=True,
     help="SCRIPT is the name of a module, such as bsplib.apps.broadcast, as for python -m.",
 )
-@click.argument("script", callback=_existing, shell_complete=complete_files)
+@click.argument("script", callback=existing, shell_complete=complete_files)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_files)
 def command(  # noqa: PLR0913, PLR0917  # each is an option
     nprocs: int | None,
@@ -183,7 +183,7 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     sys.argv = [script, *arguments]
     put_first(Path.cwd() if is_module else Path(script).absolute().parent)
     enter(backend, mpiexec)
-    file = _file_of(script) if is_module else script
+    file = file_of(script) if is_module else script
     if sentence := misplaced(command, file, arguments):
         click.echo(sentence, err=True)
     once = partial(_run_module, script) if is_module else partial(run_file, script)
@@ -227,7 +227,7 @@ def put_first(folder: Path) -> None:
         sys.path[0] = str(folder)
 
 
-def _file_of(module: str) -> str:
+def file_of(module: str) -> str:
     """Return the file that ``python -m`` runs for a module."""
     try:
         spec = importlib.util.find_spec(module)
@@ -318,6 +318,6 @@ def misplaced(command: click.Command, file: str, arguments: Sequence[str]) -> st
         return ""
     name = Path(file).name
     return (
-        f"{own[found]} stands after {name}, so {name} gets it and bsp run does not; write it "
-        f"before: bsp run {own[found]} ... {name}"
+        f"{own[found]} stands after {name}, so {name} gets it and bsp {command.name} does not; "
+        f"write it before: bsp {command.name} {own[found]} ... {name}"
     )

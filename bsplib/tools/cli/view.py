@@ -10,9 +10,9 @@ import click
 from bsplib.command_options import OutputFile, force_option
 from bsplib.machine import load_machine
 from bsplib.output_file import PAGE
-from bsplib.tools.cli.fit import model_nprocs_option, model_values_option
-from bsplib.tools.cli.options import FOLDER, TRACE, MachineName, Whole, library_option
+from bsplib.tools.cli.options import FOLDER, TRACE, MachineName, Metric, Whole, library_option
 from bsplib.tools.cli.traces import read, summing_up
+from bsplib.tools.cli.values import Point, points
 
 
 class Shown(TypedDict):
@@ -41,6 +41,12 @@ class Shown(TypedDict):
 @click.option(
     "--browser/--no-browser", default=True, help="Open a browser, or only print the address."
 )
+@click.option(
+    "--metric",
+    type=Metric(),
+    metavar="METRIC",
+    help="What the shades stand for at first: loss, or another critical path, such as h-imb.",
+)
 @library_option
 @click.option(
     "--sources",
@@ -61,7 +67,7 @@ class Shown(TypedDict):
     "model",
     type=TRACE,
     metavar="MODEL",
-    help="Show the call graph that a model predicts, which bsp fit wrote.",
+    help="Show the call graph that a model predicts, which bsp predict --model-out wrote.",
 )
 @click.option(
     "--machine",
@@ -72,8 +78,13 @@ class Shown(TypedDict):
     help="Machine on which the page shows the run, too; may be repeated. A page that --html wrote "
     "has only these. With --fit: Machine to predict for.",
 )
-@model_nprocs_option
-@model_values_option
+@click.option(
+    "--at",
+    callback=points,
+    multiple=True,
+    metavar="VALUES",
+    help="With --fit: point at which the page opens, as in n=2^30,p=256.",
+)
 @click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
 def command(
     html: Path | None,
@@ -101,9 +112,13 @@ def command(
       bsp view --html sort.html sort.bsp
       bsp view --html sort.html --machine ibm-sp2-pvm sort.bsp
       bsp view --compare before.bsp after.bsp
-      bsp view --fit sort.json --at n=2^30 -n 256
+      bsp view --metric h-imb sort.sweep
+      bsp view --fit sort.json --at n=2^30,p=256
     """
     library, sources, machines = (others.pop(name) for name in ("library", "sources", "machines"))
+    metric = others.pop("metric")
+    if metric and (html is not None or model is not None):
+        raise click.UsageError("--metric is for traces that are served")
     for name in machines:
         load_machine(name)  # so that a name that is wrong is said at once
     if model is not None:
@@ -115,11 +130,13 @@ def command(
         _view_model(model, html, port, force=force, browser=browser, machine=machine, **others)
         return
     if any(others.values()):
-        raise click.UsageError("--nprocs and --at need --fit")
+        raise click.UsageError("--at needs --fit")
     shown = Shown(library=library, sources=sources, machines=machines)
     if not files:
         raise click.UsageError("name a trace or a folder, or a model by --fit")
-    _view_traces(files, html, port, force=force, browser=browser, shown=shown, before=before)
+    _view_traces(
+        files, html, port, force=force, browser=browser, shown=shown, before=before, metric=metric
+    )
 
 
 def _view_traces(
@@ -131,6 +148,7 @@ def _view_traces(
     browser: bool,
     shown: Shown,
     before: Path | None,
+    metric: str | None,
 ) -> None:
     """Show the pages of traces, or save those of one."""
     from bsplib import webui  # noqa: PLC0415  # imported late
@@ -143,7 +161,7 @@ def _view_traces(
             raise click.ClickException(f"{file} is a folder: choose one of its traces.")
         if not any(file.glob("*.bsp")):
             raise click.ClickException(f"There is no trace (*.bsp) in the folder {file}.")
-        webui.serve(folder=file, port=port, open_browser=browser, **shown)
+        webui.serve(folder=file, port=port, open_browser=browser, metric=metric or "", **shown)
         return
     paths = [*files, *(path for path in [before] if path is not None)]
     traces = [read(path, shows_errors=True) for path in paths]
@@ -153,6 +171,7 @@ def _view_traces(
             *traces,
             names=names,
             view="" if before is None else "compare",
+            metric=metric or "",
             port=port,
             open_browser=browser,
             **shown,
@@ -178,15 +197,18 @@ def _view_model(
     force: bool,
     browser: bool,
     machine: str | None,
-    nprocs: int | None,
-    values: dict[str, float],
+    at: list[Point],
 ) -> None:
     """Show the page of a node model, or save it."""
     from bsplib import webui  # noqa: PLC0415  # imported late
     from bsplib.profiler.predict.document import read_model  # noqa: PLC0415
 
     there = None if machine is None else load_machine(machine)
-    shown = webui.ShownModel(read_model(path), there, nprocs, values)
+    values = {name: value for point in at for name, value in point.items()}
+    nprocs = values.pop("p", None)
+    shown = webui.ShownModel(
+        read_model(path), there, None if nprocs is None else int(nprocs), values
+    )
     if html is None:
         webui.serve_model(shown, port=port, open_browser=browser)
         return

@@ -11,13 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from bsplib.apps import sql
 from bsplib.apps.sql.cli import cli
 from bsplib.apps.sql.generate import Generator
 from bsplib.apps.sql.plan import PLANS
 from bsplib.apps.sql.queries import INPUTS, SQL
 from bsplib.apps.sql.reference import difference, reference
-from bsplib.profiler.tune import find_app
 from bsplib.recording.trace import read_trace
 
 ROOT = Path(__file__).parents[3]
@@ -94,15 +92,6 @@ def test_the_schema_names_every_column_and_query():
         for column in columns:
             assert column in output
     assert "SUM(units) AS units FROM TRAN GROUP BY item" in output
-
-
-def test_what_tools_look_for_is_there():
-    """``bsp tune bsplib.apps.sql`` runs one command with options, which makes one run."""
-    app = find_app("bsplib.apps.sql")
-    names = {option for parameter in app.command.params for option in parameter.opts}
-    assert {"--oversampling", "--nprocs", "--backend", "--machine", "--profile"} <= names
-    assert callable(sql.main)
-    assert callable(sql.reference)
 
 
 @pytest.mark.lengthy

@@ -19,7 +19,6 @@ from bsplib.apps.sql.story_table import by_balance, gain, printed_by_balance
 from bsplib.machine import Machine, load_machine
 from bsplib.profiler.models.prediction import predict
 from bsplib.profiler.prices import ReplayPrices
-from bsplib.profiler.tune.sweep import MODEL
 from bsplib.recording.trace import read_trace
 
 
@@ -202,7 +201,7 @@ def exchange(bsp):
 
 
 @pytest.mark.parametrize(("rule", "h"), [("max", 100), ("sum", 160)])
-@pytest.mark.parametrize("model", [story.MODEL, MODEL])
+@pytest.mark.parametrize("model", [story.MODEL, "BSP"])
 def test_the_story_and_tuning_count_h_by_the_rule_of_the_machine(tmp_path, model, rule, h):
     machine = Machine("by hand", "made up", g=1e-9, l=5e-9, h=rule)
     path = tmp_path / "exchange.bsp"

@@ -191,8 +191,12 @@ def _of_traces(traces: list[Path], *others: Path) -> Kind:
     ]
     shown = [
         *(bsp("report", "{}"), bsp("report", "--json", "{}"), bsp("predict", "{}")),
-        *(bsp("machines", "{}"), bsp("compare", "{}", "{}"), bsp("compare", str(traces[0]), "{}")),
-        bsp("fit", "{}", *map(str, traces[:2])),
+        *(
+            bsp("predict", "--machine", "all", "{}"),
+            bsp("compare", "{}", "{}"),
+            bsp("compare", str(traces[0]), "{}"),
+        ),
+        bsp("predict", "--model-out", "-", "{}", *map(str, traces[:2])),
         bsp("view", "--force", "--html", "{}.html", "{}"),
     ]
     return Kind("traces", [traces[-1], *others], changed_trace, shown + exported)
@@ -202,7 +206,7 @@ def _of_models(traces: list[Path], folder: Path) -> Kind:
     path = folder / "model.json"
     write_model(model_of_traces(traces), path)
     reads = [
-        bsp("predict", "--fit", "{}", *AT),
+        bsp("predict", "{}", *AT),
         bsp("view", "--fit", "{}", *AT, "--html", "{}.html", "--force"),
     ]
     return Kind("models", [path], changed_json, reads)
@@ -220,7 +224,7 @@ def _of_machines(folder: Path, trace: str) -> Kind:
     paths[1].write_text(PATTERNED)
     reads = [
         bsp(command, "--machine", "{}", "--speed", "0.5x", trace)
-        for command in ("predict", "machines", "report")
+        for command in ("predict", "report")
     ]
     return Kind("machines", paths, changed_words, reads)
 
@@ -283,10 +287,10 @@ def _of_tables(folder: Path) -> Kind:
     }
     for name, text in texts.items():
         (folder / name).write_text(text)
-    fitted = ("fit", "--formula", "f[0] + f[1]*N/P")
+    fitted = ("predict", "--formula", "f[0] + f[1]*N/P")
     reads = [
         bsp(*fitted, "{}"),
-        bsp(*fitted, "--at", "N=512,P=8", "-o", "-", "{}"),
+        bsp(*fitted, "--at", "N=512,P=8", "--model-out", "-", "{}"),
         bsp(*fitted, "--by", "N,P", "--export", "{}.exported.jsonl", "--force", "{}"),
         bsp(*fitted, "--of-repeats", "median", "--export", "{}.exported", "--force", "{}"),
     ]
