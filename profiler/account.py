@@ -10,10 +10,8 @@ time blocked. Its communication (calls, and release to end) is, in this order an
 what is left: time that was certainly without a core, time that was certainly blocked in calls,
 g h of the process or its time in calls on a core, whichever is longer, g times what the greatest h
 exceeds it, l, time that may have been without a core, time that was certainly blocked after the
-release, and the rest, which is not explained. Its idle time (arrival to release) is shared out by
-what the process that arrived last did longer: it computed (imbalance of computation), was blocked,
-had no core, called primitives (imbalance of transfers), or began the superstep later. At the end of
-``main`` processes wait for the last one in the same way.
+release, and the rest, which is not explained. Where its idle time (arrival to release) has its
+roots, :mod:`bsplib.profiler.book` finds. At the end of ``main`` processes wait for the last one.
 Between two records is the time of the recorder, and outside all records start and end.
 
 Source: cost of a superstep, ``w + g h + l`` (Jarvis et al. 2002, section 2.1).
@@ -161,9 +159,6 @@ class Account:
         self._outermost = self.owner < 0
         self.gap, self._recording = self._between()
         self._virtual = is_virtual(run)
-        self.blocked_inside, self._ready_inside = np.zeros((2, len(self.step)), np.int64)
-        """How long the process of each record was blocked inside its sub-groups, or waited there
-        for one that was; likewise without a core."""
 
     def covered(self) -> Ints:
         """Return how much of the time of each process is in its records, and between them."""
