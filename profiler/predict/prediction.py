@@ -97,6 +97,14 @@ class RunPrediction:
         """Whether the point is beyond the runs."""
         return any(value > self.model.largest[name] for name, value in self.point.items())
 
+    @property
+    def opening(self) -> str:
+        """What the time rests on: laws that hold for all runs, formulas fitted to them, or less."""
+        if self.refused or self.too_short_s is not None:
+            return "Not known beyond the runs:"
+        used = [each.values[name] for each in self.chains for name in ("supersteps", "h", "comp")]
+        return "Known" if all(value.is_exact for value in used) else "Believed"
+
     def at(self, point: Point) -> RunPrediction:
         """Return the prediction at another point, with the same prices."""
         return predict_at(self.model, point, self.prices)

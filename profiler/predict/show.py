@@ -123,7 +123,7 @@ def _sentence(prediction: RunPrediction, planner: Planner | None) -> str:
     least = "at least " if prediction.refused else ""
     worst = max(model.leaves(), key=lambda leaf: prediction.nodes[leaf].total_s)
     parts = [
-        f"{at} {processes} of {prediction.prices.machine.label}: {least}"
+        f"{prediction.opening} {at} {processes} of {prediction.prices.machine.label}: {least}"
         f"{fmt.seconds(prediction.total.total_s)}{band(prediction)}",
         f"most of it {fmt.label(model.nodes[worst])}",
     ]

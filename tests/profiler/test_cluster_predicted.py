@@ -61,7 +61,7 @@ def test_a_real_run_needs_no_speed_on_the_ideal_machine(tmp_path):
 @pytest.mark.lengthy
 def test_a_prediction_opens_with_its_time_and_what_is_assumed(model):
     lines = predicted(model, "ideal:g=1e-9,l=1e-5").splitlines()
-    assert lines[0].startswith("at n = 2^20 on 64 processes of ideal: 8.28 ms, ")
+    assert lines[0].startswith("Believed at n = 2^20 on 64 processes of ideal: 8.28 ms, ")
     assert "assumed: g = 1e-09 s/byte, l = 1e-05 s" in lines
     inside = bsp("predict", model, "--at", "n=256,p=4", "--machine", "ideal:l=1e-5")
     assert "assumed: l = 1e-05 s" in inside.output.splitlines()

@@ -177,6 +177,22 @@ def test_nobody_sends_anything_on_one_process(recorded):
     assert predict_run(model, 1, {"n": 256}).total.comm_s == 0
 
 
+def test_a_time_is_known_where_laws_give_all_of_it_and_else_believed(tmp_path):
+    def main(bsp, n, each):
+        charge(bsp, each * n)
+        bsp.allgather(np.zeros(n))
+
+    def opening(each):
+        runs = []
+        for n in SIZES[:3]:
+            path = tmp_path / f"{each}-{n}.bsp"
+            bsplib.run(main, n, each, nprocs=2, backend="sim", machine=THERE, profile=path)
+            runs.append((read_trace(path).runs[0], {"n": float(n)}, ()))
+        return predict_run(learn(runs), 2, {"n": 4096}).opening
+
+    assert [opening(each) for each in (0.0, 1e-8)] == ["Known", "Believed"]
+
+
 @pytest.mark.lengthy
 def test_a_model_that_was_written_predicts_the_same(recorded, tmp_path):
     model, path = model_of(recorded, "solver"), tmp_path / "model.json"
@@ -257,7 +273,7 @@ def test_the_command_learns_from_traces_and_predicts_from_the_model(recorded, tm
     assert "n = 128, 256, 512, 1024; p = 2, 4, 8" in learnt.output
     done = CliRunner().invoke(bsp_main, ["predict", model, "--at", "n=8192,p=32"])
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("at n = 8192 on 32 processes of there: ")
+    assert done.output.startswith("Believed at n = 8192 on 32 processes of there: ")
     assert "most of it test_predict_programs.py line " in " ".join(done.output.split())
 
 
@@ -270,4 +286,5 @@ def test_real_runs_that_are_short_are_too_short_to_tell(tmp_path, monkeypatch):
             bsplib.run(solver, n, nprocs=p, profile=path)
             runs.append((read_trace(path).runs[0], {"n": float(n)}, ()))
     text = str(predict_run(learn(runs), 2, {"n": 1024}, THERE))
+    assert text.startswith("Not known beyond the runs: ")
     assert "too short to tell: these runs take at most " in text

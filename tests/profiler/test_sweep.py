@@ -189,7 +189,7 @@ def test_a_plot_is_drawn(here):
 def test_what_runs_in_the_folder_are_predicted_from(here):
     sweep("--set", "grain=1:8:x2", "--set", "nprocs=2:8:x2", "--repeats", "1", "program.py")
     done = CliRunner().invoke(bsp, ["predict", "program.sweep", "--at", "grain=32,p=16"])
-    assert done.output.startswith("at grain = 32 on 16 processes of IBM SP2, PVM: ")
+    assert done.output.startswith("Believed at grain = 32 on 16 processes of IBM SP2, PVM: ")
 
 
 # -- what is best, from the same times as the table -----------------------------------------------
