@@ -1,4 +1,4 @@
-"""Tables of times in files: CSV, and the text and JSON Lines formats of Extra-P."""
+"""Tables of times in files: CSV, and the JSON Lines of Extra-P."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ def read_timings(
     """Read a table of times.
 
     Args:
-        path: a CSV file with a line of names, or a file in one of the formats of Extra-P:
-            JSON Lines (``.jsonl``) or text (lines with PARAMETER, POINTS, DATA).
+        path: a CSV file with a line of names, or JSON Lines as Extra-P has them.
         time: the column of the time, or the metric in a file of Extra-P; default: ``time``,
             or the only metric.
         by: the variables; default: all other columns.
@@ -57,12 +56,9 @@ def read_timings(
         raise TimingsError(f"{path} is empty")
     name = str(path)
     if is_json_lines(text):
-        series = read_json_lines(text, name)
-    elif is_text(text):
-        series = read_text(text, name)
+        values, times, metric = choose(read_json_lines(text, name), name, time, region)
     else:
         return _read_csv(text, name, time or "time", by, of_repeats)
-    values, times, metric = choose(series, name, time, region)
     if by is not None:
         _need(by, values, name)
         values = {each: values[each] for each in by}
@@ -70,7 +66,7 @@ def read_timings(
 
 
 def write_timings(timings: Timings, path: str | Path, *, force: bool = False) -> None:
-    """Write a table in a format of Extra-P: JSON Lines if the file ends in .jsonl, else text.
+    """Write a table as JSON Lines, which Extra-P reads.
 
     Args:
         timings: the table.
@@ -78,13 +74,10 @@ def write_timings(timings: Timings, path: str | Path, *, force: bool = False) ->
         force: replace a file that exists.
 
     Raises:
-        TimingsError: the file cannot be written, or the format does not hold the table.
+        TimingsError: the file cannot be written.
     """
-    path = Path(path)
-    write = as_json_lines if path.suffix == ".jsonl" else as_text
-    text = write(timings)
     try:
-        write_text(path, text, force=force)
+        write_text(path, as_json_lines(timings), force=force)
     except OSError as error:
         raise TimingsError(f"{path} cannot be written: {error.strerror or error}") from None
 
@@ -179,11 +172,9 @@ def _need(wanted: Sequence[str], names: Collection[str], source: str) -> None:
             raise TimingsError(f"{source} has no column {name!r}; it has {', '.join(names)}")
 
 
-# -- the text and JSON Lines formats of Extra-P 4 -------------------------------------------------
+# -- the JSON Lines of Extra-P 4 ------------------------------------------------------------------
 
 
-_FIELDS = ("METRIC", "REGION", "PARAMETER", "POINTS", "DATA")
-_MOST_PARAMETERS = 4
 ROOT, DEFAULT = "<root>", "<default>"
 """Names that Extra-P gives to a region and a metric without a name."""
 
@@ -202,12 +193,6 @@ Table = tuple[dict[str, list[float]], list[float]]
 def is_json_lines(text: str) -> bool:
     """Tell whether a text is in the JSON Lines format."""
     return text.lstrip().startswith("{")
-
-
-def is_text(text: str) -> bool:
-    """Tell whether a text is in the text format."""
-    words = (line.split() for line in text.splitlines() if not line.startswith("#"))
-    return next((line[0] for line in words if line), "") in _FIELDS
 
 
 def read_json_lines(text: str, source: str) -> dict[Series, Table]:
@@ -254,71 +239,6 @@ def _add(
     times.append(value)
 
 
-class _TextReader:
-    """Reads the text format line by line."""
-
-    def __init__(self, source: str) -> None:
-        self.found: dict[Series, Table] = {}
-        self._source = source
-        self._names: list[str] = []
-        self._points: list[list[float]] = []
-        self._series = Series(ROOT, DEFAULT)
-        self._at = 0
-
-    def line(self, number: int, text: str) -> None:
-        """Read a line."""
-        word, _, rest = text.strip().partition(" ")
-        place = f"{self._source}, line {number}"
-        try:
-            match word:
-                case "PARAMETER":
-                    self._names += rest.split()
-                case "POINTS":
-                    self._points += self._points_of(rest)
-                case "METRIC":
-                    self._series, self._at = Series(self._series.region, rest.strip()), 0
-                case "REGION":
-                    self._series, self._at = Series(rest.strip(), self._series.metric), 0
-                case "DATA":
-                    self._data(rest)
-                case _:
-                    raise ValueError(f"it begins with none of {', '.join(_FIELDS)}")  # noqa: TRY301
-        except ValueError as error:
-            raise TimingsError(f"{place} is not in the text format of Extra-P: {error}") from None
-
-    def _points_of(self, text: str) -> list[list[float]]:
-        if not self._names:
-            raise ValueError("PARAMETER comes before POINTS")
-        groups = [text] if "(" not in text else text.replace("(", " ").split(")")
-        numbers = [[_finite(word) for word in group.split()] for group in groups]
-        if len(self._names) == 1:
-            return [[each] for group in numbers for each in group]
-        points = [group for group in numbers if group]
-        for point in points:
-            if len(point) != len(self._names):
-                raise ValueError(f"a point has {len(point)} values, not {len(self._names)}")
-        return points
-
-    def _data(self, text: str) -> None:
-        if self._at >= len(self._points):
-            raise ValueError(
-                f"there are more than {len(self._points)} lines of DATA for the POINTS"
-            )
-        values = [_finite(word) for word in text.split()]
-        for value in values:
-            _add(self.found, self._series, self._names, self._points[self._at], value)
-        self._at += 1
-
-
-def read_text(text: str, source: str) -> dict[Series, Table]:
-    """Read lines that begin with PARAMETER, POINTS, REGION, METRIC and DATA."""
-    reader = _TextReader(source)
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.startswith("#"):
-            reader.line(number, " ".join(line.split()))
-    return reader.found
-
-
 def choose(
     found: dict[Series, Table], source: str, metric: str | None, region: str | None
 ) -> tuple[dict[str, list[float]], list[float], str]:
@@ -358,30 +278,5 @@ def as_json_lines(timings: Timings) -> str:
             }
         )
         for row, time in enumerate(timings.times)
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def as_text(timings: Timings) -> str:
-    """Return a table in the text format.
-
-    Raises:
-        TimingsError: there are more variables than the format allows, or none.
-    """
-    names = list(timings.values)
-    if not 1 <= len(names) <= _MOST_PARAMETERS:
-        raise TimingsError(
-            f"Extra-P's text format has 1 to {_MOST_PARAMETERS} variables, and there are "
-            f"{len(names)}; write a .jsonl file"
-        )
-    points = zip(*timings.values.values(), strict=True)
-    texts = [" ".join(f"{value:.17g}" for value in point) for point in points]
-    shown = texts if len(names) == 1 else [f"({text})" for text in texts]
-    lines = [
-        *(f"PARAMETER {name}" for name in names),
-        f"POINTS {' '.join(shown)}",
-        "REGION main",
-        f"METRIC {timings.time}",
-        *(f"DATA {time:.17g}" for time in timings.times),
     ]
     return "\n".join(lines) + "\n"

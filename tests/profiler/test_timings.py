@@ -108,13 +108,6 @@ def test_a_name_that_cannot_stand_in_a_formula_is_changed(tmp_path):
         (f'{{"params": {{"p": 1{"0" * 400}}}, "value": 1}}\n', r"line 1 is no measurement"),
         ('{"params": {"p": 1}}\n', r"line 1 is no measurement .*: 'value' is missing"),
         ('{"params": {"p": 1}, "value": "x"}\n', r"line 1 is no measurement"),
-        (
-            "PARAMETER p\nPOINTS 1 2\nDATA 1\nDATA 2\nDATA 3\n",
-            r"line 5 .* more than 2 lines of DATA",
-        ),
-        ("PARAMETER p q\nPOINTS (1 2) (3)\n", r"line 2 .* a point has 1 values, not 2"),
-        ("POINTS 1\n", r"line 1 .* PARAMETER comes before POINTS"),
-        ("PARAMETER p\nNONSENSE 1\n", r"line 2 .* it begins with none of METRIC"),
     ],
 )
 def test_what_is_no_table_is_one_sentence(tmp_path, text, words):
@@ -135,48 +128,19 @@ def test_a_file_of_bytes_is_refused(tmp_path):
 
 # -- Extra-P -----------------------------------------------------------------------------------
 
-EXTRAP_TEXT = """\
-# two regions
-PARAMETER n
-PARAMETER p
-
-POINTS (8 1) (8 2) (16 1) (16 2)
-
-REGION sort
-METRIC time
-DATA 4 5
-DATA 2
-DATA 8
-DATA 4
-
-REGION main->merge
-METRIC time
-DATA 1
-DATA 1
-DATA 1
-DATA 1
-"""
-
-
-def test_the_text_format_of_extrap_is_read(tmp_path):
-    path = tmp_path / "input.txt"
-    path.write_text(EXTRAP_TEXT)
-    timings = read_timings(path, region="sort")
-    assert timings.values["n"].tolist() == [8, 8, 16, 16]
-    assert timings.values["p"].tolist() == [1, 2, 1, 2]
-    assert timings.times.tolist() == [4, 2, 8, 4]
-    assert timings.time == "time"
-
 
 def test_a_region_has_to_be_chosen_among_several(tmp_path):
-    path = tmp_path / "input.txt"
-    path.write_text(EXTRAP_TEXT)
+    path = tmp_path / "input.jsonl"
+    regions = ("sort", "main->merge")
+    lines = [{"params": {"p": p}, "callpath": name, "value": p} for name in regions for p in (1, 2)]
+    path.write_text("\n".join(map(json.dumps, lines)))
     with pytest.raises(
         TimingsError, match=r"2 regions; choose one of sort, main->merge with --reg"
     ):
         read_timings(path)
     with pytest.raises(TimingsError, match=r"no region 'x'; choose one of sort, main->merge"):
         read_timings(path, region="x")
+    assert read_timings(path, region="sort").times.tolist() == [1, 2]
 
 
 def test_the_json_lines_of_extrap_are_read(tmp_path):
@@ -188,21 +152,14 @@ def test_the_json_lines_of_extrap_are_read(tmp_path):
     assert timings.times.tolist() == [2, 4, 8]
 
 
-@pytest.mark.parametrize("name", ["out.jsonl", "out.txt"])
-def test_what_is_written_for_extrap_is_read_again(tmp_path, name):
-    path = tmp_path / name
+def test_what_is_written_for_extrap_is_read_again(tmp_path):
+    path = tmp_path / "out.jsonl"
     write_timings(table(), path)
     again = read_timings(path, "t")
     assert again.time == "t"
     assert again.times.tolist() == table().times.tolist()
     for variable in "NP":
         assert again.values[variable].tolist() == table().values[variable].tolist()
-
-
-def test_the_text_format_of_extrap_has_four_variables_at_most(tmp_path):
-    timings = Timings.of({name: [1, 2] for name in "abcde"}, [1, 2])
-    with pytest.raises(TimingsError, match=r"1 to 4 variables, and there are 5; write a .jsonl"):
-        write_timings(timings, tmp_path / "out.txt")
 
 
 # -- fitting -----------------------------------------------------------------------------------

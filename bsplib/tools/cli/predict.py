@@ -146,7 +146,7 @@ _TABLE = (
 @click.option(
     "--export",
     type=OutputFile(),
-    help="Write the times for Extra-P: JSON Lines if the file ends in .jsonl, else text.",
+    help="Write the times as JSON Lines, which Extra-P reads.",
 )
 @click.argument("targets", metavar="[TARGET]...", nargs=-1, type=click.Path(path_type=Path))
 def command(targets: tuple[Path, ...], at: list[Point], **options: Any) -> None:
