@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["PATTERNS", "Level", "Machine", "Pattern", "known_machines", "load_machine"]
 
 _FOLDER = Path(__file__).parent / "library"
-_AFTER_ITS_NAME = "after its name, as in NAME:{figure}={example}"
 
 
 @dataclass(frozen=True)

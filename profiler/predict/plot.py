@@ -1,4 +1,4 @@
-"""A plot of a fitted formula: the times over one variable, a curve for each value of another."""
+"""Plots of a fitted formula over its variables, and of a predicted program over p."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bsplib.profiler import format as fmt
 from bsplib.profiler import plotting
+from bsplib.profiler.predict.planning import words
 from bsplib.profiler.predict.terms import processes_of
+from bsplib.profiler.predict.values import PROCESSES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from bsplib.profiler.predict.prediction import Scaling
     from bsplib.profiler.predict.times import TimingModel
 
 _CURVES = 8
@@ -90,3 +94,47 @@ def _some(values: np.ndarray) -> list[float]:
         return [float(value) for value in values]
     chosen = np.linspace(0, len(values) - 1, _CURVES).round().astype(int)
     return [float(values[number]) for number in chosen]
+
+
+# -- a program over the number of processes -------------------------------------------------------
+
+
+def plot_scaling(found: Scaling, path: str | Path, *, force: bool = False) -> None:
+    """Draw the total time and those of the greatest cost centres into a file.
+
+    Raises:
+        ValueError: the file cannot be written, its suffix names no format, or it exists and
+            ``force`` is not given.
+        MissingExtraError: matplotlib is not installed.
+    """
+    path = Path(path)
+    plotting.check_target(path, force=force)
+    model = found.predictions[0].model
+    counts = [each.point[PROCESSES] for each in found.predictions]
+    figure = plotting.new_figure(7.5, 5)
+    axes = figure.subplots()
+    totals = [each.total.total_s for each in found.predictions]
+    axes.plot(counts, totals, color="black", linewidth=2.5, label="total")
+    greatest = {
+        leaf: max(each.nodes[leaf].total_s / each.total.total_s for each in found.predictions)
+        for leaf in model.leaves()
+    }
+    leaves = sorted(greatest, key=lambda leaf: -greatest[leaf])[:_CURVES]
+    for leaf in leaves:
+        times = [each.nodes[leaf].total_s for each in found.predictions]
+        if any(times):
+            label = plotting.plain(fmt.label(model.nodes[leaf]))
+            axes.plot(counts, times, linewidth=1.2, label=label)
+    if found.roll_off is not None:
+        axes.axvline(found.roll_off, color="grey", linestyle=":", label=f"p = {found.roll_off}")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=max(min(totals) * 1e-4, 1e-12))
+    axes.yaxis.set_major_formatter(lambda value, _: fmt.seconds(value))
+    axes.set_xlabel("processes")
+    axes.legend(fontsize="small")
+    first = found.predictions[0]
+    at = {name: value for name, value in first.point.items() if name != PROCESSES}
+    title = f"{model.program} at {words([at])}, on {first.prices.machine.label}"
+    axes.set_title(plotting.plain(title), fontsize="medium", wrap=True)
+    plotting.save(figure, path, force=force)

@@ -274,7 +274,7 @@ class Scaling:
         Raises:
             ValueError: the file cannot be written, or its suffix names no format.
         """
-        from bsplib.profiler.predict.scaling_plot import plot_scaling  # noqa: PLC0415  # an extra
+        from bsplib.profiler.predict.plot import plot_scaling  # noqa: PLC0415  # matplotlib is an extra
 
         plot_scaling(self, path, force=force)
 
