@@ -85,14 +85,17 @@ def _values(sweep: Sweep, found: Sequence[Move]) -> Table:
     heads += ["\ntime"] if one else ["time\nmedian", "\nleast", "\ngreatest"]
     theory = list(dict.fromkeys(title for each in sweep.theory.values() for title in each))
     heads += [f"theory\n{fmt.visible(title)}" for title in theory]
-    for head in heads:
-        table.add_column(Text(head), justify="right", no_wrap=True)
+    rows = []
     for key, times in samples.items():
         costs = sweep.costs(key)
         even = [f"{balance(costs, metric, centre):.2f}" for metric, centre in centres.items()]
         amounts = [median(times)] if one else [median(times), min(times), max(times)]
         said = [_theory(sweep.theory.get(key, {}).get(title, "")) for title in theory]
-        table.add_row(*(f"{v:g}" for v in key), *even, *map(fmt.seconds, amounts), *said)
+        rows.append([*(f"{v:g}" for v in key), *even, *map(fmt.seconds, amounts), *said])
+    for head, cells in zip(heads, zip(*rows, strict=True), strict=True):
+        table.add_column(Text(head), justify="right", min_width=max(map(len, cells)))
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

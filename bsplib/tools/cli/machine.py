@@ -29,14 +29,19 @@ def command() -> None:
 
     \b
     Examples:
+      bsp machine list
       bsp machine probe --out here.toml
-      bsp predict --machine here.toml sort.bsp
     """
 
 
 @command.command("list")
 def list_machines() -> None:
-    """List the Machines that come with bsplib."""
+    r"""List the Machines that come with bsplib.
+
+    \b
+    Example:
+      bsp machine list
+    """
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415  # imported late
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -60,7 +65,12 @@ def list_machines() -> None:
 @command.command("show")
 @click.argument("name", type=MachineName())
 def show(name: str) -> None:
-    """Print all figures of a Machine, as its file has them."""
+    r"""Print all figures of a Machine, as its file has them.
+
+    \b
+    Example:
+      bsp machine show ibm-sp2-pvm
+    """
     click.echo(load_machine(name).text(), nl=False)
 
 

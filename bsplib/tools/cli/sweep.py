@@ -80,6 +80,7 @@ _REPEATS = 3
     "-o",
     "--out",
     type=FOLDER,
+    metavar="FOLDER",
     help="Folder for the traces.  [default: SCRIPT.sweep]",
 )
 @click.option("--plot", type=OutputFile(), help="Plot balance and time into this file.")
