@@ -22,6 +22,7 @@ from bsplib.errors import (
 from bsplib.primitives.contracts import shares
 from bsplib.primitives.state import GroupState
 from bsplib.transfers.casting import cast_values
+from bsplib.transfers.guard import plain
 from bsplib.transfers.held_arrays import origin, references
 from bsplib.transfers.place import MOST_AXES, Array
 
@@ -294,7 +295,7 @@ def full(
             f"shape {size}; give one value, or an array of that shape",
         ) from None
     made = _allocate(bsp, "full", size, wanted)
-    made[...] = spread
+    plain(made)[...] = spread
     return made
 
 
@@ -326,7 +327,7 @@ def array(bsp: GroupState, data: ArrayLike, dtype: DTypeLike | None = None) -> A
     """
     values = np.asarray(bsp._as_array("array", data), dtype)
     made = _allocate(bsp, "array", values.shape, values.dtype)
-    made[...] = values
+    plain(made)[...] = values
     return made
 
 

@@ -409,6 +409,17 @@ def test_values_that_were_read_or_only_cleared_may_be_overwritten(run, use):
     assert run(main, check=True)[1][2:4] == [7.0, 8.0]
 
 
+def test_what_an_array_begins_with_may_be_overwritten(run):
+    def main(bsp):
+        x, y = bsp.array([1.0, 2.0, 3.0]), bsp.full(3, [4.0, 5.0, 6.0])
+        bsp.put(right(bsp), [7.0, 8.0], x[1:])
+        bsp.put(right(bsp), [9.0], y[1:2])
+        bsp.sync()
+        return x.tolist(), y.tolist()
+
+    assert all(found == ([1, 7, 8], [4, 9, 6]) for found in run(main, check=True))
+
+
 @pytest.mark.procs(2)
 @pytest.mark.parametrize("operation", ["get", "get_at", "put_at", "own put", "sync"])
 def test_values_that_transfers_use_are_not_missed(run, operation):
