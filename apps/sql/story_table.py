@@ -74,7 +74,7 @@ def relation_table(figures: Sequence[StageFigures]) -> Table:
 
 def cost_table(setting: StorySetting, figures: Sequence[StageFigures]) -> Table:
     """Return a table of the costs, with the gain of each stage over that of ``BEFORE``."""
-    table = _table(f"Cost: w + h g + l on {setting.machine.label}", "")
+    table = _table(f"Time by w + h g + l on {setting.machine.label}", "")
     titles = ("sort\n2 to 4", "sort\n5 to 7", "all\nsorts", "gain", "paper,\np = 16", "all", "gain")
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)

@@ -53,7 +53,7 @@ def _cells(machine: str, nprocs: int, times: Table1Row, alone: Table1Row) -> lis
 def notes(generator: Generator) -> list[str]:
     """Return lines that say what the figures are, and why they differ from the paper's."""
     return [
-        f"{generator.size:,} records of TRAN; the paper has {PAPER_SIZE:,}. Ours are costs "
+        f"{generator.size:,} records of TRAN; the paper has {PAPER_SIZE:,}. Ours are times by "
         "w + h g + l, the paper's wall-clock times of other programs: only gains can be compared.",
         "Sequential is the gain on one processor, from less work: our stages do the same work "
         "there. Parallel is the rest, the ratio of the speedups.",
