@@ -247,9 +247,9 @@ def story() -> Items:
     stages, item = seeds.by_stage(rows), partial(Item, JARVIS)
     place, count = "bsplib.apps.papers.seeds", len(stages["original"])
     why = f"median and range over {count} seeds; keys and factor are not printed"
-    for stage, printed in PAPER.items():
+    for stage, figures in PAPER.items():
         for name, title in _BALANCES.items():
-            if (balance := getattr(printed, name)) is not None:
+            if (balance := getattr(figures, name)) is not None:
                 found = zip(*(row.balances[name] for row in stages[stage]), strict=True)
                 ours, shown = " | ".join(map(seeds.spread, found)), f"{balance[0]}% | {balance[1]}%"
                 what = f"{STAGES[stage].title}: {title}"
