@@ -20,8 +20,7 @@ import bsplib
 def main(bsp: bsplib.Group, size: int = 128, steps: int = 60) -> Any:
     """Return the temperatures after some steps, on process 0."""
     grid = near_cube(bsp.nprocs)
-    pids = np.arange(bsp.nprocs).reshape(grid)
-    place = [int(i) for i in np.unravel_index(bsp.pid, grid)]
+    place, apart = np.unravel_index(bsp.pid, grid), (grid[1] * grid[2], grid[2], 1)
     spans = [slice(size * i // q, size * (i + 1) // q) for i, q in zip(place, grid, strict=True)]
     old = bsp.zeros([span.stop - span.start + 2 for span in spans])
     if place[0] == 0:
@@ -30,35 +29,24 @@ def main(bsp: bsplib.Group, size: int = 128, steps: int = 60) -> Any:
     for _ in range(steps):
         for axis in range(3):
             for way, own, halo in ((-1, 1, -1), (1, -2, 0)):
-                there = place.copy()
-                there[axis] += way
-                if 0 <= there[axis] < grid[axis]:
-                    bsp.on(int(pids[*there]), old)[side(axis, halo)] = old[side(axis, own)]
+                if 0 <= place[axis] + way < grid[axis]:
+                    there = bsp.on(bsp.pid + way * apart[axis], old)
+                    there[side(axis, halo)] = old[side(axis, own)]
         bsp.sync()
         new[1:-1, 1:-1, 1:-1] = mean(old)
         old, new = new, old
-    blocks = bsp.gather((spans, old[1:-1, 1:-1, 1:-1].copy()))
-    if blocks is None:
-        return None
-    whole = np.empty((size, size, size))
-    for where, block in blocks:
-        whole[*where] = block
-    return whole
+    whole = bsp.zeros((size,) * 3 if bsp.pid == 0 else (0,) * 3)
+    bsp.sync()
+    bsp.put(0, old[1:-1, 1:-1, 1:-1], whole, at=tuple(spans))
+    bsp.sync()
+    return whole if bsp.pid == 0 else None
 
 
-def near_cube(nprocs: int) -> list[int]:
-    """Return three factors of a number that are near to each other."""
-    grid, left = [1, 1, 1], nprocs
-    while left > 1:
-        factor = max(k for k in range(2, left + 1) if left % k == 0 and is_prime(k))
-        grid[grid.index(min(grid))] *= factor
-        left //= factor
-    return grid
-
-
-def is_prime(k: int) -> bool:
-    """Tell whether a number has no divisor."""
-    return all(k % d for d in range(2, int(k**0.5) + 1))
+def near_cube(nprocs: int) -> tuple[int, int, int]:
+    """Return the three factors of a number whose sum is smallest."""
+    sides = [k for k in range(1, nprocs + 1) if nprocs % k == 0]
+    pairs = [(a, b) for a in sides for b in sides if nprocs % (a * b) == 0]
+    return min(((a, b, nprocs // (a * b)) for a, b in pairs), key=sum)
 
 
 def side(axis: int, number: int) -> Any:

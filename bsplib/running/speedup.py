@@ -77,9 +77,7 @@ def _compared(run: _Run, parallel: Sequence[Times]) -> list[str]:
 
 def _run_alone(run: _Run, times: list[Times]) -> str | None:
     """Run a script with one process; return why it did not end well, or None."""
-    silent = overriding(
-        nprocs=1, profile=None, records=False, report_times=None, measured=None, label=False
-    )
+    silent = overriding(nprocs=1, profile=None, records=False, report_times=None, label=False)
     try:
         with silent, redirect_stdout(StringIO()):
             status = _run(run, times)

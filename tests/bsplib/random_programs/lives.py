@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
+import greenlet
 import numpy as np
 
 import bsplib
@@ -166,15 +167,20 @@ class Unreadable:
     """A payload that only its sender can read, and only once: before it meets the others."""
 
     def __reduce__(self) -> Any:
-        return _read_once, (os.getpid(), next(_numbers))
+        return _read_once, (_here(), next(_numbers))
 
 
 _numbers = itertools.count()
 _read: set[int] = set()
 
 
-def _read_once(os_pid: int, number: int) -> int:
-    if os_pid != os.getpid() or number in _read:
+def _here() -> tuple[int, int]:
+    """Name the process that executes this; virtual processors share one of the system."""
+    return os.getpid(), id(greenlet.getcurrent())
+
+
+def _read_once(sender: tuple[int, int], number: int) -> int:
+    if sender != _here() or number in _read:
         fails()
     _read.add(number)
     return 0
