@@ -140,7 +140,10 @@ class Tail:
 
 
 class IdleShares(NamedTuple):
-    """Idle time with its roots, as columns of equal lengths; the sum is the idle time recorded."""
+    """Idle time with its roots, as columns of equal lengths; the sum is the idle time recorded.
+
+    No share is 0: every root bears a nanosecond or more.
+    """
 
     row: Ints
     """The record that was idle, counted without the halo."""
@@ -298,11 +301,12 @@ class Paths:
         sound = best >= 0
         np.add.at(mine, best[sound], left[sound])
         none = np.flatnonzero(~sound & (ns > 0))
+        some = np.flatnonzero(mine)  # a root bears a nanosecond or more
         return IdleShares(
-            np.append(row[entry], row[none]) - self._halo,
-            np.append(root, self._first + row[none]),
-            np.append(strand, np.full(len(none), GAP)),
-            np.append(mine, ns[none]),
+            np.append(row[entry[some]], row[none]) - self._halo,
+            np.append(root[some], self._first + row[none]),
+            np.append(strand[some], np.full(len(none), GAP)),
+            np.append(mine[some], ns[none]),
         )
 
     def _waits(self) -> tuple[Ints, Ints, Floats, Ints]:

@@ -31,7 +31,7 @@ from .test_properties import programs
 
 FREE = Rates(g=0.0, l=0.0)
 RATES = Rates(g=2e-9, l=30e-9)
-MS = 1e-3
+MS, NS = 1e-3, 1e-9
 
 
 def check(run, rates):
@@ -44,7 +44,7 @@ def check(run, rates):
         idle = np.bincount(booked.shares.row, booked.shares.ns, len(records))
         assert (idle == records["released"] - records["arrive"]).all()
         assert (booked.spent >= 0).all()
-        assert (booked.shares.ns >= 0).all()
+        assert (booked.shares.ns > 0).all()
         assert (booked.lost.ns > 0).all()
     sums = book.sums
     rooted = sums.by_origin.sum(axis=1)
@@ -123,9 +123,13 @@ def test_the_book_of_random_programs_on_ranks_of_an_mpi_adds_up(nprocs, backend)
 
 def lost(path, main, nprocs, *args):
     """Return what a program loses on virtual processors: ms by process and line of ``main``."""
+    return said(simulated(path, main, nprocs, *args))
+
+
+def simulated(path, main, nprocs, *args):
     bsplib.run(main, *args, nprocs=nprocs, backend="sim", machine="ideal", profile=path)
     (run,) = read_trace(path).runs
-    return said(run)
+    return run
 
 
 def said(run):
@@ -298,6 +302,21 @@ def late_at_the_end(bsp):
     bsp.charge(1 * MS)
     bsp.sync()
     bsp.charge((4 if bsp.pid == 2 else 0) * MS)
+
+
+def hardly_late_at_first(bsp):
+    bsp.charge((101 if bsp.pid == 1 else 100) * NS)
+    bsp.oblsync(0)
+    bsp.charge((200 if bsp.pid == 1 else 100) * NS)
+    bsp.oblsync(0)
+    bsp.charge((100 if bsp.pid == 1 else 191) * NS)
+    bsp.sync()
+
+
+def test_a_root_that_would_bear_less_than_a_nanosecond_is_left_out(tmp_path):
+    run = simulated(tmp_path / "t.bsp", hardly_late_at_first, 2)
+    (loss,) = check(run, rates_of_run(run)).sums.losses
+    assert (loss.pid, loss.ns) == (1, 10)
 
 
 def test_the_end_of_main_is_a_sync_of_all(tmp_path):
