@@ -146,7 +146,8 @@ def command(  # noqa: PLR0913, PLR0917  # each is an option
     program = Program(script, is_module, arguments, nprocs, overrides)
     if sentence := misplaced(command, program.file, arguments):
         click.echo(sentence, err=True)
-    folder = out or Path(f"{Path(script).stem.rpartition('.')[2]}.sweep")
+    name = script.rpartition(".")[2] if is_module else Path(script).stem
+    folder = out or Path(f"{name}.sweep")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
