@@ -23,8 +23,7 @@ from bsplib.profiler.rows import QUANTITIES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rich.console import Console
-
+    from bsplib.console import Console
     from bsplib.profiler.compare.comparison import Compared, Comparison
 
 SHOWN = ("time", "loss", "h", "supersteps", "balance")

@@ -24,8 +24,7 @@ from bsplib.profiler.report.sandwich import print_sandwich
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rich.console import Console
-
+    from bsplib.console import Console
     from bsplib.profiler.callgraph import CallGraph
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.rows import Row

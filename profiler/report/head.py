@@ -17,8 +17,7 @@ from bsplib.profiler.verdict import MOST_SENTENCES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rich.console import Console
-
+    from bsplib.console import Console
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.repeats import Repeats
 

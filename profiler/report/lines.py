@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.padding import Padding
 from rich.text import Text
 
-from bsplib import console as consoles
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from bsplib.console import Console
 
 WIDTH_OF_FILES = 160
 """Columns of a report that is written into a file or a pipe, unless ``COLUMNS`` is set."""
@@ -32,7 +29,7 @@ CUT = "…"
 
 def wide_console() -> Console:
     """Return a console on standard output; a file or a pipe is wide enough for all columns."""
-    console = consoles.Console()
+    console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDTH_OF_FILES
     return console

@@ -11,8 +11,7 @@ from bsplib.profiler.report.lines import print_wrapped
 from bsplib.profiler.survey import is_virtual
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from bsplib.console import Console
     from bsplib.profiler.profile import RunProfile
 
 MOST_LINES = 8

@@ -13,8 +13,7 @@ from bsplib.profiler.report.sampled_lines import print_executed
 from bsplib.profiler.rows import row_of, row_of_call
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from bsplib.console import Console
     from bsplib.profiler.profile import RunProfile
     from bsplib.profiler.report.rows import RowChoice
 
