@@ -337,7 +337,7 @@ def test_the_command_prints_the_formula_and_what_it_predicts(csv_file):
     done = bsp(csv_file, "--time", "t", "--at", "N=2^16,P=32")
     assert done.exit_code == 0, done.output
     sentence, formula = done.output.split("\nt = ")
-    assert sentence.startswith("at N = 65536, P = 32: t = 0.001325, ")
+    assert sentence.startswith(f"at N = 65536, P = 32: t = {time_of(65536, 32):.4g}, ")
     assert sentence.endswith(" (90%); most of it P")
     assert formula.startswith("f[0]*P + f[1]*(N/P)*log2(N/P)\n")
 

@@ -93,8 +93,8 @@ def folder(request, tmp_path):
     return tmp_path
 
 
-def output(folder, *line, **environment):
-    """Run a command line in the folder; return what it printed."""
+def output(folder, *line, errors="", **environment):
+    """Run a command line in the folder; return its output, and check its standard error."""
     done = subprocess.run(
         [*map(str, line)],
         cwd=folder,
@@ -105,7 +105,7 @@ def output(folder, *line, **environment):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
+    assert done.stderr == errors
     return done.stdout
 
 
@@ -148,7 +148,8 @@ def test_a_program_of_bsplib_runs_beside_modules_of_its_names(folder):
 def test_a_file_is_swept_that_imports_a_module_of_the_user(folder):
     (folder / "app.py").write_text(APP, encoding="utf-8")
     line = ("sweep", "-n", "2", "--backend", "sim", "--set", "size=1:2", "app.py")
-    assert "size" in output(folder, BSP, *line)
+    traces = "traces in app.sweep: bsp view --metric h-imb app.sweep\n"
+    assert "size" in output(folder, BSP, *line, errors=traces)
 
 
 def test_the_fixture_of_pytest_uses_the_rooms_of_bsplib(folder):

@@ -35,7 +35,7 @@ from tests.profiler.fuzz.damage import (
 from tests.record.made_ranks import RankMaker, written
 
 MACHINE = "cray-t3e-mpi:l=2e-5,speed=5e7"
-AT = ("--at", "size=64", "-n", "8", "--machine", MACHINE)
+AT = ("--at", "size=64,p=8", "--machine", MACHINE)
 
 Damage = Callable[[bytes, random.Random], bytes]
 Reads = Callable[[Path], str]
@@ -214,13 +214,7 @@ def _of_models(traces: list[Path], folder: Path) -> Kind:
 
 def _of_machines(folder: Path, trace: str) -> Kind:
     paths = [folder / "probed.toml", folder / "library.toml"]
-    probed = np.asarray([64, 2**20])
-    curve = {"bytes": probed.tolist(), "seconds": [1e-6, 1e-3]}
-    curves = "\n".join(
-        f"[measured.{name}]\nbytes = {curve['bytes']}\nseconds = {curve['seconds']}"
-        for name in ("patterns.exchange", "cold", "evicted")
-    )
-    paths[0].write_text(f"{HEAD}[[measured]]\np = 4\nempty_s = 1e-6\n{curves}\n")
+    paths[0].write_text(PROBED)
     paths[1].write_text(PATTERNED)
     reads = [
         bsp(command, "--machine", "{}", "--speed", "0.5x", trace)
@@ -237,6 +231,13 @@ g_s_per_byte = 5e-10
 l_s = 3e-6
 host = "node7"
 cores = 2
+"""
+PROBED = f"""{HEAD}[[measured]]
+p = 4
+empty_s = 1e-6
+[measured.patterns.exchange]
+bytes = [64, 1048576]
+seconds = [1e-6, 1e-3]
 """
 PATTERNED = f"""{HEAD}nodes = 8
 [patterns.ping-pong]
