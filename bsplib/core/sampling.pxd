@@ -39,7 +39,8 @@ cdef extern from *:
         PyThreadState *thread;
         int64_t interval, of_run, start;
         int64_t cpu, system, off; /* that belong to ticks: CPU time, and time without it */
-        int64_t looked, was_off, others, sleeps; /* as the timer of elapsed time found them last */
+        /* As the timer of elapsed time found them last: */
+        int64_t looked, was_off, others, sleeps, preempted;
     } bsp_sampler;
 
     static int64_t bsp_clock(clockid_t clock) {
@@ -131,16 +132,19 @@ cdef extern from *:
     ) {
         int64_t others = bsp_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu, off = now - cpu;
         int64_t spent = off - bsp_sampler.off, elapsed = now - bsp_sampler.looked;
-        /* A wait for a disk is not ended by a tick: then it has taken most of the time. */
+        /* A wait for a disk is not ended by a tick: then it has taken most of the time. But so has
+           the lack of a core, where the thread lost its core in a system call that does not wait. */
         int where = used->ru_nvcsw != bsp_sampler.sleeps ? bsp_is_in_system(context) : 0;
-        int is_asleep = where == 2 || (where == 1 && 4 * (off - bsp_sampler.was_off) > 3 * elapsed);
+        int is_long = 4 * (off - bsp_sampler.was_off) > 3 * elapsed;
+        int had_core = used->ru_nivcsw == bsp_sampler.preempted;
+        int is_asleep = where == 2 || (where == 1 && is_long && had_core);
         int is_ready = used->ru_nvcsw == bsp_sampler.sleeps && 2 * spent > elapsed;
         /* A thread that waits while others of its process have cores lets them compute. */
         int are_busy = 2 * (others - bsp_sampler.others) > elapsed;
         int state = is_ready ? BSP_NO_CORE : are_busy ? BSP_ON_CORE : BSP_BLOCKED;
         if ((is_asleep || is_ready) && bsp_keep(now, spent, 0, state)) bsp_sampler.off = off;
         bsp_sampler.looked = now, bsp_sampler.was_off = off, bsp_sampler.others = others;
-        bsp_sampler.sleeps = used->ru_nvcsw;
+        bsp_sampler.sleeps = used->ru_nvcsw, bsp_sampler.preempted = used->ru_nivcsw;
         int64_t step = (is_asleep ? 2 : 4) * bsp_sampler.interval;
         bsp_set_timer(1, step - now % step, 0);
     }
