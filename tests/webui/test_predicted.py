@@ -229,14 +229,14 @@ def test_another_machine_prices_the_same_laws(tab, show):
         show(tab, url)
         expected = predict_run(made(), 64, {"n": 2**20}, THERE)
         time = fmt.seconds(expected.total.total_s)
-        says(tab, f"n = 2^20, p = 64 on there: {time} (")
+        says(tab, f"n = 2^20, p = 64 on there: {time}, ")
         tab.keyboard.press("m")
         tab.get_by_label("Machine", exact=True).get_by_role("combobox").select_option("")
         expected = predict_run(made(), 64, {"n": 2**20})
         time = fmt.seconds(expected.total.total_s)
-        says(tab, f"n = 2^20, p = 64 on here: {time} (")
+        says(tab, f"n = 2^20, p = 64 on here: {time}, ")
         tab.reload()
-        says(tab, f"n = 2^20, p = 64 on here: {time} (")
+        says(tab, f"n = 2^20, p = 64 on here: {time}, ")
 
 
 @pytest.mark.browser
