@@ -50,6 +50,7 @@ function row({ name, label, title, steps, measured }, set, disabled) {
 export function createSliders({ store, ask, say, isSaved }, data) {
   const { state, update } = store;
   let point = {};
+  let wanted = {}; // what was set since the server has last agreed: keys come before its answers
   let at = 0; // the step of the number of processes
   const varied = data.variables.filter(({ fixed }) => !fixed);
   const rows = new Map(varied.map((variable) => [variable.name, row(variable, set, isSaved)]));
@@ -64,12 +65,17 @@ export function createSliders({ store, ask, say, isSaved }, data) {
 
   /* Sets a variable, unless the server cannot read its value, and says then why. */
   async function set(name, text, push) {
+    const given = wanted = { ...wanted, [name]: text };
     try {
-      await ask({ point: { ...point, [name]: text } });
-      update({ point: { ...point, [name]: text } }, { push });
+      await ask({ point: { ...point, ...given } });
+      if (given !== wanted) return true; // a later one asks for this value, too
+      point = { ...point, ...given };
+      wanted = {};
+      update({ point }, { push });
       say("");
       return true;
     } catch (error) {
+      if (given === wanted) wanted = {};
       say(error.message);
       return false;
     }
@@ -87,7 +93,7 @@ export function createSliders({ store, ask, say, isSaved }, data) {
 
   function show({ predicted }) {
     point = predicted.point;
-    at = predicted.sliders.p.step;
+    if (!("p" in wanted)) at = predicted.sliders.p.step;
     for (const [name, each] of rows) each.show(predicted.sliders[name]);
     about.textContent = predicted.reference;
     reset.disabled = state.reference === null;

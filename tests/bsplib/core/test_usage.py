@@ -77,7 +77,8 @@ def test_time_asleep_is_neither_cpu_time_nor_a_wait_for_a_core(recorded):
     recorded.end(Kind.END)
     (record,) = recorded.records
     used = record["comp_cpu"] + max(record["comp_ready"], 0)
-    assert record["arrive"] - record["start"] - used >= 49 * MS
+    # On a busy computer it waits a little for a core, too.
+    assert record["arrive"] - record["start"] - used >= 40 * MS
 
 
 def in_another_thread(work):
