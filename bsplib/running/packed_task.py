@@ -278,6 +278,11 @@ class InsideTask:
 
     def describe(self, error: BaseException, pid: int) -> Ended:
         """See :meth:`InsideWork.describe`."""
+        if isinstance(error, RuntimeError) and "running event loop" in str(error):
+            error.add_note(
+                "virtual processors share one thread, in which only one event loop can run; "
+                "a program that uses asyncio needs backend='shm'"
+            )
         return _describe(error, pid)
 
     def whole_lines(self, current_pid: CurrentPid) -> AbstractContextManager[None]:

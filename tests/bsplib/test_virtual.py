@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -117,6 +118,22 @@ def test_hundreds_of_processes_partition_and_meet_obliviously(simulate):
 
 
 @pytest.mark.lengthy
+def test_event_loops_that_meet_are_told_that_they_need_real_processes(simulate):
+    async def meet(bsp):
+        bsp.sync()
+
+    def main(bsp):
+        coroutine = meet(bsp)
+        try:
+            asyncio.run(coroutine)
+        finally:
+            coroutine.close()
+
+    with pytest.raises(RuntimeError, match="running event loop") as caught:
+        simulate(main, nprocs=2)
+    assert "a program that uses asyncio needs backend='shm'" in caught.value.__notes__[0]
+
+
 def test_there_are_at_most_4096(simulate):
     results, _ = simulate(lambda bsp: bsp.pid, nprocs=4096)
     assert results == list(range(4096))
