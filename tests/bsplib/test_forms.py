@@ -18,6 +18,9 @@ from tests import drawn
 from .compared import comparing
 from .random_programs import forms
 
+# Newer versions of numpy warn of what these programs do to an array in place.
+pytestmark = pytest.mark.filterwarnings("ignore:Setting the .* on a NumPy array:DeprecationWarning")
+
 NUMBERS = (2**63, -1, 2**31, -(2**31), 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 0, 1.5, -2.5j, 7)
 
 
