@@ -168,8 +168,9 @@ class Group(GroupState):
         parent: Group | None = None,
         recording: GroupRecording | None = None,
         declined: Declined = _DECLINED,
+        place: tuple[int, Sequence[int]] = (0, ()),
     ) -> None:
-        super().__init__(port, terms, parent, recording, declined)
+        super().__init__(port, terms, parent, recording, declined, place)
 
     # -- registered arrays --------------------------------------------------------------
 
@@ -208,6 +209,7 @@ class Group(GroupState):
     done = subgroups.done
 
     def __enter__(self) -> Self:
+        subgroups.open_again(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

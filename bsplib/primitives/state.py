@@ -35,6 +35,8 @@ from bsplib.transfers.registry import Registry
 from bsplib.visible import text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bsplib.core.observed import ObservedEngine, RecordingObserver
     from bsplib.experiments.blocks import Passages
     from bsplib.machine import Machine
@@ -92,6 +94,7 @@ class GroupState(Calls):
         parent: the group that this one is a sub-group of; None for the whole run.
         recording: of the group; None where nothing is recorded.
         declined: takes the calls that the engine declines.
+        place: of a sub-group: its number in the partition, and its processes in the parent.
     """
 
     def __init__(
@@ -101,6 +104,7 @@ class GroupState(Calls):
         parent: GroupState | None,
         recording: GroupRecording | None,
         declined: Declined,
+        place: tuple[int, Sequence[int]],
     ) -> None:
         self._port = port
         """The connection to the other processes, which the backend has made."""
@@ -112,6 +116,8 @@ class GroupState(Calls):
         """The records of the group; None where nothing is recorded."""
         self._declined = declined
         """Takes the calls that the engine declines."""
+        self._place = place
+        """With which the parent opens this sub-group again."""
         self._pid = port.pid
         """This process."""
         self._nprocs = port.nprocs

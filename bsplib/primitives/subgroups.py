@@ -23,6 +23,7 @@ from bsplib.primitives.ending import check_nothing_pending, close
 from bsplib.primitives.state import GroupState
 
 _Group = TypeVar("_Group", bound=GroupState)
+_LEFT = "it has been left (done); use the group of which it was a part, or open it in a with block"
 
 
 def partition(bsp: _Group, ends: Sequence[int]) -> _Group:
@@ -31,6 +32,8 @@ def partition(bsp: _Group, ends: Sequence[int]) -> _Group:
     Collective, and without communication. Use it as ``with bsp.partition(ends)
     as sub:`` or call ``sub.done()``; until then this group cannot be used. Transfers
     pending here stay pending, and messages not read yet can be read afterwards.
+    A later block ``with sub:`` opens the sub-group again, without its arrays and
+    messages; all processes of this group open theirs.
 
     Args:
         ends: sub-group i has the processes ``ends[i-1] .. ends[i] - 1``; not
@@ -59,7 +62,8 @@ def split(bsp: _Group, colour: Any, key: Any = 0) -> _Group | NoGroup:
     until then this group cannot be used. As in a collective, pending puts take effect
     at its sync, and messages that the program sent before can be read afterwards. Messages
     outlive it as they do a partition: those that were not read before, until the next
-    sync; those that were sent before, until the sync after that.
+    sync; those that were sent before, until the sync after that. ``with sub:`` opens the
+    sub-group again, without communication, as that of a partition.
 
     Args:
         colour: an integer, a string or any other hashable value; the processes
@@ -89,10 +93,6 @@ def split(bsp: _Group, colour: Any, key: Any = 0) -> _Group | NoGroup:
         choices = _exchange_choices(bsp, (colour, key))
         colours = list(dict.fromkeys(other for other, _ in choices if other is not None))
         if colour is None:
-            bsp._partitions += 1
-            bsp._engine.suspend(
-                RESTING, "this process is in no sub-group of a split; end its block first (done)"
-            )
             return NoGroup(bsp)
         pids = [pid for pid, (other, _) in enumerate(choices) if other == colour]
         try:
@@ -166,17 +166,38 @@ def abandon(bsp: GroupState) -> None:
 # -- entering and leaving ---------------------------------------------------------------
 
 
+def open_again(bsp: GroupState) -> None:
+    """Open a sub-group that was left, at the beginning of a further ``with`` block.
+
+    Collective among all processes of the parent, and without communication, as a partition.
+    The sub-group has the same processes; it has no registrations, messages or supersteps yet.
+
+    Raises:
+        PartitionError: the parent cannot be used now.
+    """
+    parent = bsp._parent
+    if parent is not None and parent._inner is not bsp:
+        parent._check_usable()
+        type(bsp).__init__(bsp, *_opened(parent, *bsp._place))
+        _rest(parent, bsp)
+
+
 def _enter(bsp: _Group, index: int, pids: Sequence[int]) -> _Group:
     """Open a sub-group of some processes; suspend this group until it is left."""
-    sub = _open(bsp, index, pids)
-    bsp._partitions += 1
-    bsp._engine.suspend(RESTING, "a sub-group of it is open; leave the sub-group first (done)")
-    bsp._inner = sub
+    sub = type(bsp)(*_opened(bsp, index, pids))
+    _rest(bsp, sub)
     return sub
 
 
-def _open(bsp: _Group, index: int, pids: Sequence[int]) -> _Group:
-    """Make the object for a sub-group."""
+def _rest(bsp: GroupState, sub: GroupState) -> None:
+    """Suspend a group until its sub-group is left."""
+    bsp._partitions += 1
+    bsp._engine.suspend(RESTING, "a sub-group of it is open; leave the sub-group first (done)")
+    bsp._inner = sub
+
+
+def _opened(bsp: _Group, index: int, pids: Sequence[int]) -> tuple[Any, ...]:
+    """Return what a sub-group is made of: its connection to its processes, and its records."""
     try:
         port = bsp._port.split(bsp._partitions, index, pids)
     except BspError as error:
@@ -187,7 +208,7 @@ def _open(bsp: _Group, index: int, pids: Sequence[int]) -> _Group:
 
         assert isinstance(engine, ObservedEngine)
         recording = recording.of_subgroup(engine, port, bsp._partitions, index)
-    return type(bsp)(port, bsp._terms, bsp, recording, bsp._declined)
+    return port, bsp._terms, bsp, recording, bsp._declined, (index, pids)
 
 
 def _leave(bsp: GroupState) -> None:
@@ -195,7 +216,7 @@ def _leave(bsp: GroupState) -> None:
     parent = bsp._parent
     assert parent is not None
     bsp._engine.leave()
-    bsp._engine.suspend(CLOSED, "it has been left (done); use the group of which it was a part")
+    bsp._engine.suspend(CLOSED, _LEFT)
     parent._engine.resume()
     parent._inner = None
     close(bsp)
@@ -239,20 +260,30 @@ class NoGroup:
     """Stands for the sub-group of a process that is in none: of ``split(None)``.
 
     ``with bsp.split(None) as sub:`` gives None as ``sub``; the group that was split cannot
-    be used until the block ends, or until :meth:`done`.
+    be used until the block ends, or until :meth:`done`; and a further block suspends it again.
     """
 
     def __init__(self, parent: GroupState) -> None:
-        self._parent: GroupState | None = parent
+        self._parent = parent
+        self._suspend()
+
+    def _suspend(self) -> None:
+        self._parent._partitions += 1
+        self._parent._engine.suspend(
+            RESTING, "this process is in no sub-group of a split; end its block first (done)"
+        )
+        self._is_open = True
 
     def done(self) -> None:
         """End the block of a process that is in no sub-group; the split group can be used again."""
-        if self._parent is not None:
+        if self._is_open:
             self._parent._engine.resume()
-            self._parent = None
+            self._is_open = False
 
     def __enter__(self) -> None:
-        pass
+        if not self._is_open:
+            self._parent._check_usable()
+            self._suspend()
 
     def __exit__(self, *exception: object) -> None:
         self.done()

@@ -83,6 +83,84 @@ def test_rows_and_columns_of_a_grid_exchange_apart(run, nprocs):
 
 
 @pytest.mark.procs(4, 8)
+def test_rows_and_columns_are_opened_again_in_every_round(run, nprocs):
+    columns = next(each for each in (3, 2, 1) if nprocs % each == 0)
+
+    def main(bsp):
+        i, j = divmod(bsp.pid, columns)
+        with bsp.split(i) as row:
+            pass
+        with bsp.split(j) as column:
+            pass
+        found = []
+        for step in range(5):
+            with row as again:
+                assert again is row
+                found.append(row.allgather(bsp.pid + step))
+            with column:
+                x = column.zeros(1)
+                column.put((column.pid + 1) % column.nprocs, [bsp.pid], x)
+                column.sync()
+                found.append(x[0])
+        bsp.sync()
+        return bsp.pid, found, row.pid, column.nprocs
+
+    for pid, found, place, rows in run(main):
+        i, j = divmod(pid, columns)
+        assert (place, rows) == (j, nprocs // columns)
+        for step in range(5):
+            assert found[2 * step] == [i * columns + each + step for each in range(columns)]
+            assert found[2 * step + 1] == (i - 1) % rows * columns + j
+
+
+def test_what_is_opened_again_takes_no_superstep_of_the_parent(run, nprocs):
+    def main(bsp):
+        sub = bsp.split(bsp.pid % 2 if bsp.pid else None)
+        sub.done()
+        before = repr(bsp)
+        for _ in range(3):
+            with sub, pytest.raises(PartitionError, match=r"leave the sub-group|no sub-group"):
+                bsp.sync()
+        return before == repr(bsp), bsp.allgather(bsp.pid)
+
+    assert run(main) == [(True, list(range(nprocs)))] * nprocs
+
+
+@pytest.mark.procs(2)
+def test_a_sub_group_is_not_opened_again_inside_another(run):
+    def main(bsp):
+        with bsp.split(0) as one:
+            pass
+        with (
+            bsp.split(bsp.pid),
+            pytest.raises(PartitionError, match=r"with: .* sub-group"),
+            one,
+        ):
+            pass
+        with pytest.raises(PartitionError, match=r"sync: .* or open it in a with block"):
+            one.sync()
+        with one:
+            return one.allreduce(1)
+
+    assert run(main) == [2, 2]
+
+
+@pytest.mark.procs(2, 4)
+def test_a_nested_sub_group_is_opened_again_in_its_own_parent(run, nprocs):
+    def main(bsp):
+        with bsp.partition([nprocs // 2, nprocs]) as half, half.split(half.pid) as alone:
+            pass
+        found = []
+        for _ in range(3):
+            with half:
+                with alone:
+                    found.append(alone.allgather(bsp.pid))
+                found.append(half.allreduce(1))
+        return found
+
+    assert run(main) == [[[pid], nprocs // 2] * 3 for pid in range(nprocs)]
+
+
 def test_sub_groups_of_a_split_are_split_again(run, nprocs):
     def main(bsp):
         with bsp.split(bsp.pid % 2) as odd, odd.split(odd.pid % 2) as quarter:
