@@ -34,6 +34,8 @@ sent from process to process; ``pid`` and ``superstep`` are set where they are k
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class BspError(Exception):
     """Base class of all errors of bsplib."""
@@ -98,6 +100,9 @@ class SyncMismatchError(BspError):
 
 class AbortError(BspError):
     """A process called ``bsp.abort``."""
+
+    result: Any = None
+    """What that process gave as ``result``."""
 
 
 class ProcessDiedError(BspError):

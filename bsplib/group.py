@@ -234,7 +234,7 @@ class Group(GroupState):
 
         def __getattr__(self, name: str) -> NoReturn:
             """Say what an attribute of another library is called here."""
-            known = other_names.here(name)
+            known = other_names.here(name, Group)
             hint = f"; it is called {known} here" if known else ""
             text = f"a group has no attribute {name!r}{hint}"
             raise AttributeError(text, name=name, obj=self)
@@ -360,18 +360,22 @@ class Group(GroupState):
                 all_of_us.sync()
         return ExperimentBlock(passages, self, (name, formula, self._port.members), found)
 
-    def abort(self, message: str) -> NoReturn:
+    def abort(self, message: str, result: Any = None) -> NoReturn:
         """Stop every process of the run.
 
         Args:
             message: why, in words.
+            result: what the caller of the run shall have all the same; it can be pickled.
 
         Raises:
-            AbortError: always; ``bsplib.run`` raises it too.
+            AbortError: always; ``bsplib.run`` raises it too, with ``result`` as an attribute.
             PartitionError: the run has ended.
 
         Cost: nothing; no superstep follows.
         Source: Hill et al. 1998, bsp_abort.
         """
         self._check_not_over()
-        raise self._error(AbortError, str(message))
+        error = self._error(AbortError, str(message))
+        assert isinstance(error, AbortError)
+        error.result = result
+        raise error

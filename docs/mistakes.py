@@ -498,6 +498,38 @@ def main(bsp):
         "`PYTHONFAULTHANDLER=1 python mistake.py`.",
         ["process 1 was killed by SIGSEGV in superstep 0", "PYTHONFAULTHANDLER=1"],
     ),
+    Mistake(
+        "A put as in BSPlib for C",
+        """
+import numpy as np
+
+def main(bsp):
+    x = bsp.zeros(16)
+    bsp.put(0, np.ones(8), x, 64, 64)  # here
+    bsp.sync()
+""",
+        "A place is named by a view, or by `offset=` in elements, and the values have their size "
+        "with them: `bsp.put(0, np.ones(8), x[8:])`. [From BSPlib](from/bsplib.md) has all calls.",
+        ["TypeError: ", "[write put(pid, src, dst, *, offset=None, at=None)]", "[process 0,"],
+    ),
+    Mistake(
+        "Calling a number",
+        """
+def main(bsp):
+    return bsp.nprocs()  # here
+""",
+        "`bsp.pid` and `bsp.nprocs` are attributes.",
+        ["[nprocs is a number: write nprocs without brackets]", "[process 0,"],
+    ),
+    Mistake(
+        "A name of another library",
+        """
+def main(bsp):
+    return bsp.Allreduce(1)  # here
+""",
+        "[From MPI](from/mpi.md) lists the calls of mpi4py beside those of bsplib.",
+        ["a group has no attribute 'Allreduce'; it is called allreduce here", "[process 0,"],
+    ),
 )
 
 
@@ -530,10 +562,9 @@ def _message(text: str) -> str:
     """Return the last exception of some output, or its warnings, without the lines of code."""
     last = text.rpartition("Traceback (most recent call last):\n")[2]
     lines = [line for line in last.splitlines() if line and not line.startswith("  ")]
-    others = re.compile(r"\[\d+ more process(es)? failed\]")  # depends on who is quicker
-    return "\n".join(
-        line.removeprefix("bsplib.errors.") for line in lines if not others.fullmatch(line)
-    )
+    others = re.compile(r"(; |^\[)\d+ more process(es)? failed(?=\]$)")  # depends on who is quicker
+    told = (others.sub("", line.removeprefix("bsplib.errors.")) for line in lines)
+    return "\n".join(line for line in told if line != "]")
 
 
 def section(number: int, mistake: Mistake, message: str) -> str:

@@ -39,8 +39,8 @@ def _unsuitable(value: object) -> str:
     if isinstance(value, np.ndarray):
         return "a read-only array cannot be written to; register a copy of it"
     return (
-        f"{reprlib.repr(value)} cannot be written to: a {type(value).__name__} is no array; make "
-        f"one with bsp.array, or with numpy.array and register that"
+        f"{reprlib.repr(value)} is no array ({type(value).__name__}); make one with bsp.array, "
+        f"or with numpy.array and register that"
     )
 
 

@@ -32,7 +32,7 @@ from bsplib.record.events import (
 from bsplib.record.frames import hashes
 from bsplib.record.proxies import NOT_COVERED, Proxies
 from bsplib.record.python_rows import PythonRows
-from bsplib.record.recorded_program import PATIENCE_MS, RecordedProgram, say
+from bsplib.record.recorded_program import NO_CALL, PATIENCE_MS, RecordedProgram, say
 
 _MODULE = "mpi4py.MPI"
 
@@ -138,7 +138,7 @@ class ProxyRecorder:
         rows = self._rows
         if rows is None:
             if self._is_first and (self._mpi is None or not self._mpi.Is_initialized()):
-                say("nothing was recorded, since the program did not call MPI")
+                say(NO_CALL)
             return
         rows.line("sources", hashes(rows.stacks.files))
         self._close(rows, self.status, self.error)

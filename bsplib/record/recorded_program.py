@@ -17,6 +17,12 @@ _JOBS = ("PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID")
 RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
 
+NO_CALL = (
+    "nothing was recorded, since the program did not call MPI; a program that uses bsplib is "
+    "recorded by `bsp run --profile FILE`"
+)
+
+
 def say(sentence: str) -> None:
     """Print a sentence on the standard error."""
     print(f"bsp record: {sentence}", file=sys.stderr, flush=True)

@@ -30,6 +30,7 @@ from bsplib.record import frames
 from bsplib.record.build import cache_folder, compiled_shim
 from bsplib.record.libraries import Library, NoShimError, find_library
 from bsplib.record.recorded_program import (
+    NO_CALL,
     PATIENCE_MS,
     RANKS,
     RecordedProgram,
@@ -141,7 +142,7 @@ class ShimRecorder:
         if os.getpid() != self._pid:
             return  # a process that the program has forked
         if not self._shim.bsp_record_was_initialized() and rank_of_environment() == 0:
-            say("nothing was recorded, since the program did not call MPI")
+            say(NO_CALL)
         if self._sampler is not None:
             stacks, ticks = self._sampler.stop()
             numbers = [self._stacks.number_of_sample(each) for each in stacks]

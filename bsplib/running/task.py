@@ -13,6 +13,7 @@ import numpy as np
 from bsplib.backends.base import Alignment, Port
 from bsplib.backends.table import own_cores
 from bsplib.group import Group
+from bsplib.primitives import other_names
 from bsplib.primitives.ending import retire
 from bsplib.primitives.state import Terms, Warn
 from bsplib.running.allocation import keep_freed_memory
@@ -254,7 +255,9 @@ def _call_main(task: Task, group: Group) -> Any:
 
 
 def describe_failure(error: BaseException, pid: int) -> Failure:
-    """Describe how ``main`` ended where it raised; see :func:`failure_of`."""
+    """Describe how ``main`` ended where it raised, and how a call is written that was refused."""
+    if isinstance(error, TypeError) and (way_out := other_names.right_call(error, Group)):
+        error.add_note(f"[{way_out}]")
     return failure_of(error, pid, _superstep_of(error))
 
 

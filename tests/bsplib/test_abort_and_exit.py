@@ -57,6 +57,19 @@ def test_abort_stops_every_process_and_run_raises_pid_and_message(run, nprocs):
     assert (raised.value.pid, raised.value.superstep) == (nprocs - 1, 1)
 
 
+def test_abort_hands_a_result_to_the_caller_of_the_run(run):
+    def main(bsp):
+        best = {"process": bsp.pid, "values": np.arange(3)}
+        if bsp.pid == bsp.nprocs - 1:
+            bsp.abort("found one", result=best)
+        bsp.sync()
+
+    with pytest.raises(bsplib.AbortError, match="found one") as raised:
+        run(main)
+    assert raised.value.result["process"] == raised.value.pid
+    assert raised.value.result["values"].tolist() == [0, 1, 2]
+
+
 @pytest.mark.real_processes
 @pytest.mark.procs(least=2)
 def test_abort_stops_processes_that_compute(run):

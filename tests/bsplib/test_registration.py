@@ -62,8 +62,8 @@ def test_an_unnamed_array_is_told_by_its_shape(run):
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda: [1, 2], r"\[1, 2\] cannot be written to"),
-        (lambda: 5, "5 cannot be written to"),
+        (lambda: [1, 2], r"\[1, 2\] is no array \(list\)"),
+        (lambda: 5, r"5 is no array \(int\)"),
         (lambda: np.frombuffer(b"12345678"), "a read-only array cannot be written to"),
         (lambda: np.broadcast_to(np.zeros(1), 3), "a read-only array cannot be written to"),
     ],

@@ -257,12 +257,60 @@ def test_many_more_processes_than_cores_exchange_everything(run, nprocs):
         ("bcast", "a group has no attribute 'bcast'; it is called broadcast here"),
         ("Get_rank", "a group has no attribute 'Get_rank'; it is called pid here"),
         ("bsp_barrier", "a group has no attribute 'bsp_barrier'; it is called sync here"),
-        ("colour", "a group has no attribute 'colour'"),
+        ("Allreduce", "a group has no attribute 'Allreduce'; it is called allreduce here"),
+        ("Gatherv", "a group has no attribute 'Gatherv'; it is called gather here"),
+        ("bsp_put", "a group has no attribute 'bsp_put'; it is called put here"),
+        ("bsp_begin", "a group has no attribute 'bsp_begin'; it is called bsplib.run here"),
+        ("colour", "a group has no attribute 'colour'$"),
     ],
 )
 def test_names_of_other_libraries_lead_to_the_names_here(run, name, words):
     with pytest.raises(AttributeError, match=words):
         run(lambda bsp: getattr(bsp, name))
+
+
+def _put_as_in_c(bsp):
+    bsp.put(0, np.ones(8), bsp.zeros(16), 8, 8)
+
+
+def _send_as_in_mpi(bsp):
+    bsp.send("text", dest=0)
+
+
+def _register_as_in_c(bsp):
+    bsp.push_reg(np.zeros(16), 16)
+
+
+def _ask_as_in_c(bsp):
+    return bsp.nprocs()
+
+
+@pytest.mark.procs(1, 2)
+@pytest.mark.parametrize(
+    ("main", "way_out"),
+    [
+        (_put_as_in_c, "[write put(pid, src, dst, *, offset=None, at=None)]"),
+        (_send_as_in_mpi, "[write send(pid, payload, tag=None)]"),
+        (_register_as_in_c, "[write push_reg(array)]"),
+        (_ask_as_in_c, "[nprocs is a number: write nprocs without brackets]"),
+    ],
+)
+def test_calls_that_are_written_as_in_c_or_mpi_say_how_they_are_written_here(run, main, way_out):
+    with pytest.raises(TypeError) as raised:
+        run(main)
+    assert way_out in raised.value.__notes__
+
+
+def test_a_function_of_the_program_that_is_called_wrongly_gets_no_advice(run):
+    def put(pid):
+        return pid
+
+    def main(bsp):
+        put(1, 2)
+
+    with pytest.raises(TypeError) as raised:
+        run(main)
+    assert not any("write" in note for note in raised.value.__notes__)
 
 
 def test_a_group_says_which_process_and_superstep_it_is_in(run, nprocs):

@@ -37,7 +37,7 @@ def test_a_mistake_is_told_in_one_sentence_as_the_page_shows(number, mistake, tm
         assert any(name.format(mistake.line) in output for name in NAMES)
     if not mistake.legal and not message.startswith(TABLES):
         lines = message.splitlines()
-        assert len(lines) == 1 or lines[1].startswith("[process ")  # a note of Python's own errors
+        assert all(line.startswith("[") for line in lines[1:])  # notes of Python's own errors
     section = MADE["section"](number, mistake, message)
     assert section in MADE["PAGE"].read_text(encoding="utf-8")
 
