@@ -131,6 +131,16 @@ def _is_called_here(file: str) -> bool:
     return is_library or file.startswith(folders)
 
 
+def code_of_map(frame: FrameType) -> CodeType | None:
+    """Return the code of the function whose items ``bsplib.map`` does in a frame; None elsewhere.
+
+    A reader of a trace looks for this function, and not for the loop of bsplib.
+    """
+    if frame.f_code.co_name != _DOES_ITEMS or not is_own(frame.f_code):
+        return None
+    return getattr(frame.f_locals["function"], "__code__", None)
+
+
 def is_hidden(code: CodeType) -> bool:
     """Tell whether code has no place in a recorded stack.
 

@@ -95,7 +95,7 @@ class LineSampler:
             Frame(code.co_filename, code.co_qualname, code.co_firstlineno, line)
             for code, _, line in places
             if not call_site.is_own(code)
-        ]
+        ] or [Frame("", call_site.IN_MAP, 0, 0, library=True)]
         outer = () if is_whole else (_CUT,)
         return (*outer, *dict.fromkeys(reversed(frames))), _is_call(places)
 

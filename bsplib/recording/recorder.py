@@ -97,16 +97,19 @@ class Recorder:
         return self._number((_frame_of(code, last),))
 
     def _define(self, frame: FrameType | None) -> int:
-        calls = []
+        calls, mapped = [], None
         while frame is not None and frame.f_code is not self._outermost:
             calls.append((frame.f_code, frame.f_lineno))
+            mapped = call_site.code_of_map(frame)
             frame = frame.f_back
         codes = [code for code, _ in calls]
         above = calls[call_site.frames_of_sync(codes) :]
         if not above:
             return self.stack_of_end()  # main itself is a primitive
-        self._main = codes[-1]
+        self._main = mapped or codes[-1]
         stack = [_frame_of(*call) for call in above if not call_site.is_hidden(call[0])]
+        if mapped:
+            stack[-1] = _frame_of(mapped, mapped.co_firstlineno)
         return self._number(tuple(reversed(stack)))
 
     def _number(self, stack: Stack) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib import call_site
 from bsplib.backends.sim import world
 from bsplib.core.clock import Clock
 from bsplib.recording.trace import read_trace
@@ -148,12 +149,35 @@ def test_a_trace_shows_who_waited(waited):
     assert waited([1, 9, 1], 3, chunk=2) == [0, 9, 10]
 
 
-def test_a_trace_names_the_loop_and_no_line_of_a_library(waited, tmp_path):
+def test_a_trace_names_the_function_of_the_program_and_not_the_loop(waited, tmp_path):
     waited([1, 9, 1], 3)
     (run,) = read_trace(tmp_path / "mapped.bsp").runs
+    outermost = {(os.path.basename(stack[0].file), stack[0].function) for stack in run.stacks}
+    assert outermost == {("test_map.py", "compute")}
     frames = [frame for stack in run.stacks for frame in stack]
-    assert "do_items" in {frame.function for frame in frames}
     assert "contextlib.py" not in {os.path.basename(frame.file) for frame in frames}
+
+
+def test_a_trace_of_a_function_without_code_of_python_names_the_loop(tmp_path):
+    path = tmp_path / "mapped.bsp"
+    bsplib.map(abs, [-1, 2], nprocs=2, backend="sim", profile=path)
+    (run,) = read_trace(path).runs
+    assert {stack[0].function for stack in run.stacks} == {"do_items"}
+
+
+def busy(ms):
+    end = time.perf_counter() + ms * 1e-3
+    while time.perf_counter() < end:
+        pass
+
+
+def test_samples_between_two_items_have_a_place(tmp_path):
+    path = tmp_path / "mapped.bsp"
+    bsplib.map(busy, [1] * 50, nprocs=2, chunk=1, profile=path)
+    (run,) = read_trace(path).runs
+    sampled = {run.stacks[number][-1].function for number in run.samples["stack"]}
+    assert sampled <= {"busy", call_site.IN_MAP, call_site.END}
+    assert "busy" in sampled
 
 
 # -- errors ---------------------------------------------------------------------------------------
