@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from itertools import starmap
 from reprlib import repr as short
 from typing import Any, NamedTuple, TypeVar, Unpack
 
@@ -23,7 +24,6 @@ from bsplib.running.launch import run
 from bsplib.running.options import RunOptions
 from bsplib.running.program_checks import check_options, check_runs
 
-_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _Run = Callable[..., list["_Done"]]
 """Runs a program with arguments in all processes; returns what it returned, by pid."""
@@ -47,6 +47,8 @@ class _Loop(NamedTuple):
     """What all processes are told."""
 
     items: Sequence[Any]
+    are_arguments: bool
+    """An item is a tuple of arguments."""
     chunk: int | None
     is_drawn: bool
 
@@ -61,9 +63,9 @@ class _Done(NamedTuple):
 
 
 def map(  # noqa: A001  # it does what the builtin does
-    function: Callable[[_Item], _Result],
-    items: Iterable[_Item],
-    *,
+    function: Callable[..., _Result],
+    items: Iterable[Any],
+    *more: Iterable[Any],
     chunk: int | None = None,
     progress: bool = False,
     **options: Unpack[RunOptions],
@@ -76,8 +78,9 @@ def map(  # noqa: A001  # it does what the builtin does
     group in which they could communicate. For random numbers, let the item contain the seed.
 
     Args:
-        function: is called with one item.
+        function: is called with one item, or with one of each.
         items: anything that can be iterated over; rows of an array are items.
+        *more: further items, for further arguments of the function; the shortest of all counts.
         chunk: how many items a process takes at a time. If None, it is one, or as many as take
             about 1 ms. Items are given out at most some 16,000 times, so that more of
             them are taken at a time where there are many.
@@ -101,15 +104,15 @@ def map(  # noqa: A001  # it does what the builtin does
     part of the items at the start.
     """
     check_options("map", options, ("chunk", "progress"))
-    return mapped(partial(run, **options), function, items, chunk=chunk, progress=progress)
+    return mapped(partial(run, **options), function, (items, *more), chunk, progress=progress)
 
 
 def mapped(
     run_program: _Run,
-    function: Callable[[_Item], _Result],
-    items: Iterable[_Item],
-    *,
+    function: Callable[..., _Result],
+    items: Sequence[Iterable[Any]],
     chunk: int | None,
+    *,
     progress: bool,
 ) -> list[_Result]:
     """Do as :func:`map`, in processes that the caller has.
@@ -117,7 +120,7 @@ def mapped(
     Args:
         run_program: lets them run a program.
         function: as for :func:`map`, and so are all others.
-        items: what the function is called with.
+        items: what the function is called with, for each of its arguments.
         chunk: how many items are taken at a time.
         progress: draw a bar.
     """
@@ -126,18 +129,25 @@ def mapped(
     check_runs("map", function, "returns its result")
     if chunk is not None and (not isinstance(chunk, int | np.integer) or chunk < 1):
         raise ArgumentError(f"map: chunk is {chunk!r}; it is an integer of at least 1, or None")
-    loop = _Loop(_listed(items), chunk, progress and sys.stderr.isatty())
+    loop = _Loop(_listed(items), len(items) > 1, chunk, progress and sys.stderr.isatty())
     with _bar_removed(shown=loop.is_drawn):
         parts = run_program(do_items, function, loop)
     return _in_order(parts, len(loop.items))
 
 
-def _listed(items: Iterable[Any]) -> Sequence[Any]:
-    """Return items that can be taken by their numbers."""
-    if isinstance(items, Sequence) or (isinstance(items, np.ndarray) and items.ndim):
-        return items  # type: ignore[return-value]  # an array has what is needed
+def _listed(items: Sequence[Iterable[Any]]) -> Sequence[Any]:
+    """Return items that can be taken by their numbers; tuples where there are several of each."""
+    if len(items) > 1:
+        return [*zip(*builtins.map(_iterator, items), strict=False)]
+    (only,) = items
+    if isinstance(only, Sequence) or (isinstance(only, np.ndarray) and only.ndim):
+        return only  # type: ignore[return-value]  # an array has what is needed
+    return [*_iterator(only)]
+
+
+def _iterator(items: Iterable[Any]) -> Iterator[Any]:
     try:
-        return list(items)
+        return iter(items)
     except TypeError:
         if hasattr(type(items), "__iter__") and not isinstance(items, np.ndarray):
             raise
@@ -160,12 +170,12 @@ def _in_order(parts: Iterable[_Done], count: int) -> list[Any]:
 # -- in every process ---------------------------------------------------------------------------
 
 
-def do_items(bsp: Group, function: Callable[[Any], Any], loop: _Loop) -> _Done:
+def do_items(bsp: Group, function: Callable[..., Any], loop: _Loop) -> _Done:
     """Call a function for items until all are taken; the program of each process.
 
     Args:
         bsp: the group.
-        function: is called with one item.
+        function: is called for each item.
         loop: the items.
     """
     chunk = loop.chunk or 1
@@ -176,7 +186,7 @@ def do_items(bsp: Group, function: Callable[[Any], Any], loop: _Loop) -> _Done:
         size, now, next_s = 1, bsp.time(), 0.0
         while numbers := given.take(size):
             stretches = _stretches(numbers, each * chunk, len(loop.items))
-            _do(function, loop.items, stretches, done)
+            _do(function, loop, stretches, done)
             began, now = now, bsp.time()
             if loop.chunk is None:
                 most = (count - numbers[-1]) // (_QUEUES * bsp.nprocs)
@@ -189,8 +199,8 @@ def do_items(bsp: Group, function: Callable[[Any], Any], loop: _Loop) -> _Done:
 
 
 def _do(
-    function: Callable[[Any], Any],
-    items: Sequence[Any],
+    function: Callable[..., Any],
+    loop: _Loop,
     stretches: Sequence[tuple[int, int]],
     done: _Done,
 ) -> None:
@@ -198,21 +208,20 @@ def _do(
     for first, last in stretches:
         before = len(done.results)
         try:
-            _call(function, items, range(first, last), done.results)
+            _call(function, loop, range(first, last), done.results)
         except Exception as error:
             number = first + len(done.results) - before
             with suppress(Exception):  # a foreign __setattr__ may forbid it
-                error.add_note(f"[map: item {number}, {short(items[number])}]")
+                error.add_note(f"[map: item {number}, {short(loop.items[number])}]")
             raise
     done.stretches.extend(stretches)
 
 
-def _call(
-    function: Callable[[Any], Any], items: Sequence[Any], numbers: range, results: list[Any]
-) -> None:
+def _call(function: Callable[..., Any], loop: _Loop, numbers: range, results: list[Any]) -> None:
     """Append what the function returns for the items of these numbers."""
     count = len(results) + len(numbers)
-    results.extend(builtins.map(function, builtins.map(items.__getitem__, numbers)))
+    call = starmap if loop.are_arguments else builtins.map
+    results.extend(call(function, builtins.map(loop.items.__getitem__, numbers)))
     if len(results) < count:
         raise RuntimeError("map: the function raised StopIteration")
 

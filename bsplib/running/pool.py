@@ -15,7 +15,6 @@ from typing import (
     Concatenate,
     Never,
     Self,
-    TypeVar,
     overload,
 )
 from weakref import WeakSet
@@ -60,7 +59,6 @@ from bsplib.running.task import Conditions, Task, draw_seeds
 if TYPE_CHECKING:
     from bsplib.machine import Machine
 
-_Item = TypeVar("_Item")
 _pools: WeakSet[Pool] = WeakSet()
 """Those that this process has made."""
 
@@ -296,9 +294,9 @@ class Pool:
 
     def map(
         self,
-        function: Callable[[_Item], Result],
-        items: Iterable[_Item],
-        *,
+        function: Callable[..., Result],
+        items: Iterable[Any],
+        *more: Iterable[Any],
         chunk: int | None = None,
         progress: bool = False,
         timeout: float | None = None,
@@ -306,8 +304,9 @@ class Pool:
         """Call a function for each item in the processes of the pool; see :func:`bsplib.map`.
 
         Args:
-            function: is called with one item.
+            function: is called with one item, or with one of each.
             items: anything that can be iterated over; rows of an array are items.
+            *more: further items, for further arguments of the function.
             chunk: how many items a process takes at a time; see :func:`bsplib.map`.
             progress: draw a bar, if standard error is a terminal.
             timeout: as for :meth:`run`.
@@ -321,7 +320,7 @@ class Pool:
             BspError: as :meth:`run`.
         """
         run = partial(self.run, timeout=timeout)
-        return mapped(run, function, items, chunk=chunk, progress=progress)
+        return mapped(run, function, (items, *more), chunk, progress=progress)
 
     def _do(self, task: Task, processes: KeptProcesses, seconds: float | None) -> list[Any]:
         """Do a task, with records if they are wanted; return what ``main`` returned."""

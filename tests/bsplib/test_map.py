@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from functools import partial
@@ -41,6 +42,15 @@ def test_any_iterable_gives_the_items(mapped):
 @pytest.mark.procs(3)
 def test_rows_of_an_array_are_items(mapped):
     assert mapped(np.sum, np.arange(12).reshape(4, 3)) == [3, 12, 21, 30]
+
+
+@pytest.mark.procs(1, 3)
+def test_several_iterables_give_the_arguments_of_the_function(mapped):
+    assert mapped(pow, range(5), itertools.repeat(2)) == [0, 1, 4, 9, 16]
+    assert mapped(lambda a, b, c: (a, b, c), "xyz", [1, 2], np.eye(2, dtype=int)[0]) == [
+        ("x", 1, 1),
+        ("y", 2, 0),
+    ]
 
 
 @pytest.mark.procs(1, 3)
@@ -270,6 +280,11 @@ def test_an_unknown_option_is_refused_in_words_of_the_caller(option, way_out):
         bsplib.ArgumentError, match=f"^map: there is no option {option}=; {way_out}"
     ):
         bsplib.map(square, [1], **{option: 2})
+
+
+def test_further_items_can_be_iterated_over():
+    with pytest.raises(bsplib.ArgumentError, match="map: items are 5, of type int"):
+        bsplib.map(pow, [1, 2], 5)
 
 
 @pytest.mark.parametrize("items", [5, np.array(5)])
