@@ -33,8 +33,8 @@ def test_the_program_prints_what_the_readme_says(tmp_path):
     assert (done.stdout, done.stderr) == (BLOCKS[""], "")
 
 
-def test_it_has_less_than_120_lines():
-    assert len(README.splitlines()) < 120
+def test_it_has_less_than_130_lines():
+    assert len(README.splitlines()) < 130
 
 
 def commands():
