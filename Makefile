@@ -123,7 +123,7 @@ sanitize: tools
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
 	cp -r bsplib profiler webui apps tests pyproject.toml setup.py README.md LICENSE $(SANITIZED)
-	rm -f $(SANITIZED)/bsplib/core/*.so $(SANITIZED)/bsplib/core/_built.*
+	rm -f $(SANITIZED)/bsplib/core/*.so $(SANITIZED)/bsplib/core/_built.* $(SANITIZED)/apps/kernels/*.so
 	cd $(SANITIZED) && CFLAGS="-g $(SANITIZERS)" LDFLAGS="$(SANITIZERS)" \
 	  $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
 	cd $(SANITIZED) && BSPLIB_CORE=compiled PYTHONMALLOC=malloc \
@@ -263,5 +263,5 @@ $(INSTALLED): pyproject.toml | compiler
 	touch $(INSTALLED)
 
 clean:
-	rm -f bsplib/core/*.so bsplib/core/_built.*
+	rm -f bsplib/core/*.so bsplib/core/_built.* apps/kernels/*.so
 	rm -rf $(VENV) out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,7 +1,8 @@
 """Compiles the core where there is a compiler; pyproject.toml says everything else.
 
-Every module of ``bsplib/core`` becomes an extension module that may fail to compile: bsplib
-then runs its sources, interpreted. Errors of Cython itself are errors of the build.
+Every module of ``bsplib/core`` and ``apps/kernels`` with types beside it becomes an extension
+module that may fail to compile: bsplib then runs its sources, interpreted. Errors of Cython itself
+are errors of the build.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-CORE = Path("bsplib", "core")
+ROOT = Path("bsplib")
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,  # the types are in the .pxd files
@@ -33,7 +34,7 @@ FOR_USERS = [] if "-g" in os.environ.get("CFLAGS", "").split() else ["-g0", "-w"
 
 def _load_build():
     """Return the module that knows the sources, without importing bsplib."""
-    spec = importlib.util.spec_from_file_location("_build", CORE / "_build.py")
+    spec = importlib.util.spec_from_file_location("_build", ROOT / "core" / "_build.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")  # another one for another platform
@@ -67,31 +68,31 @@ class BuildCore(build_ext):
         """Compile, unless the modules in the checkout are of these very sources."""
         if self.inplace and not self.force and self._is_up_to_date():
             return
-        self.folders = [str(Path(self.build_lib, CORE)), *([str(CORE)] if self.inplace else [])]
-        folder = self.folders[-1]
-        build.remove_note(folder)
-        digest = build.digest(str(CORE))
+        self.roots = [str(Path(self.build_lib, ROOT)), *([str(ROOT)] if self.inplace else [])]
+        root = self.roots[-1]
+        build.remove_note(root)
+        digest = build.digest(str(ROOT))
         self._cythonize()
         super().run()
-        names = build.extension_names(str(CORE))
-        built = [name for name in names if os.path.exists(build.extension_path(name, folder))]
+        names = build.extension_names(str(ROOT))
+        built = [name for name in names if os.path.exists(build.extension_path(name, root))]
         if built:
-            build.write_note(folder, digest, built)
+            build.write_note(root, digest, built)
 
     def build_extension(self, ext):
         """Compile a module; where that fails, leave none of an earlier build behind."""
         try:
             super().build_extension(ext)
         except Exception:
-            name = ext.name.rpartition(".")[2]
-            for folder in self.folders:
-                Path(build.extension_path(name, folder)).unlink(missing_ok=True)
+            name = ext.name.removeprefix("bsplib.")
+            for root in self.roots:
+                Path(build.extension_path(name, root)).unlink(missing_ok=True)
             raise
 
     def _is_up_to_date(self) -> bool:
-        note, names = build.read_note(str(CORE)), build.extension_names(str(CORE))
-        there = all(os.path.exists(build.extension_path(name, str(CORE))) for name in names)
-        return there and note == (build.digest(str(CORE)), frozenset(names))
+        note, names = build.read_note(str(ROOT)), build.extension_names(str(ROOT))
+        there = all(os.path.exists(build.extension_path(name, str(ROOT))) for name in names)
+        return there and note == (build.digest(str(ROOT)), frozenset(names))
 
     def _cythonize(self):
         import numpy as np  # noqa: PLC0415 - as above
@@ -105,7 +106,7 @@ class BuildCore(build_ext):
             force=self.force,
             nthreads=self.parallel,
             quiet=True,
-            shared_utility_qualified_name=f"bsplib.core.{build.SHARED}",
+            shared_utility_qualified_name=f"bsplib.{build.SHARED}",
         )
         by_name = {ext.name: ext for ext in translated}
         for ext in self.extensions:
@@ -118,10 +119,10 @@ setup(
     cmdclass={"build_ext": BuildCore},
     ext_modules=[
         Extension(
-            f"bsplib.core.{name}",
-            [] if name == build.SHARED else [str(CORE / f"{name}.py")],
+            f"bsplib.{name}",
+            [] if name == build.SHARED else [build.path_of(name, ".py", str(ROOT))],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
-            depends=[str(path) for path in sorted(CORE.glob("*.pxd"))],
+            depends=[str(path) for path in sorted(ROOT.glob("core/*.pxd"))],
             extra_compile_args=[
                 "-O1" if name == build.SHARED else "-O2",  # nothing in a superstep is shared
                 "-std=c11",
@@ -131,6 +132,6 @@ setup(
             ],
             optional=True,
         )
-        for name in build.extension_names(str(CORE))
+        for name in build.extension_names(str(ROOT))
     ],
 )

@@ -307,7 +307,11 @@ def copies(count: int, folder: str) -> SimpleQueue:
     """Copy the tree, with the extension modules of the core."""
     free: SimpleQueue = SimpleQueue()
     built = [str(path.relative_to(ROOT)) for path in (ROOT / "bsplib/core").glob("_built*")]
-    built += [str(path.relative_to(ROOT)) for path in (ROOT / "bsplib/core").glob("*.so")]
+    built += [
+        str(path.relative_to(ROOT))
+        for folder in ("bsplib/core", "apps/kernels")
+        for path in (ROOT / folder).glob("*.so")
+    ]
     for number in range(count):
         own = Path(folder, f"tree{number}")
         own.mkdir()

@@ -16,7 +16,7 @@ from numpy.lib.recfunctions import repack_fields
 from numpy.typing import NDArray
 
 from bsplib import core
-from bsplib.core import radix
+from bsplib.apps.kernels import radix
 
 Records = NDArray[Any]
 Kind = Literal["stable"] | None

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.apps.kernels.sums import add_integers, can_add
 from bsplib.apps.sql.column import CHUNK, Column, Mask
 from bsplib.apps.sql.errors import QueryError
 from bsplib.apps.sql.relation import Relation
-from bsplib.core.sums import add_integers, can_add
 
 Index = NDArray[np.int64]
 """For each row the number of its group."""

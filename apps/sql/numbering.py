@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsplib.apps.kernels.numbering import KeyNumbers
 from bsplib.apps.sql.keys import Keys
-from bsplib.core.numbering import KeyNumbers
 
 
 class Numbering:

@@ -2,7 +2,8 @@
 
 Each module ``X.py`` has a file ``X.pxd`` beside it with the types of its names. With both
 Cython compiles an extension module; without a compiler Python runs ``X.py``. Only ``atomics``
-is written twice: its functions are C in the compiled modules.
+is written twice: its functions are C in the compiled modules. The kernels of the applications,
+in ``apps/kernels``, are compiled with the core, and by the same rules.
 
 All modules are of one build. ``BUILD`` names it: ``"compiled"``, or ``"python"`` for the
 interpreted one. The compiled modules are used where all of them are there, were compiled from the
@@ -30,21 +31,24 @@ from bsplib.errors import UsageError
 
 _VARIABLE = "BSPLIB_CORE"
 _HOW_TO_COMPILE = "`make core` in a checkout; elsewhere install a C compiler, and bsplib anew"
-_NEEDED = ("engine", "values")
+_PACKAGE = __name__.rpartition(".")[0]
+_NEEDED = ("core.engine", "core.values")
 """Modules that every program needs; they import more."""
 _UNUSABLE = (ImportError, AttributeError, SystemError, TypeError, ValueError)
 """What an extension module raises that was built for another numpy or another system."""
 
 
 class _Interpreted:
-    """Finds the sources of the core where extension modules lie beside them."""
+    """Finds the sources where extension modules lie beside them."""
+
+    def __init__(self) -> None:
+        self._names = frozenset(_build.extension_names())
 
     def find_spec(self, fullname: str, *_unused: Any) -> ModuleSpec | None:
-        package, _, name = fullname.rpartition(".")
-        path = os.path.join(_build.FOLDER, f"{name}.py")
-        if package != __name__ or not os.path.exists(path):
+        name = fullname.removeprefix(f"{_PACKAGE}.")
+        if name not in self._names:
             return None
-        return spec_from_file_location(fullname, path)
+        return spec_from_file_location(fullname, _build.path_of(name, ".py"))
 
 
 def _why_not_compiled() -> tuple[str, bool]:
@@ -63,7 +67,7 @@ def _why_not_compiled() -> tuple[str, bool]:
         return "its sources were changed after they were compiled", True
     try:
         for name in (_build.SHARED, *_NEEDED):
-            importlib.import_module(f"{__name__}.{name}")
+            importlib.import_module(f"{_PACKAGE}.{name}")
     except _UNUSABLE as error:
         return f"its compiled modules cannot be loaded ({type(error).__name__}: {error})", True
     return "", False
@@ -71,8 +75,8 @@ def _why_not_compiled() -> tuple[str, bool]:
 
 def _forget_modules() -> None:
     for name in _build.extension_names():
-        sys.modules.pop(f"{__name__}.{name}", None)
-        globals().pop(name, None)
+        sys.modules.pop(f"{_PACKAGE}.{name}", None)
+        globals().pop(name.rpartition(".")[2], None)
 
 
 def _choose() -> tuple[str, str]:

@@ -50,10 +50,11 @@ def pretend(folder):
     """Put files in the place of some or all extension modules, with the note of a build."""
 
     def put(*some):
-        names = some or _build.extension_names(str(folder))
+        root = str(folder.parent)
+        names = some or _build.extension_names(root)
         for name in names:
-            Path(_build.extension_path(name, str(folder))).write_text("no machine code")
-        _build.write_note(str(folder), _build.digest(str(folder)), names)
+            Path(_build.extension_path(name, root)).write_text("no machine code")
+        _build.write_note(root, _build.digest(root), names)
 
     return put
 
@@ -90,7 +91,7 @@ def test_a_core_that_was_not_compiled_is_interpreted_without_a_warning(ask):
 
 
 def test_a_core_of_which_a_part_was_compiled_is_interpreted_with_a_warning(ask, pretend):
-    pretend("first")
+    pretend("core.first")
     build, reason, warned = ask()
     assert build == "python"
     assert reason.endswith("only a part of its modules was compiled")
@@ -100,7 +101,7 @@ def test_a_core_of_which_a_part_was_compiled_is_interpreted_with_a_warning(ask, 
 
 def test_extension_modules_without_the_note_of_their_build_are_not_used(ask, folder, pretend):
     pretend()
-    _build.remove_note(str(folder))
+    _build.remove_note(str(folder.parent))
     assert ask()[0] == "python"
     assert "only a part" in ask()[2]
 

@@ -147,7 +147,7 @@ def test_without_a_compiler_the_wheel_has_the_sources_and_runs_interpreted(sourc
 def test_with_a_compiler_the_wheel_has_all_modules_of_the_core_and_runs_compiled(source, tmp_path):
     wheel = build("wheel", source, tmp_path / "wheels")
     new = files_of(zipfile.ZipFile(wheel).namelist()) - there()
-    modules = [f"bsplib/core/{name}{_build.SUFFIX}" for name in _build.extension_names()]
+    modules = [_build.extension_path(name, "bsplib") for name in _build.extension_names()]
     assert modules
     assert new == {*modules, f"bsplib/core/_built{_build.SUFFIX}.txt"}
     assert outcome(wheel, tmp_path / "unpacked") == "compiled"

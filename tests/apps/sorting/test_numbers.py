@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import bsplib
+from bsplib.apps.kernels import radix
 from bsplib.apps.sorting import order, sample_sort
-from bsplib.core import BUILD, radix
+from bsplib.core import BUILD
 
 LENGTH = 5000
 

@@ -21,7 +21,7 @@ NPROCS = (1, 2, 5, 16, 17, 300)
 def interpreted(*, loops: bool) -> ModuleType:
     """Load the module from its source; with ``loops`` it does nothing by numpy."""
     spec = importlib.util.spec_from_file_location(
-        "elements_interpreted", core._build.FOLDER + "/elements.py"
+        "elements_interpreted", core._build.path_of("core.elements", ".py")
     )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from .conftest import interpreted
+from tests.core_modules import interpreted
 
 WORDS = 128
 """Of each process: two cells of 32 words, DELIVERED, WAITED, ASLEEP and its futex."""
@@ -63,7 +63,7 @@ def noted(monkeypatch):
     memory = np.zeros(2 * WORDS, np.uint64)
     found = Noted(memory.__array_interface__["data"][0])
     found.memory = memory
-    module = interpreted("meeting")
+    module = interpreted("core.meeting")
     for name in ("load", "store", "peek", "poke", "full_fence"):
         monkeypatch.setattr(module, name, found.around(name, getattr(module, name)))
     return found
@@ -76,7 +76,7 @@ def addresses_of(noted, pid):
 
 def waiter_of(noted, pid, *, posts_need_fence=False):
     starts = [noted.base + 8 * WORDS * each for each in range(2)]
-    return interpreted("meeting").Waiter(
+    return interpreted("core.meeting").Waiter(
         starts[pid] + 8 * WAITED,
         [start + 8 * ASLEEP for start in starts],
         [start + 8 * FUTEX for start in starts],
@@ -95,7 +95,7 @@ def meet(noted, act, **options):
     def be(pid):
         hooks = Hooks(1 - pid, addresses_of(noted, 1 - pid))
         waiter = waiter_of(noted, pid, **options)
-        meeting = interpreted("meeting").SharedMeeting(pid, 2, 2, hooks, waiter)
+        meeting = interpreted("core.meeting").SharedMeeting(pid, 2, 2, hooks, waiter)
         hooks.meeting = meeting
         meeting.enter(*addresses_of(noted, pid))
         act(meeting, pid)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from .conftest import compiled, interpreted
+from tests.core_modules import compiled, interpreted
 
 
 def loops(name):
@@ -27,7 +27,7 @@ def by_numpy(name):
 @pytest.fixture(params=[compiled, loops, by_numpy], ids=["compiled", "loops", "numpy"])
 def numbering(request):
     """Load the module in one of its builds."""
-    return request.param("numbering")
+    return request.param("apps.kernels.numbering")
 
 
 class Plainly:
@@ -122,12 +122,12 @@ def test_bytes_with_zeros_in_them_and_beyond_ascii_are_told_apart(numbering):
 
 @pytest.mark.parametrize("width", [1, 2])
 def test_keys_that_begin_at_the_last_slot_go_on_at_the_first(monkeypatch, width):
-    module = loops("numbering")
+    module = loops("apps.kernels.numbering")
     monkeypatch.setattr(module, "_mixed_word", lambda value: (value << 4) - 1 & 2**64 - 1)
     check(module, np.random.default_rng(0).integers(9, size=(50, width)))
 
 
 def test_keys_with_the_same_tag_are_told_apart(monkeypatch):
-    module = loops("numbering")
+    module = loops("apps.kernels.numbering")
     monkeypatch.setattr(module, "_mixed_more", lambda tag, key, width: 5)
     check(module, np.random.default_rng(0).integers(4, size=(50, 2)))

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from .conftest import compiled, interpreted
+from tests.core_modules import compiled, interpreted
 
 
 def loops(name):
@@ -26,7 +26,7 @@ def by_numpy(name):
 @pytest.fixture(params=[compiled, loops, by_numpy], ids=["compiled", "loops", "numpy"])
 def sums(request):
     """Load the module in one of its builds."""
-    return request.param("sums")
+    return request.param("apps.kernels.sums")
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from .conftest import compiled, interpreted
+from tests.core_modules import compiled, interpreted
 
 
 def loops(name):
@@ -22,7 +22,7 @@ def loops(name):
 def radix(request):
     """Load the module in one of its builds."""
     interpreted.cache_clear()
-    return request.param("radix")
+    return request.param("apps.kernels.radix")
 
 
 @pytest.fixture
@@ -117,8 +117,8 @@ def test_numbers_that_are_none_come_last_whatever_their_sign_and_their_bits(radi
     np.testing.assert_array_equal(out, np.sort(numbers))
 
 
-def test_numbers_of_eight_bytes_in_the_order_of_the_computer_can_be_sorted(core):
-    can_sort = core("radix").can_sort
+def test_numbers_of_eight_bytes_in_the_order_of_the_computer_can_be_sorted(radix):
+    can_sort = radix.can_sort
     assert all(can_sort(np.dtype(name)) for name in DTYPES)
     refused = ("float32", ">f8", "int32", "complex64", "datetime64[s]", "i4,i4", "bool")
     assert not any(can_sort(np.dtype(name)) for name in refused)
@@ -129,7 +129,7 @@ def test_numbers_of_eight_bytes_in_the_order_of_the_computer_can_be_sorted(core)
 @pytest.mark.parametrize("in_place", [False, True])
 def test_the_loops_use_no_memory_but_their_own(monkeypatch, name, dtype, in_place):
     interpreted.cache_clear()
-    module = loops("radix")
+    module = loops("apps.kernels.radix")
     owned = []
 
     def own(array):
