@@ -22,26 +22,25 @@ cdef class Meeting:
     cpdef word flags_of(self, int pid) noexcept
     cpdef void end_superstep(self) noexcept
 
+cdef class Pause:
+    cdef public int waits
+    cdef int _next
+    cpdef void begin(self) noexcept
+    cpdef void shorten(self) noexcept
+
 cdef class Waiter:
     cdef public word waited
+    cdef readonly Pause pause
     cdef word[::1] _asleep, _futexes
     cdef int _count
-    cdef bint _posts_need_fence
+    cdef bint _keeps_core, _posts_need_fence
     cdef object _move
-    cdef int _most_spins, _spins, _most_yields
-    cdef public int patience
-    cdef public bint lost_core
-    cdef bint _keeps_core
-    cdef int _waits_to_trial, _trial
+    cdef int _spins, _yields, _in_vain
     @cython.locals(_look=int)
     cpdef bint arrives(self, word address, word floor) except -1
+    cdef int _spun_in_vain(self) except -1
     @cython.locals(began=cython.longlong, found=bint, _look=int)
     cdef bint _give_way_until(self, word address, word floor) except -1
-    cpdef int spins_this_time(self) noexcept
-    cpdef void spun_well(self) noexcept
-    cpdef void give_up_spinning(self) except *
-    cpdef void be_patient(self) noexcept
-    cpdef void be_impatient(self, bint gives_way) noexcept
     cpdef void posted(self) noexcept
     @cython.locals(pid=int)
     cpdef void wake(self) noexcept

@@ -254,7 +254,7 @@ def run(  # type: ignore[misc]  # noqa: PLR0913  # main may be named, and has op
             too early, and arrays that are used after they were freed. Warn of messages
             that are never read. This takes time, and a copy of all registered arrays.
         wait: how real processes wait for each other: ``"auto"``, spinning only where
-            each has a core and sleeping where it takes long (some 12 ms, and less where
+            each has a core and sleeping where it takes long (some 6 ms, and less where
             another program needs the core); ``"spin"``, never sleeping; ``"block"``,
             always sleeping.
         start_method: ``"fork"``, ``"forkserver"`` or ``"spawn"``; fork where the

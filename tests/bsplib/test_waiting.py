@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import ASLEEP, PAGE
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.waiting import Futex, futexes
+from bsplib.core.meeting import YIELDS
 
 from .phases import eventually, standard_error, state_of
 
@@ -184,30 +186,36 @@ def test_what_is_posted_just_before_a_process_goes_to_sleep_is_not_missed(
     assert posted == [moment]
 
 
+MANY = 1000
+
+
 @pytest.mark.parametrize(
-    ("wait", "cores", "spins"),
+    ("wait", "cores", "looks"),
     [
-        ("auto", {0, 1}, True),
-        ("auto", {0, 1, 2}, True),
-        ("auto", {0}, False),
-        ("spin", {0}, True),
-        ("block", {0, 1}, False),
+        ("auto", {0, 1}, MANY),
+        ("auto", {0, 1, 2}, MANY),
+        ("auto", {0}, YIELDS + 2),
+        ("spin", {0}, MANY),
+        ("block", {0, 1}, 2),
     ],
 )
-def test_a_process_spins_only_where_each_has_a_core_or_it_is_told_to(
-    take_contexts, monkeypatch, wait, cores, spins
+def test_a_process_looks_long_only_where_each_has_a_core_or_it_is_told_to(
+    take_contexts, monkeypatch, wait, cores, looks
 ):
-    def give_way():
-        raise GivenWayError
-
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: cores)
-    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
-    monkeypatch.setattr(waiting, "_sched_yield", give_way)
+    monkeypatch.setattr(waiting, "_sched_yield", lambda: None)
+    monkeypatch.setattr(waiting, "time", SimpleNamespace(perf_counter_ns=lambda: 0))
     process, _ = take_contexts(wait)
-    looks = []
+    looked = []
+
+    def ready():
+        looked.append(1)
+        if len(looked) == MANY:
+            raise GivenWayError
+
     with pytest.raises(GivenWayError):
-        process.waiting.wait(lambda: looks.append(1), [1], lambda: None)
-    assert (len(looks) > 100) == spins
+        process.waiting.wait(ready, [1], lambda: None)
+    assert len(looked) == looks
 
 
 # -- all of them --------------------------------------------------------------------------------

@@ -21,9 +21,10 @@ from bsplib.backends.shm.channel import LOOK, Channel, Reports, is_small
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import STACK_FILE, THREAD
 from bsplib.backends.shm.forking import show_again
-from bsplib.backends.shm.patience import YIELDS, Idling
 from bsplib.backends.shm.port import ShmPort
+from bsplib.backends.shm.waiting import look
 from bsplib.backends.signals import keep_own_handlers
+from bsplib.core.meeting import Pause
 
 READY = b"ready"
 """Sent once by a process that was not forked, when it has mapped the segment."""
@@ -35,8 +36,10 @@ END = b"end"
 """Sent in place of a job when there are no more. (To close the pipe would not be enough:
 processes that were forked later hold it open.)"""
 
-_RUNS_TO_SPREAD = 128
-"""Runs after which the processes of a pool spread over the cores again."""
+
+_TIMES = 3
+"""It looks three times as often for the next job as for a post before it sleeps: a caller of many
+small tasks sends the next one in less time than it takes to wake this process."""
 
 
 def be_process(
@@ -65,12 +68,11 @@ def be_process(
         channel.send(work.alone(context.pid, lambda: ShmPort.of_root(context), channel.send))
         tell_of_threads(context.pid)
         return
-    _spread(context)
     channel.send(READY)
     runner: JobRunner | None = None
     root = KeptPort(context)
     reports = Reports(context.segment, context.nprocs)
-    idling = Idling(YIELDS // context.nprocs if context.may_yield else 0)
+    pause = Pause()  # its own, since processes that outnumber the cores have none in a run
     while (message := channel.receive()) != END:
         if message[:1] == RUNNER:
             runner = pickle.loads(message[1:])  # from the parent, as all that follows
@@ -91,9 +93,7 @@ def be_process(
         root.begin_anew()
         if root.kept is not None:
             runner.prepare(root.kept)
-        if context.runs % _RUNS_TO_SPREAD == 0:
-            _spread(context)
-        idling.until(channel.has_come)
+        look(channel.has_come, pause, _TIMES * context.waiting.yields)
     tell_of_threads(context.pid)
 
 
@@ -108,16 +108,6 @@ def _answer(control: memoryview, start: int) -> None:
     if itself is not None:
         control[start + THREAD] = itself.thread
         control[start + STACK_FILE] = itself.file + 1  # 0 means that there is no file
-
-
-def _spread(context: ProcessContext) -> None:
-    """Leave a core on which the system may have put several processes, while others are idle.
-
-    Runs that take microseconds are too short for it to find a better one. After the move it may
-    place this process on any core again.
-    """
-    if context.may_yield:
-        context.waiting.move_to_own_core()
 
 
 class KeptPort:

@@ -56,8 +56,6 @@ class ProcessContext:
         self.runs = 0
         """Number of tasks that have ended in this process."""
         self._wait_by = wait_by
-        self.may_yield = wait_by != "block"
-        """It may look for something again and again before it sleeps."""
 
     @classmethod
     def _received(cls, segment: Segment, pid: int, nprocs: int, wait_by: str) -> Self:
@@ -94,8 +92,6 @@ class ProcessContext:
         ready: Callable[[], object],
         whom: Sequence[int],
         suspect: Callable[[], None],
-        *,
-        spun: bool = False,
     ) -> None:
         """Wait as :meth:`Waiting.wait` does, and look at groups that this process has left.
 
@@ -109,7 +105,7 @@ class ProcessContext:
                 self.reclaim_left_groups()
             suspect()
 
-        self.waiting.wait(ready, whom, look, spun=spun)
+        self.waiting.wait(ready, whom, look)
 
     def has_block(self) -> bool:
         """Tell whether this process can enter another group."""

@@ -37,10 +37,10 @@ from bsplib.backends.shm.child import END, READY, RUNNER, Lifeline, be_process
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.forking import CAN_FORK, Forked, Prepared, fork_all, fork_warning_hidden
 from bsplib.backends.shm.observer import Observer, end_of, received
-from bsplib.backends.shm.patience import YIELDS
 from bsplib.backends.shm.segment import AREA_BYTES, Segment
 from bsplib.backends.shm.waiting import futexes
 from bsplib.backends.signals import held_back, let_through, without_interrupt
+from bsplib.core.meeting import YIELDS
 from bsplib.errors import UsageError
 
 _PER_PROCESS = 3
@@ -103,7 +103,7 @@ class Processes:
                 self._segment,
                 self._bells,
                 by_fork_server=self._start_method == "forkserver",
-                yields=0 if wait_by == "block" else YIELDS // nprocs,
+                yields=0 if wait_by == "block" else YIELDS,
             )
             self._given = given.pop_all()
         self._processes = self._observer.processes

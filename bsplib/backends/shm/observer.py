@@ -29,10 +29,10 @@ from bsplib.backends.shm.control import (
 )
 from bsplib.backends.shm.fences import full_fence
 from bsplib.backends.shm.forking import Forked
-from bsplib.backends.shm.patience import Idling
 from bsplib.backends.shm.segment import Segment
-from bsplib.backends.shm.waiting import Futex
+from bsplib.backends.shm.waiting import Futex, look
 from bsplib.backends.stacks import Answering, Stack, is_stopped, stacks_of
+from bsplib.core.meeting import Pause
 
 _LOST = "was lost (the fork server, which watches it, has ended)"
 _NO_STATUS = "ended (its status is unknown, since its caller handles SIGCHLD)"
@@ -72,7 +72,8 @@ class Observer:
         self._last = False
         self._number = 0  # of the run, where processes are kept
         self._reports = Reports(segment, self.nprocs)
-        self._idling = Idling(yields)
+        self._yields = yields
+        self._pause = Pause()
         self._has_begun = False
         self._read: Callable[[bytes, int], Ended | None]
 
@@ -142,7 +143,7 @@ class Observer:
         """Return the outcomes that processes have left, in a run that may end soon."""
         if self._has_begun:
             self._has_begun = False
-            self._idling.until(lambda: self._reports.are_all_left(self._number))
+            look(lambda: self._reports.are_all_left(self._number), self._pause, self._yields)
         return self._left()
 
     def _sleep(self, news: dict[int, Ended | Death], timeout: float) -> list[tuple[int, int]]:

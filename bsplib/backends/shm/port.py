@@ -162,9 +162,9 @@ class ShmPort(Port):
             SyncMismatchError: it will never be posted.
         """
         control, word = self._context.control, (cell - self._segment.address) // WORD
-        self._wait_until(lambda: control[word] >= floor, pid, spun=True)
+        self._wait_until(lambda: control[word] >= floor, pid)
 
-    def _wait_until(self, arrived: Callable[[], object], pid: int, *, spun: bool = False) -> None:
+    def _wait_until(self, arrived: Callable[[], object], pid: int) -> None:
         members = self._members
 
         def suspect() -> None:
@@ -176,7 +176,7 @@ class ShmPort(Port):
             if why and not arrived():  # it may have come, and continued, since the last look
                 raise waits_in_vain("sync", members.root(members.pid), members.root(pid), why)
 
-        self._context.wait(arrived, [members.root(pid)], suspect, spun=spun)
+        self._context.wait(arrived, [members.root(pid)], suspect)
 
     def apart(self, pid: int) -> Exception:
         """Return the error for a process whose post is of a later meeting."""

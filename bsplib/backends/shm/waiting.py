@@ -1,34 +1,31 @@
 """How a process waits for others, and wakes those that wait for it.
 
-It looks again and again: first without a pause, then giving way after each look
-(:mod:`bsplib.core.meeting`), then sleeping between two looks. PROTOCOL.md argues why no
-wake-up is lost.
+It looks again and again: first without a pause, then giving way after each look, and at last
+sleeping between two looks. A process that sleeps is woken, which takes some 50 us; one that looks
+goes on at once, but keeps a core busy. PROTOCOL.md argues why no wake-up is lost.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from bsplib.backends.base import Stopped
-from bsplib.backends.shm.control import ABORT, ASLEEP, FUTEX, OS_PID, WAITED, WORD
+from bsplib.backends.shm.control import ABORT, ASLEEP, FUTEX, WAITED, WORD
 from bsplib.backends.shm.fences import Fences
-from bsplib.backends.shm.patience import Patience
 from bsplib.backends.shm.segment import Segment
 from bsplib.core import atomics
-from bsplib.core.meeting import MOST_SPINS, MOST_YIELDS, Waiter
+from bsplib.core.meeting import LONG_GAP_NS, SPINS, YIELDS, Pause, Waiter
 
-_YIELDS_PER_LOOK_AT_CLOCK = 4
-_ASKED = 4
-"""Processes, of those that it waits for, of which it asks whether they have a core."""
-_SPINS_PER_CALL = 4
-"""Looks of the core that take as long as one call of a function that looks."""
-_NS_PER_CHECK = 10_000_000
-"""Time after which a process that may not sleep checks again whether it waits in vain."""
-_NAPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
-"""Time-outs of a sleeping process, which then looks again, and checks whether it waits in vain."""
+_LOOK_NS = 6_000_000
+"""Time for which a process that has a core looks before it sleeps. To be woken takes some 1 % of a
+wait that is longer."""
+_FIRST_NAP_S, _LONGEST_NAP_S = 0.001, 0.05
+"""Time-outs of a sleeping process, each twice as long as the one before. It then looks again, and
+checks whether it waits in vain."""
 
 _sched_yield = os.sched_yield
 
@@ -74,22 +71,25 @@ class Waiting:
         self._futexes = futexes
         self._fences = fences
         self._asleep = starts[pid] + ASLEEP
-        has_core = wait_by == "spin" or (
-            len(starts) <= len(os.sched_getaffinity(0)) if outside is None else outside.has_core
-        )
-        self._yields = wait_by != "block"
         self._sleeps = wait_by != "spin"
-        self._patience = Patience(has_core=has_core and wait_by == "auto")
+        self.yields = 0 if wait_by == "block" else YIELDS
+        """Looks that give way where this process may have no core of its own."""
+        self._has_core = wait_by == "spin" or (
+            wait_by == "auto"
+            and (
+                len(starts) <= len(os.sched_getaffinity(0)) if outside is None else outside.has_core
+            )
+        )
         address = futexes[pid].address - WORD * (starts[pid] + FUTEX)
         self.waiter = Waiter(
             address + WORD * (starts[pid] + WAITED),
             [address + WORD * (start + ASLEEP) for start in starts],
             [futex.address for futex in futexes],
-            MOST_SPINS if has_core and self._yields else 0,
-            MOST_YIELDS if self._yields else 0,
+            SPINS if self._has_core else 0,
+            self.yields,
             self._sleeps,
             fences.posts_need_fence,
-            self.move_to_own_core,
+            self._move_to_own_core,
         )
 
     # -- waiting --------------------------------------------------------------------------
@@ -99,10 +99,8 @@ class Waiting:
         ready: Callable[[], object],
         whom: Sequence[int],
         suspect: Callable[[], None],
-        *,
-        spun: bool = False,
     ) -> None:
-        """Return as soon as ``ready()``: spin, then yield, then sleep.
+        """Return as soon as ``ready()``: look, giving way, then sleep.
 
         The caller has to fence before it reads what ``ready`` has found announced.
 
@@ -110,84 +108,37 @@ class Waiting:
             ready: a fast function; what one of ``whom`` posts makes it true for good.
             whom: pids in the root group of the processes that wake this one.
             suspect: called from time to time; raises if ``ready`` can never become true.
-            spun: the caller has spun already.
 
         Raises:
             Stopped: the run ended while waiting.
         """
-        if not spun and self._spin_until(ready):
-            return
-        if not self._look_until(ready, whom, suspect):
-            self.waiter.be_impatient(gives_way=not self._patience.is_considerate)
-            self._sleep_until(ready, whom, suspect)
-            self._patience.slept()
+        pause = self.waiter.pause if self._has_core and self._sleeps else None
+        # Other threads of this process would have to wait for the interpreter.
+        alone = threading.active_count() == 1 or not self._sleeps
+        limit_ns = _LOOK_NS if self._has_core and alone else 0
+        while not look(ready, pause, self.yields, limit_ns):
+            if self._sleeps:
+                self._sleep_until(ready, whom, suspect)
+                return
+            if self.has_to_stop():
+                raise Stopped
+            suspect()
 
-    def _spin_until(self, ready: Callable[[], object]) -> bool:
-        for _ in range(self.waiter.spins_this_time() // _SPINS_PER_CALL):
-            if ready():
-                self.waiter.spun_well()
-                return True
-        self.waiter.give_up_spinning()
-        return False
-
-    def move_to_own_core(self) -> None:
+    def _move_to_own_core(self) -> None:
         """Leave a core that this process may share with the process that it waits for.
 
-        The system may leave two processes that yield to each other on one core. After the
-        move it may place this process on any core again.
+        After the move the system may place this process on any core again.
         """
         cores = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {sorted(cores)[self._pid % len(cores)]})
         os.sched_setaffinity(0, cores)
-
-    def _look_until(
-        self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
-    ) -> bool:
-        """Look without sleeping; return whether the wait is over."""
-        if self.waiter.lost_core:
-            self.waiter.lost_core = False
-            self._patience.be_considerate()
-        self._patience.begin(self.waiter.patience / MOST_YIELDS)
-        if self._patience.is_considerate or not self._yields:
-            return False
-        os_pids = [self.control[self._starts[pid] + OS_PID] for pid in (self._pid, *whom[:_ASKED])]
-        found = self._yield_while(ready, lambda: self._patience.lasts(os_pids))
-        if found is None and not self._sleeps:
-            found = self._yield_while(ready, self._watch(suspect))
-        if found:
-            self.waiter.be_patient()
-        return bool(found)
-
-    def _yield_while(self, ready: Callable[[], object], goes_on: Callable[[], bool]) -> bool | None:
-        """Look and yield; return whether ``ready()``, or None if this does not go on."""
-        while not self.has_to_stop():
-            for _ in range(_YIELDS_PER_LOOK_AT_CLOCK):
-                if ready():
-                    return True
-                _sched_yield()
-            if not goes_on():
-                return None
-        return False
-
-    def _watch(self, suspect: Callable[[], None]) -> Callable[[], bool]:
-        """Return a function that checks from time to time whether this process waits in vain."""
-        deadline = 0
-
-        def goes_on() -> bool:
-            nonlocal deadline
-            if time.perf_counter_ns() >= deadline:
-                suspect()
-                deadline = time.perf_counter_ns() + _NS_PER_CHECK
-            return True
-
-        return goes_on
 
     def _sleep_until(
         self, ready: Callable[[], object], whom: Sequence[int], suspect: Callable[[], None]
     ) -> None:
         control, futex = self.control, self._futexes[self._pid]
         waited = [self._starts[pid] + WAITED for pid in whom]
-        naps = 0
+        nap_s = _FIRST_NAP_S
         control[self._asleep] = 1
         self._fences.order()  # release: ASLEEP, before WAITED
         try:
@@ -202,8 +153,8 @@ class Waiting:
                 if aborted:
                     raise Stopped
                 suspect()
-                futex.acquire(seen, _NAPS_S[min(naps, len(_NAPS_S) - 1)])
-                naps += 1
+                futex.acquire(seen, nap_s)
+                nap_s = min(2 * nap_s, _LONGEST_NAP_S)
         finally:
             control[self._asleep] = 0
 
@@ -211,6 +162,36 @@ class Waiting:
         """Tell whether the run has to stop."""
         words = self.control if self._outside is None else self._outside.stop
         return bool(words[ABORT])
+
+
+def look(ready: Callable[[], object], pause: Pause | None, yields: int, limit_ns: int = 0) -> bool:
+    """Look and give way again and again; return whether ``ready()`` in the end.
+
+    Args:
+        ready: a fast function that tells whether the wait is over.
+        pause: of this process, which only looks once while it lasts, and begins one where another
+            process has its core between two looks. None: it looks all the same.
+        yields: how often it gives way at least.
+        limit_ns: how long it looks at least.
+    """
+    if pause is not None and pause.waits:
+        pause.waits -= 1
+        return bool(ready())
+    count, began = 0, time.perf_counter_ns()
+    before = began
+    while not ready():
+        if count >= yields and before - began >= limit_ns:
+            return False
+        _sched_yield()
+        count += 1
+        now = time.perf_counter_ns()
+        if pause is not None and now - before > LONG_GAP_NS:
+            pause.begin()
+            return False
+        before = now
+    if pause is not None and count:
+        pause.shorten()
+    return True
 
 
 # -- the futex of a process, which wakes it: a word of shared memory ------------------------------

@@ -294,7 +294,7 @@ def _install_waiting() -> None:
     # A process looks once, and waits then: for a change, not for some time.
     meeting.Waiter.arrives = lambda _, address, floor: meeting.load(address) >= floor  # type: ignore[method-assign]
 
-    def wait(_: Waiting, ready: Any, whom: Any, suspect: Any, *, spun: bool = False) -> None:
+    def wait(_: Waiting, ready: Any, whom: Any, suspect: Any) -> None:
         HERE.scheduler.wait(ready, suspect)
 
     Waiting.wait = wait  # type: ignore[method-assign]
