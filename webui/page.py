@@ -124,10 +124,14 @@ def saved_model(shown: ShownModel) -> str:
 def _answers_of_model(shown: ShownModel) -> Json:
     from bsplib.webui.predicted import (  # noqa: PLC0415  # imported late
         describe_model,
-        describe_predictions,
+        saved_predictions,
     )
 
-    return {"answers": {MODEL: describe_model(shown), PREDICTED: describe_predictions(shown, {})}}
+    predictions = {
+        _with_query(PREDICTED, {"point": text} if text else {}): answer
+        for text, answer in saved_predictions(shown).items()
+    }
+    return {"answers": {MODEL: describe_model(shown), **predictions}}
 
 
 def _saved(kind: _Kind, title: str, data: Json) -> str:
@@ -177,6 +181,10 @@ def address_of(trace_id: str, number: int, name: str, query: Query) -> str:
     """Return the address of an answer, as the page asks for it."""
     run = f"traces/{trace_id}/runs/{number}"
     path = f"{run}.json" if name == "run" else f"{run}/{name}.json"
+    return _with_query(path, query)
+
+
+def _with_query(path: str, query: Query) -> str:
     words = urlencode(query, quote_via=quote, safe=_PLAIN)
     return f"{path}?{words}" if query else path
 

@@ -1,8 +1,8 @@
 """The page of a learnt program: the predicted call graph, at the sizes and processes of sliders.
 
 The page asks for the prediction at each point and on each Machine that its reader chooses: no
-formula is in the page. A saved page has the point at which it opens. Nothing here uses a web
-framework.
+formula is in the page. A saved page has the points that were named when it was saved. Nothing here
+uses a web framework.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bsplib.errors import UsageError
@@ -91,8 +91,9 @@ class ShownModel:
     model: ProgramModel
     machine: Machine | None = None
     """The Machine that is chosen at first; default: the one of the runs."""
-    nprocs: int | None = None
-    values: Mapping[str, float] = field(default_factory=dict)
+    points: Sequence[Mapping[str, float]] = ()
+    """Values of variables, the number of processes among them as ``p``. The page opens with the
+    first, and offers them all; a saved page has no others."""
 
 
 def describe_model(shown: ShownModel) -> Json:
@@ -106,11 +107,13 @@ def describe_model(shown: ShownModel) -> Json:
     if shown.machine is not None:
         machines = [describe_machine(GIVEN, shown.machine, run), *machines]
     number = {name: position for position, name in enumerate(model.nodes)}
-    opening_point(shown)
     return {
         "program": fmt.visible(model.program),
         "facts": [f"predicted from {model.runs} runs", *_facts(model)],
         "variables": [_variable(model, name) for name in _variables(model)],
+        "points": [
+            {"title": words([point]), "point": _texts(point)} for point in named_points(shown)
+        ],
         "measures": MEASURES,
         "machine": None if shown.machine is None else GIVEN,
         "rates": asdict(_rates(run)),
@@ -126,16 +129,31 @@ def describe_model(shown: ShownModel) -> Json:
     }
 
 
-def opening_point(shown: ShownModel) -> Point:
-    """Return the point at which the page opens.
+def named_points(shown: ShownModel) -> list[Point]:
+    """Return the points that were named, else one; with the first of them the page opens.
 
     Raises:
         UsageError: a value is given of a variable that does not exist.
     """
     largest = shown.model.largest
-    nprocs = shown.nprocs or min(max(USUAL_PROCESSES, int(largest[PROCESSES])), MOST_PROCESSES)
+    usual = min(max(USUAL_PROCESSES, int(largest[PROCESSES])), MOST_PROCESSES)
     sizes = {name: largest[name] for name in shown.model.variables}
-    return point_of(shown.model, nprocs, {**sizes, **shown.values})
+    points = []
+    for named in shown.points or [{}]:
+        values = {**sizes, **named}
+        points.append(point_of(shown.model, int(values.pop(PROCESSES, usual)), values))
+    return points
+
+
+def saved_predictions(shown: ShownModel) -> dict[str, Json]:
+    """Return the predictions at the points that were named, by what the page asks: see there."""
+    texts = [",".join(map(":".join, _texts(point).items())) for point in named_points(shown)]
+    found = {text: describe_predictions(shown, {"point": text}) for text in texts}
+    return {"": found[texts[0]], **found}
+
+
+def _texts(point: Point) -> dict[str, str]:
+    return {name: value_text(value) for name, value in point.items()}
 
 
 def _variables(model: ProgramModel) -> list[str]:
@@ -294,7 +312,7 @@ def describe_predictions(shown: ShownModel, asked: Mapping[str, str]) -> Json:
         AddressError: a value is no number, or there is no such variable or Machine.
     """
     model = shown.model
-    point = {**opening_point(shown), **_point(model, asked.get("point", ""))}
+    point = {**named_points(shown)[0], **_point(model, asked.get("point", ""))}
     chosen = _point(model, asked.get("reference", ""))
     reference, prices = {**model.largest, **chosen}, _prices(shown, asked)
     here = predict_at(model, point, prices)
@@ -306,7 +324,7 @@ def describe_predictions(shown: ShownModel, asked: Mapping[str, str]) -> Json:
     )
     words_of = words([reference])
     return {
-        "point": {name: value_text(value) for name, value in point.items()},
+        "point": _texts(point),
         "sliders": {name: _slider(model, name, point[name]) for name in _variables(model)},
         "reference": words_of if chosen else f"the largest run: {words_of}",
         "total": here.total.total_s,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import asdict, replace
 
@@ -225,7 +226,7 @@ def test_shades_by_growth_compare_with_the_reference_that_is_taken(tab, url, sho
 
 @pytest.mark.browser
 def test_another_machine_prices_the_same_laws(tab, show):
-    with served_model(webui.ShownModel(made(), THERE, 64, {"n": 2.0**20})) as url:
+    with served_model(webui.ShownModel(made(), THERE, [{"n": 2.0**20, "p": 64.0}])) as url:
         show(tab, url)
         expected = predict_run(made(), 64, {"n": 2**20}, THERE)
         time = fmt.seconds(expected.total.total_s)
@@ -254,7 +255,7 @@ def test_the_page_says_that_processes_share_the_cores_of_the_host_of_the_runs(ta
     model = made(backend="shm", host="h")
     there = replace(THERE, host="h", cores=16)
     for count, is_said in ((16, False), (64, True)):
-        with served_model(webui.ShownModel(model, there, count)) as url:
+        with served_model(webui.ShownModel(model, there, [{"p": float(count)}])) as url:
             show(tab, url)
             sentence = "64 processes share 16 cores: computation takes 4 times as long as recorded."
             assert (sentence in said(tab)) == is_said
@@ -302,7 +303,8 @@ def test_keys_double_the_processes_and_choose_the_shades(tab, url, show):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_saved_page_works_offline_in_any_window(open_tab, tmp_path, scheme, url, show):
     path = tmp_path / "page.html"
-    webui.write_model_html(webui.ShownModel(made()), path)
+    points = [{}, {"n": 2.0**30, "p": 64.0}]
+    webui.write_model_html(webui.ShownModel(made(), points=points), path)
     page = open_tab(width=800, height=900, color_scheme=scheme)
     page.goto(path.as_uri())
     sentences = said(page)
@@ -311,10 +313,16 @@ def test_a_saved_page_works_offline_in_any_window(open_tab, tmp_path, scheme, ur
     assert "<exchange>" in page.locator(".node .title").all_text_contents()
     expect(page.locator("#sliders input:enabled")).to_have_count(0)
     expect(page.locator("#sliders")).to_contain_text(
-        "saved to a file at this point: bsp view --fit"
+        "saved to a file at the points that were named: bsp view --fit"
     )
     page.keyboard.press("m")
     expect(page.locator("#machine :is(select, input):enabled")).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Sizes").click()
+    page.get_by_label("Named points").select_option("n = 2^30, p = 64")
+    says(page, "n = 2^30, p = 64 on here: ")
+    page.go_back()
+    says(page, "n = 65536, p = 1024 on here: ")
     other = open_tab()
     show(other, url)
     assert said(other) == sentences
@@ -333,10 +341,17 @@ def test_every_text_of_the_prediction_can_be_read(open_tab, url, show, theme):
 def test_the_command_saves_the_page_with_the_machine_and_the_values(tmp_path):
     model, page = tmp_path / "model.json", tmp_path / "page.html"
     write_model(made(), model)
-    words = ["--machine", "cray-t3e-mpi:l=2e-5", "--at", "n=2^20,p=64"]
+    words = ["--machine", "cray-t3e-mpi:l=2e-5", "--at", "n=2^20,p=64", "--at", "n=2^30,p=256"]
     found = CliRunner().invoke(cli, ["view", "--fit", str(model), *words, "--html", str(page)])
     assert found.exit_code == 0, found.output
-    assert '"point": {"n": "2^20", "p": "64"}' in page.read_text(encoding="utf-8")
+    answers = json.loads(
+        re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"))[1]
+    )["answers"]
+    points = {"predicted.json": ["2^20", "64"]}
+    points["predicted.json?point=n%3A2%5E20,p%3A64"] = points["predicted.json"]
+    points["predicted.json?point=n%3A2%5E30,p%3A256"] = ["2^30", "256"]
+    shown = {path: answers[path]["point"] for path in answers if path != "model.json"}
+    assert {path: [*point.values()] for path, point in shown.items()} == points
 
 
 @pytest.mark.parametrize(
@@ -366,4 +381,4 @@ def test_a_model_without_a_machine_is_shown_with_a_note():
 
 def test_a_value_of_no_variable_is_refused():
     with pytest.raises(UsageError, match="there is no variable m; the variables are: n"):
-        describe_model(webui.ShownModel(made(), values={"m": 3.0}))
+        describe_model(webui.ShownModel(made(), points=[{"m": 3.0}]))

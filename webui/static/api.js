@@ -53,11 +53,14 @@ async function fetched(path) {
   }
 }
 
-/* The address of an answer about a run: name "run", "layout", "timeline", ...; the query
-   leaves out what is null. */
-export function address(trace, run, name, query = {}) {
-  const path = `traces/${trace}/runs/${run}${name === "run" ? "" : `/${name}`}.json`;
+/* A path with a query, which leaves out what is null. */
+export function withQuery(path, query) {
   const words = Object.entries(query).filter(([, value]) => value !== null)
     .map(([key, value]) => `${key}=${encodeURIComponent(value).replaceAll("%2C", ",")}`);
   return words.length ? `${path}?${words.join("&")}` : path;
+}
+
+/* The address of an answer about a run: name "run", "layout", "timeline", ... */
+export function address(trace, run, name, query = {}) {
+  return withQuery(`traces/${trace}/runs/${run}${name === "run" ? "" : `/${name}`}.json`, query);
 }

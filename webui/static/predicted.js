@@ -1,6 +1,6 @@
 /* The page of a learnt program: asks for the prediction at the point of the sliders, and shows it. */
 
-import { get, offline } from "./api.js";
+import { get, offline, withQuery } from "./api.js";
 import { createChain } from "./chain.js";
 import { createCurves } from "./curves.js";
 import { createDetail } from "./detail.js";
@@ -39,13 +39,10 @@ const HELP = "Each box is a function or a line that ends supersteps, with the ti
 /* What the server says of what the state names, with some of it changed. */
 function predictions(data, changes = {}) {
   const { point, reference, machine, g, l, speed } = { ...state, ...changes };
-  const query = {
+  return get(withQuery("predicted.json", {
     point: point && POINT.write(point), reference: reference && POINT.write(reference),
     machine: machine === data.machine ? null : machine ?? OF_THE_RUNS, g, l, speed,
-  };
-  const words = Object.entries(query).filter(([, value]) => value !== null)
-    .map(([key, value]) => `${key}=${encodeURIComponent(value)}`);
-  return get(words.length ? `predicted.json?${words.join("&")}` : "predicted.json");
+  }));
 }
 
 /* The rows of a node or edge: seconds here and at the reference. */

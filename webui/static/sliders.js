@@ -3,7 +3,7 @@
 import { button, byId, html } from "./dom.js";
 import { shortcut } from "./keys.js";
 
-const SAVED = "This page was saved to a file at this point: bsp view --fit shows others.";
+const SAVED = "This page was saved to a file at the points that were named: bsp view --fit shows others.";
 
 /* The row of a variable: label, field and slider, on which the values of the runs are marked. */
 function row({ name, label, title, steps, measured }, set, disabled) {
@@ -58,7 +58,11 @@ export function createSliders({ store, ask, say, isSaved }, data) {
   const take = button("Take this point", () => update({ reference: point }),
     { class: "plain-button", disabled: isSaved, title: "Compare with the point of the sliders from now on" });
   const reset = button("Largest run", () => update({ reference: null }), { class: "plain-button" });
-  byId("sliders").replaceChildren(
+  const named = html("select", {
+    "aria-label": "Named points", hidden: data.points.length < 2,
+    onchange: () => update({ point: data.points[Number(named.value)].point }),
+  }, ...data.points.map(({ title }, number) => html("option", { value: number }, title)));
+  byId("sliders").replaceChildren(named,
     ...[...rows.values()].map(({ element }) => element),
     html("p", { class: "quiet", hidden: !isSaved }, SAVED),
     html("h3", {}, "Reference"), about, html("div", { class: "buttons" }, take, reset));
@@ -94,6 +98,8 @@ export function createSliders({ store, ask, say, isSaved }, data) {
   function show({ predicted }) {
     point = predicted.point;
     if (!("p" in wanted)) at = predicted.sliders.p.step;
+    const isHere = (each) => Object.entries(point).every(([name, text]) => each.point[name] === text);
+    named.value = String(data.points.findIndex(isHere)); // none where another point is shown
     for (const [name, each] of rows) each.show(predicted.sliders[name]);
     about.textContent = predicted.reference;
     reset.disabled = state.reference === null;

@@ -83,7 +83,8 @@ class Shown(TypedDict):
     callback=points,
     multiple=True,
     metavar="VALUES",
-    help="With --fit: point at which the page opens, as in n=2^30,p=256.",
+    help="With --fit: point at which the page opens, as in n=2^30,p=256; may be repeated, for others "
+    "to choose from. A page that --html wrote has only these.",
 )
 @click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
 def command(
@@ -114,6 +115,7 @@ def command(
       bsp view --compare before.bsp after.bsp
       bsp view --metric h-imb sort.sweep
       bsp view --fit sort.json --at n=2^30,p=256
+      bsp view --html sort.html --fit sort.json --at n=2^20,p=64 --at n=2^30,p=256
     """
     library, sources, machines = (others.pop(name) for name in ("library", "sources", "machines"))
     metric = others.pop("metric")
@@ -204,11 +206,7 @@ def _view_model(
     from bsplib.profiler.predict.document import read_model  # noqa: PLC0415
 
     there = None if machine is None else load_machine(machine)
-    values = {name: value for point in at for name, value in point.items()}
-    nprocs = values.pop("p", None)
-    shown = webui.ShownModel(
-        read_model(path), there, None if nprocs is None else int(nprocs), values
-    )
+    shown = webui.ShownModel(read_model(path), there, at)
     if html is None:
         webui.serve_model(shown, port=port, open_browser=browser)
         return
