@@ -30,7 +30,7 @@ from bsplib.profiler.book import LOSS_CAUSES
 from bsplib.profiler.costs import by_superstep, h_relation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -53,7 +53,7 @@ _SUMS = slice(0, _H)
 MAX_ROWS = 256
 MAX_COLUMNS = 4096
 """Greatest numbers of rows and columns of a picture, more than a screen has."""
-_BIN_CELLS, _LEAST_BINS, _MOST_BINS = 2**18, 2**12, 2**15
+_BIN_CELLS, LEAST_BINS, _MOST_BINS = 2**18, 2**12, 2**15
 """About the number of bins times the number of rows, which takes some 30 MB for each axis; the bins
 are at least twice as many as a screen has columns."""
 _PROCESS_CELLS = 2**24
@@ -97,13 +97,16 @@ class Waited(NamedTuple):
 class TimePicture:
     """The picture of a run; it takes in all windows of its book."""
 
-    def __init__(self, book: Book, *, most_rows: int = MAX_ROWS) -> None:
+    def __init__(
+        self, book: Book, *, most_rows: int = MAX_ROWS, most_bins: int = _MOST_BINS
+    ) -> None:
         """Prepare the bins; see :func:`picture_of`.
 
         Args:
             book: the book of a whole run.
             most_rows: greatest number of rows; a row is a block of processes if there are more
                 processes.
+            most_bins: greatest number of bins; fewer are enough where nobody zooms.
         """
         self.book = book
         self.block = -(-book.run.nprocs // most_rows)
@@ -115,7 +118,7 @@ class TimePicture:
         self._bins: tuple[_TimeSums, _StepSums] | None = None
         if len(book.run.table("records")) > window_module.ROWS:
             # The only window of a shorter run is booked again as fast as bins are looked up.
-            count = min(max(_BIN_CELLS // self.rows, _LEAST_BINS), _MOST_BINS)
+            count = min(max(_BIN_CELLS // self.rows, LEAST_BINS), most_bins)
             edges = np.linspace(self.begin_ns, self.end_ns, count + 1)
             self._bins = _TimeSums(self, edges), _StepSums(self, 0, self.steps.count, count)
         self._first = np.full(book.run.nprocs, self.end_ns, np.int64)
@@ -127,8 +130,8 @@ class TimePicture:
         records, outermost = account.run.records[account.halo :], account.owner[account.halo :] < 0
         np.minimum.at(self._first, booked.pid[outermost], records["start"][outermost])
         np.maximum.at(self._last, booked.pid[outermost], records["end"][outermost])
-        for sums in self._bins or ():
-            sums.add(booked)
+        if self._bins is not None:
+            _take_in(booked, self._bins)
 
     def by_superstep(self, low: int, high: int, columns: int) -> PictureView:
         """Return a range of supersteps of the root group.
@@ -242,8 +245,7 @@ class TimePicture:
 
     def _hand_out(self, low: int, high: int, *takers: _StepSums | _TimeSums) -> None:
         for booked in self._booked(low, high):
-            for taker in takers:
-                taker.add(booked)
+            _take_in(booked, takers)
 
     def _booked(self, low: int, high: int) -> Iterator[BookedWindow]:
         """Yield what is booked for a range of positions of supersteps, and maybe for others."""
@@ -298,6 +300,21 @@ class _Grid:
         return np.maximum(np.diff(until, axis=0), 0)
 
 
+class _LaidOut(NamedTuple):
+    """A window, what is booked in it by stretches of time, and what is lost in it."""
+
+    booked: BookedWindow
+    stages: list[dict[int, Floats]]
+    losses: tuple[_Lost, _Lost, _Lost]
+
+
+def _take_in(booked: BookedWindow, sums: Iterable[_StepSums | _TimeSums]) -> None:
+    """Add a window to some sums."""
+    laid_out = _LaidOut(booked, _stages(booked), _lost(booked))
+    for each in sums:
+        each.add(laid_out)
+
+
 class _StepSums:
     """All layers of a range of supersteps, in bins of as many supersteps."""
 
@@ -309,8 +326,9 @@ class _StepSums:
         self._carried, self._at = np.zeros(nprocs), -1
         """The h of the last column by process, which the next window may share."""
 
-    def add(self, booked: BookedWindow) -> None:
+    def add(self, laid_out: _LaidOut) -> None:
         """Take in a window."""
+        booked, stages, losses = laid_out
         picture, nprocs, window = self._picture, self._picture.book.run.nprocs, booked.window
         column = (picture.steps.positions(window) - self._low) // self._width
         seen = np.flatnonzero((column >= 0) & (column < len(self._amounts)))
@@ -326,12 +344,11 @@ class _StepSums:
 
         columns = np.full(len(booked.pid), -1)
         columns[seen] = place
-        for lost in _lost(booked):
+        for lost in losses:
             inside = columns[lost.row] >= 0
             cells = columns[lost.row] * picture.rows + lost.pid // picture.block
             ns = np.bincount(cells[inside], lost.ns[inside], count * picture.rows)
             self._amounts[here, _LOSS] += ns.reshape(count, picture.rows)
-        stages = _stages(booked)
         sums = dict(enumerate(booked.spent)) | {
             layer: np.sum([each[layer] for each in stages if layer in each], axis=0)
             for layer in (_COMP, _COMM, _IDLE, _WAITING)
@@ -403,11 +420,11 @@ class _TimeSums:
         self._sums, self._rates = np.zeros((2, *shape))
         """By layer and cell: what is in it, and at which rate the columns after it get more."""
 
-    def add(self, booked: BookedWindow) -> None:
+    def add(self, laid_out: _LaidOut) -> None:
         """Take in a window."""
+        booked, (between, before, waiting, after), (idle, uneven, _) = laid_out
         account = booked.account
         records = account.run.records[account.halo :]
-        between, before, waiting, after = _stages(booked)
         start, arrive, released, end = (
             records[name].astype(np.int64) for name in ("start", "arrive", "released", "end")
         )
@@ -416,7 +433,6 @@ class _TimeSums:
         self.spread(_without_inner(account, _Stretches(pid, start, arrive, before)))
         self.spread(_Stretches(pid, arrive, released, waiting))
         self.spread(_Stretches(pid, released, end, after))
-        idle, uneven, _ = _lost(booked)
         ns = idle.ns.astype(np.float64)
         self.spread(_Stretches(idle.pid, arrive[idle.row], released[idle.row], {_LOSS: ns}))
         for moved, begin, until in ((before, start, arrive), (after, released, end)):
