@@ -6,7 +6,7 @@ from bsplib.recording.records import Trace
 
 pytestmark = pytest.mark.browser
 
-PARTS = "#header, #verdict, #bar, #left, #right, .source, .popover, .search-error"
+PARTS = "#header, #verdict, #bar, #left, #right, .source, .machine-panel, .search-error"
 FAINT = """parts => {
     const paper = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
     const rgba = (colour) => {

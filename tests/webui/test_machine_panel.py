@@ -81,38 +81,6 @@ def test_another_machine_ranks_the_losses_anew(tab, url, show):
     expect(tab.locator("#verdict li").first).to_contain_text("gather")
 
 
-def test_a_slider_moves_over_powers_of_ten(tab, url, show):
-    show(tab, url)
-    panel = open_panel(tab)
-    slider = panel.get_by_role("slider", name="g per byte")
-    expect(slider).to_have_attribute("aria-valuetext", "1.00 ns")
-    slider.focus()
-    tab.keyboard.press("End")
-    expect(slider).to_have_attribute("aria-valuetext", "10.0 µs")
-    expect(panel.get_by_label("g in ns")).to_have_value("10000")
-    expect(outcome(tab)).to_contain_text("main takes 10.0 s")
-    tab.keyboard.press("ArrowLeft")
-    expect(slider).to_have_attribute("aria-valuetext", "9.61 µs")
-
-
-def test_the_steps_of_one_slide_are_one_entry_of_the_history(tab, url, show):
-    show(tab, url)
-    panel = open_panel(tab)
-    tab.evaluate(
-        """() => {
-            const slider = document.getElementById("machine-l");
-            for (const value of [10, 100, 200, 300]) {
-                slider.value = value;
-                slider.dispatchEvent(new Event("input"));
-            }
-            slider.dispatchEvent(new Event("change"));
-        }"""
-    )
-    expect(panel.get_by_label("l in µs")).to_have_value("10000")
-    tab.go_back()
-    expect(panel.get_by_label("l in µs")).to_have_value("1")
-
-
 @pytest.mark.parametrize(("text", "value"), [("2.5", "2.5"), ("0", "0"), ("-1", "1"), ("", "1")])
 def test_a_typed_figure_counts_and_one_that_is_impossible_is_the_machine_s(
     tab, url, show, text, value
@@ -128,13 +96,9 @@ def test_what_is_being_typed_stays_while_the_page_is_drawn_anew(tab, url, show):
     show(tab, url)
     field = open_panel(tab).get_by_label("l in µs")
     field.fill("3")
-    tab.evaluate(
-        """() => {
-            const slider = document.getElementById("machine-g");
-            slider.value = 200;
-            slider.dispatchEvent(new Event("input"));
-        }"""
-    )
+    tab.evaluate("location.hash += '&speed=2'")
+    expect(tab.get_by_label("speed in x")).to_have_value("2")
+    expect(field).to_have_value("3")
     field.press("Enter")
     expect(field).to_have_value("3")
     expect(field).to_have_class("set")
@@ -194,7 +158,7 @@ def test_in_a_narrow_window_the_panel_fits(open_tab, url, show):
     tab = open_tab(width=390, height=844)
     show(tab, url)
     tab.locator("#machine .opener").click()
-    boxes = tab.locator(".popover, .popover input").evaluate_all(
+    boxes = tab.locator(".machine-panel, .machine-panel input").evaluate_all(
         "all => all.map(each => [each.getBoundingClientRect().left, "
         "each.getBoundingClientRect().right])"
     )

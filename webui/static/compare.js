@@ -8,7 +8,6 @@ import { comparedOf, othersOf } from "./runs.js";
 import { segments } from "./segments.js";
 
 const PRICES = ["machine", "g", "l", "speed"];
-const PATIENCE = 150; // ms until a comparison is priced anew while a slider moves
 
 /** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
@@ -35,7 +34,6 @@ export function create(host, context) {
     verdict, conditions, scaling, note, sorts, tableHost, graphHost);
   let answer = null;
   let quantity = "time";
-  let timer = null;
   let wanted = "";
 
   /* What to ask: the run before, and the prices where the reader has chosen any. */
@@ -135,19 +133,17 @@ export function create(host, context) {
       return;
     }
     const { key, others } = offer();
-    clearTimeout(timer);
     if (others.length === 0) {
       say(api.offline ? "This page was saved to a file with one run: bsp view compares it with others."
         : "There is no other run to compare with: bsp view AFTER --compare BEFORE opens two traces.");
     } else if (key === null) {
       say("Choose the run before, with which this run is compared.");
     } else {
-      timer = setTimeout(load, changed === null || answer === null ? 0 : PATIENCE, key);
+      load(key);
     }
   }
 
   function hide() {
-    clearTimeout(timer);
     graph?.hide();
     wanted = "";
   }

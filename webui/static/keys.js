@@ -34,7 +34,7 @@ function isTyping(target) {
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  if (isTyping(event.target) || document.querySelector(":is(dialog[open], :popover-open)")) return;
   const found = shortcuts.find(({ keys, view, when }) =>
     keys.includes(event.key) && (view === null || view === state.view) && when(event));
   if (!found) return;

@@ -1,6 +1,6 @@
 /* The choice of the Machine on which the run is shown: a button in the header that opens a list
-   of Machines and a slider for each figure. The server times the run anew; a page that was saved
-   has the Machines that were named, and no sliders. */
+   of Machines and a field for each figure. The server times the run anew; a page that was saved
+   has the Machines that were named, and no other figures. */
 
 import { button, html } from "./dom.js";
 import { FIGURES, figureRow, written } from "./figures.js";
@@ -10,31 +10,6 @@ import { chosenFigures, chosenMachine } from "./rates.js";
 
 const OWN = { machine: null, g: null, l: null, speed: null };
 const RULES = { max: "h is the greater of bytes in and out", sum: "h is bytes in and out together" };
-
-/* A button, and a panel below it that closes on Escape and on a click elsewhere. */
-function popover(host, title, opener, ...content) {
-  const panel = html("div", {
-    id: "machine-panel", class: "popover", role: "dialog", "aria-label": title, hidden: true,
-  }, ...content);
-  opener.setAttribute("aria-controls", panel.id);
-  host.replaceChildren(opener, panel);
-  const open = (wanted) => {
-    panel.hidden = !wanted;
-    opener.setAttribute("aria-expanded", wanted);
-  };
-  open(false);
-  opener.addEventListener("click", () => open(panel.hidden));
-  host.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || panel.hidden) return;
-    event.stopPropagation();
-    open(false);
-    opener.focus();
-  });
-  document.addEventListener("pointerdown", ({ target }) => {
-    if (!host.contains(target)) open(false);
-  });
-  return open;
-}
 
 /* The name of a Machine; of the run's own rates where they come from. */
 function nameOf({ title, source }) {
@@ -79,12 +54,15 @@ export function create(host, context) {
     "This page was saved to a file with the Machines above: bsp view takes other figures, too.");
   const reset = button("Reset to the run’s own", () => update(OWN), { class: "plain-button" });
   const rows = FIGURES.map((figure) =>
-    figureRow(figure, (value, push) => update({ [figure.name]: value }, { push }), isSaved));
+    figureRow(figure, (value) => update({ [figure.name]: value }), isSaved));
   const figures = html("div", { class: "figures" }, ...rows.flatMap(({ cells }) => cells));
-  const open = popover(host, "Machine", opener, select, about, figures, saved, note, result, reset);
+  const panel = html("div", { class: "machine-panel", role: "dialog", "aria-label": "Machine", popover: "auto" },
+    select, about, figures, saved, note, result, reset);
+  opener.popoverTargetElement = panel;
+  host.replaceChildren(opener, panel);
   let offered = null;
-  shortcut("m", "Choose the Machine, or slide its g, l and speed", () => {
-    open(true);
+  shortcut("m", "Choose the Machine, or its g, l and speed", () => {
+    panel.showPopover();
     select.focus();
   });
 
