@@ -39,15 +39,14 @@ def describe_sources(callgraph: CallGraph, folder: Path | None = None) -> dict[s
         (a list of pieces each, see :func:`bsplib.webui.source.highlight`), ``note``, and
         ``calls``: pairs of a line and the positions of the functions that it calls;
         ``of``: for each node, in the order of the graph, the position of its excerpt.
-        ``sampled``: whether the run was sampled; if so, an excerpt has ``seconds``: pairs of a
-        line and its seconds by part, with all that it calls, as average of the processes.
+        Of a run that was sampled an excerpt has ``seconds``: pairs of a line and its seconds by
+        part, with all that it calls, as average of the processes.
     """
     sources, calls = read_sources(callgraph, folder), _calls(callgraph)
     seconds = _seconds(callgraph.run)
     return {
         "excerpts": [_describe(excerpt, calls, seconds) for excerpt in sources.excerpts],
         "of": [sources.of[name] for name in callgraph.graph],
-        "sampled": callgraph.run.samples is not None,
     }
 
 

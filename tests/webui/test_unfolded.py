@@ -93,15 +93,6 @@ def test_a_tooltip_has_the_seconds_by_process_and_a_click_selects_the_cost_centr
     expect(page.locator("#detail h2")).to_have_text("line 12")
 
 
-def test_the_source_lists_them_for_the_cost_centre(page):
-    box(page, "app.py line 12").click()
-    page.get_by_role("tab", name="Source").click()
-    listed = page.locator("section.unfolded")
-    expect(listed).to_contain_text("prepare: 2.50 ms")
-    listed.locator("summary").click()
-    expect(listed).to_contain_text("busy: 2.00 ms")
-
-
 def test_a_saved_page_unfolds_them_without_a_server(open_tab, trace, tmp_path):
     write_html(trace, tmp_path / "page.html")
     tab = open_tab()

@@ -12,42 +12,31 @@ function centresOf({ nodes }) {
   return centres;
 }
 
-function ofNode(model, node, path) {
-  const { count, cost } = model.nodes[node];
-  return { score: model.score(node, path), count, h: cost.h.max };
-}
-
-function ofEdge(model, edge, path) {
-  const { count, cost } = model.edges[edge];
-  return { score: model.edgeScore(edge, path), count, h: cost.h.max };
-}
-
-/* What came through the calls of a function from an excerpt: only where one line calls it,
-   since what came through each of several lines is not known. */
+/* The score of what came through the calls of a function from an excerpt: only where one line calls
+   it, since what came through each of several lines is not known. */
 function calledOnce(model, answer, number, node, path) {
   const { calls } = answer.excerpts[number];
   if (calls.filter(([, nodes]) => nodes.includes(node)).length > 1) return [];
   return model.callers[node].filter((edge) => answer.of[model.edges[edge].from] === number)
-    .map((edge) => ofEdge(model, edge, path));
+    .map((edge) => model.edgeScore(edge, path));
 }
 
-/* What the lines of an excerpt cost, by line: { nodes, parts, ends }. nodes: positions of what
-   ended there or is called there, parts: what of it is known, { score, count, h } each; ends:
-   whether supersteps ended there. number: position of the excerpt in the answer. */
+/* What the lines of an excerpt cost, by line: { nodes, scores, ends }. nodes: positions of what
+   ended there or is called there, scores: of what of it is known; ends: whether supersteps ended
+   there. number: position of the excerpt in the answer. */
 export function costsOf(model, answer, number, path) {
   const { file, first, lines, calls } = answer.excerpts[number];
   const costs = new Map();
   const centres = centresOf(model);
   for (let line = first; line < first + lines.length; line += 1) {
     const nodes = centres.get(`${file}:${line}`) ?? [];
-    const parts = nodes.map((node) => ofNode(model, node, path));
-    if (nodes.length) costs.set(line, { nodes, parts, ends: parts.some(({ count }) => count > 0) });
+    const scores = nodes.map((node) => model.score(node, path));
+    if (nodes.length) costs.set(line, { nodes, scores, ends: nodes.some((node) => model.nodes[node].count > 0) });
   }
   for (const [line, nodes] of calls) {
-    const parts = nodes.flatMap((node) => calledOnce(model, answer, number, node, path));
-    const here = costs.get(line) ?? { nodes: [], parts: [], ends: false };
-    costs.set(line, here.ends
-      ? { ...here, parts: [...here.parts, ...parts] } : { nodes, parts, ends: false });
+    const scores = nodes.flatMap((node) => calledOnce(model, answer, number, node, path));
+    const here = costs.get(line) ?? { nodes: [], scores: [], ends: false };
+    costs.set(line, here.ends ? { ...here, scores: [...here.scores, ...scores] } : { nodes, scores, ends: false });
   }
   return costs;
 }

@@ -1,53 +1,28 @@
 /* The view "Source": the function around the selected node, with what each line costs that
    ended supersteps or called a function that did. Where the run was sampled, each line has its
-   seconds, and a cost centre the functions that were executed in its supersteps. */
+   seconds. */
 
 import { selection } from "./detail.js";
 import { html } from "./dom.js";
-import { below, executed } from "./executed.js";
-import { bytes, integer, isInSeconds, label, pathTitle, scoreText, seconds } from "./format.js";
+import { isInSeconds, label, pathTitle, scoreText, seconds } from "./format.js";
 import { costsOf } from "./lines.js";
 import { bin } from "./model.js";
 
-const COLUMNS = [["supersteps", "Supersteps that ended there"],
-  ["h", "Sum of the greatest h of each superstep"]];
-
-/* Columns of a run that was sampled: the parts of the seconds that are added up, and a title. */
-/** @type {[string, string[], string][]} */
+/* Columns of a run that was sampled: the parts of the seconds that are added up, title, explanation. */
+/** @type {[string[], string, string][]} */
 const SAMPLED = [
-  ["computing", ["computing"], "Computing here and in what is called here; average of the processes"],
-  ["waiting", ["waiting", "calls"], "In syncs and communication calls; average of the processes"],
-  ["blocked", ["blocked", "no_core"],
-    "Asleep, waiting for a disk or a lock, or without a core; average of the processes"],
+  [["computing"], "computing", "Computing here and in what is called here; average of the processes"],
+  [["waiting", "calls"], "waiting", "In syncs and communication calls; average of the processes"],
+  [["blocked"], "blocked", "Asleep, waiting for a disk or a lock; average of the processes"],
+  [["no_core"], "no core", "Ready to compute, but without a core; average of the processes"],
 ];
 
-/* The cells with the seconds of a line; none where nothing was sampled. */
-function sampledCells(answer, taken) {
-  if (!answer.sampled) return [];
-  return SAMPLED.map(([name, parts]) => {
-    const sum = taken ? parts.reduce((total, part) => total + taken[part], 0) : 0;
-    return html("td", { class: "margin", "data-part": name }, sum > 0 ? seconds(sum) : "");
-  });
-}
+/* The seconds of some parts in a line, which has none where it was not sampled. */
+const taken = (parts, line) => (line ? parts.reduce((total, part) => total + line[part], 0) : 0);
 
-/* The functions that some function called, to be unfolded. */
-function tree(model, numbers, caller) {
-  const called = numbers.filter((number) => executed(model, number).caller === caller);
-  return called.length === 0 ? null : html("ul", {}, ...called.map((number) => {
-    const { name, file, line, seconds: value } = executed(model, number);
-    const text = `${name}: ${seconds(value)}`;
-    const deeper = tree(model, numbers, number);
-    return html("li", { title: `${file}:${line}` }, deeper === null ? text
-      : html("details", {}, html("summary", {}, text), deeper));
-  }));
-}
-
-/* The functions that were executed in the supersteps that end at a node. */
-function unfolded(model, node) {
-  const functions = tree(model, below(model, node), node);
-  return functions === null ? null : html("section", { class: "unfolded" },
-    html("h3", {}, "Functions executed in the supersteps that end here, average of the processes"),
-    functions);
+function sampledCell(parts, line) {
+  const value = taken(parts, line);
+  return html("td", { class: "margin" }, value > 0 ? seconds(value) : "");
 }
 
 function code(pieces) {
@@ -69,35 +44,31 @@ export function create(host, { store, api, query }) {
     }, text);
   }
 
-  /* The cells in the margin of a line. */
+  /* The cell in the margin of a line. */
   function margin(model, path, found) {
-    if (!found) return [html("td", { colspan: 3 })];
-    const { nodes: [node], parts } = found;
-    if (parts.length === 0) {
-      return [html("td", { colspan: 3, class: "margin" }, select(model, node, `→ ${label(model.nodes[node])}`))];
+    if (!found) return html("td");
+    const { nodes: [node], scores } = found;
+    if (scores.length === 0) {
+      return html("td", { class: "margin" }, select(model, node, `→ ${label(model.nodes[node])}`));
     }
-    const sum = (name) => parts.reduce((total, part) => total + part[name], 0);
     const addsUp = isInSeconds(path) || path === "sync";
-    const score = addsUp ? sum("score") : Math.max(...parts.map((part) => part.score));
-    return [
-      html("td", { class: "margin", "data-bin": bin(model.shadeOf(score, path)) }, select(model, node, scoreText(score, path))),
-      html("td", { class: "margin" }, integer(sum("count"))),
-      html("td", { class: "margin" }, bytes(sum("h"))),
-    ];
+    const score = addsUp ? scores.reduce((sum, each) => sum + each, 0) : Math.max(...scores);
+    return html("td", { class: "margin", "data-bin": bin(model.shadeOf(score, path)) },
+      select(model, node, scoreText(score, path)));
   }
 
-  function rowsOf(model, { metric }, node, number) {
+  function rowsOf(model, { metric }, node, number, sampled) {
     const { first, lines } = answer.excerpts[number];
     const { kind, line: chosen } = model.nodes[node];
     const costs = costsOf(model, answer, number, metric);
-    const taken = new Map(answer.excerpts[number].seconds);
+    const found = new Map(answer.excerpts[number].seconds);
     return lines.map((pieces, offset) => {
       const line = first + offset;
-      const found = costs.get(line);
+      const cost = costs.get(line);
       const isChosen = kind === "cost_centre" && line === chosen;
       return html("tr", {
-        class: found?.ends ? "ends" : null, "data-line": line, "aria-current": isChosen ? "true" : null,
-      }, ...margin(model, metric, found), ...sampledCells(answer, taken.get(line)),
+        class: cost?.ends ? "ends" : null, "data-line": line, "aria-current": isChosen ? "true" : null,
+      }, margin(model, metric, cost), ...sampled.map(([parts]) => sampledCell(parts, found.get(line))),
       html("th", { scope: "row" }, String(line)), code(pieces));
     });
   }
@@ -106,16 +77,16 @@ export function create(host, { store, api, query }) {
     const { model, state } = current;
     const { node } = selection(model, state);
     const number = answer.of[node];
-    const { file, note } = answer.excerpts[number];
-    const rows = rowsOf(model, state, node, number);
-    const columns = [[pathTitle(state.metric), "What the shades show"], ...COLUMNS,
-      ...(answer.sampled ? SAMPLED : []).map(([text, , title]) => [text, title])];
+    const { file, note, seconds: lines } = answer.excerpts[number];
+    const sampled = SAMPLED.filter(([parts]) => lines.some(([, line]) => taken(parts, line) > 0));
+    const rows = rowsOf(model, state, node, number, sampled);
+    const columns = [[pathTitle(state.metric), "What the shades show"],
+      ...sampled.map(([, text, title]) => [text, title])];
     const head = html("tr", {}, ...columns.map(([text, title]) =>
       html("th", { scope: "col", title }, text)), html("td", { colspan: 2 }));
     host.replaceChildren(...[
       html("div", { class: "about" }, html("h2", {}, file || label(model.nodes[node])),
         note ? html("p", { class: "gap" }, note) : null),
-      unfolded(model, node),
       rows.length ? html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows)) : null,
     ].filter(Boolean));
     const { id } = model.nodes[node];
