@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 import webbrowser
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import flask
@@ -21,11 +21,8 @@ from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from werkzeug.sansio.utils import host_is_trusted
 
-from bsplib.errors import BspError, TraceError
+from bsplib.errors import BspError
 from bsplib.machine import known_machines
-from bsplib.recording.records import Trace
-from bsplib.recording.trace import read_trace
-from bsplib.visible import visible
 from bsplib.webui.opened_runs import AddressError
 from bsplib.webui.page import (
     ENTRY,
@@ -48,55 +45,9 @@ if TYPE_CHECKING:
 
     import werkzeug
 
+    from bsplib.recording.records import Trace
     from bsplib.webui.predicted import ShownModel
 
-
-# -- trace files that a reader drops on the page: read at once, and kept in memory only -----------
-
-
-MAX_FILE_BYTES = 256 * 2**20
-"""Greatest size of a file; ``drop.js`` states the same number."""
-MAX_ALL_BYTES = 2**30
-"""Greatest size of all files that were dropped on the pages of one server."""
-MAX_NAME = 100
-
-
-class DroppedError(BspError):
-    """A file that was dropped on the page is not accepted."""
-
-
-class DroppedFiles:
-    """Reads dropped files, and limits their size. Threads may share it."""
-
-    def __init__(self) -> None:
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def read(self, stream: IO[bytes], name: str) -> tuple[Trace, str]:
-        """Return the trace in a stream, and its name in a form that is safe to show.
-
-        Raises:
-            DroppedError: it is no trace, or larger than allowed.
-        """
-        name = visible(name.replace("\\", "/").rpartition("/")[2])[:MAX_NAME] or "dropped trace"
-        with self._lock:
-            content = stream.read()
-            size = len(content)
-            if size > MAX_FILE_BYTES or self._bytes + size > MAX_ALL_BYTES:
-                raise DroppedError(
-                    f"{name} has {size} bytes: a dropped file may have {MAX_FILE_BYTES}, and all "
-                    f"together {MAX_ALL_BYTES}; give larger ones to bsp view."
-                )
-            try:
-                trace = read_trace(name, content=content)
-            except TraceError as error:
-                raise DroppedError(str(error)) from None
-            self._bytes += size
-        return trace, name
-
-
-DROPPED_TYPE = "application/octet-stream"
-"""Content type of a trace that is posted."""
 
 HOST = "127.0.0.1"
 TRUSTED_HOSTS = (HOST, "localhost")
@@ -110,16 +61,13 @@ LIMITS: dict[str, Any] = {
     "channel_timeout": 10,
     "cleanup_interval": 2,
     "max_request_header_size": 2**14,
-    "max_request_body_size": MAX_FILE_BYTES + 1,
     "asyncore_use_poll": True,
 }
 """Limits of the server: a connection without traffic for 10 s is closed, so that unused
 connections cannot block the others."""
 
 REQUEST_SECONDS = 10
-"""Within this time of its first byte, the header of a request has to arrive completely."""
-UPLOAD_SECONDS = 60
-"""Within this time of its first byte, a request with a dropped file has to arrive."""
+"""Within this time of its first byte, a request has to arrive completely."""
 
 STATIC_SECONDS = 60
 """So long a browser may keep the files of the page; data are never kept."""
@@ -134,20 +82,30 @@ _HEADERS = {
 }
 
 
+class _Parser(HTTPRequestParser):
+    """Refuses requests with a body, so that nobody can make the server store what he sends."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the header."""
+        super().parse_header(header_plus)
+        if self.chunked or self.content_length:
+            raise ParsingError("no body is accepted here")
+
+
 class _Channel(HTTPChannel):
     """A connection that is closed if a request does not arrive completely in time.
 
     The time limit of the server itself starts again with every byte.
     """
 
+    parser_class = _Parser
     _begun_s = 0.0
-    most_connections = MOST_CONNECTIONS
 
     def __init__(self, server: Any, *connection: Any, **options: Any) -> None:
         """Take a new connection; beyond the limit, the one that was idle for longest is closed."""
         super().__init__(server, *connection, **options)
         idle = [each for each in server.active_channels.values() if not each.requests]
-        if len(server.active_channels) > self.most_connections and idle:
+        if len(server.active_channels) > _most_connections() and idle:
             min(idle, key=lambda each: each.last_activity).handle_close()
 
     def received(self, data: bytes) -> bool:
@@ -155,42 +113,16 @@ class _Channel(HTTPChannel):
         now_s = time.monotonic()
         if self.request is None:
             self._begun_s = now_s
-        elif now_s - self._begun_s > self._limit_s():
+        elif now_s - self._begun_s > REQUEST_SECONDS:
             self.will_close = True
             return False
         return bool(super().received(data))
-
-    def _limit_s(self) -> float:
-        # What follows the header is a file from one who knows the token: see _channel.
-        return UPLOAD_SECONDS if self.request.headers_finished else REQUEST_SECONDS
 
 
 def _most_connections() -> int:
     """Return how many connections are kept: they get half of the files that may still be opened."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(4, min(MOST_CONNECTIONS, (most - len(os.listdir("/proc/self/fd"))) // 2))
-
-
-def _channel(upload: str) -> type[_Channel]:
-    """Return the class of connections that accept a body at one address only.
-
-    So nobody without the token can make the server store what he sends.
-
-    Args:
-        upload: path of the address.
-    """
-
-    class Parser(HTTPRequestParser):
-        def parse_header(self, header_plus: bytes) -> None:
-            super().parse_header(header_plus)
-            if self.chunked or (self.content_length and self.path != upload):
-                raise ParsingError("no body is accepted here")
-
-    class Channel(_Channel):
-        parser_class = Parser
-        most_connections = _most_connections()
-
-    return Channel
 
 
 class PortError(BspError, OSError):
@@ -217,8 +149,7 @@ def create_app(
     Routes: ``/`` is the page, ``/script.js`` its modules in one file, ``/static/NAME`` each of
     its files, ``/traces.json`` the list of the traces, ``/traces/T/runs/N.json`` the data of run
     N of trace T, and ``/traces/T/runs/N/NAME.json`` another answer about it (404 if there is no
-    such trace, run or answer). A trace that is posted to ``/traces`` is added; nothing else can
-    be changed.
+    such trace, run or answer). Nothing can be changed.
     Requests for a host name other than the loopback are refused, so that no other
     web site can read a trace by resolving its own name to 127.0.0.1.
 
@@ -235,7 +166,6 @@ def create_app(
     root = f"/{token}" if token else ""
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
     app.json = _InOrder(app)
-    app.config["MAX_CONTENT_LENGTH"] = MAX_FILE_BYTES
     shown = Traces(
         *traces,
         folder=folder,
@@ -244,7 +174,6 @@ def create_app(
         names=names,
         machines=[*dict.fromkeys((*machines, *known_machines()))],
     )
-    dropped = DroppedFiles()
     _guard(app)
     _serve_script(app, root, ENTRY)
 
@@ -255,14 +184,6 @@ def create_app(
     @app.get(f"{root}/traces.json")
     def overview() -> flask.Response:
         return flask.jsonify(shown.overview())
-
-    @app.post(f"{root}/traces")
-    def add() -> flask.Response:
-        # Another site can make a browser post this type only after a request for permission.
-        if flask.request.mimetype != DROPPED_TYPE:
-            flask.abort(415, f"A trace is posted as {DROPPED_TYPE}.")
-        trace, name = dropped.read(flask.request.stream, flask.request.args.get("name", ""))
-        return flask.jsonify({"id": shown.add(trace, name)})
 
     @app.get(f"{root}/traces/<trace>/runs/<int:number>.json", defaults={"name": "run"})
     @app.get(f"{root}/traces/<trace>/runs/<int:number>/<name>.json")
@@ -335,7 +256,6 @@ def _guard(app: flask.Flask) -> None:
         return _sentence(error, 404)
 
     @app.errorhandler(AddressError)
-    @app.errorhandler(DroppedError)
     def wrong(error: BspError) -> flask.Response:
         return _sentence(error, 400)
 
@@ -448,7 +368,7 @@ def _serve(
         page = f"/{token}/{state}"
         add_single_use_address(app, once, page)
         server = waitress.create_server(app, map=connections, sockets=[listener], **LIMITS)
-        server.channel_class = _channel(f"/{token}/traces")
+        server.channel_class = _Channel
         site = f"http://{HOST}:{listener.getsockname()[1]}"
         click.echo(f"The {what} is at {site}{page} until Ctrl-C.")
         if open_browser:

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 
 import click
 import pytest
+from playwright.sync_api import expect
 
 from bsplib import webui
 from bsplib.errors import BspError
@@ -332,6 +333,21 @@ def test_where_few_files_may_be_open_idle_connections_are_fewer(broadcast_trace,
         crowd(url, 100)
         with urllib.request.urlopen(url, timeout=30) as answer:
             assert answer.status == 200
+        server.send_signal(signal.SIGINT)
+        assert server.communicate(timeout=30)[1] == ""
+
+
+@pytest.mark.browser
+def test_the_page_opens_with_the_metric_of_the_command(tab, broadcast_trace, tmp_path, show):
+    write_trace(tmp_path / "x.bsp", broadcast_trace)
+    view = [sys.executable, "-m", "bsplib", "view", "--no-browser", "--metric", "h-imb"]
+    command, pipe = [*view, str(tmp_path / "x.bsp")], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as server:
+        url, _, state = re.search(r"http://\S+", server.stdout.readline()).group().partition("#")
+        show(tab, url, state)
+        expect(tab.locator("#legend h3")).to_have_text("h-relation, absolute imbalance in MB")
+        expect(tab.locator("#paths input:checked")).to_have_value("h-imb")
+        tab.goto("about:blank")
         server.send_signal(signal.SIGINT)
         assert server.communicate(timeout=30)[1] == ""
 

@@ -1,9 +1,4 @@
-"""The list of traces: files, a folder that changes, and files that are dropped on the page."""
-
-import gc
-import os
-import re
-from pathlib import Path
+"""The list of traces: files, and a folder that changes."""
 
 import pytest
 from click.testing import CliRunner
@@ -15,8 +10,6 @@ from bsplib.recording.records import Trace
 from bsplib.recording.trace import write_trace
 from bsplib.tools.cli import main
 from bsplib.webui import app
-from bsplib.webui.app import DROPPED_TYPE
-from bsplib.webui.page import STATIC
 from bsplib.webui.traces import Traces
 
 
@@ -126,135 +119,26 @@ def test_a_trace_that_is_gone_says_so(make, tmp_path):
     assert "No such file" in traces.overview()[0]["error"]
 
 
-# -- files dropped on the page --------------------------------------------------------------
-
-
-@pytest.fixture
-def client(broadcast_trace):
-    return webui.create_app(broadcast_trace, token="secret").test_client()
-
-
-def post(client, content, name="x.bsp", path="/secret/traces", **more):
-    more = {"content_type": DROPPED_TYPE} | more
-    return client.post(f"{path}?name={name}", data=content, **more)
-
-
-def test_a_dropped_trace_is_added(client, make):
-    content = make("x.bsp", 3).read_bytes()
-    answer = post(client, content, "C:\\folder/my trace.bsp")
-    assert (answer.status_code, answer.json) == (200, {"id": "1"})
-    assert client.get("/secret/traces.json").json[1]["name"] == "my trace.bsp"
-    assert client.get("/secret/traces/1/runs/0.json").json["run"]["nprocs"] == 3
-
-
-def test_a_dropped_file_that_is_no_trace_is_refused_with_its_own_name(client):
-    answer = post(client, b"PK no trace", "wrong.bsp")
-    assert (answer.status_code, answer.mimetype) == (400, "text/plain")
-    assert answer.text.startswith("wrong.bsp: is no trace, or not a complete one")
-    assert len(client.get("/secret/traces.json").json) == 1
-
-
-def test_without_the_token_nothing_is_added(client, make):
-    content = make("x.bsp").read_bytes()
-    assert post(client, content, path="/traces").status_code == 404
-    assert post(client, content, path="/wrong/traces").status_code == 404
-    assert post(client, content, headers={"Host": "evil.example"}).status_code == 403
-    assert len(client.get("/secret/traces.json").json) == 1
+# -- no request may have a body ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "kind", ["text/plain", "multipart/form-data", "application/x-www-form-urlencoded"]
-)
-def test_a_form_of_another_site_is_refused(client, make, kind):
-    answer = post(client, make("x.bsp").read_bytes(), content_type=kind)
-    assert answer.status_code == 415
-
-
-def test_a_file_larger_than_allowed_is_refused(client, make, monkeypatch):
-    content = make("x.bsp").read_bytes()
-    monkeypatch.setattr(app, "MAX_FILE_BYTES", len(content) - 1)
-    answer = post(client, content)
-    assert answer.status_code == 400
-    assert answer.text.startswith(f"x.bsp has {len(content)} bytes: a dropped file may have")
-
-
-def test_all_dropped_files_together_are_limited(client, make, monkeypatch):
-    content = make("x.bsp").read_bytes()
-    monkeypatch.setattr(app, "MAX_ALL_BYTES", 2 * len(content))
-    assert [post(client, content).status_code for _ in range(3)] == [200, 200, 400]
-
-
-def test_no_descriptor_of_a_dropped_file_stays_open(client, make):
-    content = make("x.bsp").read_bytes()
-    before = len(os.listdir("/proc/self/fd"))
-    for number in range(1, 6):
-        assert post(client, content).status_code == 200
-        assert client.get(f"/secret/traces/{number}/runs/0.json").status_code == 200
-    gc.collect()
-    assert len(os.listdir("/proc/self/fd")) <= before
-
-
-def test_nothing_of_a_dropped_file_stays_on_the_disk(client, make, tmp_path, monkeypatch):
-    content = make("x.bsp").read_bytes()
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    assert post(client, content).status_code == 200
-    assert post(client, b"no trace").status_code == 400
-    assert list(scratch.iterdir()) == []
-
-
-@pytest.fixture
-def parse():
-    """Lets the server's parser receive the beginning of a request."""
-
-    def parse(request):
-        parser = app._channel("/secret/traces").parser_class(Adjustments(**app.LIMITS))
-        parser.received(request.replace("\n", "\r\n").encode())
-        return parser
-
-    return parse
-
-
-@pytest.mark.parametrize(
-    "request_",
+    ("request_", "is_taken"),
     [
-        "POST /traces HTTP/1.1\nContent-Length: 9\n\n",
-        "POST /wrong/traces HTTP/1.1\nContent-Length: 1000000\n\n",
-        "GET /secret/ HTTP/1.1\nContent-Length: 1\n\n",
-        "POST /secret/traces HTTP/1.1\nTransfer-Encoding: chunked\n\n",
-        f"POST /secret/traces HTTP/1.1\nContent-Length: {app.MAX_FILE_BYTES + 1}\n\n",
+        ("POST /secret/traces HTTP/1.1\nContent-Length: 9\n\n", False),
+        ("GET /secret/ HTTP/1.1\nContent-Length: 1\n\n", False),
+        ("POST /secret/ HTTP/1.1\nTransfer-Encoding: chunked\n\n", False),
+        ("GET /secret/ HTTP/1.1\n\n", True),
     ],
 )
-def test_the_server_takes_no_body_but_of_a_dropped_file(parse, request_):
-    parser = parse(request_)
+def test_the_server_takes_no_request_with_a_body(request_, is_taken):
+    parser = app._Channel.parser_class(Adjustments(**app.LIMITS))
+    parser.received(request_.replace("\n", "\r\n").encode())
     assert parser.completed
-    assert parser.error is not None
-
-
-def test_the_server_takes_the_body_of_a_dropped_file(parse):
-    size = app.MAX_FILE_BYTES
-    parser = parse(f"POST /secret/traces?name=x HTTP/1.1\nContent-Length: {size}\n\n")
-    assert (parser.completed, parser.error) == (False, None)
-    parser = parse("GET /secret/ HTTP/1.1\n\n")
-    assert (parser.completed, parser.error) == (True, None)
-
-
-def test_the_page_states_the_limit_of_the_server():
-    source = Path(STATIC, "drop.js").read_text(encoding="utf-8")
-    assert int(re.search(r"MAX_FILE_BYTES = (\d+);", source)[1]) == app.MAX_FILE_BYTES
+    assert (parser.error is None) == is_taken
 
 
 # -- in the browser -------------------------------------------------------------------------
-
-DROP = """({name, bytes}) => {
-    const data = new DataTransfer();
-    data.items.add(new File([Uint8Array.from(bytes)], name));
-    for (const type of ["dragenter", "dragover", "drop"]) {
-        const event = new DragEvent(type, {dataTransfer: data, bubbles: true, cancelable: true});
-        document.body.dispatchEvent(event);
-    }
-}"""
 
 
 @pytest.mark.browser
@@ -277,47 +161,6 @@ def test_a_folder_can_be_walked_in_the_page(tab, make, tmp_path, served, show):
         tab.reload()
         picker.select_option(index=3)
         expect(tab.locator(".facts")).to_contain_text("7 processes")
-
-
-@pytest.mark.browser
-def test_a_file_dropped_on_the_page_is_opened(tab, broadcast_url, make, show):
-    content = make("mine.bsp", 6).read_bytes()
-    show(tab, broadcast_url)
-    tab.evaluate(DROP, {"name": "mine.bsp", "bytes": list(content)})
-    expect(tab.locator(".facts")).to_contain_text("6 processes")
-    expect(tab.get_by_label("Trace", exact=True)).to_contain_text("mine.bsp")
-    expect(tab.locator(".drop")).to_be_hidden()
-    tab.go_back()
-    expect(tab.locator(".facts")).to_contain_text("16 processes")
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_a_file_can_be_chosen_instead(tab, broadcast_url, make, show):
-    show(tab, broadcast_url)
-    with tab.expect_file_chooser() as chooser:
-        tab.get_by_role("button", name="Open…").click()
-    chooser.value.set_files(make("mine.bsp", 3))
-    expect(tab.locator(".facts")).to_contain_text("3 processes")
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_a_dropped_file_that_is_no_trace_is_said_in_words(open_tab, broadcast_url, show):
-    tab = open_tab(expected="status of 400")
-    show(tab, broadcast_url)
-    tab.evaluate(DROP, {"name": "notes.txt", "bytes": [1, 2, 3]})
-    expect(tab.get_by_role("status")).to_contain_text("notes.txt: is no trace")
-
-
-@pytest.mark.browser
-def test_a_saved_page_says_that_it_cannot_open_files(tab, broadcast_trace, tmp_path, show):
-    out = tmp_path / "page.html"
-    webui.write_html(broadcast_trace, out)
-    show(tab, out.as_uri())
-    expect(tab.get_by_role("button", name="Open…")).to_have_count(0)
-    tab.evaluate(DROP, {"name": "x.bsp", "bytes": [1]})
-    expect(tab.get_by_role("status")).to_contain_text("bsp view shows them")
 
 
 # -- bsp view FOLDER ------------------------------------------------------------------------

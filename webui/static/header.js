@@ -1,8 +1,6 @@
 /* The header: which trace and run is shown, where and how it ran, and the page's own buttons. */
 
-import { offline } from "./api.js";
 import { byId, html } from "./dom.js";
-import { createDrop } from "./drop.js";
 import { count, integer, processes, seconds } from "./format.js";
 import { pageButtons } from "./page-buttons.js";
 import { comparedOf, othersOf, runText } from "./runs.js";
@@ -29,12 +27,7 @@ export function createHeader(context) {
   const title = html("h1", {});
   const error = html("p", { class: "error", role: "alert", hidden: true });
   byId("facts").replaceChildren(html("div", { class: "program" }, title, pickers), facts, error);
-  byId("actions").replaceChildren(...actions());
-
-  function actions() {
-    const open = createDrop(context);
-    return [...(offline ? [] : [open]), ...pageButtons()];
-  }
+  byId("actions").replaceChildren(...pageButtons());
 
   /* Offers the traces, the runs of the one that is chosen, and those to compare with. */
   function offer(traces) {

@@ -1,6 +1,6 @@
 /* The page: loads the run that the state names, and shows it in every part. */
 
-import { Offline, address, forget, get, offline } from "./api.js";
+import { Offline, address, get, offline } from "./api.js";
 import { createAccount } from "./account.js";
 import { createBrush } from "./brush.js";
 import { createChain } from "./chain.js";
@@ -22,8 +22,7 @@ import { startTheme } from "./theme.js";
 import { createVerdict } from "./verdict.js";
 import { createViews } from "./views.js";
 
-/* What every view and panel is given. loaded.model is null until a run has been loaded;
-   refresh() loads the list of traces anew, after one has been added, and shows it. */
+/* What every view and panel is given. loaded.model is null until a run has been loaded. */
 const loaded = { traces: [], model: null };
 /** @type {Context} */
 const context = {
@@ -32,12 +31,10 @@ const context = {
   loaded,
   query: runQuery,
   anew,
-  refresh,
   say,
 };
 
 const SLOW = 300; // ms after which the reader is told what takes so long
-const PATIENCE = 150; // ms until the server is asked while a slider moves
 const LOADED_BY = ["trace", "run", "brush"];
 const MOVED_BY = ["zoom", "span"];
 const PRICED_BY = ["machine", "g", "l", "speed"];
@@ -48,7 +45,6 @@ const SELECTED_BY = ["model", "metric", "node", "edge"];
 const shades = new Map();
 const runKey = ({ trace, run }) => `${trace} ${run}`;
 
-let timer = null; // until the account on another Machine is asked for
 let header = null;
 let views = null;
 let parts = []; // each with the names of what it depends on; null where it sees for itself
@@ -124,10 +120,9 @@ function isRepeated() {
 function price() {
   const { model } = loaded;
   const figures = chosenFigures(model.run, state, offline);
-  clearTimeout(timer);
   model.rates = ratesOf(model.run, figures);
   if (Object.values(figures).every((value) => value === null)) model.tell(model.run);
-  else timer = setTimeout(tell, offline ? 0 : PATIENCE, model, figures);
+  else tell(model, figures);
 }
 
 async function tell(model, figures) {
@@ -196,12 +191,12 @@ function namesRun() {
   return isThere;
 }
 
-async function refresh() {
-  forget("traces.json");
+/* Loads the list of traces, and shows a run of them. */
+async function open() {
   loaded.traces = await get("traces.json");
-  if (loaded.model === null) readAddress(); // which run opens is known only now
+  readAddress(); // which run opens is known only now
   header.offer(loaded.traces);
-  if (!namesRun() || loaded.model !== null) return;
+  if (!namesRun()) return;
   loaded.library = state.filters.library;
   if (await load()) {
     price();
@@ -235,7 +230,7 @@ function start() {
   views = createViews(byId("tabs"), byId("main"), context);
   listenForKeys();
   subscribe(onChange);
-  refresh().catch((error) => say(error.message));
+  open().catch((error) => say(error.message));
 }
 
 start();

@@ -82,7 +82,6 @@ type Context = {
   loaded: { traces: TraceAbout[]; model: Model | null; library?: boolean };
   query: () => Record<string, any>;
   anew: () => Changes;
-  refresh: () => Promise<void>;
   say: (text: string) => void;
   texts?: any; outcome?: any; isLong?: boolean; isSaved?: boolean; changes?: any; aboutNode?: (model: Model, chosen: any, metric: string) => HTMLElement[];
 };
