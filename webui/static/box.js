@@ -6,10 +6,10 @@ export const INSET = 10;
 export const NAME_Y = 17;
 export const UNDER_Y = 31;
 export const VALUE_Y = 49;
-export const BARS_HEIGHT = 14;
+const BARS_HEIGHT = 14;
 export const LETTER_PX = 12;
 export const RADIUS = 5;
-export const BADGE_Y = HEIGHT + 6; // across the lower edge: no box of the next row lies over it
+const BADGE_WIDTH = 24; // at the end of the first line
 const NARROWEST = 104;
 const WIDEST = 236;
 const MOST_LETTERS = 32;
@@ -39,9 +39,9 @@ export function boxWidth(name, under) {
   return Math.min(WIDEST, Math.max(NARROWEST, Math.round(width)));
 }
 
-/* The width that a text may take, if it would take more; else null. */
-export function squeezed(text, width, isName = true) {
-  const room = width - 2 * INSET;
+/* The width that a name may take, or what stands under it, if it would take more; else null. */
+export function squeezed(text, width, { isName = true, hasBadge = false } = {}) {
+  const room = width - 2 * INSET - (hasBadge ? BADGE_WIDTH : 0);
   return textWidth(text, isName) > room ? room : null;
 }
 

@@ -1,7 +1,7 @@
 /* The graph on a canvas, for graphs of many nodes: one element, drawn anew for each change. */
 
 import {
-  BADGE_Y, INSET, LETTER_PX, NAME_Y, RADIUS, UNDER_Y, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
+  INSET, LETTER_PX, NAME_Y, RADIUS, UNDER_Y, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
 } from "./box.js";
 import { html } from "./dom.js";
 import { colour } from "./theme.js";
@@ -33,8 +33,9 @@ export function createCanvasDrawing(host, { nameOf, underOf, labelOf }) {
     boxes = [...scene.boxes.values()].map((box) => {
       const name = shortName(nameOf(box.node));
       const under = shortName(underOf(box.node));
-      return { ...box, name, under, narrow: squeezed(under, box.w, false), squeezed: squeezed(name, box.w), far: farLetters(name, box.w),
-        below: scene.below.get(box.node) ?? 0 };
+      const below = scene.below.get(box.node) ?? 0;
+      return { ...box, name, under, below, narrow: squeezed(under, box.w, { isName: false }),
+        squeezed: squeezed(name, box.w, { hasBadge: below > 0 }), far: farLetters(name, box.w) };
     });
     isDense = scene.isDense;
     lines = scene.lines.map((line) => ({ ...line, shape: new Path2D(line.path) }));
@@ -133,20 +134,11 @@ export function createCanvasDrawing(host, { nameOf, underOf, labelOf }) {
     context.font = `${LETTER_PX}px ${set.family}`;
     context.fillText(text, box.x + INSET, box.y + VALUE_Y);
     context.fillText(box.under, box.x + INSET, box.y + UNDER_Y, box.narrow ?? undefined);
+    context.textAlign = "right";
+    if (box.below) context.fillText(`+${box.below}`, box.x + box.w - INSET, box.y + NAME_Y);
     context.globalAlpha *= 0.5;
     for (const rectangle of barRectangles(box, bars)) context.fillRect(...rectangle);
     context.globalAlpha = 1;
-    if (box.below) drawBelow(box);
-  }
-
-  function drawBelow(box) {
-    context.textAlign = "right";
-    context.fillStyle = colour("--quiet");
-    const [text, x, y] = [`+${box.below}`, box.x + box.w - INSET, box.y + BADGE_Y];
-    context.strokeStyle = colour("--sheet"); // it lies across the edge of the box
-    context.lineWidth = 3;
-    context.strokeText(text, x, y);
-    context.fillText(text, x, y);
   }
 
   function paint(newLook) {

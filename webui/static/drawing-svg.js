@@ -2,7 +2,7 @@
    aloud. For graphs of some hundred nodes. */
 
 import {
-  BADGE_Y, INSET, NAME_Y, RADIUS, UNDER_Y, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
+  INSET, NAME_Y, RADIUS, UNDER_Y, VALUE_Y, barRectangles, farLetters, shortName, squeezed,
 } from "./box.js";
 import { svg } from "./dom.js";
 
@@ -15,20 +15,20 @@ function barsPath(box, heights) {
 
 function makeNode(box, name, below, count) {
   const short = shortName(name);
-  const fitted = (text, isName) => {
-    const width = squeezed(text, box.w, isName);
+  const fitted = (text, how) => {
+    const width = squeezed(text, box.w, how);
     return { textLength: width, lengthAdjust: width === null ? null : "spacingAndGlyphs" };
   };
   const far = svg("text", { class: "far", x: box.x + box.w / 2, y: box.y + box.h / 2 }, short);
   far.style.fontSize = `${farLetters(short, box.w)}px`;
   const value = svg("text", { class: "value", x: box.x + INSET, y: box.y + VALUE_Y });
   const pie = svg("path", { class: "bars" });
-  const badge = count ? svg("text", { class: "badge", x: box.x + box.w - INSET, y: box.y + BADGE_Y },
+  const badge = count ? svg("text", { class: "badge", x: box.x + box.w - INSET, y: box.y + NAME_Y },
     `+${count}`) : null;
   const element = svg("g", { class: "node", "data-node": box.node, role: "button", tabindex: -1 },
     svg("rect", { class: "shape", x: box.x, y: box.y, width: box.w, height: box.h, rx: RADIUS }),
-    svg("text", { class: "title", x: box.x + INSET, y: box.y + NAME_Y, ...fitted(short, true) }, short),
-    svg("text", { class: "under", x: box.x + INSET, y: box.y + UNDER_Y, ...fitted(below, false) }, below), value, pie, far, badge);
+    svg("text", { class: "title", x: box.x + INSET, y: box.y + NAME_Y, ...fitted(short, { hasBadge: count > 0 }) }, short),
+    svg("text", { class: "under", x: box.x + INSET, y: box.y + UNDER_Y, ...fitted(below, { isName: false }) }, below), value, pie, far, badge);
   return { element, value, pie, box };
 }
 

@@ -1,7 +1,7 @@
 /* The view "Graph": the shaded call graph, which can be moved, zoomed, filtered and walked. */
 
 import { selection } from "./detail.js";
-import { button, byId, html } from "./dom.js";
+import { button, html } from "./dom.js";
 import { createCanvasDrawing } from "./drawing-canvas.js";
 import { createSvgDrawing } from "./drawing-svg.js";
 import { LETTER_PX } from "./box.js";
@@ -10,7 +10,6 @@ import { addGraphKeys, neighbour } from "./graph-keys.js";
 import { createFilters } from "./graph-filters.js";
 import { lineText, nodeText } from "./graph-texts.js";
 import { looks } from "./looks.js";
-import { createMinimap } from "./minimap.js";
 import { onPrint } from "./print.js";
 import { makeScene, namesOf } from "./scene.js";
 import { pictureName, savePicture } from "./picture.js";
@@ -27,13 +26,12 @@ const sameList = (a, b) => a.length === b.length && a.every((value, i) => value 
 
 /* Of the context, beside what every view is given: texts of the tooltips; and for a graph of another
    view changes: { view, look(model, scene) of its nodes and lines, opening(model), the node on which a
-   graph opens that does not fit, note() below it }. Such a graph has no overview and no zoom in the
-   address, and is drawn as SVG. */
+   graph opens that does not fit, note() below it }. Such a graph has no zoom in the address, and is
+   drawn as SVG. */
 /** @param {HTMLElement} host @param {Context} context */
 export function create(host, context) {
   const { update, state } = context.store;
   const { changes = null, texts = { nodeText, lineText } } = context;
-  const overview = changes === null ? byId("overview") : html("div");
   const stage = html("div", { class: "stage" });
   const note = html("p", { class: "note" });
   const filters = createFilters(context, save);
@@ -41,17 +39,11 @@ export function create(host, context) {
   host.replaceChildren(html("div", { class: "toolbar" }, toRoot, filters.element, zoomButtons()), stage, note);
   const names = namesOf(() => model);
   const viewport = createViewport(stage, {
-    onChange: (view, room) => {
+    onChange: (view) => {
       drawing?.transform(view);
-      minimap.track(view, room);
       showWayToRoot();
     },
     onRest: rememberZoom,
-  });
-  const minimap = createMinimap(overview, (x, y) => {
-    viewport.fitted = false;
-    viewport.centre(x, y);
-    rememberZoom();
   });
   /** @type {Model} */
   let model = null;
@@ -206,9 +198,7 @@ export function create(host, context) {
   }
 
   function paint() {
-    const look = changes === null ? looks(model, scene, state.metric) : changes.look(model, scene);
-    drawing.paint(look);
-    minimap.show(scene, look);
+    drawing.paint(changes === null ? looks(model, scene, state.metric) : changes.look(model, scene));
   }
 
   function leadingTo(number) {
@@ -337,7 +327,6 @@ export function create(host, context) {
     viewport.measure();
     drawing.resize();
     if (viewport.fitted) viewport.fit();
-    else minimap.draw();
   }
 
   new ResizeObserver(resize).observe(stage);
@@ -352,7 +341,6 @@ export function create(host, context) {
   /** @type {View["show"]} */
   function show(newModel, _, changed) {
     isVisible = true;
-    overview.hidden = false;
     const isNew = newModel !== model;
     if (isNew) unfolded = new Set();
     model = newModel;
@@ -370,7 +358,6 @@ export function create(host, context) {
 
   function hide() {
     isVisible = false;
-    overview.hidden = true;
     hideTooltip();
   }
 

@@ -11,7 +11,7 @@ const PINCH = 0.01; // a pinch on a touchpad comes as small wheel steps with ctr
 
 export const PADDING = 24;
 
-/* onChange(view, room) after each change; onRest() once a change by the reader has ended. */
+/* onChange(view) after each change; onRest() once a change by the reader has ended. */
 export function createViewport(element, { onChange, onRest }) {
   const view = { x: 0, y: 0, scale: 1 };
   let drawing = { width: 1, height: 1 };
@@ -35,7 +35,7 @@ export function createViewport(element, { onChange, onRest }) {
     view.scale = bounded(scale);
     view.x = room.width / 2 - x * view.scale;
     view.y = room.height / 2 - y * view.scale;
-    onChange(view, room);
+    onChange(view);
   }
 
   function fittingScale() {
@@ -59,7 +59,7 @@ export function createViewport(element, { onChange, onRest }) {
     view.y = at.y - (at.y - view.y) * ratio;
     view.scale = scale;
     fitted = false;
-    onChange(view, room);
+    onChange(view);
     rested();
   }
 
@@ -67,7 +67,7 @@ export function createViewport(element, { onChange, onRest }) {
     view.x += x;
     view.y += y;
     fitted = false;
-    onChange(view, room);
+    onChange(view);
     rested();
   }
 
