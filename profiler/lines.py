@@ -32,7 +32,15 @@ _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3")
 COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
 """Frames that Python creates inside a function; their calls count as the function's."""
 
-PARTS = ("computing", "calls", "waiting", "blocked", "no_core")
+PART_NAMES = {
+    "computing": "computing",
+    "calls": "in calls",
+    "waiting": "waiting",
+    "blocked": "blocked",
+    "no_core": "without a core",
+}
+"""What a process does in the seconds of a line, and its names in texts for users."""
+PARTS = tuple(PART_NAMES)
 _PART_OF = np.array(list(Doing), np.intp)
 """The part in which a sample is booked, by its Doing: the parts are in this order."""
 

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 import webbrowser
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 import flask
@@ -23,7 +23,7 @@ from werkzeug.sansio.utils import host_is_trusted
 
 from bsplib.errors import BspError
 from bsplib.machine import known_machines
-from bsplib.webui.opened_runs import AddressError
+from bsplib.webui.opened_runs import AddressError, Shown
 from bsplib.webui.page import (
     ENTRY,
     MODEL,
@@ -41,7 +41,6 @@ from bsplib.webui.traces import Traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     import werkzeug
 
@@ -139,10 +138,8 @@ def create_app(
     *traces: Trace | str | os.PathLike[str],
     token: str = "",
     folder: str | os.PathLike[str] | None = None,
-    library: bool = False,
-    sources: Path | None = None,
     names: Sequence[str] = (),
-    machines: Sequence[str] = (),
+    **shown: Unpack[Shown],
 ) -> flask.Flask:
     """Create the application that shows traces.
 
@@ -158,37 +155,29 @@ def create_app(
         token: first part of every address. Other users of this computer can connect to
             its loopback, too, but cannot read anything without the token.
         folder: folder whose traces are shown, too, also those that come there later.
-        library: show the functions of bsplib itself, too, unless the page asks otherwise.
-        sources: folder in which source files are looked for, too (:mod:`bsplib.profiler.sources`).
         names: what the traces are called; default: program or file.
-        machines: names or files of Machines that are offered beside those that come with bsplib.
+        shown: see :class:`Shown`; Machines are offered beside those that come with bsplib.
     """
     root = f"/{token}" if token else ""
     app = flask.Flask(__name__, static_folder=STATIC, static_url_path=f"{root}/static")
     app.json = _InOrder(app)
-    shown = Traces(
-        *traces,
-        folder=folder,
-        library=library,
-        sources=sources,
-        names=names,
-        machines=[*dict.fromkeys((*machines, *known_machines()))],
-    )
+    shown["machines"] = [*dict.fromkeys((*shown.get("machines", ()), *known_machines()))]
+    opened = Traces(*traces, folder=folder, names=names, **shown)
     _guard(app)
     _serve_script(app, root, ENTRY)
 
     @app.get(f"{root}/")
     def page() -> str:
-        return served_page(title_of(shown))
+        return served_page(title_of(opened))
 
     @app.get(f"{root}/traces.json")
     def overview() -> flask.Response:
-        return flask.jsonify(shown.overview())
+        return flask.jsonify(opened.overview())
 
     @app.get(f"{root}/traces/<trace>/runs/<int:number>.json", defaults={"name": "run"})
     @app.get(f"{root}/traces/<trace>/runs/<int:number>/<name>.json")
     def answer(trace: str, number: int, name: str) -> flask.Response:
-        return flask.jsonify(shown.answer(trace, number, name, flask.request.args))
+        return flask.jsonify(opened.answer(trace, number, name, flask.request.args))
 
     return app
 
@@ -289,17 +278,15 @@ def add_single_use_address(app: flask.Flask, address: str, target: str) -> None:
             flask.abort(404, "This address has been used: use the one that bsp view printed.")
 
 
-def serve(  # noqa: PLR0913  # what the command line has
+def serve(
     *traces: Trace | str | os.PathLike[str],
     port: int = 0,
     open_browser: bool = True,
     folder: str | os.PathLike[str] | None = None,
-    library: bool = False,
-    sources: Path | None = None,
     names: Sequence[str] = (),
-    machines: Sequence[str] = (),
     view: str = "",
     metric: str = "",
+    **shown: Unpack[Shown],
 ) -> None:
     """Serve the pages of some traces on this computer's loopback until Ctrl-C.
 
@@ -310,27 +297,17 @@ def serve(  # noqa: PLR0913  # what the command line has
         port: port of the server; 0 for any free port.
         open_browser: whether to show the page in the user's browser.
         folder: folder whose traces are shown, too.
-        library: also show the functions of bsplib itself.
-        sources: folder in which source files are looked for, too (:mod:`bsplib.profiler.sources`).
         names: what the traces are called; default: program or file.
-        machines: names or files of Machines that are offered beside those that come with bsplib.
         view: the view that is shown first, such as ``compare``.
         metric: what the shades stand for at first, one of ``bsplib.profiler.critical.VIEWS``.
+        shown: as for :func:`create_app`.
 
     Raises:
         PortError: the port cannot be used; the text says why in one sentence.
     """
 
     def create(token: str) -> flask.Flask:
-        return create_app(
-            *traces,
-            token=token,
-            folder=folder,
-            library=library,
-            sources=sources,
-            names=names,
-            machines=machines,
-        )
+        return create_app(*traces, token=token, folder=folder, names=names, **shown)
 
     opens = "&".join(
         f"{name}={value}" for name, value in (("view", view), ("metric", metric)) if value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -31,6 +31,17 @@ _KEPT_OTHERS = 8
 """Other objects that are kept, of those that views make once for a run."""
 
 _Made = TypeVar("_Made")
+
+
+class Shown(TypedDict, total=False):
+    """How pages show traces."""
+
+    library: bool
+    """Whether the functions of bsplib are shown, too, unless the page asks otherwise."""
+    sources: Path | None
+    """Folder in which source files are looked for, too (:mod:`bsplib.profiler.sources`)."""
+    machines: Sequence[str]
+    """Names or files of Machines on which the runs can be seen, too."""
 
 
 class AddressError(BspError, ValueError):

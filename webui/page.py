@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import quote, urlencode
 
 import jinja2
@@ -22,6 +22,7 @@ from bsplib.profiler.compare.traces import pairs_by_order
 from bsplib.profiler.survey import survey_with_steps
 from bsplib.webui.answers import ANSWERS, Json, Query
 from bsplib.webui.one_pass import sum_up
+from bsplib.webui.opened_runs import Shown
 from bsplib.webui.traces import COMPARISON, REPEATS, Traces
 
 if TYPE_CHECKING:
@@ -93,13 +94,7 @@ def _served(kind: _Kind, title: str, data: Json) -> str:
     return _render(kind, title, data, styles=sheets, script=_Asset(SCRIPT), meta_policy="")
 
 
-def saved_page(
-    *traces_shown: Trace,
-    library: bool = False,
-    sources: Path | None = None,
-    names: Sequence[str] = (),
-    machines: Sequence[str] = (),
-) -> str:
+def saved_page(*traces_shown: Trace, names: Sequence[str] = (), **shown: Unpack[Shown]) -> str:
     """Return the page with all its files and data: it loads nothing and works offline.
 
     It compares the runs of the first trace with those of each other one, and holds the account of
@@ -108,7 +103,8 @@ def saved_page(
     for trace in traces_shown:
         for run in trace.runs:
             survey_with_steps(run)
-    traces = Traces(*traces_shown, library=library, sources=sources, names=names, machines=machines)
+    shown.setdefault("machines", ())
+    traces = Traces(*traces_shown, names=names, **shown)
     return _saved(_PROFILE, title_of(traces), {"answers": saved_answers(traces)})
 
 
@@ -202,12 +198,10 @@ def write_html(
     trace: Trace,
     out_path: str | os.PathLike[str],
     *,
-    library: bool = False,
-    sources: Path | None = None,
     before: Sequence[Trace] = (),
     names: Sequence[str] = (),
-    machines: Sequence[str] = (),
     force: bool = False,
+    **shown: Unpack[Shown],
 ) -> None:
     """Save the pages of a trace as one HTML file that needs no server and no network.
 
@@ -217,20 +211,15 @@ def write_html(
     Args:
         trace: the trace; the file contains all its runs.
         out_path: the file to write; it is written completely or not at all.
-        library: also show the functions of bsplib itself.
-        sources: folder in which source files are looked for, too.
         before: traces with whose runs those of the trace are compared.
         names: what the traces are called; default: program.
-        machines: names or files of Machines on which the runs can be seen, too.
         force: replace any file; otherwise only an earlier page is replaced.
+        shown: see :class:`bsplib.webui.opened_runs.Shown`.
 
     Raises:
         OSError: the file cannot be written, or is there and no earlier page.
     """
-    page = saved_page(
-        trace, *before, library=library, sources=sources, names=names, machines=machines
-    )
-    write_text(out_path, page, PAGE, force=force)
+    write_text(out_path, saved_page(trace, *before, names=names, **shown), PAGE, force=force)
 
 
 def write_model_html(

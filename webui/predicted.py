@@ -125,7 +125,7 @@ def describe_model(shown: ShownModel) -> Json:
         "layouts": _lay_out(model, number),
         "shown": list(number.values()),
         "dropped": "",
-        "paths": {},
+        "costs": {},
     }
 
 

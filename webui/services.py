@@ -98,7 +98,7 @@ def describe_graph(
         "root": list(graph).index(callgraph.root),
         "nodes": _nodes(callgraph, under),
         "edges": _edges(callgraph),
-        "paths": _paths(callgraph),
+        "costs": describe_paths(callgraph),
         **describe_book(book, names),
         "shown": _positions(graph, names),
         "dropped": dropped(book, names),
@@ -394,16 +394,23 @@ def _edges(callgraph: CallGraph) -> list[Json]:
     ]
 
 
-def _paths(callgraph: CallGraph) -> Json:
-    """Return the seventeen critical paths: nodes with the scores that came through the path."""
-    position = {name: number for number, name in enumerate(callgraph.graph)}
-    return {
-        path: [
+def describe_paths(callgraph: CallGraph) -> Json:
+    """Return the scores of the seventeen critical paths, in the form of :func:`describe_times`."""
+    graph = callgraph.graph
+    position = {name: number for number, name in enumerate(graph)}
+    nodes = [cost for _, cost in graph.nodes(data="cost")]
+    edges = [cost for *_, cost in graph.edges(data="cost")]
+    found: Json = {name: {} for name in ("nodes", "edges", "paths", "shades", "scales")}
+    for path in PATHS:
+        found["nodes"][path] = [critical.score(cost, path) for cost in nodes]
+        found["edges"][path] = [critical.score(cost, path) for cost in edges]
+        found["paths"][path] = [
             [position[name], critical.score(cost, path)]
             for name, cost in critical.critical_steps(callgraph, path)
         ]
-        for path in critical.PATHS
-    }
+        found["shades"][path] = _rounded(critical.shades(callgraph, path).values())
+        found["scales"][path] = critical.scale(nodes, path)
+    return found
 
 
 def file_of(node: Node) -> str:

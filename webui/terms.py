@@ -13,6 +13,7 @@ from bsplib.profiler.account import PARTS, TITLES
 from bsplib.profiler.book import LOST
 from bsplib.profiler.critical import MEASURE_TITLES, METRIC_TITLES, VIEWS
 from bsplib.profiler.format import SIZE_UNITS, TIME_UNITS
+from bsplib.profiler.lines import PART_NAMES
 
 FILE = Path(__file__).parent / "static" / "terms.js"
 """What is written."""
@@ -59,6 +60,7 @@ def script() -> str:
         ("LOST", _LIST, "Those that are loss", [PARTS[part] for part in LOST]),
         ("PART_TITLES", _NAMES, "What they are called", TITLES),
         ("NARROW", _NAMES, "The same in narrow places, where titles are longer", NARROW),
+        ("SAMPLED", _NAMES, "The parts of the seconds of samples", PART_NAMES),
         ("TIME_UNITS", _NUMBERS_WITH_UNITS, "Units of times, in seconds", TIME_UNITS),
         ("SIZE_UNITS", _NUMBERS_WITH_UNITS, "Units of sizes, in bytes", SIZE_UNITS),
     ]

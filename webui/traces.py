@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from bsplib.errors import BspError
 from bsplib.profiler import format as fmt
@@ -22,7 +22,7 @@ from bsplib.recording.records import RunHead, Trace
 from bsplib.recording.trace import read_heads, read_trace
 from bsplib.webui import services
 from bsplib.webui.answers import ANSWERS, rates_of
-from bsplib.webui.opened_runs import AddressError, OpenRun
+from bsplib.webui.opened_runs import AddressError, OpenRun, Shown
 from bsplib.webui.repeats import describe_repeats, opening_run
 
 if TYPE_CHECKING:
@@ -64,14 +64,10 @@ class Traces:
         self,
         *traces: Trace | str | os.PathLike[str],
         folder: str | os.PathLike[str] | None = None,
-        library: bool = False,
-        sources: Path | None = None,
         names: Sequence[str] = (),
-        machines: Sequence[str] | None = None,
+        **shown: Unpack[Shown],
     ) -> None:
-        self._library = library
-        self._machines = machines
-        self._folder_of_sources = sources
+        self._shown = shown
         self._folder = None if folder is None else Path(folder)
         self._sources: list[_Source] = []
         self._answers: dict[tuple[str, ...], Json | BspError] = {}
@@ -169,15 +165,7 @@ class Traces:
                 except BspError as error:
                     source.error = str(error)
                     raise
-                source.runs = [
-                    OpenRun(
-                        run,
-                        library=self._library,
-                        sources=self._folder_of_sources,
-                        machines=self._machines,
-                    )
-                    for run in trace.runs
-                ]
+                source.runs = [OpenRun(run, **self._shown) for run in trace.runs]
             return source.runs
 
     def run(self, trace_id: str, number: int) -> OpenRun:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.executed import Executed, executed_below
-from bsplib.profiler.lines import PARTS, Line, LineSeconds, lines_of
+from bsplib.profiler.lines import PART_NAMES, PARTS, Line, LineSeconds, lines_of
 from bsplib.profiler.report.lines import print_wrapped
 from bsplib.profiler.survey import is_virtual
 
@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 MOST_LINES = 8
 _LEAST_SHARE = 0.01
 """Lines with less of the whole are left out."""
-_NAMES = {
-    "computing": "computing",
-    "calls": "in calls",
-    "waiting": "waiting",
-    "blocked": "blocked",
-    "no_core": "without a core",
-}
 
 
 def print_places(profile: RunProfile, console: Console) -> None:
@@ -69,7 +62,7 @@ def _of_function(each: Executed) -> str:
 def _parts(seconds: LineSeconds, nprocs: int) -> str:
     """Return seconds by what was done, as average of the processes."""
     return ", ".join(
-        f"{fmt.seconds(value / nprocs)} {_NAMES[part]}"
+        f"{fmt.seconds(value / nprocs)} {PART_NAMES[part]}"
         for part, value in zip(PARTS, seconds, strict=True)
         if value >= _LEAST_SHARE * seconds.total
     )

@@ -144,14 +144,16 @@ def test_executed_functions_count_among_the_nodes_that_may_have_pies(script, mon
 
 
 def test_all_seventeen_paths_are_there(data, callgraph):
-    assert list(data["paths"]) == list(critical.PATHS)
-    for path, chain in data["paths"].items():
+    assert list(data["costs"]["paths"]) == list(critical.PATHS)
+    for path, chain in data["costs"]["paths"].items():
         names = [data["nodes"][node]["id"] for node, _ in chain]
         assert names == critical.critical_path(callgraph, path)
 
 
 def test_a_path_says_what_came_along_it_and_not_what_came_through_others(data):
-    scores = {data["nodes"][node]["name"]: score for node, score in data["paths"]["comp-abs"]}
+    scores = {
+        data["nodes"][node]["name"]: score for node, score in data["costs"]["paths"]["comp-abs"]
+    }
     # Half of the one-stage broadcasts were foo's and not bar's.
     (shared,) = (node for node in data["nodes"] if node["name"] == "bcast_onestage")
     assert shared["cost"]["comp"]["max"] == pytest.approx(0.39)
@@ -159,7 +161,7 @@ def test_a_path_says_what_came_along_it_and_not_what_came_through_others(data):
 
 
 def test_where_nothing_scores_there_is_no_path(several_runs_trace):
-    assert services.describe_run(several_runs_trace.runs[1])["paths"]["h-imb"] == []
+    assert services.describe_run(several_runs_trace.runs[1])["costs"]["paths"]["h-imb"] == []
 
 
 def test_a_run_is_json_without_nan(data):

@@ -2,13 +2,9 @@
    no nodes of the call graph. They are numbered after its nodes, each after its caller. */
 
 import { seconds } from "./format.js";
+import { SAMPLED } from "./terms.js";
 
 const MOST_PROCESSES = 16; // more are summed up in a tooltip
-
-const PARTS = {
-  computing: "computing", calls: "in communication calls", waiting: "in syncs",
-  blocked: "blocked", no_core: "without a core",
-};
 
 const listed = (model) => model.run.executed ?? [];
 
@@ -58,7 +54,7 @@ function processes(each) {
 /* What the tooltip of a function says: what it took, by what it did and by process. */
 export function executedText(model, number) {
   const each = executed(model, number);
-  const parts = Object.entries(PARTS).filter(([part]) => each.parts[part] > 0)
+  const parts = Object.entries(SAMPLED).filter(([part]) => each.parts[part] > 0)
     .map(([part, title]) => `${seconds(each.parts[part])} ${title}`);
   return [each.name, `${each.file}:${each.line}`,
     `${seconds(each.seconds)} with all that it called, average of the processes, from samples`,

@@ -1,12 +1,13 @@
 /* A window of the heat map: what each row of processes did in each column, as the server
    sends it, and the shades of its cells. */
 
+import { METRICS, PART_TITLES } from "./terms.js";
+
 export const LAYERS = {
-  account: "what the time was used for", loss: "loss", comp: "computation", comm: "communication", idle: "idle",
-  waiting: "waiting for a core", h: "h",
+  account: "what the time was used for", loss: "loss", ...METRICS, waiting: PART_TITLES.core,
 };
 /* The names for the choice of colours. */
-export const SHORT = { ...LAYERS, account: "account", waiting: "waiting" };
+export const SHORT = { ...LAYERS, account: "account", idle: "idle", h: "h", waiting: "waiting" };
 export const TIMES = ["comp", "comm", "idle", "waiting"];
 
 /* Texts of the legend at shades 0, 0.2, ... 1, and what they are parts of. */

@@ -7,23 +7,9 @@ import { html } from "./dom.js";
 import { isInSeconds, label, pathTitle, scoreText, seconds } from "./format.js";
 import { costsOf } from "./lines.js";
 import { bin } from "./model.js";
+import { SAMPLED } from "./terms.js";
 
-/* Columns of a run that was sampled: the parts of the seconds that are added up, title, explanation. */
-/** @type {[string[], string, string][]} */
-const SAMPLED = [
-  [["computing"], "computing", "Computing here and in what is called here; average of the processes"],
-  [["waiting", "calls"], "waiting", "In syncs and communication calls; average of the processes"],
-  [["blocked"], "blocked", "Asleep, waiting for a disk or a lock; average of the processes"],
-  [["no_core"], "no core", "Ready to compute, but without a core; average of the processes"],
-];
-
-/* The seconds of some parts in a line, which has none where it was not sampled. */
-const taken = (parts, line) => (line ? parts.reduce((total, part) => total + line[part], 0) : 0);
-
-function sampledCell(parts, line) {
-  const value = taken(parts, line);
-  return html("td", { class: "margin" }, value > 0 ? seconds(value) : "");
-}
+const ABOUT_SAMPLES = "From samples, with what is called here; average of the processes";
 
 function code(pieces) {
   return html("td", { class: "code" }, ...pieces.map((piece) =>
@@ -68,7 +54,8 @@ export function create(host, { store, api, query }) {
       const isChosen = kind === "cost_centre" && line === chosen;
       return html("tr", {
         class: cost?.ends ? "ends" : null, "data-line": line, "aria-current": isChosen ? "true" : null,
-      }, margin(model, metric, cost), ...sampled.map(([parts]) => sampledCell(parts, found.get(line))),
+      }, margin(model, metric, cost), ...sampled.map(([part]) =>
+        html("td", { class: "margin" }, found.get(line)?.[part] > 0 ? seconds(found.get(line)[part]) : "")),
       html("th", { scope: "row" }, String(line)), code(pieces));
     });
   }
@@ -78,10 +65,10 @@ export function create(host, { store, api, query }) {
     const { node } = selection(model, state);
     const number = answer.of[node];
     const { file, note, seconds: lines } = answer.excerpts[number];
-    const sampled = SAMPLED.filter(([parts]) => lines.some(([, line]) => taken(parts, line) > 0));
+    const sampled = Object.entries(SAMPLED).filter(([part]) => lines.some(([, line]) => line[part] > 0));
     const rows = rowsOf(model, state, node, number, sampled);
     const columns = [[pathTitle(state.metric), "What the shades show"],
-      ...sampled.map(([, text, title]) => [text, title])];
+      ...sampled.map(([, text]) => [text, ABOUT_SAMPLES])];
     const head = html("tr", {}, ...columns.map(([text, title]) =>
       html("th", { scope: "col", title }, text)), html("td", { colspan: 2 }));
     host.replaceChildren(...[

@@ -1,15 +1,15 @@
-/* The view "Table": all nodes, sorted by any column. Only the rows that are seen are elements. */
+/* The view "Table": the nodes, sorted by any column. */
 
 import { COLUMNS, cells, head, sorted, widths } from "./columns.js";
 import { selection } from "./detail.js";
-import { html } from "./dom.js";
-import { count, label, place, shortLabel } from "./format.js";
+import { button, html } from "./dom.js";
+import { count, integer, label, place, shortLabel } from "./format.js";
 import { shortcut } from "./keys.js";
 import { onPrint } from "./print.js";
 
-const ROW = 40; // height in pixels, as in table.css
+const MOST_ROWS = 300; // that are shown at first
 const MOST_PRINTED = 30; // rows on one page
-const AHEAD = 8; // rows that are drawn above and below those that are seen
+const PAGE = 10; // rows
 
 /** @param {HTMLElement} host @param {Context} context */
 export function create(host, { store }) {
@@ -17,15 +17,15 @@ export function create(host, { store }) {
   const table = html("table", {
     class: "nodes", role: "grid", tabindex: 0, "aria-label": "Nodes", onkeydown: onKey, onclick: onClick,
   }, widths());
-  const scroller = html("div", { class: "rows", onscroll: () => requestDraw() }, table);
+  const more = html("p", { class: "more" });
   const summary = html("p", { class: "quiet summary", "aria-live": "polite" });
-  host.replaceChildren(scroller, summary);
+  host.replaceChildren(html("div", { class: "rows" }, table, more), summary);
   /** @type {Model} */
   let model = null;
   let visible = false;
   let parts = []; // the rows, in their order
   let cursor = null; // the node at which the keyboard is
-  let frame = false;
+  let isWhole = false; // whether the reader asked for all rows
   let isPrinting = false;
 
   function listed() {
@@ -62,34 +62,17 @@ export function create(host, { store }) {
       html("th", { scope: "row", class: "of-name" }, "before these supersteps"), ...empty))];
   }
 
-  function spacer(rows) {
-    const filler = html("tr", { class: "spacer", "aria-hidden": "true" });
-    filler.style.height = `${rows * ROW}px`;
-    return filler;
-  }
-
   function draw() {
-    const first = isPrinting ? 0 : Math.max(0, Math.floor(scroller.scrollTop / ROW) - AHEAD);
-    const seen = isPrinting ? MOST_PRINTED : Math.ceil(scroller.clientHeight / ROW) + 2 * AHEAD;
-    const last = Math.min(parts.length, first + seen);
-    table.querySelector("tbody")?.remove();
-    table.querySelector("tfoot")?.remove();
-    table.append(...before(), html("tbody", {}, spacer(first),
-      ...parts.slice(first, last).map((part, i) => row(part, first + i)),
-      spacer(isPrinting ? 0 : parts.length - last)));
+    const most = isPrinting ? MOST_PRINTED : isWhole ? parts.length : MOST_ROWS;
+    for (const old of table.querySelectorAll("tbody, tfoot")) old.remove();
+    table.append(...before(), html("tbody", {}, ...parts.slice(0, most).map(row)));
     table.setAttribute("aria-rowcount", parts.length + 1);
-    const position = parts.findIndex(({ node }) => node === cursor);
-    if (position >= first && position < last) table.setAttribute("aria-activedescendant", `row-${cursor}`);
-    else table.removeAttribute("aria-activedescendant");
-  }
-
-  function requestDraw() {
-    if (frame) return;
-    frame = true;
-    requestAnimationFrame(() => {
-      frame = false;
-      if (visible && model !== null) draw();
-    });
+    table.setAttribute("aria-activedescendant", `row-${cursor}`);
+    more.hidden = isPrinting || parts.length <= most;
+    more.replaceChildren(button(`Show all ${integer(parts.length)} rows`, () => {
+      isWhole = true;
+      draw();
+    }, { class: "plain-button" }));
   }
 
   function showHead() {
@@ -99,14 +82,6 @@ export function create(host, { store }) {
     if (focused !== null) table.querySelector(`thead .${focused} button`)?.focus();
   }
 
-  /* Scrolls so that a row is seen below the head. */
-  function reveal(position) {
-    const top = position * ROW;
-    const room = scroller.clientHeight - table.tHead.offsetHeight - ROW;
-    if (top < scroller.scrollTop) scroller.scrollTop = top;
-    else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
-  }
-
   // -- keys --------------------------------------------------------------------------------
 
   function move(step) {
@@ -114,13 +89,15 @@ export function create(host, { store }) {
     const at = parts.findIndex(({ node }) => node === cursor);
     const next = Math.min(parts.length - 1, Math.max(0, at < 0 ? 0 : at + step));
     cursor = parts[next].node;
-    reveal(next);
-    draw();
+    drawAt(next);
     table.focus({ preventScroll: true });
   }
 
-  function page() {
-    return Math.max(1, Math.floor(scroller.clientHeight / ROW) - 2);
+  /* Draws the rows so that one of them is seen. */
+  function drawAt(position) {
+    isWhole ||= position >= MOST_ROWS;
+    draw();
+    table.querySelector(`[aria-rowindex="${position + 2}"]`)?.scrollIntoView({ block: "nearest" });
   }
 
   function select(node) {
@@ -143,8 +120,8 @@ export function create(host, { store }) {
   const here = { section: "Table", view: "table" };
   shortcut(["ArrowDown", "ArrowUp"], "Go to the next or previous node; Enter selects it", (event) =>
     move(event.key === "ArrowDown" ? 1 : -1), here);
-  shortcut(["PageDown", "PageUp"], "Go down or up by a page", (event) =>
-    move(event.key === "PageDown" ? page() : -page()), here);
+  shortcut(["PageDown", "PageUp"], "Go down or up by ten nodes", (event) =>
+    move(event.key === "PageDown" ? PAGE : -PAGE), here);
   shortcut(["Home", "End"], "Go to the first or the last node", (event) =>
     move(event.key === "Home" ? -parts.length : parts.length), here);
 
@@ -157,7 +134,6 @@ export function create(host, { store }) {
       : `${parts.length} of ${count(all, "node")} contain what is searched for.`;
   }
 
-  new ResizeObserver(requestDraw).observe(scroller);
   onPrint((isNow) => {
     isPrinting = isNow;
     if (!visible) return;
@@ -180,8 +156,8 @@ export function create(host, { store }) {
       cursor = node;
     }
     const position = parts.findIndex((part) => part.node === cursor);
-    if (position >= 0 && (reordered || changed.has("node"))) reveal(position);
-    draw();
+    if (position >= 0 && (reordered || changed.has("node"))) drawAt(position);
+    else draw();
   }
 
   return {

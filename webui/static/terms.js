@@ -36,6 +36,10 @@ export const PART_TITLES = {"useful": "useful computation", "imbalance": "imbala
 /** @type {Record<string, string>} */
 export const NARROW = {"useful": "useful", "imbalance": "imbalance", "transfers": "transfers", "transfer_imbalance": "uneven", "latency": "latency", "core": "no core", "ends": "ends"};
 
+/* The parts of the seconds of samples. */
+/** @type {Record<string, string>} */
+export const SAMPLED = {"computing": "computing", "calls": "in calls", "waiting": "waiting", "blocked": "blocked", "no_core": "without a core"};
+
 /* Units of times, in seconds. */
 /** @type {[number, string][]} */
 export const TIME_UNITS = [[1.0, "s"], [0.001, "ms"], [1e-06, "µs"], [1e-09, "ns"]];

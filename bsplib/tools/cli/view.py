@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,13 +14,8 @@ from bsplib.tools.cli.options import FOLDER, TRACE, MachineName, Metric, Whole, 
 from bsplib.tools.cli.traces import read, summing_up
 from bsplib.tools.cli.values import Point, points
 
-
-class Shown(TypedDict):
-    """What pages show of traces, as their functions want it."""
-
-    library: bool
-    sources: Path | None
-    machines: tuple[str, ...]
+if TYPE_CHECKING:
+    from bsplib.webui.opened_runs import Shown
 
 
 @click.command("view")
@@ -83,7 +78,7 @@ class Shown(TypedDict):
     callback=points,
     multiple=True,
     metavar="VALUES",
-    help="With --fit: point at which the page opens, as in n=2^30,p=256; may be repeated, for others "
+    help="With --fit: point at which the page opens, as in n=2^30,p=256; may be repeated, for more "
     "to choose from. A page that --html wrote has only these.",
 )
 @click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
@@ -133,7 +128,7 @@ def command(
         return
     if any(others.values()):
         raise click.UsageError("--at needs --fit")
-    shown = Shown(library=library, sources=sources, machines=machines)
+    shown: Shown = {"library": library, "sources": sources, "machines": machines}
     if not files:
         raise click.UsageError("name a trace or a folder, or a model by --fit")
     _view_traces(

@@ -48,7 +48,7 @@ type Verdict = {
 /** The answer "run". */
 type RunAnswer = {
   run: Facts; rates: Rates; machines: Rates[]; root: number; nodes: GraphNode[]; edges: GraphEdge[];
-  paths: Record<string, [number, number][]>; times: Times; account: Account;
+  costs: any; times: Times; account: Account;
   verdict: Verdict; shown: number[]; dropped: string; layouts: Record<string, Layout>;
   executed: Executed[]; faults: [number, number][] | null;
 };
