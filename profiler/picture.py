@@ -262,13 +262,15 @@ class TimePicture:
         times.spread(_Stretches(pids, last, end, {parts.ENDS: ends - before}))
 
 
-def picture_of(book: Book, *, most_rows: int = MAX_ROWS) -> TimePicture:
-    """Return the picture of a run, of which all windows are booked now.
+def picture_of(
+    book: Book, *, most_rows: int = MAX_ROWS, most_bins: int = _MOST_BINS
+) -> TimePicture:
+    """Return the picture of a run, of which all windows are booked now; see :class:`TimePicture`.
 
     Raises:
         TraceError: the records of a process take more time than the run.
     """
-    picture = TimePicture(book, most_rows=most_rows)
+    picture = TimePicture(book, most_rows=most_rows, most_bins=most_bins)
     book.hand_out([picture])
     return picture
 

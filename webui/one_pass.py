@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bsplib.errors import BspError
 from bsplib.profiler.book import book_of
-from bsplib.profiler.picture import LEAST_BINS, TimePicture
-from bsplib.webui.timeline import SAVED_ROWS, keep_saved
+from bsplib.profiler.picture import TimePicture
+from bsplib.webui.timeline import SAVED_PICTURE, keep_saved
 from bsplib.webui.traffic import SavedTraffic
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def sum_up(opened: OpenRun) -> None:
 
 def _sum_up(opened: OpenRun) -> None:
     book, traffic = book_of(opened.run, opened.rates), SavedTraffic(opened)
-    picture = TimePicture(book, most_rows=SAVED_ROWS, most_bins=LEAST_BINS)
+    picture = TimePicture(book, **SAVED_PICTURE)
     book.hand_out([picture, _SavedWindows(traffic)])
     keep_saved(opened, picture)
     traffic.keep()

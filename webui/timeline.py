@@ -13,7 +13,7 @@ import numpy as np
 
 from bsplib.profiler.account import PARTS
 from bsplib.profiler.book import book_of
-from bsplib.profiler.picture import LAYERS, TIMES, TimePicture, picture_of
+from bsplib.profiler.picture import LAYERS, LEAST_BINS, TIMES, TimePicture, picture_of
 from bsplib.webui.opened_runs import AddressError, OpenRun, number_in, records_through
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ Json = dict[str, Any]
 MOST_ROWS = 128
 """Greatest number of rows of a window on a served page."""
 USUAL_COLUMNS = 200
-SAVED_ROWS = 48
+SAVED_PICTURE = {"most_rows": 48, "most_bins": LEAST_BINS}
 SAVED_CELLS = 4000
 SAVED_COLUMNS = 200, 1600
-"""How many rows the windows of a saved page have at most; about how many cells, and how many
-columns at least and at most."""
+"""How many rows the windows of a saved page have at most, and of how many bins they are made; about
+how many cells they have, and how many columns at least and at most."""
 MOST_WAITED_FOR = 3
 """Greatest number of processes, each with a cost centre, that a cell is said to wait for."""
 MOST_RANGES = 1000
@@ -126,23 +126,23 @@ def describe(callgraph: CallGraph, picture: TimePicture, view: PictureView, unit
 
 def _picture_for(opened: OpenRun, query: Mapping[str, str]) -> TimePicture:
     """Return the picture of as many rows as a query asks for."""
-    coarse = number_in(query, "coarse")
-    return _picture(
-        opened, SAVED_ROWS if coarse else min(number_in(query, "rows") or MOST_ROWS, MOST_ROWS)
-    )
+    if number_in(query, "coarse"):
+        book = book_of(opened.run, opened.rates)
+        return opened.once(_SAVED, lambda: picture_of(book, **SAVED_PICTURE))
+    return _picture(opened, min(number_in(query, "rows") or MOST_ROWS, MOST_ROWS))
 
 
 def _picture(opened: OpenRun, rows: int) -> TimePicture:
-    book, name = book_of(opened.run, opened.rates), _PICTURE.format(rows=rows)
-    return opened.once(name, lambda: picture_of(book, most_rows=rows))
+    book = book_of(opened.run, opened.rates)
+    return opened.once(f"picture of {rows} rows", lambda: picture_of(book, most_rows=rows))
 
 
-_PICTURE = "picture of {rows} rows"
+_SAVED = "picture of a saved page"
 
 
 def keep_saved(opened: OpenRun, picture: TimePicture) -> None:
     """Keep a picture that has taken in a run for the answers to :func:`saved`."""
-    opened.once(_PICTURE.format(rows=SAVED_ROWS), lambda: picture)
+    opened.once(_SAVED, lambda: picture)
 
 
 def _describe_parts(view: PictureView) -> Json:

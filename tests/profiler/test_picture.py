@@ -381,7 +381,7 @@ def test_a_long_run_is_summed_up_once_and_booked_again_where_it_is_seen_finely(
 ):
     exact = pictured(long_run, RATES)
     monkeypatch.setattr(module, "_BIN_CELLS", 1)
-    monkeypatch.setattr(module, "_LEAST_BINS", 128)
+    monkeypatch.setattr(module, "LEAST_BINS", 128)
     monkeypatch.setattr(window_module, "ROWS", 200)
     binned = pictured(long_run, RATES)
     for low, high, columns in ((0, 400, 2), (250, 252, 2), (100, 300, 50)):

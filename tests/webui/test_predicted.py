@@ -152,27 +152,71 @@ def test_g_and_l_that_the_reader_sets_take_the_place_of_those_of_the_machine():
     assert more == pytest.approx(steps * (1e-3 - HERE.l))
 
 
-@pytest.mark.browser
-def test_the_page_opens_at_1024_processes_and_names_what_hurts_first(tab, url, show):
-    show(tab, url)
+def sentences(shown, **query):
+    return [each["text"] for each in describe_predictions(shown, query)["verdict"]["sentences"]]
+
+
+def test_the_page_opens_at_1024_processes_and_names_what_hurts_first():
     model = made()
-    prediction = predict_run(model, 1024, {"n": 65536})
-    found = scaling(prediction)
-    time, hurts, roll_off, beyond, *_ = said(tab)
+    found = scaling(predict_run(model, 1024, {"n": 65536}))
+    time, hurts, roll_off, beyond, *_ = sentences(webui.ShownModel(model))
     assert time.startswith("n = 65536, p = 1024 on here: ")
     assert hurts.startswith("sort.py line 9 hurts first: it takes ")
     cause = model.nodes[found.cause].name
     assert roll_off == f"More than {found.roll_off} processes no longer help, because of {cause}."
     assert beyond == "Extrapolated beyond the 12 runs: p = 1024, where they have 2 to 16."
-    worst = tab.locator(".node[data-bin='4'] .title").all_text_contents()
-    assert "line 9" in worst
-    assert "sort.py line 14" not in worst
-    expect(tab.locator("#detail h2")).to_have_text("line 9")
+
+
+def test_values_beyond_the_runs_are_marked_and_those_inside_are_not():
+    shown = webui.ShownModel(made())
+    for point, is_beyond in (("n:16384,p:8", False), ("n:262144,p:8", True)):
+        told = sentences(shown, point=point)
+        assert any(each.startswith("Extrapolated") for each in told) == is_beyond
+        slider = describe_predictions(shown, {"point": point})["sliders"]["n"]
+        assert slider["beyond"] == is_beyond
+    assert slider["note"] == "extrapolated: 4 times the largest run"
+
+
+def test_a_cost_centre_without_a_law_is_said_not_to_be_counted():
+    shown = webui.ShownModel(without_h())
+    told = sentences(shown)
+    assert told[0].startswith("n = 65536, p = 1024 on here: at least ")
+    assert "Not counted: sort.py line 9: no form gives all of them." in told
+    laws = describe_model(shown)["laws"][list(NODES).index(name(3))][0]["rows"]
+    assert ["h in bytes", "refused: no form gives all of them", "refused"] in laws
+    curves = describe_predictions(shown, {})["curves"]
+    assert (curves["speedup"], curves["unknown"][:9]) == (None, "Not known")
+
+
+def test_the_page_says_that_processes_share_the_cores_of_the_host_of_the_runs():
+    model = made(backend="shm", host="h")
+    there = replace(THERE, host="h", cores=16)
+    sentence = "64 processes share 16 cores: computation takes 4 times as long as recorded."
+    for count, is_said in ((16, False), (64, True)):
+        told = sentences(webui.ShownModel(model, there, [{"p": float(count)}]))
+        assert (sentence in told) == is_said
+        predicted = str(predict_run(model, count, machine=there, values={"n": 65536}))
+        assert (f"assumed: {sentence[:-1]}" in predicted) == is_said
+
+
+def test_the_laws_of_a_cost_centre_have_their_band():
+    rows = describe_model(webui.ShownModel(made()))["laws"][list(NODES).index(name(2))][0]["rows"]
+    laws = [law for _, law, _ in rows]
+    assert laws[0] == "1 + 2*ceil(log2(p))"
+    assert laws[1].startswith("8*n*(p - 1)/p")
+    assert re.search(r"\(± \d", laws[2])
 
 
 @pytest.mark.browser
 def test_a_slider_predicts_anew_by_its_keys_and_the_back_button_returns(tab, url, show):
     show(tab, url)
+    assert said(tab) == sentences(webui.ShownModel(made()))
+    worst = tab.locator(".node[data-bin='4'] .title").all_text_contents()
+    assert "line 9" in worst
+    assert "sort.py line 14" not in worst
+    expect(tab.locator("#detail h2")).to_have_text("line 9")
+    expect(tab.locator("#laws dd")).to_have_count(3)
+    expect(tab.locator(".variable.beyond")).to_have_count(1)
     slider = tab.get_by_role("slider", name="p, processes")
     slider.focus()
     tab.keyboard.press("ArrowRight")
@@ -195,18 +239,6 @@ def test_a_value_is_typed_as_a_number_or_a_power(tab, url, show):
     tab.get_by_label("p: value").fill("1000")
     tab.get_by_label("p: value").press("Enter")
     says(tab, "n = 1000000, p = 1000 on here: ")
-
-
-@pytest.mark.browser
-def test_values_beyond_the_runs_are_marked_and_those_inside_are_not(tab, url, show):
-    show(tab, url, "point=n:16384,p:8")
-    assert not any(sentence.startswith("Extrapolated") for sentence in said(tab))
-    expect(tab.locator(".variable.beyond")).to_have_count(0)
-    show(tab, url, "point=n:262144,p:8")
-    expect(tab.locator(".variable.beyond")).to_have_text(
-        re.compile("extrapolated: 4 times the largest run")
-    )
-    assert any(sentence.startswith("Extrapolated") for sentence in said(tab))
 
 
 @pytest.mark.browser
@@ -238,40 +270,6 @@ def test_another_machine_prices_the_same_laws(tab, show):
         says(tab, f"n = 2^20, p = 64 on here: {time}, ")
         tab.reload()
         says(tab, f"n = 2^20, p = 64 on here: {time}, ")
-
-
-@pytest.mark.browser
-def test_a_cost_centre_without_a_law_is_said_not_to_be_counted(tab, show):
-    with served_model(webui.ShownModel(without_h())) as url:
-        show(tab, url, f"node={name(3)}")
-        assert said(tab)[0].startswith("n = 65536, p = 1024 on here: at least ")
-        assert "Not counted: sort.py line 9: no form gives all of them." in said(tab)
-        expect(tab.locator("#laws .refused")).to_have_text("refused: no form gives all of them")
-        expect(tab.locator("#curves figure").first).to_contain_text("Not known")
-
-
-@pytest.mark.browser
-def test_the_page_says_that_processes_share_the_cores_of_the_host_of_the_runs(tab, show):
-    model = made(backend="shm", host="h")
-    there = replace(THERE, host="h", cores=16)
-    for count, is_said in ((16, False), (64, True)):
-        with served_model(webui.ShownModel(model, there, [{"p": float(count)}])) as url:
-            show(tab, url)
-            sentence = "64 processes share 16 cores: computation takes 4 times as long as recorded."
-            assert (sentence in said(tab)) == is_said
-            assert (
-                f"assumed: {sentence[:-1]}"
-                in str(predict_run(model, count, machine=there, values={"n": 65536}))
-            ) == is_said
-
-
-@pytest.mark.browser
-def test_the_laws_of_a_cost_centre_are_shown_with_their_band(tab, url, show):
-    show(tab, url, f"node={name(2)}")
-    laws = tab.locator("#laws dd").all_text_contents()
-    assert laws[0] == "1 + 2*ceil(log2(p))"
-    assert laws[1].startswith("8*n*(p - 1)/p")
-    assert re.search(r"\(± \d", laws[2])
 
 
 @pytest.mark.browser

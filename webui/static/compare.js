@@ -13,9 +13,7 @@ const PRICES = ["machine", "g", "l", "speed"];
 export function create(host, context) {
   const { api, loaded, store } = context;
   const { state, update } = store;
-  const picker = html("select", {
-    "aria-label": "Run before", onchange: () => update({ compared: picker.value || null }),
-  });
+  const before = html("p", { class: "quiet before-run" });
   const choices = (label) => html("div", { class: "segments", role: "radiogroup", "aria-label": label });
   const [quantities, forms] = [choices("Change of"), choices("Show the comparison as")];
   const sorts = html("div", { class: "sorts", hidden: true }, html("span", {}, "Change of"), quantities);
@@ -30,7 +28,7 @@ export function create(host, context) {
   const table = createComparisonTable(tableHost, select);
   let graph = null; // made when it is first shown
   host.replaceChildren(
-    html("div", { class: "controls" }, html("label", {}, "Before: ", picker), forms),
+    html("div", { class: "controls" }, before, forms),
     verdict, conditions, scaling, note, sorts, tableHost, graphHost);
   let answer = null;
   let quantity = "time";
@@ -45,17 +43,6 @@ export function create(host, context) {
   }
 
   const selected = () => loaded.model.nodes[selection(loaded.model, state).node].id;
-
-  function offer() {
-    const others = othersOf(loaded.traces, state);
-    const key = comparedOf(others, state);
-    const options = others.map((other) => html("option", { value: other.key }, other.text));
-    if (key === null) options.unshift(html("option", { value: "" }, "choose a run"));
-    picker.replaceChildren(...options);
-    picker.value = key ?? "";
-    picker.disabled = others.length === 0;
-    return { key, others };
-  }
 
   function say(text) {
     answer = null;
@@ -132,12 +119,14 @@ export function create(host, context) {
       if (!graphHost.hidden) graph.mark(loaded.model);
       return;
     }
-    const { key, others } = offer();
+    const others = othersOf(loaded.traces, state);
+    const key = comparedOf(others, state);
+    before.textContent = key === null ? "" : `compared with ${others.find((other) => other.key === key).text}`;
     if (others.length === 0) {
       say(api.offline ? "This page was saved to a file with one run: bsp view compares it with others."
         : "There is no other run to compare with: bsp view AFTER --compare BEFORE opens two traces.");
     } else if (key === null) {
-      say("Choose the run before, with which this run is compared.");
+      say("Choose in the header the run before, with which this run is compared.");
     } else {
       load(key);
     }

@@ -62,6 +62,7 @@ export function create(host, context) {
   host.replaceChildren(opener, panel);
   let offered = null;
   shortcut("m", "Choose the Machine, or its g, l and speed", () => {
+    opener.focus(); // to which the focus returns
     panel.showPopover();
     select.focus();
   });
