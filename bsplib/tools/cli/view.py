@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,6 @@ from bsplib.output_file import PAGE
 from bsplib.tools.cli.options import FOLDER, TRACE, MachineName, Metric, Whole, library_option
 from bsplib.tools.cli.traces import read, summing_up
 from bsplib.tools.cli.values import Point, points
-
-if TYPE_CHECKING:
-    from bsplib.webui.opened_runs import Shown
 
 
 @click.command("view")
@@ -128,7 +125,7 @@ def command(
         return
     if any(others.values()):
         raise click.UsageError("--at needs --fit")
-    shown: Shown = {"library": library, "sources": sources, "machines": machines}
+    shown = {"library": library, "sources": sources, "machines": machines}
     if not files:
         raise click.UsageError("name a trace or a folder, or a model by --fit")
     _view_traces(
@@ -143,7 +140,7 @@ def _view_traces(
     *,
     force: bool,
     browser: bool,
-    shown: Shown,
+    shown: dict[str, Any],
     before: Path | None,
     metric: str | None,
 ) -> None:
