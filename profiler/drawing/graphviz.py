@@ -1,15 +1,17 @@
 """Run dot of Graphviz in a process of its own, with limited time and memory.
 
-The system's dot is used where there is one, otherwise the one inside the package pygraphviz.
-For some graphs dot would take hours or all memory, so neither is left to it.
+The system's dot is used where there is one, otherwise the port of it that comes with bsplib, which
+writes no PDF. For some graphs dot would take hours or all memory, so neither is left to it.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from typing import TYPE_CHECKING
 
 from bsplib.errors import BspError
@@ -32,17 +34,16 @@ for kind, most in limits.items():
 os.execv(sys.argv[2], sys.argv[2:])
 """
 """Limits memory and, since its parent may be killed before it, also CPU time."""
-_BUNDLED = """
-import sys, pygraphviz
-for source in sys.stdin.buffer.read().decode().split("\\0"):
-    graph = pygraphviz.AGraph(string=source)
-    sys.stdout.buffer.write(graph.draw(format=sys.argv[1], prog="dot"))
-"""
-"""Uses the Graphviz inside pygraphviz, in a separate process that can be ended."""
+_PORT = "graphviz-pure"
+"""The command of the port, of the package of this name."""
 
 
 class LayoutError(BspError):
     """No layout of a call graph could be computed."""
+
+
+class NoDotError(LayoutError):
+    """No dot is installed that writes the format."""
 
 
 def run_dot(
@@ -57,17 +58,15 @@ def run_dot(
 
     Raises:
         LayoutError: dot failed or exceeded its time limit; the text continues a sentence.
+        NoDotError: no dot is installed that writes the format; the text is a sentence.
     """
     limit_s = LAYOUT_SECONDS if limit_s is None else limit_s
-    executable = shutil.which("dot")
     sources = [source] if isinstance(source, str) else source
-    between = "\0" if executable is None else "\n"
-    bundled = [sys.executable, "-P", "-c", _BUNDLED, output]
-    line = bundled if executable is None else [executable, f"-T{output}"]
+    line = [_dot_for(output), f"-T{output}"]
     try:
         done = subprocess.run(
             [sys.executable, "-S", "-I", "-c", _LIMITED, str(math.ceil(limit_s) + 1), *line],
-            input=between.join(sources).encode(),
+            input="\n".join(sources).encode(),
             capture_output=True,
             check=False,
             timeout=limit_s,
@@ -80,3 +79,17 @@ def run_dot(
             f"dot failed (status {done.returncode}) {fmt.visible(last[-200:])}".rstrip()
         )
     return done.stdout
+
+
+def _dot_for(output: str) -> str:
+    """Return the program that draws in a format."""
+    if found := shutil.which("dot"):
+        return found
+    if output == "pdf":
+        raise NoDotError(
+            "only dot of Graphviz writes PDF, and it is not installed; export svg or png"
+        )
+    scripts = os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", "")))
+    if found := shutil.which(_PORT, path=scripts):
+        return found
+    raise NoDotError(f"neither dot of Graphviz nor {_PORT} is installed; install one of them")

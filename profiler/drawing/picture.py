@@ -20,7 +20,7 @@ import networkx
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler.drawing import shown_nodes
-from bsplib.profiler.drawing.graphviz import LayoutError, run_dot
+from bsplib.profiler.drawing.graphviz import LayoutError, NoDotError, run_dot
 from bsplib.profiler.run_title import title_lines
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ MOST_LINES = 200
 INK, QUIET, LINE = "#1a1e24", "#57606c", "#9aa3af"
 """Colours of texts, of minor texts, and of outlines and edges."""
 _WHITE, _RED = (255, 255, 255), (195, 18, 31)
-_FONT = "Helvetica,Arial,sans-serif"
+_FONT = "Helvetica"  # one name: for a list of fonts some programs measure another one
 _GRAPH = {
     "nodesep": "0.16",
     "ranksep": "0.5",
@@ -114,10 +114,12 @@ def draw(picture: Drawing, output: str) -> bytes:
     """Draw a picture in a format of dot, such as ``svg``.
 
     Raises:
-        LayoutError: dot failed or exceeded its time limit.
+        LayoutError: dot failed, exceeded its time limit, or is not installed.
     """
     try:
         return run_dot(to_dot(picture, _FORMAT_OPTIONS.get(output, {})), output)
+    except NoDotError:
+        raise
     except LayoutError as error:
         size = f"{fmt.counted(len(picture.names), 'node')} and {len(picture.links)} edges"
         raise LayoutError(

@@ -1,18 +1,34 @@
 """dot draws in every format asked for, and never longer than allowed."""
 
 import shutil
+import sysconfig
 
 import pytest
 
-from bsplib.profiler.drawing.graphviz import LayoutError, run_dot
+from bsplib.profiler.drawing.graphviz import LayoutError, NoDotError, run_dot
 
-STARTS = {"svg": b"<?xml", "png": b"\x89PNG\r\n", "pdf": b"%PDF-"}
+STARTS = {"svg": b"<?xml", "png": b"\x89PNG\r\n"}
 
 
 @pytest.mark.parametrize("output", STARTS)
-def test_the_dot_inside_pygraphviz_draws_each_format(output, tmp_path, monkeypatch):
+def test_without_dot_its_port_draws(output, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert run_dot("digraph { a -> b }", output).startswith(STARTS[output])
+
+
+def test_without_dot_there_is_no_pdf(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoDotError, match=r"^only dot of Graphviz writes PDF.*; export svg or png$"):
+        run_dot("digraph { a -> b }", "pdf")
+
+
+def test_without_any_dot_one_sentence_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
+    with pytest.raises(
+        NoDotError, match=r"^neither dot of Graphviz nor graphviz-pure is installed"
+    ):
+        run_dot("digraph { a -> b }")
 
 
 @pytest.mark.parametrize("bundled", [False, True])

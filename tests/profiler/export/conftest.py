@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,22 @@ class Exported:
 
     def text(self, name: str, **options: object) -> str:
         return self.bytes(name, **options).decode()
+
+
+_DOT = f"""#!{sys.executable}
+import sys, pygraphviz
+graph = pygraphviz.AGraph(string=sys.stdin.read())
+sys.stdout.buffer.write(graph.draw(format=sys.argv[1].removeprefix("-T"), prog="dot"))
+"""
+
+
+@pytest.fixture(scope="session")
+def dot_of_graphviz(tmp_path_factory) -> str:
+    """The folder of a dot that is Graphviz itself, wherever this computer has none."""
+    program = tmp_path_factory.mktemp("graphviz") / "dot"
+    program.write_text(_DOT, encoding="utf-8")
+    program.chmod(0o755)
+    return str(program.parent)
 
 
 @pytest.fixture(scope="session")

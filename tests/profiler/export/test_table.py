@@ -1,6 +1,7 @@
 """The table of formats, and the command that writes them."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -64,7 +65,11 @@ def test_an_option_without_effect_is_refused():
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
-def test_the_command_writes_what_the_format_writes_of_the_last_run(form, export, broadcast):
+def test_the_command_writes_what_the_format_writes_of_the_last_run(
+    form, export, broadcast, dot_of_graphviz, monkeypatch
+):
+    if form.name == "pdf":
+        monkeypatch.setenv("PATH", dot_of_graphviz, prepend=os.pathsep)
     done = export("--out", f"x{form.ending}")
     assert done.exit_code == 0, done.output
     assert done.output == f"wrote x{form.ending}, run 2 of 2: open it with {form.opened_by}\n"
