@@ -28,11 +28,13 @@ from bsplib.profiler.kinds import (
     FIXED,
     MESSAGES,
     ONE_OFF,
+    PICKLING,
     ROTATING,
     STEPS,
     SYSTEM,
 )
-from bsplib.profiler.mends import LIKE_OTHERS
+from bsplib.profiler.mends import LIKE_OTHERS, WITHOUT_PICKLES
+from bsplib.profiler.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -120,7 +122,8 @@ class Loss:
     """For what those were late that others waited for, in a program of mpi4py; else empty."""
     total_bytes: int = 0
     most_bytes: int = 0
-    """For transfers: all bytes, and the greatest h of a process in one superstep."""
+    """For transfers: all bytes, and the greatest h of a process in one superstep; for pickles those
+    that were made."""
     line: CalledLine | Stretch | None = field(default=None, repr=False)
     """Where it was computed or blocked, as far as that is known."""
 
@@ -346,8 +349,12 @@ def savings_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     found = [Loss(kind, 0, book.run.nprocs, PARTS[parts.LATENCY]) for kind in (STEPS, MESSAGES)]
     if book.run.samples is not None:
         found.append(Loss(SYSTEM, 0, book.run.nprocs, PARTS[parts.USEFUL]))
-    sums = book.sums.by_origin
+    sums, run = book.sums.by_origin, book.whole_run
     transfers, inside = sums[parts.TRANSFERS], on_core_ns(book)
+    pickling_ns = survey(run).facts.pickling_ns
+    if pickling_ns >= LEAST_SHARE * inside:
+        part = parts.USEFUL if run.is_interleaved else parts.TRANSFERS
+        found.append(Loss(PICKLING, 0, run.nprocs, PARTS[part]))
     if transfers.sum() + sums[parts.TRANSFER_IMBALANCE].sum() >= BOUND_SHARE * inside:
         places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for origin in np.argsort(-transfers, kind="stable").tolist():
@@ -360,6 +367,27 @@ def savings_of(callgraph: CallGraph, book: Book) -> list[Loss]:
     for loss in found:
         loss.is_lost = False
     return found
+
+
+_LARGE_RESULTS = 10**6
+"""Results of fewer bytes take no longer than the end of processes does."""
+
+
+def results_of(callgraph: CallGraph, book: Book) -> list[Loss]:
+    """Return what the results of ``main`` take after its end, where they are large."""
+    run = book.run
+    life, nbytes = run.lifetime, run.meta.get("result_bytes", 0)
+    if life is None or life.collected is None or run.part_of is not None:
+        return []
+    ended = max((moment for moment in life.finished if moment is not None), default=life.collected)
+    if type(nbytes) is not int or nbytes < _LARGE_RESULTS:
+        return []
+    ns = life.collected - ended
+    loss = Loss(PICKLING, ns * run.nprocs, run.nprocs, PARTS[parts.ENDS], is_lost=False)
+    loss.chain = loss.nodes = (callgraph.root,)
+    loss.total_bytes = nbytes
+    loss.mended_ns = {WITHOUT_PICKLES: ns}
+    return [loss]
 
 
 def place_by(loss: Loss, callgraph: CallGraph, ns: Mapping[int, float]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from bsplib.profiler import format as fmt
 from bsplib.profiler._numbering import preceding, rank_in_place
+from bsplib.profiler.kinds import PICKLING, SYSTEM
 from bsplib.profiler.lines import LinePlace, places_of
 from bsplib.recording.records import Doing
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 _MOST = 0.5
 """A line, or a stretch, is named if this share of the loss is there."""
-_LEAST_SAMPLES = {"imbalance": 5, "blocked": 2, "useful": 5}
-"""Fewer samples name no line, by the part of the account: what is blocked is seen less often."""
+LEAST_SAMPLES = {"imbalance": 5, "blocked": 2, SYSTEM: 5, PICKLING: 2}
+"""Fewer samples name no line, by what is looked for: what is blocked is seen less often."""
 
 
 class CalledLine(NamedTuple):
@@ -68,7 +69,7 @@ def _sampled(run: Run, inside: InsideLoss) -> CalledLine | None:
     """Return the innermost line with most of the time of a loss; None if there is none."""
     excess = inside.excess()
     total = float(excess.clip(min=0).sum())
-    if inside.samples < _LEAST_SAMPLES[inside.part] or not total:
+    if inside.samples < LEAST_SAMPLES[inside.what] or not total:
         return None
     sums: defaultdict[LinePlace, float] = defaultdict(float)
     depths: dict[LinePlace, int] = {}
@@ -103,9 +104,9 @@ def _stretch(run: Run, spent: Counter[tuple[int, int]]) -> Stretch | None:
 class InsideLoss:
     """What was executed in the supersteps of a loss, added up window by window."""
 
-    def __init__(self, stacks: int, part: str) -> None:
-        self.part = part
-        """Of the account: of *useful* computation what is in the system counts."""
+    def __init__(self, stacks: int, what: str) -> None:
+        self.what = what
+        """A part of the account, or the kind of what could be saved; see ``LEAST_SAMPLES``."""
         self.stretches: Counter[tuple[int, int]] = Counter()
         """Nanoseconds by the stacks of the sync before, -1 for none, and of that at the end."""
         self._mine, self._every = np.zeros((2, stacks))
@@ -118,7 +119,7 @@ class InsideLoss:
     def add(self, looked_at: LookedAt, rows: Ints) -> None:
         """Take in some records of a window."""
         account, records = looked_at.account, looked_at.account.run.records
-        spent = account.computing.blocked if self.part == "blocked" else account.computing.core
+        spent = account.computing.blocked if self.what == "blocked" else account.computing.core
         stacks = len(account.run.stacks)
         ends = (looked_at.stack_before[rows] + 1) * stacks + records["stack"][rows]
         found = rank_in_place(ends)
@@ -134,9 +135,9 @@ class InsideLoss:
         belongs[rows] = True
         here = np.zeros(len(account.h_max), bool)
         here[account.step[rows]] = True
-        doing = np.isin(samples["doing"], _BLOCKED if self.part == "blocked" else _COMPUTING)
+        doing = np.isin(samples["doing"], _DOING.get(self.what, _COMPUTING))
         spent_s = looked_at.seconds
-        if self.part == "useful":
+        if self.what == SYSTEM:
             doing, spent_s = looked_at.system_ns > 0, looked_at.system_ns / 1e9
 
         def add(seconds: NDArray[np.float64], chosen: NDArray[np.bool_]) -> int:
@@ -151,7 +152,7 @@ class InsideLoss:
 
     def excess(self) -> NDArray[np.float64]:
         """Return by stack the seconds of the loss; of computing, beyond an even share."""
-        if self.part != "imbalance":
+        if self.what != "imbalance":
             return self._mine
         return self._mine - self._rows / max(self._here, 1) * self._every
 
@@ -190,7 +191,8 @@ class LookedAt:
         return np.where(before < 0, -1, records["stack"][before])
 
 
-_COMPUTING, _BLOCKED = (Doing.COMPUTING, Doing.NO_CORE), (Doing.BLOCKED,)
+_COMPUTING = (Doing.COMPUTING, Doing.NO_CORE)
+_DOING = {"blocked": (Doing.BLOCKED,), PICKLING: (Doing.CALL,)}
 """What a process does, by its samples, while it causes a loss. Where it lacks a core it is about to
 execute its line, too."""
 

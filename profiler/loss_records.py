@@ -23,6 +23,7 @@ from bsplib.profiler.kinds import (
     FIXED,
     MESSAGES,
     ONE_OFF,
+    PICKLING,
     ROTATING,
     STEPS,
     SYSTEM,
@@ -36,10 +37,17 @@ from bsplib.profiler.loss import (
     drafts_of,
     on_core_ns,
     place_by,
+    results_of,
     savings_of,
     set_place,
 )
-from bsplib.profiler.loss_lines import CalledLine, InsideLoss, LookedAt, line_of
+from bsplib.profiler.loss_lines import (
+    LEAST_SAMPLES,
+    CalledLine,
+    InsideLoss,
+    LookedAt,
+    line_of,
+)
 from bsplib.profiler.mends import (
     AS_OTHERS,
     BLOCKED_AS_OTHERS,
@@ -58,10 +66,13 @@ from bsplib.profiler.mends import (
     OWN_CORES,
     STAGES,
     WITHOUT,
+    WITHOUT_PICKLES,
     WITHOUT_SYSTEM,
     LossRows,
     Steps,
     excess_bytes,
+    moved_ns,
+    pickling_ns,
 )
 from bsplib.profiler.mpi_words import WaitsOfMpi, end_with_messages
 from bsplib.profiler.page_faults import page_faults
@@ -91,6 +102,7 @@ _WAYS = {
     STEPS: (ONE_OF_EACH_ROW, HALF_STEPS),
     MESSAGES: (HALF_MESSAGES,),
     SYSTEM: (WITHOUT_SYSTEM,),
+    PICKLING: (WITHOUT_PICKLES,),
     COMMUNICATION: (HALF_BYTES, EVEN_BYTES, STAGES),
 }
 """How a loss can be mended, by its kind, or by its part of the account; the usual way first."""
@@ -154,7 +166,7 @@ def find(callgraph: CallGraph, book: Book) -> FoundLosses:
     is_bound = transfers >= (BOUND_SHARE - LEAST_SHARE) * inside
     told = [
         each
-        for each in savings
+        for each in [*savings, *results_of(callgraph, book)]
         if each.ns >= max(least, 1) and (is_bound or each.kind != COMMUNICATION)
     ]
     for loss in told:
@@ -308,9 +320,10 @@ class _Observed:
         self._count_of: Counter[int] = Counter()
         self._late = WaitsOfMpi()
         self._greatest = -1
-        is_sampled = loss.part in {_COMP, _WAIT} or loss.kind == SYSTEM
+        what = loss.kind if loss.kind in {SYSTEM, PICKLING} else str(loss.part)
+        is_sampled = what in LEAST_SAMPLES and not (what == PICKLING and run.is_interleaved)
         self._inside, self._anywhere = (
-            InsideLoss(len(run.stacks), str(loss.part)) if is_sampled else None for _ in range(2)
+            InsideLoss(len(run.stacks), what) if is_sampled else None for _ in range(2)
         )
         """What was executed where it took longer than elsewhere, and in all of its records."""
 
@@ -323,6 +336,8 @@ class _Observed:
             found = _small_messages(account) if self.ways else np.zeros(0, np.int64)
         elif loss.kind == SYSTEM:
             found = np.flatnonzero(window.steps.system)
+        elif loss.kind == PICKLING:
+            found = account.halo + np.flatnonzero(window.records["pickling"][account.halo :])
         elif loss.kind == CORE:
             found = np.arange(account.halo, len(window.pid))
         elif loss.kind == COMMUNICATION:
@@ -385,10 +400,15 @@ class _Observed:
         elif self.loss.kind == SYSTEM and self._inside is not None:
             saved = np.round(window.steps.system[rows])
             self._inside.add(window, rows)
+        elif self.loss.kind == PICKLING:
+            saved = pickling_ns(window.account)[rows]
+            self.loss.total_bytes += int(window.records["pickled_bytes"][rows].sum())
+            if self._inside is not None:
+                self._inside.add(window, rows)
         elif self.loss.kind == MESSAGES:
             saved = np.round(HALF * _message_ns(window.account)[rows])
         else:
-            saved = np.round(HALF * parts_of.transfers[rows])
+            saved = np.round(HALF * moved_ns(window.account)[rows])
             h_out, _ = window.account.h_out_and_in
             self.loss.total_bytes += int(h_out[rows].sum())
             h = window.account.h[rows]
@@ -429,10 +449,10 @@ class _Observed:
         if loss.kind == MESSAGES:
             for origin in [origin for origin, n in self._count_of.items() if n < fewest]:
                 del self._by_origin[origin]
-        if loss.kind == SYSTEM and self._inside is not None:
+        if self._inside is not None:
             line = line_of(self._callgraph.run, self._inside)
             loss.line = line if isinstance(line, CalledLine) else None
-            if self._inside.samples < _FEWEST_MESSAGES:
+            if loss.kind == SYSTEM and self._inside.samples < _FEWEST_MESSAGES:
                 self._by_origin.clear()
         loss.count = loss.passes
         place_by(loss, self._callgraph, self._by_origin)

@@ -52,6 +52,8 @@ class RunFacts:
         """Time that processes waited for a core during computation: the sum of W - w."""
         self.is_measured = False
         """Whether it was measured for some record."""
+        self.pickling_ns = 0
+        """Time that processes spent on pickles of objects."""
         self.is_oblivious = False
         """Whether a superstep of the root group was oblivious."""
 
@@ -68,6 +70,7 @@ class RunFacts:
         ended[steps] = True
         self.root_count += int(np.count_nonzero(ended))
         self.waited_ns += float((spent_ns(run)[fresh] - computation_ns(run)[fresh]).sum())
+        self.pickling_ns += int(records["pickling"].sum())
         known = np.maximum(records["comp_cpu"], records["comp_ready"])
         self.is_measured |= bool((known != NOT_MEASURED).any())
         self.is_oblivious |= bool((records["kind"][root] == Kind.OBLSYNC).any())

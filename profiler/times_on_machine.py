@@ -123,6 +123,8 @@ def retimed(run: Run, rates: Rates) -> Run:
     records["sub"] = records["arrive"] - records["start"] - own
     records["comp_cpu"], records["comp_ready"] = core, computing.waited
     records["comm_calls"] = records["recording"] = 0
+    if not run.is_interleaved:  # pickles were made in calls
+        records["pickling"] = 0
     records["comm_cpu"] = records["comm_ready"] = NOT_MEASURED
     records.setflags(write=False)
     meta = run.meta | {"virtual_time": "on another Machine"}

@@ -22,6 +22,7 @@ from bsplib.profiler.kinds import (
     FAN_OUT,
     MESSAGES,
     ONE_OFF,
+    PICKLING,
     ROTATING,
     STEPS,
     SYSTEM,
@@ -199,7 +200,9 @@ def tell(callgraph: CallGraph, book: Book, loss: Loss) -> None:
     """
     main_s = _main_s(book)
     verb = "are lost" if loss.is_lost else "could be saved"
-    phrases = [_Phrase(f"{_figures(loss.seconds, main_s)} {verb}"), *_told(callgraph, loss)]
+    is_after = loss.part == "ends"
+    amount = fmt.seconds(loss.seconds) if is_after else _figures(loss.seconds, main_s)
+    phrases = [_Phrase(f"{amount} {verb}"), *_told(callgraph, loss)]
     while len("".join(each.text for each in phrases).split()) > MOST_WORDS:
         least = max(phrases, key=lambda each: each.rank)
         if not least.rank:
@@ -238,7 +241,7 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
     nodes = callgraph.graph.nodes
     names = [fmt.visible(nodes[node]["node"].name) for node in loss.chain[-2:]]
     if len(names) == 1:
-        return [_Phrase(f" in {names[0]}")]
+        return [_Phrase(f" {'after' if loss.part == 'ends' else 'in'} {names[0]}")]
     function, leaf = names
     if nodes[loss.chain[-1]]["node"].sync == "end":
         leaf += ", at its end"
@@ -249,10 +252,10 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
         phrases.append(_Phrase(f", called by {name} at line {first.line}", 6))
         if others:
             phrases.append(_Phrase(f" and from {fmt.counted(len(others), 'other line')}", 7))
-    if len(loss.nodes) > 1 and loss.is_lost:
+    if len(loss.nodes) > 1 and (loss.is_lost or loss.kind == PICKLING):
         phrases.append(_Phrase(f" and at {fmt.counted(len(loss.nodes) - 1, 'other place')}", 8))
     if loss.line is not None:
-        verb = "blocked" if loss.kind == BLOCKED else "computed"
+        verb = {BLOCKED: "blocked", PICKLING: "sent"}.get(loss.kind, "computed")
         line = loss.line.inside(nodes[loss.chain[-2]]["node"], nodes[loss.chain[-1]]["node"].line)
         phrases.append(_Phrase(f", {verb} {line}", 1 if isinstance(loss.line, CalledLine) else 3))
     return phrases
@@ -260,7 +263,7 @@ def _where(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
 
 def _who(callgraph: CallGraph, loss: Loss) -> list[_Phrase]:
     names = ProcessNames(callgraph.run)
-    if loss.kind in {STEPS, MESSAGES, SYSTEM}:
+    if loss.kind in {STEPS, MESSAGES, SYSTEM, PICKLING}:
         return []
     if loss.kind == COMMUNICATION:
         most = f", at most h = {fmt.size(loss.most_bytes)} for {names(loss.pids)}"
@@ -306,10 +309,13 @@ def _from_to(first_s: float, last_s: float) -> str:
 
 def _why(loss: Loss) -> str:
     late = f", {loss.late}" if loss.late else ""
-    if loss.kind == BLOCKED:
-        return BLOCKED
     if loss.kind == SYSTEM and loss.faults * _FAULT_NS >= loss.ns:
         return f"for {fmt.counted(loss.faults, 'page fault')}: memory that is new each time"
+    if loss.kind == PICKLING:
+        size = fmt.size(loss.total_bytes)
+        if loss.part == "ends":
+            return f"{size} of results pickled: let each process write its own to a file"
+        return f"{size} of objects pickled: send arrays"
     if loss.part == "transfer_imbalance":
         return f"{loss.habit} {loss.kind}" if loss.habit in {ROTATING, ONE_OFF} else loss.kind
     if loss.part == "imbalance":

@@ -41,7 +41,7 @@ ROWS = 2**14
 FIELDS = (
     *("pid", "group", "superstep", "kind", "stack", "start", "arrive", "released", "end"),
     *("comm_calls", "sub", "self_bytes", "comp_cpu", "comp_ready", "comm_cpu", "comm_ready"),
-    "recording",
+    *("recording", "pickling", "pickled_bytes"),
 )
 """The fields of records that windows have."""
 

@@ -14,7 +14,6 @@ from bsplib.core.queue cimport Queue
 
 cdef word HAS_ASKS, HAS_GET, HAS_NOTICE, UNRESOLVED, _SYNC
 cdef word _MOST_SHARED, _MOST_PRIVATE, _MANY_PAGES
-cdef word COPIED, PICKLED_BEFORE
 cdef int RESTING, USABLE
 cdef Py_ssize_t _MOST_HEADS, _MOST_OFFSET
 
@@ -124,10 +123,8 @@ cdef class Engine:
     cdef bint send_quickly(self, object pid, object payload, object tag) except -1
     cpdef int remember_head(self, object key, bytes head) except -1
     cdef bint _takes_payload(self, word nbytes) except -1
-    cdef word message_room(self, int to, bytes head, word nbytes, word made) except 0
-    cpdef void add_message(
-        self, int to, bytes head, object content, word nbytes, word made
-    ) except *
+    cdef word message_room(self, int to, bytes head, word nbytes) except 0
+    cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
 
     @cython.locals(meeting=Meeting, send_buffer=SendBuffer, flags=word, head=word, nothing_new=bint, lasts=bint)
     cpdef int end(self, object bsp, word kind, word stamp) except -1
@@ -154,8 +151,8 @@ cdef class Engine:
     cpdef int end_call(self) except -1
     cpdef int begin_computing(self) except -1
     cpdef int end_computing(self) except -1
+    cpdef int note_pickling(self, long long took_ns, long long nbytes) except -1
     cpdef void leave(self) except *
     cpdef void left(self) except *
 
-cpdef word made_as(object tag, word pickled_bytes) except? 0
 cdef void _read(word at, word there, word nbytes, StridedView strided) noexcept

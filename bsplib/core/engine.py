@@ -33,7 +33,6 @@ try:
 except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.entries import Arrivals, Entry, SendBuffer, entries_at
-from bsplib.core.kinds import COPIED, PICKLED_BEFORE
 from bsplib.core.known_arrays import KnownArray, StridedView
 from bsplib.core.life import RESTING, USABLE
 from bsplib.core.meeting import Meeting
@@ -656,7 +655,7 @@ class Engine:
             head, nbytes = self.heads_out.get(tag), len(payload)
             if head is None or not self._takes_payload(nbytes):
                 return False
-            write_bytes(self.message_room(to, head, nbytes, made_as(tag, nbytes)), payload)
+            write_bytes(self.message_room(to, head, nbytes), payload)
             return True
         if not is_array(payload) or not is_packed(payload):
             return False
@@ -667,7 +666,7 @@ class Engine:
         head = self.heads_out.get((form, payload.shape, tag))
         if head is None or not self._takes_payload(nbytes):
             return False
-        at = self.message_room(to, head, nbytes, made_as(tag, 0))
+        at = self.message_room(to, head, nbytes)
         copy_out(at, address_of(payload), nbytes)
         return True
 
@@ -682,11 +681,11 @@ class Engine:
         """Tell whether a payload goes into the send buffer; if not, it is staged."""
         return nbytes <= self.most_in_buffer or self.buffer_takes(nbytes)
 
-    def message_room(self, to: int, head: bytes, nbytes: int, made: int) -> int:
+    def message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """Begin an entry of a message; return the address of its payload."""
-        return self.send_buffer.reserve_described(to, MESSAGE, head, made, nbytes, nbytes)
+        return self.send_buffer.reserve_described(to, MESSAGE, head, 0, nbytes, nbytes)
 
-    def add_message(self, to: int, head: bytes, content: Any, nbytes: int, made: int) -> None:
+    def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
         """Add a message that the mailbox has encoded.
 
         Args:
@@ -694,12 +693,11 @@ class Engine:
             head: of the message, encoded.
             content: the payload, or the number that says where it is staged.
             nbytes: bytes of the payload.
-            made: how it is made; see :data:`bsplib.core.kinds.MADE_OF_OBJECTS`.
         """
         if type(content) is bytes:
-            write_bytes(self.message_room(to, head, nbytes, made), content)
+            write_bytes(self.message_room(to, head, nbytes), content)
             return
-        self.send_buffer.describe_staged(to, STAGED_MESSAGE, head, made, content, nbytes)
+        self.send_buffer.describe_staged(to, STAGED_MESSAGE, head, 0, content, nbytes)
 
     # -- the end of a superstep -------------------------------------------------------------------
 
@@ -832,8 +830,14 @@ class Engine:
     def note_put(self, to: int, nbytes: int) -> None:
         """Take notice of a put that a primitive has added, for those that observe the engine."""
 
-    def note_put_by_index(self, to: int, nbytes: int) -> None:
-        """Do as :meth:`note_put` for a put of single elements by their indices."""
+    def note_pickling(self, took_ns: int, nbytes: int) -> int:  # noqa: ARG002  # as above
+        """Take notice that an object was pickled to be sent, or was read from its pickle.
+
+        Args:
+            took_ns: how long that took.
+            nbytes: of the pickle; 0 where it was read.
+        """
+        return 0
 
     def note_early_get(self, sender: int, nbytes: int) -> None:  # noqa: ARG002  # as above
         """Count an hpget that has read at its call."""
@@ -927,13 +931,6 @@ class Engine:
 
     def left(self) -> None:
         """End the last superstep of the group, which has been left."""
-
-
-def made_as(tag: Any, pickled_bytes: int) -> int:
-    """Return how a message of bytes, or of an array (which has no pickle), is made."""
-    if type(tag) is not CollectiveTag:
-        return 0
-    return PICKLED_BEFORE if pickled_bytes and tag.header is True else COPIED
 
 
 def _read(at: int, there: int, nbytes: int, strided: StridedView | None) -> None:

@@ -7,8 +7,7 @@ An **entry** describes one transfer, with its data behind it::
 
     word 0    kind << 60 | slot << 40 | bytes of the data
     word 1    of a plain put: first byte in the array there; of all others: bytes of the
-              description, and above bit 32 the number of indices that begin the data (of a
-              message: how it is made, see MADE_OF_OBJECTS)
+              description, and above bit 32 the number of indices that begin the data
     then      the description, up to a multiple of eight bytes; a plain put has none
     then      the data, up to a multiple of eight bytes
 
@@ -52,9 +51,7 @@ from bsplib.core.kinds import (
     INLINE,
     INLINE_BYTES,
     KIND_SHIFT,
-    MADE_OF_OBJECTS,
     MESSAGE,
-    PICKLED_BEFORE,
     PUT,
     STAGED_MESSAGE,
     STAGED_PLACED,
@@ -64,7 +61,6 @@ from bsplib.core.kinds import (
 from bsplib.core.meeting import Meeting
 from bsplib.core.protocols import Rare
 from bsplib.core.queue import Queue
-from bsplib.directions import Direction
 from bsplib.sync_kinds import KIND_BITS
 
 if not cython.compiled:
@@ -107,10 +103,6 @@ _MOST_OF_LARGE = 1 << 18
 _LEAST_CHUNK = 64
 _MOST_CHUNK = 1 << 16
 _LEAST_BLOCK = 1 << 13
-
-_DIRECTIONS = len(Direction)
-_OUT, _OUT_BY_INDEX, _OUT_PUT = Direction.OUT, Direction.OUT_BY_INDEX, Direction.OUT_PUT
-_OUT_COPIED, _OUT_PICKLED = Direction.OUT_COPIED, Direction.OUT_PICKLED
 
 _MOST_HEADS = 4096
 """Decoded heads of messages that are kept at most: most programs send the same ones again."""
@@ -259,7 +251,7 @@ class SendBuffer:
             to: the receiver.
             kind: of the entry.
             description: says what it is.
-            indices: how many indices the data begin with; of a message, how it is made.
+            indices: how many indices the data begin with.
             nbytes: of the data.
             behind: bytes that the entry has behind the description.
         """
@@ -719,32 +711,21 @@ def calls_between(at: int, stop: int) -> int:
 
 
 def add_amounts(at: int, stop: int, amounts: Any) -> int:
-    """Add what the puts and messages between two addresses transfer, by direction.
+    """Add what the puts and messages between two addresses transfer.
 
     Args:
         at: where the entries begin.
         stop: where they end.
-        amounts: bytes by direction, and behind them numbers of transfers: 64-bit words.
+        amounts: bytes of payload, and number of transfers: two 64-bit words.
     """
     while at < stop:
         head = peek(at)
-        kind, nbytes, direction = head >> KIND_SHIFT, head & SIZE_MASK, _OUT_PUT
-        if STAGED_PUT < kind < ASK:
-            more = peek(at + 8) >> INDICES_SHIFT
-            if kind <= STAGED_MESSAGE:
-                direction = _OUT if more == 0 else _OUT_COPIED
-                if more >= PICKLED_BEFORE:
-                    amounts[_OUT_PICKLED] += nbytes
-                    nbytes = 0
-                elif more >= MADE_OF_OBJECTS:
-                    direction = _OUT_PICKLED
-                    amounts[_OUT] += nbytes - (more - MADE_OF_OBJECTS)
-                    nbytes = more - MADE_OF_OBJECTS
-            elif more:
-                direction, nbytes = _OUT_BY_INDEX, nbytes - index_bytes(more)
+        kind = head >> KIND_SHIFT
         if kind < ASK:
-            amounts[direction] += nbytes
-            amounts[_DIRECTIONS + direction] += 1
+            amounts[0] += head & SIZE_MASK
+            amounts[1] += 1
+            if kind > STAGED_PUT:
+                amounts[0] -= index_bytes(peek(at + 8) >> INDICES_SHIFT)
         at = behind(at)
     return 0
 

@@ -22,13 +22,6 @@ KIND_SHIFT = 60
 """Where the kind begins in word 0 of an entry, and the place in the head word of a post."""
 INDICES_SHIFT = 32
 """Where the number of indices begins in word 1 of an entry."""
-MADE_OF_OBJECTS = 2
-"""Of a message, the same bits of word 1 say how it is made: 0 for a payload that is read as it is;
-``COPIED``; this number and the bytes of a pickle; or ``PICKLED_BEFORE``."""
-COPIED = 1
-"""The receiver copies the payload: a collective does."""
-PICKLED_BEFORE = 1 << 31
-"""The payload of a collective is a pickle, which is sent as quickly as other bytes."""
 INLINE_BYTES = 216
 """Most bytes of the inline entry: what a cell has room for."""
 

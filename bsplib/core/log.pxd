@@ -62,7 +62,7 @@ cdef extern from *:
         int32_t stack;
         int64_t start, arrive, released, end, comm_calls, sub, self_bytes, self_messages;
         int64_t comp_cpu, comp_ready, comm_cpu, comm_ready;
-        int64_t comp_minor, comp_major, comm_minor, comm_major, recording;
+        int64_t comp_minor, comp_major, comm_minor, comm_major, recording, pickling, pickled_bytes;
     } bsp_superstep;
     typedef struct {
         int64_t record;
@@ -79,7 +79,7 @@ cdef extern from *:
         int stack
         long long start, arrive, released, end, comm_calls, sub, self_bytes, self_messages
         long long comp_cpu, comp_ready, comm_cpu, comm_ready
-        long long comp_minor, comp_major, comm_minor, comm_major, recording
+        long long comp_minor, comp_major, comm_minor, comm_major, recording, pickling, pickled_bytes
 
     ctypedef struct TrafficRow "bsp_traffic":
         long long record
@@ -106,7 +106,7 @@ cdef inline void pack_superstep(
     long long end, long long comm_calls, long long sub, long long self_bytes,
     long long self_messages, long long comp_cpu, long long comp_ready, long long comm_cpu,
     long long comm_ready, long long comp_minor, long long comp_major, long long comm_minor,
-    long long comm_major, long long recording,
+    long long comm_major, long long recording, long long pickling, long long pickled_bytes,
 ) noexcept:
     cdef SuperstepRow *row = <SuperstepRow *> <size_t> (start + <word> offset)
     row.pid, row.group, row.superstep, row.kind, row.stack = pid, group, superstep, kind, stack
@@ -117,7 +117,7 @@ cdef inline void pack_superstep(
     row.comm_cpu, row.comm_ready = comm_cpu, comm_ready
     row.comp_minor, row.comp_major = comp_minor, comp_major
     row.comm_minor, row.comm_major = comm_minor, comm_major
-    row.recording = recording
+    row.recording, row.pickling, row.pickled_bytes = recording, pickling, pickled_bytes
 
 cdef inline void add_to_superstep(
     word start, Py_ssize_t offset, long long comp_cpu, long long comp_ready, long long comm_cpu,
@@ -159,7 +159,7 @@ cdef class Rows:
         long long comm_calls, long long sub, long long self_bytes,
         long long self_messages, long long comp_cpu, long long comp_ready, long long comm_cpu,
         long long comm_ready, long long comp_minor, long long comp_major, long long comm_minor,
-        long long comm_major, long long recording,
+        long long comm_major, long long recording, long long pickling, long long pickled_bytes,
     ) except -1
     cpdef bint is_nearly_full(self) noexcept
     @cython.locals(at=Py_ssize_t)
@@ -246,7 +246,8 @@ cdef class Log:
     )
     cpdef int add_superstep(
         self, long long superstep, int kind, int stack, long long arrive_ns,
-        long long released_ns, long long end_ns, long long comm_ns,
+        long long released_ns, long long end_ns, long long comm_ns, long long pickling_ns,
+        long long pickled_bytes,
     ) except -1
     @cython.locals(usage=Usage)
     cpdef int rest(self, long long now_ns) except -1

@@ -62,7 +62,7 @@ _NO = -1
 """What is not measured."""
 HEADER_BYTES = 16
 """Size of the header of the memory for rows. Its second half is left to the user of the memory."""
-SUPERSTEP = Struct("<iiqBi17q")
+SUPERSTEP = Struct("<iiqBi19q")
 """Layout of a superstep: the fields of ``bsplib.recording.records.RECORD``."""
 TRAFFIC = Struct("<qiBqq")
 """Layout of the traffic with one partner: the fields of ``records.TRAFFIC``."""
@@ -198,6 +198,8 @@ class Rows:
         comm_minor: int,
         comm_major: int,
         recording: int,
+        pickling: int,
+        pickled_bytes: int,
     ) -> None:
         """Append a superstep; see ``bsplib.recording.records.RECORD``.
 
@@ -232,6 +234,8 @@ class Rows:
                 comm_minor,
                 comm_major,
                 recording,
+                pickling,
+                pickled_bytes,
             )
         except struct.error as error:
             raise OverflowError(str(error)) from None
@@ -617,7 +621,7 @@ class Log:
                 messages,
             )
 
-    def add_superstep(
+    def add_superstep(  # noqa: PLR0913, PLR0917  # the fields of a row
         self,
         superstep: int,
         kind: int,
@@ -626,8 +630,10 @@ class Log:
         released_ns: int,
         end_ns: int,
         comm_ns: int,
+        pickling_ns: int,
+        pickled_bytes: int,
     ) -> None:
-        """Write the superstep.
+        """Write the superstep; see ``bsplib.recording.records.RECORD``.
 
         Raises:
             OverflowError: a number has more than 63 bits; nothing was written.
@@ -664,6 +670,8 @@ class Log:
             self._comm_minor,
             self._comm_major,
             self._start_ns - self._end_ns,
+            pickling_ns,
+            pickled_bytes,
         )
         self._end_ns = end_ns
         if usage is not None:

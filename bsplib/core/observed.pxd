@@ -66,9 +66,7 @@ cdef enum:
     RECENT = 64
 
 cdef word _SYNC, _OBLSYNC
-cdef int _END, _DIRECTIONS, _OUT, _IN, _OUT_BY_INDEX, _IN_BY_INDEX
-cdef int _OUT_PUT, _OUT_AT_ONCE, _OUT_COPIED, _OUT_PICKLED
-cdef word COPIED, MADE_OF_OBJECTS, PICKLED_BEFORE
+cdef int _END, _DIRECTIONS, _OUT, _IN
 cdef Py_ssize_t _OWN
 
 @cython.final
@@ -138,7 +136,7 @@ cdef class ObservedEngine(Engine):
     cdef readonly Clock clock
     cdef Traffic _traffic
     cdef EngineObserver _recorder, _checker
-    cdef public long long comm_ns
+    cdef public long long comm_ns, pickling_ns, pickled_bytes
     cdef int _inside
     cdef long long _since_ns
     cdef bint _is_open
@@ -177,10 +175,9 @@ cdef class ObservedEngine(Engine):
     cdef word _reserve_strided(self, int to, word slot, word size, word nbytes) except 0
     cpdef void add_staged(self, int to, word slot, word first, word staged, word nbytes) except *
     @cython.locals(at=word)
-    cdef word message_room(self, int to, bytes head, word nbytes, word made) except 0
-    cpdef void add_message(
-        self, int to, bytes head, object content, word nbytes, word made
-    ) except *
+    cdef word message_room(self, int to, bytes head, word nbytes) except 0
+    cpdef void add_message(self, int to, bytes head, object content, word nbytes) except *
+    cpdef int note_pickling(self, long long took_ns, long long nbytes) except -1
     cdef int count_early(self, int to, word nbytes) except -1
     @cython.locals(clock=Clock)
     cdef int sync(self, object bsp) except -1
@@ -227,6 +224,4 @@ cdef int _interrupt(ObservedEngine engine) except -1
 cdef int _continue(ObservedEngine engine) except -1
 @cython.locals(traffic=Traffic)
 cdef int _count(ObservedEngine engine, int direction, int partner, word nbytes) except -1
-@cython.locals(pickled=word)
-cdef int _count_message(ObservedEngine engine, int to, word nbytes, word made) except -1
 cdef long long _time_of(ObservedEngine engine) noexcept

@@ -25,7 +25,6 @@ except ImportError:
     from bsplib.core import _no_cython as cython
 from bsplib.core.clock import Clock
 from bsplib.core.engine import Engine
-from bsplib.core.kinds import COPIED, MADE_OF_OBJECTS, PICKLED_BEFORE
 from bsplib.core.log import Log
 from bsplib.directions import Direction
 from bsplib.sync_kinds import Kind
@@ -55,9 +54,6 @@ prepare()
 _SYNC, _OBLSYNC, _END = Kind.SYNC, Kind.OBLSYNC, Kind.END
 _DIRECTIONS = len(Direction)
 _OUT, _IN = Direction.OUT, Direction.IN
-_OUT_BY_INDEX, _IN_BY_INDEX = Direction.OUT_BY_INDEX, Direction.IN_BY_INDEX
-_OUT_PUT, _OUT_AT_ONCE = Direction.OUT_PUT, Direction.OUT_AT_ONCE
-_OUT_COPIED, _OUT_PICKLED = Direction.OUT_COPIED, Direction.OUT_PICKLED
 _OWN = 0 if cython.compiled else 1
 """Frames of each function that looks for a stack."""
 
@@ -212,6 +208,8 @@ class ObservedEngine(Engine):
         self._checker: Any = checker
         self.comm_ns = 0
         """Time spent inside calls in this superstep; it stays 0 where time is virtual."""
+        self.pickling_ns = self.pickled_bytes = 0
+        """What of it was spent on pickles, and the bytes of those that were made."""
         self._inside = 0  # calls that are being executed, one inside the other
         self._since_ns = 0  # when the outermost one began, or went on
         self._is_open = False  # a superstep has ended, and its record is not written yet
@@ -333,52 +331,52 @@ class ObservedEngine(Engine):
         if self._traffic is not None:
             for number in range(before, len(self.gets)):
                 get = self.gets[number]  # of it the bytes, and the other process
-                if get[1] == 0 and get[0].by_index:  # asked for, see Engine.add_ask
-                    self._traffic.add(_IN_BY_INDEX, get[3], get[2], 1)
-                else:
-                    self._traffic.add(_IN, get[3], get[2], 1)
+                self._traffic.add(_IN, get[3], get[2], 1)
 
     def _reserve(self, to: int, slot: int, first: int, nbytes: int) -> int:
         """See :meth:`Engine._reserve`."""
         at = Engine._reserve(self, to, slot, first, nbytes)
-        _count(self, _OUT_PUT, to, nbytes)
+        _count(self, _OUT, to, nbytes)
         return at
 
     def _reserve_strided(self, to: int, slot: int, size: int, nbytes: int) -> int:
         """See :meth:`Engine._reserve_strided`."""
         at = Engine._reserve_strided(self, to, slot, size, nbytes)
-        _count(self, _OUT_PUT, to, nbytes)
+        _count(self, _OUT, to, nbytes)
         return at
 
     def add_staged(self, to: int, slot: int, first: int, staged: int, nbytes: int) -> None:
         """See :meth:`Engine.add_staged`."""
         Engine.add_staged(self, to, slot, first, staged, nbytes)
-        _count(self, _OUT_PUT, to, nbytes)
+        _count(self, _OUT, to, nbytes)
 
-    def message_room(self, to: int, head: bytes, nbytes: int, made: int) -> int:
+    def message_room(self, to: int, head: bytes, nbytes: int) -> int:
         """See :meth:`Engine.message_room`."""
-        at = Engine.message_room(self, to, head, nbytes, made)
-        _count_message(self, to, nbytes, made)
+        at = Engine.message_room(self, to, head, nbytes)
+        _count(self, _OUT, to, nbytes)
         return at
 
-    def add_message(self, to: int, head: bytes, content: Any, nbytes: int, made: int) -> None:
+    def add_message(self, to: int, head: bytes, content: Any, nbytes: int) -> None:
         """See :meth:`Engine.add_message`."""
-        Engine.add_message(self, to, head, content, nbytes, made)
+        Engine.add_message(self, to, head, content, nbytes)
         if type(content) is not bytes:  # or message_room has counted it
-            _count_message(self, to, nbytes, made)
+            _count(self, _OUT, to, nbytes)
 
     def count_early(self, to: int, nbytes: int) -> int:
         """See :meth:`Engine.count_early`."""
-        _count(self, _OUT_AT_ONCE, to, nbytes)
+        _count(self, _OUT, to, nbytes)
         return Engine.count_early(self, to, nbytes)
 
     def note_put(self, to: int, nbytes: int) -> None:
         """See :meth:`Engine.note_put`."""
-        _count(self, _OUT_PUT, to, nbytes)
+        _count(self, _OUT, to, nbytes)
 
-    def note_put_by_index(self, to: int, nbytes: int) -> None:
-        """See :meth:`Engine.note_put_by_index`."""
-        _count(self, _OUT_BY_INDEX, to, nbytes)
+    def note_pickling(self, took_ns: int, nbytes: int) -> int:
+        """See :meth:`Engine.note_pickling`. Where time is virtual, it takes none."""
+        if self.clock is None:
+            self.pickling_ns += took_ns
+            self.pickled_bytes += nbytes
+        return 0
 
     def note_early_get(self, sender: int, nbytes: int) -> None:
         """See :meth:`Engine.note_early_get`."""
@@ -556,8 +554,18 @@ class RecordingObserver(EngineObserver):
         """
         log: Any = self.log
         try:
-            log.add_superstep(superstep, kind, stack, self._arrive, released, end, engine.comm_ns)
-            engine.comm_ns = 0
+            log.add_superstep(
+                superstep,
+                kind,
+                stack,
+                self._arrive,
+                released,
+                end,
+                engine.comm_ns,
+                engine.pickling_ns,
+                engine.pickled_bytes,
+            )
+            engine.comm_ns = engine.pickling_ns = engine.pickled_bytes = 0
             now = _time_of(engine)
             if log.rest(now):
                 now = _time_of(engine)
@@ -617,20 +625,6 @@ def _count(engine: ObservedEngine, direction: int, partner: int, nbytes: int) ->
     """Count a transfer."""
     traffic = engine._traffic
     return 0 if traffic is None else traffic.add(direction, partner, nbytes, 1)
-
-
-def _count_message(engine: ObservedEngine, to: int, nbytes: int, made: int) -> int:
-    """Count a message; arrays inside an object are no part of its pickle."""
-    if made == PICKLED_BEFORE:
-        if engine._traffic is not None:
-            engine._traffic.add(_OUT_PICKLED, to, nbytes, 0)
-        return _count(engine, _OUT_COPIED, to, 0)
-    if made < MADE_OF_OBJECTS:
-        return _count(engine, _OUT_COPIED if made == COPIED else _OUT, to, nbytes)
-    pickled = made - MADE_OF_OBJECTS
-    if nbytes > pickled and engine._traffic is not None:
-        engine._traffic.add(_OUT, to, nbytes - pickled, 0)
-    return _count(engine, _OUT_PICKLED, to, pickled)
 
 
 def _time_of(engine: ObservedEngine) -> int:

@@ -9,7 +9,7 @@ from bsplib.core.engine cimport Engine
 from bsplib.core.entries cimport MOST_LARGE
 from bsplib.core.queue cimport Queue
 
-cdef word COPIED, _NO_LENGTH
+cdef word _NO_LENGTH
 cdef dict _KINDS
 cdef int _NUMPYS, _SUM, _PRODUCT, _LEAST, _GREATEST
 

@@ -27,7 +27,6 @@ from bsplib.core.forms import (
     form_of_array,
     head_of_collective,
 )
-from bsplib.core.kinds import COPIED
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import BspError
 
@@ -507,7 +506,7 @@ class Values:
                 return False  # its receiver would take it for an array
             head = heads[tag] = head_of_collective(tag, form)
         for to in receivers:
-            write_number(self._engine.message_room(to, head, 8, COPIED), kind, value)
+            write_number(self._engine.message_room(to, head, 8), kind, value)
         return True
 
     def _send_array(self, receivers: Any, value: Any, tag: Any) -> bool:
@@ -518,11 +517,11 @@ class Values:
         nbytes = nbytes_of(value)
         if nbytes <= self._engine.most_in_buffer:
             for to in receivers:
-                at = self._engine.message_room(to, head, nbytes, COPIED)
+                at = self._engine.message_room(to, head, nbytes)
                 copy_out(at, address_of(value), nbytes)
             return True
         if self._is_copied_there(receivers, nbytes):
-            address = self._engine.message_room(receivers[0], head, nbytes, COPIED)
+            address = self._engine.message_room(receivers[0], head, nbytes)
             copy_out(address, address_of(value), nbytes)
             self._sent_at = address
             return True
@@ -539,7 +538,7 @@ class Values:
         address = self._engine.meeting.address_of(staged)
         copy_out(address, address_of(value), nbytes)
         for to in receivers:
-            self._engine.add_message(to, head, staged, nbytes, COPIED)
+            self._engine.add_message(to, head, staged, nbytes)
         if not may_be_kept:  # or else its receiver may write there after the sync
             self._sent_at = address
         return True

@@ -12,7 +12,7 @@ from bsplib.core.meeting cimport Meeting
 from bsplib.core.switch cimport Process, Rounds
 
 cdef word HAS_GET, KIND_BITS, _FLAGS, _END
-cdef int _IN, _IN_BY_INDEX, _DIRECTIONS
+cdef int _IN, _OUT
 cdef int _FLAG_BITS
 
 @cython.final
@@ -62,5 +62,5 @@ cdef class VirtualMeeting(Meeting):
     cpdef list transfers(self)
     @cython.locals(to=int, chunk=word, stop=word)
     cdef void _add_send_buffer(self, list found, int caller, word table) except *
-    @cython.locals(direction=Py_ssize_t, nbytes=word, count=word)
+    @cython.locals(nbytes=word, count=word)
     cdef void _take_amounts(self, list found, int caller, int to) except *

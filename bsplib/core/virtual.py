@@ -38,7 +38,7 @@ prepare()
 _FLAG_BITS = 8
 _FLAGS = (1 << _FLAG_BITS) - 1
 _END = Kind.END
-_IN, _IN_BY_INDEX, _DIRECTIONS = Direction.IN, Direction.IN_BY_INDEX, len(Direction)
+_OUT, _IN = Direction.OUT, Direction.IN
 
 Get = tuple[Any, int, int, int, Any]
 """A get: its destination, an address, its bytes, the process it reads from, and its known."""
@@ -135,7 +135,7 @@ class VirtualMeeting(Meeting):
         self._rounds = rounds
         self._hooks = hooks
         self._place = place
-        self._amounts = numbers("Q", bytes(16 * _DIRECTIONS))
+        self._amounts = numbers("Q", bytes(16))
         self._parity = 0
         self._cells = 0  # of the last meeting
         self._is_first = True  # of this superstep; only this one has a price
@@ -268,10 +268,7 @@ class VirtualMeeting(Meeting):
             elif kind == IN_BUFFER:
                 self._add_send_buffer(found, caller, head & BYTE_MASK)
         for caller, gets in self._gathering._gets.items():
-            for get in gets:
-                if get[3] != caller:
-                    by_index = get[1] == 0 and get[0].by_index
-                    found.append((caller, get[3], _IN_BY_INDEX if by_index else _IN, get[2], 1))
+            found += [(caller, get[3], _IN, get[2], 1) for get in gets if get[3] != caller]
         return found
 
     def _add_send_buffer(self, found: list[Transfer], caller: int, table: int) -> None:
@@ -286,9 +283,8 @@ class VirtualMeeting(Meeting):
                 self._take_amounts(found, caller, to)
 
     def _take_amounts(self, found: list[Transfer], caller: int, to: int) -> None:
-        """Add the amounts by direction to what was found, and set them to 0."""
-        for direction in range(_DIRECTIONS):
-            nbytes, count = self._amounts[direction], self._amounts[_DIRECTIONS + direction]
-            if nbytes or count:
-                found.append((caller, to, direction, nbytes, count))
-                self._amounts[direction] = self._amounts[_DIRECTIONS + direction] = 0
+        """Add the amounts to what was found, and set them to 0."""
+        nbytes, count = self._amounts[0], self._amounts[1]
+        if count:
+            found.append((caller, to, _OUT, nbytes, count))
+            self._amounts[0] = self._amounts[1] = 0

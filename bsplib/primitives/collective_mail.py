@@ -22,7 +22,6 @@ to know. It stands apart from those that the program sends.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -35,7 +34,7 @@ from bsplib.core.values import NUMBER, SCALARS
 from bsplib.errors import MessageError, SyncMismatchError
 from bsplib.primitives.mailbox import send_slowly
 from bsplib.primitives.state import GroupState
-from bsplib.transfers import messages, operations
+from bsplib.transfers import messages, operations, pickles
 
 _NUMBERS = frozenset({int, float})
 """Types of values that travel as an array without axes. An int of more than 64 bits is pickled."""
@@ -113,10 +112,11 @@ def unwrap(bsp: GroupState, message: Message, *, copy: bool = True) -> Any:
         header = header_of(message)
         is_array = copy and header is not True
         keep = bsp._port.keep if is_array else None
-        payload = messages.decode(head, content, bsp._port.fetch, copy=is_array, keep=keep)
+        note = bsp._engine.note_pickling
+        payload = messages.decode(head, content, bsp._port.fetch, note, copy=is_array, keep=keep)
         if header == NUMBER and head[2][0] == ARRAY:
             return payload.item()
-        return unpack(payload, pickled=header is True)
+        return unpack(bsp, payload, pickled=header is True)
     finally:
         bsp._engine.end_call()
 
@@ -137,7 +137,7 @@ def pack(bsp: GroupState, operation: str, x: Any) -> tuple[Any, Any]:
     if messages.is_plain(x):
         return x, None
     try:
-        return pickle.dumps(x, 5), True
+        return pickles.dumps(x, bsp._engine.note_pickling), True
     except Exception as error:
         kind = type(x).__name__
         raise bsp._error(
@@ -152,7 +152,7 @@ def own_copy(bsp: GroupState, operation: str, x: Any) -> Any:
     if type(x) in _UNCHANGEABLE:
         return x
     data, header = pack(bsp, operation, x)
-    return unpack(copied(data), pickled=header is True)
+    return unpack(bsp, copied(data), pickled=header is True)
 
 
 def piece_of(bsp: GroupState, pid: int, size: int) -> slice:
@@ -188,6 +188,6 @@ def copied(data: Any) -> Any:
     return data.copy() if type(data) is np.ndarray else data
 
 
-def unpack(data: Any, *, pickled: bool) -> Any:
+def unpack(bsp: GroupState, data: Any, *, pickled: bool) -> Any:
     """Return the value that a payload stands for."""
-    return pickle.loads(data) if pickled else data  # from a process of the same run
+    return pickles.loads(data, bsp._engine.note_pickling) if pickled else data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from typing import Any, NamedTuple, SupportsIndex, TypeVar, overload
 
@@ -40,6 +39,7 @@ from bsplib.primitives.outs import (
     targets_of,
 )
 from bsplib.primitives.state import GroupState
+from bsplib.transfers import pickles
 from bsplib.transfers.place import Array
 
 _PIECE = "piece"
@@ -178,7 +178,7 @@ def _exchange_pieces(bsp: GroupState, source: int, pieces: _Pieces) -> Any:
     sources = [] if bsp._pid == source else range(bsp._nprocs)
     for pid, message in take_arrived(bsp, "broadcast", sources, kept).items():
         pieces.flat[piece_of(bsp, pid, pieces.flat.size)] = unwrap(bsp, message, copy=False)
-    return None if bsp._pid == source else pieces.whole()
+    return None if bsp._pid == source else pieces.whole(bsp)
 
 
 @overload
@@ -309,7 +309,7 @@ def allgather(
             bsp._check_usable()
             data, header = pack(bsp, "allgather", block)
             bsp._values.send_all(bsp, all_others(bsp), data, tag_of("allgather", header))
-            own = unpack(copied(data), pickled=header is True)
+            own = unpack(bsp, copied(data), pickled=header is True)
         bsp.sync()
         own = own if targets is not None else bsp._values.owned(own)
         values = _values(bsp, "allgather", own, views=targets is not None)
@@ -663,12 +663,12 @@ def _send_whole_or_pieces(
     data = data if stays else copied(data)
     if not _takes_two_stages(bsp, data, stages):
         bsp._values.send_all(bsp, all_others(bsp), data, tag_of("broadcast", header))
-        return unpack(data, pickled=header is True), None
-    pieces = _Pieces.of(data, pickled=header is True)
+        return unpack(bsp, data, pickled=header is True), None
+    pieces = _Pieces.of(bsp, data, pickled=header is True)
     tag = tag_of("broadcast", pieces.header())
     for pid in all_others(bsp):
         bsp._values.send_value(bsp, pid, pieces.flat[piece_of(bsp, pid, pieces.flat.size)], tag)
-    return unpack(data, pickled=header is True), pieces
+    return unpack(bsp, data, pickled=header is True), pieces
 
 
 def _takes_two_stages(bsp: GroupState, data: Any, stages: int | None) -> bool:
@@ -699,12 +699,12 @@ class _Pieces(NamedTuple):
     flat: NDArray[Any]
 
     @classmethod
-    def of(cls, data: Any, *, pickled: bool) -> _Pieces:
+    def of(cls, bsp: GroupState, data: Any, *, pickled: bool) -> _Pieces:
         """Lay out what travels for a value."""
         if type(data) is np.ndarray:
             return cls("array", data.shape, data.reshape(-1))
         if type(data) is not bytes:
-            data, pickled = pickle.dumps(data, 5), True
+            data, pickled = pickles.dumps(data, bsp._engine.note_pickling), True
         flat = np.frombuffer(data, np.uint8)
         return cls("pickle" if pickled else "bytes", flat.shape, flat)
 
@@ -729,8 +729,8 @@ class _Pieces(NamedTuple):
         """Return what the receivers need to know."""
         return self.form, self.shape, encode_dtype(self.flat.dtype)
 
-    def whole(self) -> Any:
+    def whole(self, bsp: GroupState) -> Any:
         """Return the value once all pieces are there."""
         if self.form == "array":
             return self.flat.reshape(self.shape)
-        return unpack(self.flat.tobytes(), pickled=self.form == "pickle")
+        return unpack(bsp, self.flat.tobytes(), pickled=self.form == "pickle")

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from bsplib.core.atomics import form_of
-from bsplib.core.engine import made_as
-from bsplib.core.kinds import MADE_OF_OBJECTS, PICKLED_BEFORE
 from bsplib.core.queue import CollectiveTag, Message
 from bsplib.errors import MessageError
 from bsplib.primitives.state import GroupState
@@ -18,7 +16,6 @@ from bsplib.transfers import messages
 
 _QUICK_TAGS = (int, str, CollectiveTag)
 """Types of tags, besides None, that the engine takes."""
-_MOST_PICKLED = PICKLED_BEFORE - 1 - MADE_OF_OBJECTS
 
 
 def send_slowly(bsp: GroupState, pid: Any, payload: Any, tag: Any) -> None:
@@ -29,26 +26,15 @@ def send_slowly(bsp: GroupState, pid: Any, payload: Any, tag: Any) -> None:
         tag = _check_tag(bsp, tag)
     if bsp._watch is not None:
         payload = bsp._watch.source(payload, "send")
-    head, content = messages.encode(payload, tag, bsp._port.stage_message, to)
+    note = bsp._engine.note_pickling
+    head, content = messages.encode(payload, tag, bsp._port.stage_message, to, note)
     encoded = marshal.dumps(head)
-    made = _made_as(payload, tag, head[2])
     if isinstance(content, tuple):
-        bsp._engine.add_message(to, encoded, content[1], content[2], made)
+        bsp._engine.add_message(to, encoded, content[1], content[2])
     else:
-        bsp._engine.add_message(to, encoded, content, len(content), made)
+        bsp._engine.add_message(to, encoded, content, len(content))
     if bsp._supersteps.tag_size is None and (tag is None or type(tag) in _QUICK_TAGS):
         _remember_head(bsp, payload, tag, encoded)
-
-
-def _made_as(payload: Any, tag: Any, form: tuple[Any, ...]) -> int:
-    """Return how a message is made; see :data:`bsplib.core.kinds.MADE_OF_OBJECTS`.
-
-    A number of numpy takes as long as a pickle: nothing of its form is remembered.
-    """
-    pickled = messages.pickled_bytes(payload, form)
-    if pickled is None:
-        return made_as(tag, len(payload) if type(payload) is bytes else 0)
-    return MADE_OF_OBJECTS + min(pickled, _MOST_PICKLED)
 
 
 def _remember_head(bsp: GroupState, payload: Any, tag: Any, encoded: bytes) -> None:
@@ -99,7 +85,7 @@ def move(bsp: GroupState) -> Any:
     if not len(queue):
         raise bsp._error(MessageError, "move: there is no message left; ask qsize() first")
     _, head, content = queue.take()
-    return messages.decode(head, content, bsp._port.fetch, keep=bsp._port.keep)
+    return _decode(bsp, head, content, keep=bsp._port.keep)
 
 
 def hpmove(bsp: GroupState) -> tuple[Any, Any] | None:
@@ -108,7 +94,7 @@ def hpmove(bsp: GroupState) -> tuple[Any, Any] | None:
     if not len(queue):
         return None
     _, head, content = queue.take()
-    payload = messages.decode(head, content, bsp._port.fetch, copy=False)
+    payload = _decode(bsp, head, content, copy=False)
     return messages.decode_tag(head), payload
 
 
@@ -140,8 +126,12 @@ def set_tagsize(bsp: GroupState, size: int) -> int | None:
 def decode(bsp: GroupState, message: Message) -> tuple[int, Any, Any]:
     """Return a message as a program reads it."""
     source, head, content = message
-    payload = messages.decode(head, content, bsp._port.fetch, keep=bsp._port.keep)
+    payload = _decode(bsp, head, content, keep=bsp._port.keep)
     return source, messages.decode_tag(head), payload
+
+
+def _decode(bsp: GroupState, head: Any, content: Any, **how: Any) -> Any:
+    return messages.decode(head, content, bsp._port.fetch, bsp._engine.note_pickling, **how)
 
 
 def _check_tag_size(bsp: GroupState, size: int) -> int:

@@ -274,7 +274,7 @@ def put_at(
     for pid, (where, memory) in buffers.items():
         number = chosen.numbers[pid]
         _add_elements(bsp, pid, (PLACED, STAGED_PLACED), put, number, where, memory)
-        bsp._engine.note_put_by_index(pid, number * dtype.itemsize)
+        bsp._engine.note_put(pid, number * dtype.itemsize)
 
 
 def _site(bsp: GroupState, operation: str) -> CallSite | None:
@@ -343,7 +343,7 @@ def get_at(
         number = chosen.numbers[pid]
         get = ElementsGet(registration.slot, number * dtype.itemsize)
         _add_elements(bsp, pid, (ASK, STAGED_ASK), packed(get, site), number, where, memory)
-        pending = PendingGet(pid, into, None, dtype, positions[pid], site, by_index=True)
+        pending = PendingGet(pid, into, None, dtype, positions[pid], site)
         bsp._engine.add_ask(pid, get.nbytes, pending)
     if bsp._watch is not None and destination.size:
         destination = bsp._watch.destination(destination, "get_at", new=out is None)

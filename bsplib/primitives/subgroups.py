@@ -124,7 +124,7 @@ def _exchange_choices(bsp: GroupState, own: tuple[Any, Any]) -> list[tuple[Any, 
     sent = queue.take_left(fetch)
     queue.fill(unread + sent)
     queue.lasting = len(sent)
-    choices[bsp.pid] = unpack(data, pickled=True)
+    choices[bsp.pid] = unpack(bsp, data, pickled=True)
     return [choices[pid] for pid in range(bsp.nprocs)]
 
 

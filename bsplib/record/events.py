@@ -183,12 +183,16 @@ EVENT = np.dtype(
         ("cpu_leave", np.int64),
         ("ready", np.int64),
         ("ready_leave", np.int64),
+        ("pickling", np.int64),
+        ("pickled_bytes", np.int64),
     ]
 )
 """A call: ``object`` is the request that it starts, or its window or file, 0 for none; times are
 ns of CLOCK_MONOTONIC. ``cpu`` is the CPU time of the thread in ns, and ``ready`` the time for which
 the thread was ready to run and had no core, both at the begin of the call; ``cpu_leave`` and
-``ready_leave`` are the same at its end."""
+``ready_leave`` are the same at its end. ``pickling`` is for how many ns mpi4py made or read pickles
+of objects since the call before, and ``pickled_bytes`` the size of those that it made; only the
+shim says so."""
 
 PART = np.dtype(
     [

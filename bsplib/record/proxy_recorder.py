@@ -13,12 +13,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from bsplib.record.events import (
@@ -30,11 +26,10 @@ from bsplib.record.events import (
     remove_rank_files,
 )
 from bsplib.record.frames import hashes
+from bsplib.record.mpi_import import MpiFinder
 from bsplib.record.proxies import NOT_COVERED, Proxies
 from bsplib.record.python_rows import PythonRows
 from bsplib.record.recorded_program import NO_CALL, PATIENCE_MS, RecordedProgram, say
-
-_MODULE = "mpi4py.MPI"
 
 
 class ProxyRecorder:
@@ -55,7 +50,7 @@ class ProxyRecorder:
         """Exit status of the program, where it is known."""
         self.error = ""
         """The exception that ended the program."""
-        sys.meta_path.insert(0, _MpiFinder(self._imported))
+        MpiFinder(self._imported)
         atexit.register(self._end)
 
     # -- begin ------------------------------------------------------------------------------------
@@ -191,41 +186,3 @@ def _is_complete(path: Path) -> bool:
     except OSError:
         return False
     return len(head) == HEAD_BYTES and head[len(MAGIC)] in (ENDED, STOPPED)
-
-
-class _MpiFinder(MetaPathFinder):
-    """Finds ``mpi4py.MPI`` as others do, and tells when it has been imported."""
-
-    def __init__(self, imported: Callable[[Any], None]) -> None:
-        self._imported = imported
-
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,  # noqa: ARG002  # as the import system calls it
-        target: ModuleType | None = None,  # noqa: ARG002  # the same
-    ) -> ModuleSpec | None:
-        if fullname != _MODULE or self not in sys.meta_path:
-            return None
-        sys.meta_path.remove(self)  # for the search of the others, and for good
-        spec = find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _ToldLoader(spec.loader, self._imported)
-        return spec
-
-
-class _ToldLoader(Loader):
-    """Loads a module by another loader, and tells when it is there."""
-
-    def __init__(self, loader: Loader, imported: Callable[[Any], None]) -> None:
-        self._loader, self._imported = loader, imported
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        module.__loader__ = self._loader
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
-        self._imported(module)

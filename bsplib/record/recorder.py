@@ -22,13 +22,16 @@ import ctypes
 import importlib.util
 import json
 import os
+import pickle
 from collections.abc import Callable
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
+from time import monotonic_ns
 from typing import Any
 
 from bsplib.record import frames
 from bsplib.record.build import cache_folder, compiled_shim
 from bsplib.record.libraries import Library, NoShimError, find_library
+from bsplib.record.mpi_import import MpiFinder
 from bsplib.record.recorded_program import (
     NO_CALL,
     PATIENCE_MS,
@@ -98,6 +101,7 @@ class ShimRecorder:
         """The exception that ended the program."""
         self._stacks = frames.Stacks(self._write_stack)
         self._set_up(job, library)
+        MpiFinder(self._time_pickles)
         self._sampler, self._no_lines = _sampler()
 
     def _set_up(self, job: RecordedProgram, library: Library) -> None:
@@ -129,6 +133,25 @@ class ShimRecorder:
         # calls MPI_Finalize.
         closing(self._shim.bsp_record_closing())
         atexit.register(self._python_ends)
+
+    def _time_pickles(self, mpi: Any) -> None:
+        """Note how long mpi4py makes and reads pickles; the shim writes it with its next row."""
+        spent = (ctypes.c_int64 * 2).in_dll(self._shim, "bsp_record_pickles")
+
+        def dumps(value: object, *options: Any, **more: Any) -> bytes:
+            began_ns = monotonic_ns()
+            data = pickle.dumps(value, *options, **more)
+            spent[0] += monotonic_ns() - began_ns
+            spent[1] += len(data)
+            return data
+
+        def loads(data: Any, **more: Any) -> Any:
+            began_ns = monotonic_ns()
+            value = pickle.loads(data, **more)
+            spent[0] += monotonic_ns() - began_ns
+            return value
+
+        mpi.pickle.__init__(dumps, loads, mpi.pickle.PROTOCOL)
 
     def _write_stack(self, number: int, described: list[tuple[str, str, int, int, bool]]) -> None:
         self._write("stack", [number, described])

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from bsplib.recording.records import FROM_SYSTEM, MAX_NUMBER, NOT_MEASURED, RECORD
 
-OLDEST = 1
-"""The first version that is read."""
 _GROUP_FIELDS, _FRAME_FIELDS = 6, 4
 """Numbers of fields in version 1."""
 

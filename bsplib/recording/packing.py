@@ -349,7 +349,10 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_USED, (*_TIMES, "comm_calls", "sub")),
 }
 """The fields without which a field cannot be restored."""
-_ALONE = frozenset({"pid", "group", "kind", "stack", "partner", "direction", "bytes", "messages"})
+_ALONE = frozenset(
+    {"pid", "group", "kind", "stack", "pickling", "pickled_bytes"}
+    | {"partner", "direction", "bytes", "messages"}
+)
 """Fields that are their own residues, and of which no other one is restored."""
 
 

@@ -127,6 +127,7 @@ def _check_times(block: _Block) -> None:
         cpu, ready = columns[f"{part}_cpu"], columns[f"{part}_ready"]
         excess = np.maximum(cpu, 0) + np.maximum(ready, 0) > elapsed
         block.refuse(excess, f"more {part}_cpu and {part}_ready than the time of that part")
+    block.refuse(columns["pickling"] > end - start, "more pickling than it lasts")
     block.refuse(columns["recording"] > start, "more recording than there was time before it")
     waiting = (columns["kind"] == Kind.END) & (arrive != end)
     block.refuse(waiting, "an end of main that waits")

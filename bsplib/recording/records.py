@@ -170,6 +170,9 @@ RECORD = np.dtype(
         ("comm_minor", np.int64),
         ("comm_major", np.int64),
         ("recording", np.int64),  # ns before start that the recorder took; see below
+        # ns in which objects were pickled to be sent, or read from their pickles; see below
+        ("pickling", np.int64),
+        ("pickled_bytes", np.int64),  # of the pickles that were made
     ]
 )
 """A superstep of a process. For kind END ``arrive``, ``released`` and ``end`` are equal.
@@ -183,7 +186,10 @@ in which the recorder wrote, and now and then compressed, the records. It lies i
 its group; where the superstep before was in a sub-group, it is part of ``sub`` of the parent.
 It also has the time in which the recorder read the system when the process arrived: ``start`` is
 later by as much, and ``arrive`` is when the process went on, unless a sub-group was inside the
-superstep."""
+superstep.
+
+``pickling`` is a part of the communicating part; in a program of mpi4py, which pickles before it
+calls MPI, of the computing part."""
 
 MAX_NUMBER = 2**53
 """Greatest time, size or number in a record: floats represent all integers up to it."""
@@ -197,8 +203,8 @@ PAGE_FAULTS = ("comp_minor", "comp_major", "comm_minor", "comm_major")
 FROM_SYSTEM = ("comp_cpu", "comp_ready", "comm_cpu", "comm_ready", *PAGE_FAULTS)
 """The fields of a record that come from the operating system."""
 
-UNMEASURED = (*(NOT_MEASURED for _ in FROM_SYSTEM), 0)
-"""The last fields of a record of which nothing of this is known: ``FROM_SYSTEM`` and recording."""
+UNMEASURED = (*(NOT_MEASURED for _ in FROM_SYSTEM), 0, 0, 0)
+"""The last fields of a record of which nothing of this is known, from ``FROM_SYSTEM`` on."""
 
 TRAFFIC = np.dtype(
     [
@@ -319,7 +325,8 @@ class Run:
     each process waited for threads of its own, where that was measured; imports: for each process
     the modules that it imported inside ``main``, as :class:`bsplib.recording.import_clock.Import`
     has them, where it imported any; blocks: for each process what blocks of experiments took, as
-    :class:`bsplib.experiments.blocks.Passages` has them, where it passed any; absent: see
+    :class:`bsplib.experiments.blocks.Passages` has them, where it passed any; result_bytes: of the
+    pickles of all that ``main`` returned; absent: see
     :attr:`absent`; repeat: see :attr:`repeat`.
     Where the processes may be on several hosts: hosts (names by pid), cores (of all hosts
     together) and clock_bounds_s (by host: the greatest possible error of its times against

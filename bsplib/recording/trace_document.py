@@ -2,7 +2,7 @@
 
 ``trace.json`` is::
 
-    {"format": "bsplib trace", "version": 3, "runs": [RUN, ...]}
+    {"format": "bsplib trace", "version": 4, "runs": [RUN, ...]}
 
     RUN = {"nprocs": P,              1 .. 65536
            "complete": true/false,   false where the run ended in an error
@@ -51,7 +51,7 @@ import numpy as np
 
 from bsplib.backends.members import Members, as_members
 from bsplib.errors import TraceError
-from bsplib.recording.old_formats import OLDEST, renewed
+from bsplib.recording.old_formats import RECORDS, renewed
 from bsplib.recording.records import (
     MAX_NUMBER,
     MAX_STACK,
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FORMAT = "bsplib trace"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 MAX_JSON_BYTES = 64 * 2**20
 MAX_VALUES = 3 * 2**20
@@ -175,11 +175,9 @@ def parse(content: bytes) -> tuple[int, list[Any]]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise TraceError(f"trace.json does not declare the format {FORMAT!r}")
     version = document.get("version")
-    if type(version) is not int or not OLDEST <= version <= FORMAT_VERSION:
+    if type(version) is not int or version not in {*RECORDS, FORMAT_VERSION}:
         shown = reprlib.repr(version)
-        raise TraceError(
-            f"has version {shown}, and this bsplib reads versions {OLDEST} to {FORMAT_VERSION}"
-        )
+        raise TraceError(f"has version {shown}, and this bsplib reads version {FORMAT_VERSION}")
     return version, [renewed(entry, version) for entry in _list(document.get("runs"), "runs")]
 
 

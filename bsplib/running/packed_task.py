@@ -173,7 +173,9 @@ def _received(report: bytes, conditions: Conditions, pid: int) -> bytes | memory
         return report
     from bsplib.recording.parts import received  # noqa: PLC0415  # most runs record nothing
 
-    return received(report, conditions.records, pid)
+    outcome, meta = received(report, conditions.records, pid), conditions.records.about["meta"]
+    meta["result_bytes"] = meta.get("result_bytes", 0) + len(outcome)
+    return outcome
 
 
 def _pickled_outcome(

@@ -42,8 +42,6 @@ class PendingGet(NamedTuple):
     site: CallSite | None = None
     """Where it was called; known under ``check=True`` only, where each value has to survive its
     cast to the dtype of the destination."""
-    by_index: bool = False
-    """Whether it asks for single elements by their indices."""
 
     def takes_bytes(self) -> bool:
         """Tell whether the bytes that come can be written to the destination as they are."""

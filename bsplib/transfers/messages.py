@@ -33,7 +33,9 @@ from bsplib.core.forms import (
 from bsplib.core.kinds import MESSAGE, STAGED_MESSAGE
 from bsplib.core.queue import CollectiveTag
 from bsplib.errors import MessageError
+from bsplib.transfers import pickles
 from bsplib.transfers.guard import GuardedArray, readable
+from bsplib.transfers.pickles import Note
 
 INLINE = 1024
 """Bytes up to which a payload is part of its entry."""
@@ -62,13 +64,15 @@ def unpack(payload: Payload, fetch: Fetch) -> bytes | memoryview:
     return payload if isinstance(payload, bytes) else fetch(payload)
 
 
-def encode(payload: Any, tag: Any, stage: Stage, to: int) -> tuple[MessageHead, Payload]:
+def encode(
+    payload: Any, tag: Any, stage: Stage, to: int, note: Note
+) -> tuple[MessageHead, Payload]:
     """Return the head of a message to a process, and its content, copied.
 
     Raises:
         MessageError: the payload or the tag cannot be pickled.
     """
-    wire_tag, pickled = (tag, False) if type(tag) in _PLAIN else _encode_tag(tag)
+    wire_tag, pickled = (tag, False) if type(tag) in _PLAIN else _encode_tag(tag, note)
     if type(payload) is bytes:
         return (wire_tag, pickled, FORM_OF_BYTES), _pack_bytes(payload, stage, to)
     if type(payload) is np.ndarray and not payload.dtype.hasobject:
@@ -78,15 +82,15 @@ def encode(payload: Any, tag: Any, stage: Stage, to: int) -> tuple[MessageHead, 
         form = NUMBER, encode_dtype(payload.dtype)
         return (wire_tag, pickled, form), payload.tobytes()
     if type(payload) is GuardedArray:
-        return encode(readable(payload), tag, stage, to)
-    form, content = _encode_pickle(payload, stage, to)
+        return encode(readable(payload), tag, stage, to, note)
+    form, content = _encode_pickle(payload, stage, to, note)
     return (wire_tag, pickled, form), content
 
 
-def _encode_pickle(payload: Any, stage: Stage, to: int) -> tuple[Form, Payload]:
+def _encode_pickle(payload: Any, stage: Stage, to: int, note: Note) -> tuple[Form, Payload]:
     """Return a pickle and the buffers of the arrays inside it, one behind the other."""
     buffers: list[pickle.PickleBuffer] = []
-    head = _pickle("payload", payload, buffers.append)
+    head = _pickle("payload", payload, note, buffers.append)
     parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
     sizes = [len(part) for part in parts]
     form = (PICKLE, *sizes)
@@ -96,13 +100,6 @@ def _encode_pickle(payload: Any, stage: Stage, to: int) -> tuple[Form, Payload]:
     for part, stop in zip(parts, accumulate(sizes), strict=True):
         memory[stop - len(part) : stop] = np.frombuffer(part, np.uint8)
     return form, handle
-
-
-def pickled_bytes(payload: Any, form: Form) -> int | None:
-    """Return the bytes of a message of objects, without arrays inside; None for other messages."""
-    if form[0] == PICKLE:
-        return int(form[1])
-    return payload.nbytes if form[0] == NUMBER else None
 
 
 def is_plain(payload: Any) -> bool:
@@ -117,17 +114,20 @@ def _is_number(payload: Any) -> bool:
     return number and type(payload) is payload.dtype.type
 
 
-def _encode_tag(tag: Any) -> tuple[Any, bool]:
+def _encode_tag(tag: Any, note: Note) -> tuple[Any, bool]:
     if type(tag) is CollectiveTag:
         return tuple(tag), False
-    return _pickle("tag", tag, None), True
+    return _pickle("tag", tag, note), True
 
 
 def _pickle(
-    what: str, value: Any, take_buffer: Callable[[pickle.PickleBuffer], Any] | None
+    what: str,
+    value: Any,
+    note: Note,
+    take_buffer: Callable[[pickle.PickleBuffer], Any] | None = None,
 ) -> bytes:
     try:
-        return pickle.dumps(value, 5, buffer_callback=take_buffer)
+        return pickles.dumps(value, note, take_buffer)
     except Exception as error:
         raise MessageError(
             f"send: a {what} of type {type(value).__name__} cannot be pickled: {error}; send data, "
@@ -157,6 +157,7 @@ def decode(
     head: MessageHead,
     content: Payload | bytearray,
     fetch: Fetch,
+    note: Note,
     *,
     copy: bool = True,
     keep: Keep | None = None,
@@ -179,16 +180,16 @@ def decode(
         return bytes(data) if copy else memoryview(data)
     if kind == NUMBER:
         return _array(data, (), form[1], copy=False)[()]
-    return _decode_pickle(memoryview(data), form[1:])
+    return _decode_pickle(memoryview(data), form[1:], note)
 
 
-def _decode_pickle(data: memoryview, sizes: tuple[int, ...]) -> Any:
+def _decode_pickle(data: memoryview, sizes: tuple[int, ...], note: Note) -> Any:
     """Return the object of a pickle whose buffers follow it."""
     pickled, *parts = (
         data[stop - size : stop] for size, stop in zip(sizes, accumulate(sizes), strict=True)
     )
     # Arrays inside use these buffers, and the program may write into them.
-    return pickle.loads(pickled, buffers=[bytearray(part) for part in parts])
+    return pickles.loads(pickled, note, [bytearray(part) for part in parts])
 
 
 def _array(

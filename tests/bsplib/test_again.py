@@ -421,7 +421,6 @@ def test_what_is_recorded_does_not_depend_on_the_way(record, nprocs):
     rows = np.flatnonzero((run.records["superstep"] == 2) & (run.records["kind"] == 0))
     found = run.traffic[np.isin(run.traffic["record"], rows)]
     sent = found[is_out(found["direction"])]  # where memory is shared, the hpput writes at once
-    assert set(sent["direction"]) <= {Direction.OUT_PUT, Direction.OUT_AT_ONCE}
     sums = {name: np.bincount(sent["record"], sent[name])[rows] for name in ("bytes", "messages")}
     got = found[found["direction"] == Direction.IN]
     assert set(zip(*sums.values(), strict=True)) == {(5 * 8 + 1024 * 8, 6)}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.primitives import mailbox
+from bsplib.transfers import messages
 from bsplib.transfers.array_lookup import Clusters
 from tests import drawn
 
@@ -196,8 +196,8 @@ def test_an_array_keeps_its_dtype_in_messages_and_collectives(run):
     scalars = [described(np.zeros(1, dtype)[0].dtype) for dtype in dtypes()]
     sent = [each for one in zip(alone, scalars, strict=True) for each in one]
     for came in run(main):
-        for messages, gathered in zip(came[::2], came[1::2], strict=True):
-            assert messages == sent
+        for received, gathered in zip(came[::2], came[1::2], strict=True):
+            assert received == sent
             assert gathered == alone
 
 
@@ -350,8 +350,8 @@ def test_comparing_finds_what_the_core_encodes_in_another_way(backend, nprocs, m
     def main(bsp):
         bsp.send(0, 1.5)
 
-    numbers = itertools.count()
-    monkeypatch.setattr(mailbox, "_made_as", lambda *_: next(numbers))
+    numbers, encode = itertools.count(), messages.encode
+    monkeypatch.setattr(messages, "encode", lambda x, _, *more: encode(x, next(numbers), *more))
     with comparing(), pytest.raises(AssertionError, match="the core has"):
         bsplib.run(main, nprocs=nprocs, backend=backend)
 

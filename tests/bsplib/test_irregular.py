@@ -583,7 +583,7 @@ def test_h_is_the_values_alone(record, nprocs):
         (int(step), int(row["direction"]), int(row["bytes"]))
         for step, row in zip(supersteps, recorded.traffic, strict=True)
     }
-    assert rows == {(1, Direction.OUT_BY_INDEX, 30 * 4), (2, Direction.IN_BY_INDEX, 11 * 4)}
+    assert rows == {(1, Direction.OUT, 30 * 4), (2, Direction.IN, 11 * 4)}
     assert len(recorded.traffic) == 2 * nprocs
     own = recorded.records[["superstep", "self_bytes"]].tolist()
     assert {(step, nbytes) for step, nbytes in own if nbytes} == {(1, 7 * 4), (2, 11 * 4)}

@@ -49,7 +49,7 @@ def run():
     records = np.array(
         [
             # pid, group, superstep, kind, stack, start..end, calls, sub, to self, from the system
-            (0, 1, 0, Kind.SYNC, 1, 10, 20, 20, 25, 3, 0, 8, 1, 5, 2, 3, 5, 0, 1, 2, 3, 4),
+            (0, 1, 0, Kind.SYNC, 1, 10, 20, 20, 25, 3, 0, 8, 1, 5, 2, 3, 5, 0, 1, 2, 3, 4, 2, 9),
             (1, 2, 0, Kind.SYNC, 1, 12, 30, 30, 31, 0, 0, 0, 0, *UNMEASURED),
             (0, 0, 0, Kind.SYNC, 0, 0, 40, 50, 60, 4, 15, 0, 0, *UNMEASURED),
             (1, 0, 0, Kind.OBLSYNC, 0, 0, 50, 50, 60, 0, 19, 0, 0, *UNMEASURED),
@@ -256,10 +256,12 @@ def test_bytes_inserted_and_left_out_are_refused_or_change_nothing(path):
                 assert same(read_trace(path), trace), f"byte {position}"
 
 
-@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, -1, "1", 1.0, True, None, [1], 10**40])
+@pytest.mark.parametrize(
+    "version", [0, 3, FORMAT_VERSION + 1, -1, "1", 1.0, True, None, [1], 10**40]
+)
 def test_another_version_is_refused_and_named(path, version):
     change_document(path, lambda document: document.update(version=version))
-    readable = f"this bsplib reads versions 1 to {FORMAT_VERSION}"
+    readable = f"this bsplib reads version {FORMAT_VERSION}"
     with pytest.raises(TraceError, match=readable) as caught:
         read_trace(path)
     assert str(version)[:5] in str(caught.value)
@@ -657,7 +659,7 @@ def test_a_table_that_is_read_whole_has_few_rows_in_a_byte(path, table, dtype):
 
 
 def test_a_document_of_too_many_values_is_refused_before_it_takes_memory(path):
-    text = b'{"format": "bsplib trace", "version": 3, "runs": [' + b"[]," * 2**21 + b"[]]}"
+    text = b'{"format": "bsplib trace", "version": 4, "runs": [' + b"[]," * 2**21 + b"[]]}"
     rewrite(path, contents(path) | {"trace.json": text})
     tracemalloc.start()
     try:
@@ -806,6 +808,7 @@ def test_an_error_is_one_sentence_with_the_path(path):
         ("comp_ready", 3, "more comp_cpu and comp_ready than the time of that part"),
         ("comm_cpu", 4, "more comm_cpu and comm_ready than the time of that part"),
         ("comm_ready", 6, "more comm_cpu and comm_ready than the time of that part"),
+        ("pickling", 16, "more pickling than it lasts"),
         ("recording", 11, "more recording than there was time before it"),
         *((name, -2, f"a {name} outside -1") for name in FROM_SYSTEM),
     ],

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.rates import Rates
-from bsplib.recording.records import Doing, Frame
+from bsplib.profiler.rates import FITTED, Rates
+from bsplib.recording.records import Doing, Frame, Lifetime
 from tests.scripted import sampled
 
 FREE = Rates(g=0.0, l=0.0)
+AS_MEASURED = replace(FREE, source=FITTED)
 MAIN = Frame("/home/app.py", "main", 1, 5)
 PREPARE = Frame("/home/app.py", "prepare", 20, 21)
 BUSY = Frame("/home/tools.py", "busy", 3, 4)
@@ -105,6 +108,60 @@ def test_time_in_the_system_could_be_saved_at_its_line(script):
         "of prepare (app.py) in 10 supersteps (time in the system); without that time the run "
         "would take 400 ns."
     )
+
+
+def pickling(script, calls):
+    """Ten supersteps, half of whose calls makes and reads pickles."""
+    program = script(2)
+    for _ in range(10):
+        program.step("main exchange", w=100, calls=calls, puts=[(0, 1, 10**4), (1, 0, 10**4)])
+    run = program.run()
+    records = run.records.copy()
+    records["pickling"], records["pickled_bytes"] = calls // 2, 1000
+    return replace(run, records=records)
+
+
+def test_pickles_could_be_saved_at_the_line_that_sends(script):
+    run = pickling(script, calls=100)
+    calls = [(pid, number, (MAIN, PREPARE), Doing.CALL) for pid in range(2) for number in range(10)]
+    sentence, _ = book_graph(build(sampled(run, *calls)), AS_MEASURED).verdict()[1]
+    assert (sentence.kind, sentence.ns, sentence.is_lost) == ("pickling of objects", 1000, False)
+    assert sentence.text == (
+        "500 ns of 2.00 µs (25%) could be saved in exchange (app.py line 12), sent at line 21 of "
+        "prepare (app.py) (20.0 kB of objects pickled: send arrays); without pickles the run would "
+        "take 1.50 µs."
+    )
+
+
+def test_bytes_that_a_pickle_has_are_not_what_binds_a_run(script):
+    told = book_graph(build(pickling(script, calls=200)), AS_MEASURED).verdict().sentences
+    assert [sentence.kind for sentence in told] == ["pickling of objects", "communication-bound"]
+    assert told[1].ns == 10 * 2 * 50  # half of the calls without their pickles
+
+
+def test_few_pickles_have_no_sentence(script):
+    (sentence,) = book_graph(build(pickling(script, calls=8)), AS_MEASURED).verdict().sentences
+    assert sentence.kind == "balanced"
+
+
+def returning(script, nbytes):
+    """Ten supersteps, after which it takes 600 ns until the results are with the caller."""
+    life = Lifetime(0, (0, 0), (0, 0), (1000, 1000), collected=1600, returned=1600)
+    return replace(uneven(script), lifetime=life, meta={"result_bytes": nbytes})
+
+
+def test_large_results_could_be_saved_after_main(script):
+    last = book_graph(build(returning(script, 5 * 10**6)), FREE).verdict().sentences[-1]
+    assert (last.kind, last.part, last.is_lost) == ("pickling of objects", "ends", False)
+    assert last.text == (
+        "600 ns could be saved after main (5.00 MB of results pickled: let each process write its "
+        "own to a file); without pickles the run would take 1.00 µs instead of 1.60 µs."
+    )
+
+
+def test_small_results_have_no_sentence(script):
+    told = book_graph(build(returning(script, 5000)), FREE).verdict().sentences
+    assert [sentence.kind for sentence in told] == ["fixed"]
 
 
 def test_few_samples_name_no_line(script):

@@ -72,6 +72,7 @@ class RankMaker:
         done=(),
         parts=(),
         cpu=(ev.NOT_READ,) * 4,
+        pickles=(0, 0),
         function="main",
     ):
         """Make a call; ``done`` holds (request, source, tag, bytes), ``parts`` (partner, out, in).
@@ -86,6 +87,7 @@ class RankMaker:
         row["bytes_out"], row["bytes_in"] = out, into
         row["enter"], row["leave"] = self.at(enter), self.at(leave)
         row["cpu"], row["cpu_leave"], row["ready"], row["ready_leave"] = cpu
+        row["pickling"], row["pickled_bytes"] = pickles
         self.rows.append(row)
         self.dones += [(event, *each) for each in done]
         self.parts += [(event, *each) for each in parts]

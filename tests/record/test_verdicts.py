@@ -6,7 +6,7 @@ import pytest
 
 from bsplib.profiler.callgraph import build
 from bsplib.profiler.graph_book import book_graph
-from bsplib.profiler.kinds import BLOCKED, FAN_IN, FIXED
+from bsplib.profiler.kinds import BLOCKED, FAN_IN, FIXED, PICKLING
 from bsplib.record import events as ev
 from bsplib.record.join import join
 from tests.record.made_ranks import US, RankMaker, written
@@ -45,6 +45,19 @@ def test_messages_are_too_many_where_only_the_calls_take_time(book):
     assert "too many small messages" in first.text
     assert first.seconds == pytest.approx(25 * 3.3e-6, rel=0.01)  # half of them remain
     assert first.without_s == pytest.approx(25 * 3.3e-6, rel=0.1)
+
+
+def test_pickles_that_mpi4py_makes_before_its_calls_could_be_saved(book):
+    makers = makers_of(2)
+    for round_ in range(10):
+        for maker in makers:
+            begin = 100 * round_ + 60
+            more = {"out": 8000, "into": 8000, "pickles": (40 * US, 8000)}
+            maker.call("Allgather", begin, begin + 10, line=6, **more)
+    first = book(makers).verdict().sentences[0]
+    assert (first.kind, first.ns, first.total_bytes) == (PICKLING, 20 * 40 * US, 20 * 8000)
+    assert "could be saved in main (jac.py line 6" in first.text
+    assert "(160 kB of objects pickled: send arrays)" in first.text
 
 
 def test_messages_are_not_too_many_between_which_much_is_computed(book):

@@ -56,14 +56,12 @@ class _Oblivious:
         sent: list[Transfer] = []
         for receiver, (count, entries) in post.entries.items():
             memory = np.frombuffer(entries, np.uint8)
-            at, amounts = address_of(memory), np.zeros((2, len(Direction)), np.uint64)
-            add_amounts(at, at + len(memory), amounts.ravel())
+            at, amounts = address_of(memory), np.zeros(2, np.uint64)
+            add_amounts(at, at + len(memory), amounts)
             self.sources[receiver].append(pid)
             self.count[receiver] += count
-            sent += (
-                Transfer(pid, receiver, direction, *amounts[:, direction].tolist())
-                for direction in np.flatnonzero(amounts.any(axis=0)).tolist()
-            )
+            if amounts[1]:
+                sent.append(Transfer(pid, receiver, Direction.OUT, *amounts.tolist()))
         self.prices.add(sent)
 
     def is_complete(self, pid: int) -> bool:

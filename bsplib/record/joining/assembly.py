@@ -235,6 +235,7 @@ def _records(laid: _Laid, stretches: WaitingTimes, groups: _GroupsOfEnds) -> NDA
     spent = _of_calls(laid, calls.leave - calls.enter)
     records["comm_calls"] = np.minimum(spent, stretches.arrive - stretches.start)
     _add_figures(records, laid)
+    _add_pickles(records, laid)
     _put_inside(records, laid, groups)
     return records
 
@@ -285,6 +286,17 @@ def _add_figures(records: NDArray[np.void], laid: _Laid) -> None:
         cpu = records[f"{part}_cpu"] = np.minimum(records[f"{part}_cpu"], elapsed)
         left = elapsed - cpu.clip(min=0)
         records[f"{part}_ready"] = np.minimum(records[f"{part}_ready"], left)
+
+
+def _add_pickles(records: NDArray[np.void], laid: _Laid) -> None:
+    """Add what mpi4py spent on pickles before the calls of each record, the one at its end, too."""
+    calls = laid.calls
+    stop = np.minimum(laid.call + 1, calls.first[laid.pid + 1])
+    for name, spent in (("pickling", calls.pickling), ("pickled_bytes", calls.pickled_bytes)):
+        sums = np.append(0, np.cumsum(spent))
+        records[name] = sums[stop] - sums[laid.after]
+    computed = records["arrive"] - records["start"] - records["comm_calls"]
+    records["pickling"] = np.minimum(records["pickling"], computed)
 
 
 def _put_inside(records: NDArray[np.void], laid: _Laid, groups: _GroupsOfEnds) -> None:

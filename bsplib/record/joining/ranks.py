@@ -118,6 +118,9 @@ class MpiCalls:
     cpu: tuple[Ints, Ints]
     """CPU time at the begin and at the end; ``NOT_READ`` where it was not read."""
     ready: tuple[Ints, Ints]
+    pickling: Ints
+    """For how long pickles were made or read since the call before."""
+    pickled_bytes: Ints
     parts: NDArray[np.void] = field(repr=False)
     """dtype PART; its events are positions of calls here, its partners pids."""
     dones: NDArray[np.void] = field(repr=False)
@@ -333,7 +336,7 @@ def _check(pid: int, file: RankFile) -> None:
         "an impossible size": np.any(
             [
                 (events[name] < 0) | (events[name] > MAX_NUMBER)
-                for name in ("bytes_out", "bytes_in")
+                for name in ("bytes_out", "bytes_in", "pickling", "pickled_bytes")
             ],
             axis=0,
         ),
@@ -457,6 +460,7 @@ def _columns(
         "enter": times[:, 0],
         "leave": times[:, 1],
         **{name: whole[name] for name in ("cpu", "cpu_leave", "ready", "ready_leave")},
+        **{name: whole[name] for name in ("pickling", "pickled_bytes")},
     }
 
 

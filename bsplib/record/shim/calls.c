@@ -16,6 +16,9 @@ struct call {
 
 static int64_t rows_count, last_poll = -1;
 
+/* How long Python has made and read pickles since the last call, and the bytes of those it made. */
+int64_t bsp_record_pickles[2];
+
 static inline int64_t now(void)
 {
     struct timespec time;
@@ -79,7 +82,10 @@ static inline int begin(struct call *call, int number)
     }
     *row = (struct event){.call = number, .comm = UNKNOWN, .stack = stack, .partner = NOBODY,
                           .tag = MPI_ANY_TAG, .cpu = NOT_READ, .cpu_leave = NOT_READ,
-                          .ready = NOT_READ, .ready_leave = NOT_READ};
+                          .ready = NOT_READ, .ready_leave = NOT_READ,
+                          .pickling = bsp_record_pickles[0],
+                          .pickled_bytes = bsp_record_pickles[1]};
+    bsp_record_pickles[0] = bsp_record_pickles[1] = 0;
     call->row = row;
     call->index = rows_count++;
     call->comm = NULL;

@@ -5,6 +5,7 @@ struct __attribute__((packed)) event {
     uint16_t call, flags;
     int32_t comm, stack, partner, tag;
     int64_t object, bytes_out, bytes_in, enter, leave, cpu, cpu_leave, ready, ready_leave;
+    int64_t pickling, pickled_bytes;
 };
 
 struct __attribute__((packed)) part {

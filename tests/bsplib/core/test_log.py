@@ -34,7 +34,8 @@ class Logged:
         """End a superstep that began one second before, and begin the next one."""
         arrive = self.started + SECOND
         self.log.arrive(arrive, comm_ns)
-        self.log.add_superstep(superstep, Kind.SYNC, 7, arrive, arrive + 1, arrive + 2, comm_ns)
+        times = arrive, arrive + 1, arrive + 2
+        self.log.add_superstep(superstep, Kind.SYNC, 7, *times, comm_ns, 0, 0)
         self.started = arrive + 3
         self.log.rest(self.started)
         self.log.begin(self.started)
@@ -69,7 +70,7 @@ def test_times_are_counted_from_the_beginning_of_the_records(module):
         *(11, 0, 0, 0, *UNMEASURED),
     )
     assert second[5:7] == (2 * SECOND + 3, 3 * SECOND + 3)
-    assert second[-1] == 1  # from the end of the first to the start of the second
+    assert second[-3] == 1  # from the end of the first to the start of the second
 
 
 def test_the_time_in_a_sub_group_belongs_to_one_superstep_of_its_parent(module):
@@ -127,5 +128,5 @@ def test_processes_of_a_group_are_written_by_their_number_in_the_run(module, mem
 def test_a_time_that_no_row_can_hold_is_an_error_and_nothing_is_written(module):
     logged = Logged(module)
     with pytest.raises(OverflowError):
-        logged.log.add_superstep(0, Kind.SYNC, 7, 2**70, 2**70, 2**70, 0)
+        logged.log.add_superstep(0, Kind.SYNC, 7, 2**70, 2**70, 2**70, 0, 0, 0)
     assert len(logged.supersteps) == 0

@@ -35,7 +35,7 @@ class Recorded:
         arrive = self.log.arrived_ns
         communicate()
         end = time.perf_counter_ns()
-        self.log.add_superstep(self.superstep, kind, 0, arrive, end, end, calls_ns)
+        self.log.add_superstep(self.superstep, kind, 0, arrive, end, end, calls_ns, 0, 0)
         self.superstep += 1
         self.log.rest(time.perf_counter_ns())
         self.log.begin(time.perf_counter_ns())
@@ -126,7 +126,7 @@ def test_a_superstep_begins_earlier_by_a_wait_for_a_core_while_the_one_before_wa
     now = time.perf_counter_ns()
     recorded.usage.carried_ns = 3 * MS
     recorded.log.begin(now)
-    recorded.log.add_superstep(1, Kind.END, 0, now, now, now, 0)
+    recorded.log.add_superstep(1, Kind.END, 0, now, now, now, 0, 0, 0)
     assert recorded.records["start"][1] == now - 3 * MS
 
 
@@ -136,7 +136,7 @@ def test_reading_what_was_used_is_neither_computation_nor_communication(recorded
     recorded.log.arrive(began, 0)
     took = recorded.log.arrived_ns - began
     end = time.perf_counter_ns()
-    recorded.log.add_superstep(0, Kind.SYNC, 0, recorded.log.arrived_ns, end, end, 0)
+    recorded.log.add_superstep(0, Kind.SYNC, 0, recorded.log.arrived_ns, end, end, 0, 0, 0)
     (record,) = recorded.records
     assert took > 0
     assert record["recording"] == took
@@ -208,7 +208,7 @@ def test_a_piece_of_computation_before_a_sub_group_belongs_to_the_parent(recorde
     compute()
     arrive = time.perf_counter_ns()
     inside.arrive(arrive, 0)
-    inside.add_superstep(0, Kind.END, 0, arrive, arrive, arrive, 0)
+    inside.add_superstep(0, Kind.END, 0, arrive, arrive, arrive, 0, 0, 0)
     inside.begin(time.perf_counter_ns())
     inside.leave(recorded.log)
     compute()
