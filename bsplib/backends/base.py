@@ -219,17 +219,6 @@ class Port(ABC):
     def fetch(self, handle: Handle) -> memoryview:
         """Return a staged payload; valid until this process's next sync."""
 
-    def keep(self, handle: Handle) -> Buffer | None:  # noqa: ARG002  # without shared memory there is none
-        """Return the payload of a message as memory that belongs to this process from now on.
-
-        It is called at most once for a payload, in the superstep in which it can be fetched.
-
-        Returns:
-            Memory that no other process uses as long as the array, or a view of it, lives; None
-            where the payload has to be copied.
-        """
-        return None
-
     def land(self, handle: Handle, memory: memoryview) -> None:
         """Write a staged payload into contiguous memory of this process.
 

@@ -151,9 +151,6 @@ class Rare(Protocol):
     def fetch(self, source: int, where: int, nbytes: int, /) -> Any:
         """Return what a process has staged."""
 
-    def keep(self, handle: Any, /) -> Any:
-        """Return a staged payload as memory that is this process's own; None where it is not."""
-
     def find_there(self, known: KnownArray, pid: int, /) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""
 

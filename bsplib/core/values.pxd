@@ -6,7 +6,6 @@ from bsplib.core.atomics cimport (
 )
 from bsplib.core.clock cimport Clock
 from bsplib.core.engine cimport Engine
-from bsplib.core.entries cimport MOST_LARGE
 from bsplib.core.queue cimport Queue
 
 cdef word _NO_LENGTH

@@ -58,7 +58,6 @@ if not cython.compiled:
         this_thread,
         write_number,
     )
-    from bsplib.core.entries import MOST_LARGE
 prepare()
 
 _UFUNC, _FLOAT64 = np.ufunc, np.float64  # bound once: a look-up in a module is slow
@@ -716,10 +715,6 @@ class Values:
             return np.ndarray(self._known_shape, self._known_dtype, content)
         if not self._engine.meeting.shares_memory or type(content[1]) is not int:
             return None  # it lies where only the port finds it
-        if not views and content[2] > MOST_LARGE:  # a shorter one may lie in a send buffer
-            kept = self._engine.rare.keep(content)
-            if kept is not None:
-                return np.ndarray(self._known_shape, self._known_dtype, kept)
         address = self._engine.meeting.address_of(content[1])
         there = array_at(self._known_shape, self._known_dtype, address, content[2])
         return there if views else copied(there)

@@ -111,9 +111,8 @@ def unwrap(bsp: GroupState, message: Message, *, copy: bool = True) -> Any:
         _, head, content = message
         header = header_of(message)
         is_array = copy and header is not True
-        keep = bsp._port.keep if is_array else None
         note = bsp._engine.note_pickling
-        payload = messages.decode(head, content, bsp._port.fetch, note, copy=is_array, keep=keep)
+        payload = messages.decode(head, content, bsp._port.fetch, note, copy=is_array)
         if header == NUMBER and head[2][0] == ARRAY:
             return payload.item()
         return unpack(bsp, payload, pickled=header is True)

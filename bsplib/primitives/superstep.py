@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from bsplib.backends.base import Buffer, Handle, Port
+from bsplib.backends.base import Port
 from bsplib.core.atomics import array_at
 from bsplib.core.engine import Engine
 from bsplib.core.entries import Entry, SendBuffer
@@ -246,10 +246,6 @@ class Supersteps:
     def fetch(self, source: int, where: int, nbytes: int) -> memoryview:
         """Return what a process has staged."""
         return self._port.fetch((source, where, nbytes))
-
-    def keep(self, handle: Handle) -> Buffer | None:
-        """Return a staged payload as memory of this process; see :meth:`Port.keep`."""
-        return self._port.keep(handle)
 
     def find_there(self, known: KnownArray, pid: int) -> int:
         """Find out, once, where the array of another process lies for this one; 1 if nowhere."""

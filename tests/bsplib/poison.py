@@ -12,8 +12,6 @@ every run. What is verified in which way:
 ============================ =====================================================================
 send buffers, staged values  noted when they are read, verified before DELIVERED is stored
 payloads of messages         noted when they are fetched, verified before the next post
-what was kept of them        noted when it is kept, verified before each post in any group while
-                             it lives
 oblivious entries            noted when they are read, verified before CONSUMED is stored
 sources of gets              verified when they have been read
 cells (inline entries)       verified before the next post: the word of a cell is its generation
@@ -31,14 +29,13 @@ import functools
 import itertools
 import sys
 import time
-import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from bsplib.backends.base import Arrived, Buffer, Handle, Sent
+from bsplib.backends.base import Arrived, Handle, Sent
 from bsplib.backends.oblivious import Post
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import (
@@ -188,10 +185,10 @@ class PoisonedHeap(Heap):
             self._check_untouched(oldest, self._used[oldest])
             super().release(oldest)
 
-    def clear(self, but: Collection[int] = ()) -> None:
+    def clear(self) -> None:
         """See :meth:`Heap.clear`: others may still read until the next run begins."""
-        self._left |= {start: size for start, size in self._used.items() if start not in but}
-        super().clear(but)
+        self._left |= self._used
+        super().clear()
 
     def _begin_run(self) -> None:
         """Fill what the last run has left, with the first block of the next one."""
@@ -243,10 +240,7 @@ class PoisonedContext(ProcessContext):
         super().__init__(segment, pid, futexes, wait_by, outside)
         self.generations = Generations(segment, self.nprocs)
         self.heap: PoisonedHeap = PoisonedHeap(segment, segment.area(pid), self.generations)
-        self.staging_buffers = _EmptiedStagingBuffers(self)
-        self.kept: list[tuple[weakref.ref[Any], int, int]] = []
-        """Objects whose memory is that of others, its first byte, and its generation: they may
-        outlive the group in which they came, and the run."""
+        self.staging_buffers = _EmptiedStagingBuffers(self.heap)
 
     def begin(self) -> None:
         """See :meth:`ProcessContext.begin`."""
@@ -324,18 +318,6 @@ class Watch:
             raise self._error(what, byte, generation, "when it was read")
         self._noted.setdefault(byte, (generation, what))
 
-    def note_kept(self, base: Any, byte: int) -> None:
-        """Note the generation of memory that this process uses as long as an object lives."""
-        self._context.kept.append((weakref.ref(base), byte, self._generations.of(byte)))
-
-    def _check_kept(self) -> None:
-        kept = self._context.kept = [each for each in self._context.kept if each[0]() is not None]
-        for base, byte, generation in kept:
-            now = self._generations.of(byte)
-            if now != generation and base() is not None:
-                when = f"while an array uses it; it had generation {generation}"
-                raise self._error("a payload that was kept", byte, now, when)
-
     def check_alive(self, byte: int, what: str) -> None:
         """Raise if memory was given back."""
         generation = self._generations.of(byte)
@@ -376,7 +358,6 @@ class Watch:
             byte = self._context.segment.byte_at(address)
             assert byte is not None  # it is read where another process allocated
             self.check_alive(byte, "the source of a get")
-        self._check_kept()
         self._check_blocks()
 
     def end_superstep(self) -> None:
@@ -548,14 +529,6 @@ class WatchedPort(ShmPort):
         """See :meth:`Port.fetch`."""
         self.watch.note(handle[1], "a payload")
         return super().fetch(handle)
-
-    def keep(self, handle: Handle) -> Buffer | None:
-        """See :meth:`Port.keep`."""
-        self.watch.check_alive(handle[1], "a payload")
-        kept = super().keep(handle)
-        if kept is not None:
-            self.watch.note_kept(kept.base, handle[1])
-        return kept
 
     def reach(self, pid: int, shared_address: int, nbytes: int) -> memoryview:
         """See :meth:`Port.reach`."""

@@ -66,7 +66,6 @@ class Explorer:
                 order,
                 conflicts,
                 whole=whole,
-                parcel_bytes=case.parcel_bytes,
             )
             right = [
                 [program.expected(pid, run) for pid in range(machine.NPROCS)]

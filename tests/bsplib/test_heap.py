@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
-from bsplib.backends.shm.parcels import Parcels
 from bsplib.backends.shm.staging import StagingBuffer
 from bsplib.errors import OutOfSharedMemoryError
 from tests.drawn import examples
@@ -37,7 +35,7 @@ def memory():
 
 
 def staging_buffer_of(heap):
-    return StagingBuffer(heap, Parcels(SimpleNamespace(heap=heap)))
+    return StagingBuffer(heap)
 
 
 @pytest.fixture
@@ -364,12 +362,3 @@ def test_the_first_payloads_get_no_more_memory_than_they_need(heap):
     for _ in range(3):
         staging_buffer.reserve(2_000_000)
     assert staging_buffer.kept_bytes() < 6_001_000
-
-
-def test_clearing_keeps_the_blocks_that_are_named(heap):
-    starts = [heap.allocate(64)[0] for _ in range(4)]
-    heap.clear({starts[1], starts[3]})
-    assert heap.allocate(64)[0] == starts[0]
-    assert heap.allocate(64)[0] == starts[2]
-    heap.release(starts[1])
-    assert heap.allocate(64) == (starts[1], False)

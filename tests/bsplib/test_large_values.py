@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import bsplib
-from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.core.kinds import MESSAGE, PUT, STAGED_MESSAGE
 from bsplib.primitives.collective_mail import tag_of
 
@@ -195,7 +194,7 @@ def test_what_its_receiver_may_keep_never_lies_in_a_send_buffer():
     def main(bsp):
         kinds = []
         for _ in range(2):
-            sent = np.ones(LEAST_BYTES // 8)
+            sent = np.ones(1 << 15)
             bsp._values.send_all(bsp, [right(bsp)], sent, tag_of("alltoall"))
             kinds.append(bsp._engine.own_entries(right(bsp))[0][0])
             bsp.sync()

@@ -206,55 +206,6 @@ def blocks_of_neighbours(me, left_out=None, messages=False, blocks=None):
     return without(steps, left_out)
 
 
-LEASE_ENDS = ("next sync", "CLOSED", "REPORTED")
-"""Moments in the life of a parcel: its lease ends at the first one; then both have left the group;
-then another run of the pool begins."""
-KEPT, OFFERED, RETURNED = 1, 2, 3
-"""The state of a parcel. The code asks whether it *is* KEPT; a look asks for a least value."""
-
-
-def parcel(me, left_out=None, lives=0, skips=()):
-    """Process 0 sends a parcel, and uses its memory again when process 1 has finished with it.
-
-    Process 1 keeps the payload, and writes into it. Its array dies after ``lives`` moments, before
-    it comes to the next one; with ``lives=None`` it keeps nothing. ``skips`` names moments at which
-    process 0 does not ask for the state. What is left out as "lease" lets it ask too early.
-    """
-    steps = []
-    if me == 0:
-        steps += plain(Step("store", "payload", 10), Step("store", "state", OFFERED))
-        steps += order("release of payload")
-        steps += plain(Step("store", "word of 0", 1))
-        for number, moment in enumerate(LEASE_ENDS):
-            if left_out != "lease":
-                steps += plain(Step("await", f"{moment} of 1", 1))
-            steps += order("acquire of moments")
-            free = "" if moment in skips else f"free at {moment}"
-            if free:
-                steps += plain(Step("look", "state", OFFERED, free))
-            steps += plain(
-                Step("store", "payload", 20 + number, if_so=free),
-                Step("read", "payload", 20 + number, if_so=free),
-            )
-        return without(steps, left_out)
-    steps += plain(Step("await", "word of 0", 1))
-    steps += order("acquire of payload")
-    steps += plain(Step("read", "payload", 10))
-    if lives is not None:
-        steps += plain(Step("read", "state", OFFERED), Step("store", "state", KEPT))
-        steps += plain(Step("store", "payload", 11))
-    for number, moment in enumerate((*LEASE_ENDS, None)):
-        if lives is not None and number <= lives:
-            steps += plain(Step("read", "payload", 11))
-        if number == lives:
-            steps += order("release of RETURNED")
-            steps += plain(Step("store", "state", RETURNED))
-        if moment:
-            steps += order("release of moments")
-            steps += plain(Step("store", f"{moment} of 1", 1))
-    return without(steps, left_out)
-
-
 RIGHT = [
     (meetings, {}),
     (replies, {}),
@@ -267,7 +218,6 @@ RIGHT = [
     (waking, {"poster_fences": True}),
     (blocks_of_neighbours, {}),
     (blocks_of_neighbours, {"messages": True}),
-    *[(parcel, {"lives": moments}) for moments in (None, *range(4))],
 ]
 
 WRONG_EVERYWHERE = [
@@ -285,9 +235,6 @@ WRONG_EVERYWHERE = [
     (waking, {"left_out": "fence of the sleeper", "poster_fences": True}),
     (blocks_of_neighbours, {"left_out": "mark"}),
     (blocks_of_neighbours, {"messages": True, "blocks": 1}),
-    (parcel, {"left_out": "lease", "lives": None}),
-    (parcel, {"left_out": "lease"}),
-    *[(parcel, {"lives": 1 + number, "skips": (end,)}) for number, end in enumerate(LEASE_ENDS)],
 ]
 
 WRONG_ON_ARM = [
@@ -311,11 +258,6 @@ WRONG_ON_ARM = [
     (blocks_of_neighbours, {"left_out": "release of blocks"}),
     (blocks_of_neighbours, {"left_out": "acquire of blocks"}),
     (blocks_of_neighbours, {"left_out": "release of mark"}),
-    (parcel, {"left_out": "release of payload"}),
-    (parcel, {"left_out": "acquire of payload"}),
-    (parcel, {"left_out": "release of moments", "lives": 1}),
-    (parcel, {"left_out": "acquire of moments", "lives": 1}),
-    (parcel, {"left_out": "release of RETURNED", "lives": 2}),
 ]
 
 

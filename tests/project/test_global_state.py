@@ -13,8 +13,6 @@ _JOB = "a process belongs to one job of MPI from its start to its end"
 EXCEPTIONS = {
     "bsplib/backends/sigquit.py": _HANDLER,
     "bsplib/backends/signals.py": _HANDLER,
-    "bsplib/backends/shm/parcels.py": "the system forks a process as a whole, and calls what "
-    "counts its forks without an argument",
     "bsplib/backends/mpi/bsp_run_under_mpiexec.py": _JOB,
     "bsplib/backends/mpi/program_under_mpiexec.py": _JOB,
     "bsplib/backends/mpi/launch.py": "a lock that another thread of the parent may hold is "

@@ -11,7 +11,6 @@ from bsplib.backends.base import LeftGroup
 from bsplib.backends.shm.control import BLOCKS, OS_PID, WORD
 from bsplib.backends.shm.fences import Fences
 from bsplib.backends.shm.heap import Heap
-from bsplib.backends.shm.parcels import Parcels
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.staging import FreeStagingBuffers
 from bsplib.backends.shm.waiting import Futex, Outside, Waiting, futexes
@@ -49,8 +48,7 @@ class ProcessContext:
         self.waiting = Waiting(
             self.control, pid, self._starts, futexes, self.fences, wait_by, outside
         )
-        self.parcels = Parcels(self)
-        self.staging_buffers = FreeStagingBuffers(self)
+        self.staging_buffers = FreeStagingBuffers(self.heap)
         self.left_over: list[LeftGroup] = []
         """Groups that this process has left, in which others may still be."""
         self.runs = 0
@@ -74,7 +72,7 @@ class ProcessContext:
     def begin_anew(self) -> None:
         """Release all memory of a task that has ended in every process."""
         self.runs += 1
-        self.parcels.begin_anew()
+        self.heap.clear()
         self.staging_buffers.begin_anew()
         if self.left_over:
             # Their posts came too late to give the blocks back, and no process needs them now.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from bsplib.backends.shm.control import PAGE
 from bsplib.backends.shm.segment import Segment, full
@@ -73,16 +73,8 @@ class Heap:
         self._used[start] = size
         return start, is_fresh
 
-    def clear(self, but: Collection[int] = ()) -> None:
-        """Release all blocks at once.
-
-        Args:
-            but: first bytes of blocks that stay.
-        """
-        if but:
-            for start in [start for start in self._used if start not in but]:
-                Heap.release(self, start)
-            return
+    def clear(self) -> None:
+        """Release all blocks at once."""
         for window in self._windows:
             window.fresh = max(window.fresh, window.top)
             window.top = window.start

@@ -13,7 +13,7 @@ import platform
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
-from bsplib.backends.base import Alignment, Buffer, Handle
+from bsplib.backends.base import Alignment
 from bsplib.backends.shm.context import context_class
 from bsplib.backends.shm.control import DELIVERED, FIRST_BLOCK, WORD
 from bsplib.backends.shm.fences import Fences
@@ -202,10 +202,6 @@ class Store(_Shared):
 
 class JoinedPort(ShmPort):
     """The connection of a process that another backend has started to others of its host."""
-
-    def keep(self, handle: Handle) -> Buffer | None:  # noqa: ARG002  # the program may keep what it has when the memory is gone
-        """See :meth:`Port.keep`: the process goes on after the run, with what it has kept."""
-        return None
 
     def align_clocks(self, *, again: bool) -> Alignment:  # noqa: ARG002  # all read one clock
         """See :meth:`Port.align_clocks`."""

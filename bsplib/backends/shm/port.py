@@ -67,7 +67,6 @@ class ShmPort(Port):
 
     def allocate(self, nbytes: int, *, zero: bool) -> memoryview:
         """See :meth:`Port.allocate`."""
-        self._context.parcels.reclaim()
         start, is_zero = self._context.heap.allocate(nbytes)
         memory = self._segment.view(start, nbytes)
         if zero and not is_zero:
@@ -81,7 +80,7 @@ class ShmPort(Port):
         self._context.heap.release(start)
 
     def shared_address_of(self, array: NDArray[Any]) -> int | None:
-        """See :meth:`Port.shared_address_of`; what came in a message lies in another's area."""
+        """See :meth:`Port.shared_address_of`; a view of a message lies in another's area."""
         byte = self._segment.byte_of(array) if array.flags.c_contiguous else None
         return byte if byte is not None and area_of(byte) == self._context.pid else None
 
@@ -111,11 +110,6 @@ class ShmPort(Port):
         """See :meth:`Port.stage_message`."""
         start = self._leases.reserve_for_message(nbytes, to)
         return (self.pid, start, nbytes), self._segment.view_array(start, nbytes)
-
-    def keep(self, handle: Handle) -> Buffer | None:
-        """See :meth:`Port.keep`."""
-        _, start, nbytes = handle
-        return self._context.parcels.keep(start, nbytes)
 
     def fetch(self, handle: Handle) -> memoryview:
         """See :meth:`Port.fetch`."""

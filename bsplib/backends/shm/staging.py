@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsplib.backends.shm.heap import ALIGNMENT, Heap
-from bsplib.backends.shm.parcels import Parcels
 from bsplib.core.entries import Block
 from bsplib.core.meeting import LARGE
 
@@ -41,18 +40,14 @@ class StagingBuffer:
     """Memory of one superstep, taken from one chunk of the heap after the other.
 
     It grows by whole chunks during the superstep, since laid out data must not move. When it
-    is cleared it keeps them: their pages are mapped, and perhaps still in the cache. The large
-    payloads of messages lie apart, since their receivers may keep them.
+    is cleared it keeps them: their pages are mapped, and perhaps still in the cache.
 
     Args:
         heap: of this process.
-        parcels: of this process.
     """
 
-    def __init__(self, heap: Heap, parcels: Parcels) -> None:
+    def __init__(self, heap: Heap) -> None:
         self._heap = heap
-        self._parcels = parcels
-        self._apart: list[int] = []
         self._chunks: list[tuple[int, int]] = []  # (start, bytes)
         self._entered = 0  # chunks that were entered since the last clear, the first ones
         self._used = 0  # bytes of those that were left
@@ -68,19 +63,12 @@ class StagingBuffer:
         self._next = start + -(-nbytes // ALIGNMENT) * ALIGNMENT
         return start
 
-    def reserve_for_parcel(self, nbytes: int, *, for_one: bool) -> int:
-        """Return the byte at which the large payload of a message may be written."""
-        start = self._parcels.reserve(nbytes, for_one=for_one)
-        self._apart.append(start)
-        return start
-
     def clear(self) -> None:
         """Empty the staging buffer, when no process reads it any more.
 
         It gives its chunks back where most of their bytes were not used in this superstep.
         """
         self.has_messages = False
-        self._end_parcels()
         used = self._used + self._next - self._begin
         if self.kept_bytes() > 4 * used + _MOST_UNUSED:
             self.discard()
@@ -92,16 +80,10 @@ class StagingBuffer:
 
     def discard(self) -> None:
         """Give all memory back to the heap."""
-        self._end_parcels()
         for start, _ in self._chunks:
             self._heap.release(start)
         self._chunks.clear()
         self._entered = self._used = self._begin = self._next = self._stop = 0
-
-    def _end_parcels(self) -> None:
-        for start in self._apart:
-            self._parcels.end_lease(start)
-        self._apart.clear()
 
     def _enter_chunk(self, nbytes: int) -> int:
         """Return the beginning of the next chunk that has room for ``nbytes`` bytes.
@@ -136,20 +118,16 @@ class FreeStagingBuffers:
     """The staging buffers of one process that no group uses.
 
     Args:
-        context: of the process.
+        heap: of the process.
     """
 
-    def __init__(self, context: ProcessContext) -> None:
-        self._context = context
+    def __init__(self, heap: Heap) -> None:
+        self._heap = heap
         self._free: list[StagingBuffer] = []
 
     def take(self) -> StagingBuffer:
         """Return an empty staging buffer."""
-        return (
-            self._free.pop()
-            if self._free
-            else StagingBuffer(self._context.heap, self._context.parcels)
-        )
+        return self._free.pop() if self._free else StagingBuffer(self._heap)
 
     def give(self, staging_buffer: StagingBuffer) -> None:
         """Take back a staging buffer that no process reads any more."""
@@ -206,20 +184,10 @@ class Leases:
             self._end_delivered(nbytes)
         return self._staging_buffer().reserve(nbytes)
 
-    def reserve_for_message(self, nbytes: int, to: int) -> int:
-        """Do as :meth:`reserve` for the payload of a message, which is read after the superstep.
-
-        Args:
-            nbytes: of the payload.
-            to: its only receiver, which may keep it if it is another process; -1: there are more.
-        """
-        staging_buffer = self._staging_buffer()
-        if nbytes < self._context.parcels.least_bytes:
-            start = staging_buffer.reserve(nbytes)
-        else:
-            for_one = 0 <= to != self._members.pid
-            start = staging_buffer.reserve_for_parcel(nbytes, for_one=for_one)
-        staging_buffer.has_messages = True
+    def reserve_for_message(self, nbytes: int, to: int) -> int:  # noqa: ARG002  # all can read it
+        """Do as :meth:`reserve` for the payload of a message, which is read after the superstep."""
+        start = self.reserve(nbytes)
+        self._staging_buffer().has_messages = True
         return start
 
     def _staging_buffer(self) -> StagingBuffer:

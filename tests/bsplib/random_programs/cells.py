@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import bsplib
-from bsplib.backends.shm.parcels import LEAST_BYTES
 
 from .program import Actor
 from .steps import (
@@ -35,9 +34,8 @@ from .steps import (
 WAYS = ("plain", "described")
 """``described``: the process has a put_at, asks for the values of a get, which their owner sends in
 a second meeting, or announces registrations to all."""
-DUTIES = ("put", "get", "get_at", "message", "parcel", "nothing", "serves")
-"""``parcel``: it sends an array to another process, which may keep the memory. ``serves``: it only
-answers a ``get_at`` of another process, and sends nothing."""
+DUTIES = ("put", "get", "get_at", "message", "nothing", "serves")
+"""``serves``: it only answers a ``get_at`` of another process, and sends nothing."""
 EVENTS = ("same group", "leave", "next sub-group", "root and allocate", "split", "next run")
 KINDS = ("sync", "oblsync")
 
@@ -52,7 +50,7 @@ class Cell(NamedTuple):
 def _can_be(cell: Cell) -> bool:
     if cell.kind == "oblsync":  # no gets are pending, and nothing is announced
         nothing = cell.way == "described" and cell.duty == "nothing"
-        return cell.duty in ("put", "message", "parcel", "nothing") and not nothing
+        return cell.duty in ("put", "message", "nothing") and not nothing
     return (cell.way, cell.duty) != ("plain", "get_at")  # a get_at asks
 
 
@@ -158,9 +156,7 @@ class _Tracer(Actor):
             self._duties.add("put")
             self._has_put_at |= isinstance(step, PutAt)
         elif isinstance(step, Send):
-            array = step.to != bsp.pid and self._value(step.payload)
-            is_parcel = isinstance(array, np.ndarray) and array.nbytes >= LEAST_BYTES
-            self._duties.add("parcel" if is_parcel else "message")
+            self._duties.add("message")
         elif isinstance(step, Allocate) and not self._depth and self._events[-1:] == ["leave"]:
             self._events.append("root and allocate")
         super()._do(bsp, step)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from .interpreter import Group, Interpreter, Registration, WrongError
 from .steps import (
-    PARCEL,
+    LARGE_MESSAGE,
     Allocate,
     Array,
     Blob,
@@ -55,7 +55,7 @@ OPERATIONS = ("add", "maximum", "minimum")
 MEBIBYTE = 1 << 20
 DUTIES = (
     *("put", "put at", "get", "get at", "get_at", "put_at"),
-    *("message", "parcel", "object", "nothing"),
+    *("message", "large message", "object", "nothing"),
 )
 SHAPES: tuple[Shape, ...] = ((1,), (2,), (3,), (5,), (8,), (0,), (2, 3), (3, 2), (4, 4), (2, 2, 3))
 
@@ -220,18 +220,18 @@ class Builder:
                     self.emit(group, block, self.duty(group, pid, server, duty, kind))
             return
         for pid in range(group.size):
-            other, duty = self.number(0, group.size - 1), self.choose(*DUTIES, "parcel")
+            other, duty = self.number(0, group.size - 1), self.choose(*DUTIES, "large message")
             self.emit(group, block, self.duty(group, pid, other, duty, kind))
-            if duty == "parcel" and self.chance(60):
+            if duty == "large message" and self.chance(60):
                 self.emit(group, block, self.duty(group, pid, other, "put_at", kind))
 
     def duty(self, group: Group, pid: int, other: int, duty: str, kind: type) -> Any:
         """Draw a step for a process, plain or with a description."""
-        if duty in ("message", "parcel", "object"):
+        if duty in ("message", "large message", "object"):
             tag = b"\0" * group.tag_size if group.tag_size is not None else None
             payloads: dict[str, Payload] = {
                 "message": Literal((3,), "f8", pid),
-                "parcel": Literal((PARCEL + pid,), "f8", pid),
+                "large message": Literal((LARGE_MESSAGE + pid,), "f8", pid),
                 "object": Thing(pid, 5),
             }
             return Send(pid, other, payloads[duty], tag)

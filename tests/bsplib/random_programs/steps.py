@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsplib.backends.shm.parcels import LEAST_BYTES
-
 Index = tuple[Any, ...]
 Shape = tuple[int, ...]
 Array = NDArray[Any]
 
 
-PARCEL = LEAST_BYTES // 8
-"""Least count of numbers in a message of which a receiver may keep the memory."""
+LARGE_MESSAGE = 1 << 15
+"""Numbers of a message that is never part of an entry."""
 _MOST_LISTED = 1 << 12
 """A larger array is compared by a digest: lists of a million numbers take too long."""
 

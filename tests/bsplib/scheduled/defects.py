@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from bsplib.backends.shm import membership, parcels, staging
+from bsplib.backends.shm import membership, staging
 from bsplib.core import entries, meeting
 from bsplib.primitives import superstep
 
@@ -87,42 +85,6 @@ def take_others_for_delivered() -> None:
     meeting.SharedMeeting.waits_for_delivery = lambda *_: True  # type: ignore[method-assign]
 
 
-def end_parcels_a_meeting_early() -> None:
-    """Look at once whether the receiver has kept a parcel, and not when its lease ends."""
-    end_superstep = staging.Leases.end_superstep
-
-    def end(self: Any) -> None:
-        if self._open is not None:
-            self._open._end_parcels()
-        end_superstep(self)
-
-    staging.Leases.end_superstep = end  # type: ignore[method-assign]
-
-
-def free_parcels_with_their_lease() -> None:
-    """Free a parcel after the next sync of its reader, although an array uses it still."""
-    end_lease = parcels.Parcels.end_lease
-
-    def end(self: Any, start: int) -> None:
-        end_lease(self, start)
-        if start in self._outlived:
-            self._outlived.remove(start)
-            self._free(start)
-
-    parcels.Parcels.end_lease = end  # type: ignore[method-assign]
-
-
-def free_parcels_after_a_run() -> None:
-    """Release all memory of a process after a run of a pool, what is kept of it, too."""
-
-    def begin_anew(self: Any) -> None:
-        self._outlived.clear()
-        self._staged.clear()
-        self._context.heap.clear()
-
-    parcels.Parcels.begin_anew = begin_anew  # type: ignore[method-assign]
-
-
 ALL: dict[str, Callable[[], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
@@ -134,23 +96,5 @@ ALL: dict[str, Callable[[], None]] = {
         free_before_others_have_left,
         use_one_buffer,
         take_others_for_delivered,
-        end_parcels_a_meeting_early,
-        free_parcels_with_their_lease,
-        free_parcels_after_a_run,
     )
 }
-
-
-_PARCELS = (
-    (staging.Leases, "end_superstep"),
-    (parcels.Parcels, "end_lease"),
-    (parcels.Parcels, "begin_anew"),
-)
-"""What the defects of parcels replace."""
-
-
-def put_back_of_parcels(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put back a defect of parcels for one test."""
-    for owner, name in _PARCELS:
-        monkeypatch.setattr(owner, name, getattr(owner, name))  # is restored at its end
-    ALL[defect]()

@@ -12,7 +12,7 @@ import functools
 import sys
 import warnings
 from array import array
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +23,6 @@ from bsplib.backends.shm.child import KeptPort
 from bsplib.backends.shm.context import ProcessContext
 from bsplib.backends.shm.control import CELLS, CONTROL_BYTES, PAGE, REPORTED, WORD
 from bsplib.backends.shm.heap import Heap
-from bsplib.backends.shm.parcels import LEAST_BYTES
 from bsplib.backends.shm.segment import Segment
 from bsplib.backends.shm.staging import FreeStagingBuffers, StagingBuffer
 from bsplib.backends.shm.waiting import Waiting, futexes
@@ -32,7 +31,6 @@ from bsplib.core import values as core_values
 from bsplib.running.task import Conditions, Seeds, Task, run_task
 
 from .history import owner_of, word_of
-from .kept import ScheduledParcels
 from .scheduler import Choose, Conflicts, Scheduler
 
 PATTERN = 0xDB
@@ -151,17 +149,17 @@ class FilledHeap(Heap):
         self._here.fill(start, self._used[start])
         super().release(start)
 
-    def clear(self, but: Collection[int] = ()) -> None:
+    def clear(self) -> None:
         """See :meth:`Heap.clear`: others may read what the last run left until the next begins."""
-        self._last_run = {start: size for start, size in self._used.items() if start not in but}
-        super().clear(but)
+        self._last_run = dict(self._used)
+        super().clear()
 
 
 class FilledStagingBuffers(FreeStagingBuffers):
     """The free staging buffers of a process, whose memory is filled when they are given back."""
 
-    def __init__(self, here: SharedMemory, context: ProcessContext) -> None:
-        super().__init__(context)
+    def __init__(self, here: SharedMemory, heap: Heap) -> None:
+        super().__init__(heap)
         self._here = here
 
     def give(self, staging_buffer: StagingBuffer) -> None:
@@ -174,12 +172,11 @@ class FilledStagingBuffers(FreeStagingBuffers):
 class ScheduledContext(ProcessContext):
     """A process whose memory is filled when it is given back."""
 
-    def __init__(self, here: SharedMemory, pid: int, parcel_bytes: int) -> None:
+    def __init__(self, here: SharedMemory, pid: int) -> None:
         super().__init__(here.segment, pid, futexes(here.segment, NPROCS))
         self._here = here
         self.heap = FilledHeap(here, pid)
-        self.parcels = ScheduledParcels(here, self, parcel_bytes)
-        self.staging_buffers = FilledStagingBuffers(here, self)
+        self.staging_buffers = FilledStagingBuffers(here, self.heap)
 
 
 HERE = SharedMemory()
@@ -349,7 +346,6 @@ def run(
     conflicts: Conflicts | None = None,
     *,
     whole: bool = True,
-    parcel_bytes: int = LEAST_BYTES,
 ) -> list[list[Any]]:
     """Run a program on 3 processes in the order that is chosen; return results by run and pid.
 
@@ -359,7 +355,6 @@ def run(
         choose: who goes on.
         conflicts: see :class:`Scheduler`.
         whole: see :class:`Scheduler`.
-        parcel_bytes: messages from this size on are parcels.
 
     Raises:
         Exception: a process has failed, or the processes wait for each other.
@@ -372,7 +367,7 @@ def run(
     words = [HERE.segment.control_start(pid) // WORD + REPORTED for pid in range(NPROCS)]
 
     def process(pid: int) -> None:
-        root = KeptPort(ScheduledContext(HERE, pid, parcel_bytes))
+        root = KeptPort(ScheduledContext(HERE, pid))
         for number in range(runs):
             task = Task(main, (number,), {}, Seeds(), _CONDITIONS)
             results[number][pid] = run_task(task, root.open(), warnings.warn_explicit).value
