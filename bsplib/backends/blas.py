@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from threadpoolctl import LibController, ThreadpoolController
+from threadpoolctl import ThreadpoolController
 
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -74,12 +73,9 @@ def one_thread() -> Iterator[None]:
 
     What the user has set by a variable is kept. Virtual time counts the CPU time of one thread.
 
-    OpenBLAS ends its threads before a fork, and starts them again when the caller needs them. A
-    call that sets their number would start them at once, and for 30 ms they would look for work
-    without a pause, on the cores that the new processes need. So the variable that holds the
-    number is set where it can be found. Where it cannot, the call is made. Where the system does
-    not allow the threads, OpenBLAS raises SIGINT: end the processes before, or make sure that
-    the threads can be started.
+    OpenBLAS ends its threads before a fork, and starts them again at the end of the block. Where
+    the system does not allow the threads, it raises SIGINT: end the processes before, or make
+    sure that the threads can be started.
     """
     with contextlib.nullcontext() if set_by_user() else _WHERE_LOADED.block():
         yield
@@ -112,54 +108,12 @@ def _say_one() -> Callable[[], None]:
 
 def _limit_to_one() -> Callable[[], None]:
     """Let BLAS compute with one thread; return what gives it the threads of before back."""
-    counts = _counts(len(sys.modules))
-    if counts is None:
-        limit: Callable[[], None] = (
-            _thread_pools(len(sys.modules)).limit(limits=1).restore_original_limits
-        )
-        return limit
-    before = [(count, count.value) for count in counts]
-
-    def restore() -> None:
-        for count, value in before:
-            count.value = value
-
-    for count in counts:
-        count.value = 1
+    limits = _thread_pools(len(sys.modules)).limit(limits=1)
+    restore: Callable[[], None] = limits.restore_original_limits
     return restore
 
 
 _IN_ENVIRONMENT, _WHERE_LOADED = _Blocks(_say_one), _Blocks(_limit_to_one)
-
-
-@lru_cache(maxsize=1)
-def _counts(modules: int) -> list[ctypes.c_int] | None:
-    """Return the numbers of threads of all BLAS libraries; None where one is not found."""
-    found = map(_count_of, _thread_pools(modules).lib_controllers)
-    counts = [count for count in found if count is not None]
-    return counts if len(counts) == len(_thread_pools(modules).lib_controllers) else None
-
-
-def _count_of(pool: LibController) -> ctypes.c_int | None:
-    """Return the variable that holds the number of threads of a BLAS library.
-
-    Returns:
-        None where it is not known, or has another meaning.
-    """
-    if pool.internal_api != "openblas" or getattr(pool, "threading_layer", "") != "pthreads":
-        return None
-    try:
-        count = ctypes.c_int.in_dll(ctypes.CDLL(pool.filepath), "blas_cpu_number")
-    except (OSError, ValueError):
-        return None
-    before = count.value
-    if before != pool.get_num_threads():
-        return None
-    count.value = 1  # right at any moment, whoever computes
-    try:
-        return count if pool.get_num_threads() == 1 else None
-    finally:
-        count.value = before
 
 
 def threads_to_come() -> int:

@@ -97,7 +97,7 @@ def send_and_put(bsp):
 
 
 def take_late(bsp):
-    """Process 0 sends a large message; process 1 takes it once process 0 has ended the superstep."""
+    """Process 0 sends a large message; process 1 takes it after process 0 has ended."""
     if bsp.pid == 0:
         HAS_ENDED_THE_SYNC.clear()
         bsp.send(1, np.full(LARGE, 2.0))
