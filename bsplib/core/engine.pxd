@@ -36,6 +36,7 @@ cdef class Engine:
     cdef object _last_array
     cdef KnownArray _known
     cdef int _to
+    cdef word _nbytes
     cdef readonly list gets
     cdef readonly bint asks
     cdef public SendBuffer replies

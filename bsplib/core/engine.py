@@ -160,6 +160,8 @@ class Engine:
         """This known: that of the transfer which is being collected."""
         self._to = 0
         """The other process of that transfer."""
+        self._nbytes = 0
+        """The bytes of its values."""
         self.gets: list[Any] = self.meeting.gets
         """The gets of this superstep, each as (destination, address on the other process, bytes,
         other process, strided view or None). With a strided view the address is that of the array.
@@ -307,7 +309,7 @@ class Engine:
     def _first_byte(self, pid: Any, array: Any, values: Any, offset: Any) -> int:
         """Return the byte of the array at which a transfer begins; -1 if it has to be checked.
 
-        As a side effect ``_known`` and ``_to`` are those of the transfer.
+        As a side effect ``_known``, ``_to`` and ``_nbytes`` are those of the transfer.
 
         Args:
             pid: the other process.
@@ -340,7 +342,7 @@ class Engine:
             return -1
         if first + nbytes > known.sizes[to]:
             return -1
-        self._to = to
+        self._to, self._nbytes = to, nbytes
         return first
 
     def _first_of_whole(self, to: int, values: Any) -> int:
@@ -515,7 +517,7 @@ class Engine:
 
     def _put_bytes(self, first: int, values: Any) -> bool:
         """Copy contiguous values into the send buffer, or stage them where they are large."""
-        nbytes, slot, to = nbytes_of(values), self._known.slot, self._to
+        nbytes, slot, to = self._nbytes, self._known.slot, self._to
         if nbytes <= self.most_in_buffer or self.buffer_takes(nbytes):
             copy_out(self._reserve(to, slot, first, nbytes), address_of(values), nbytes)
             return True

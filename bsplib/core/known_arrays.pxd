@@ -1,4 +1,5 @@
 cimport cython
+cimport numpy as cnp
 from bsplib.core.atomics cimport (
     FLOAT, INTEGER, address_of, copy, is_of, is_packed, itemsize_of, length_of, nbytes_of, ndim_of,
     peek, poke, prepare, stride_of, word, wrapped,
@@ -7,7 +8,8 @@ from bsplib.core.atomics cimport (
 cdef word _HEAD_BYTES, _AXIS_BYTES
 
 cdef class KnownArray:
-    cdef public object array, dtype
+    cdef public cnp.ndarray array
+    cdef public object dtype
     cdef public Py_ssize_t slot
     cdef public word itemsize, here
     cdef public word[::1] sizes, addresses
