@@ -135,7 +135,7 @@ def _instead(path: Path) -> str:
         is_archive = file.read(4) == b"PK\x03\x04"
     if not is_archive:
         return "it is no JSON"
-    command = as_command("bsp", "fit", "--out", "model.json", path)
+    command = as_command("bsp", "predict", "--model-out", "model.json", path)
     return f"it is a trace; make a model of traces first, as in {command}"
 
 
