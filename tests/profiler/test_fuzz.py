@@ -9,7 +9,7 @@ import pytest
 from tests.profiler.fuzz.__main__ import try_one
 from tests.profiler.fuzz.sound import kinds
 
-KINDS = ("traces", "models", "machines", "baselines", "experiments", "tables", "records")
+KINDS = ("traces", "models", "machines", "baselines", "experiments", "tables", "records", "sweeps")
 
 
 @pytest.fixture(scope="module")

@@ -36,6 +36,8 @@ from tests.record.made_ranks import RankMaker, written
 
 MACHINE = "cray-t3e-mpi:l=2e-5,speed=5e7"
 AT = ("--at", "size=64,p=8", "--machine", MACHINE)
+RUN = "sh -c 'cp {} {trace}' {size} {p}"
+"""Makes a run, whose trace is the file."""
 
 Damage = Callable[[bytes, random.Random], bytes]
 Reads = Callable[[Path], str]
@@ -106,7 +108,7 @@ def program(bsp, size):
     bsp.oblsync(1)
     with bsp.partition([1, bsp.nprocs]) as sub:
         sub.allreduce(size)
-    with bsp.split(bsp.pid % 2) as sub:
+    with bsp.split(bsp.pid % 2) as sub, bsp.experiment("f", "f[0] + f[1]*N", N=size):
         sub.get_at([0], [0], sub.array([1.0]))
         sub.sync()
 
@@ -122,15 +124,15 @@ def main(bsp, size, copy=None):
 def kinds(folder: Path) -> list[Kind]:
     """Write sound files of every kind into a folder."""
     traces = _traces(folder)
-    sound = str(traces[-1])
     return [
         _of_traces(traces, _sampled(traces[-1]), *_waiting(folder), *_old(folder)),
         _of_models(traces, folder),
-        _of_machines(folder, sound),
+        _of_machines(folder, traces),
         _of_baselines(traces[-1], folder),
         _of_experiments(folder),
         _of_tables(folder),
         _of_records(folder),
+        _of_sweeps(folder),
     ]
 
 
@@ -184,6 +186,7 @@ def _old(folder: Path) -> list[Path]:
 
 
 def _of_traces(traces: list[Path], *others: Path) -> Kind:
+    sound = [*map(str, traces)]
     exported = [
         bsp("export", "--force", "-o", f"{{}}.out{form.ending}", "{}")
         for form in FORMATS
@@ -196,7 +199,9 @@ def _of_traces(traces: list[Path], *others: Path) -> Kind:
             bsp("compare", "{}", "{}"),
             bsp("compare", str(traces[0]), "{}"),
         ),
-        bsp("predict", "--model-out", "-", "{}", *map(str, traces[:2])),
+        bsp("predict", "--model-out", "-", "{}", *sound[:2]),
+        bsp("predict", *AT, "--run", RUN, "--budget", "0.02", *sound),
+        bsp("predict", "--region", "f", "{}", *sound),
         bsp("view", "--force", "--html", "{}.html", "{}"),
     ]
     return Kind("traces", [traces[-1], *others], changed_trace, shown + exported)
@@ -207,18 +212,23 @@ def _of_models(traces: list[Path], folder: Path) -> Kind:
     write_model(model_of_traces(traces), path)
     reads = [
         bsp("predict", "{}", *AT),
+        bsp("predict", "--model-out", "{}.out", "--force", "{}"),
         bsp("view", "--fit", "{}", *AT, "--html", "{}.html", "--force"),
     ]
     return Kind("models", [path], changed_json, reads)
 
 
-def _of_machines(folder: Path, trace: str) -> Kind:
+def _of_machines(folder: Path, traces: list[Path]) -> Kind:
     paths = [folder / "probed.toml", folder / "library.toml"]
     paths[0].write_text(PROBED)
     paths[1].write_text(PATTERNED)
+    sound = [*map(str, traces)]
     reads = [
-        bsp(command, "--machine", "{}", "--speed", "0.5x", trace)
-        for command in ("predict", "report")
+        bsp("predict", "--machine", "{}", "--speed", "0.5x", sound[-1]),
+        bsp("predict", "--machine", "{}", "--speed", "0.5x", "--at", "size=64,p=8", *sound),
+        bsp("report", "--machine", "{}", "--speed", "0.5x", sound[-1]),
+        bsp("machine", "show", "{}"),
+        bsp(*_sweep(folder, "--out", "{}.sweep", "--force", "--machine", "{}")),
     ]
     return Kind("machines", paths, changed_words, reads)
 
@@ -274,23 +284,21 @@ def _of_experiments(folder: Path) -> Kind:
 
 
 def _of_tables(folder: Path) -> Kind:
-    points = [(size, nprocs) for size in (64, 128) for nprocs in (1, 2)]
+    points = [(size, nprocs) for size in (64, 128, 256) for nprocs in (1, 2, 4)]
     texts = {
         "t.csv": "N,P,time\n" + "".join(f"{n},{p},{n / p}\n" for n, p in points),
         "t.jsonl": "".join(
             f'{{"params": {{"N": {n}, "P": {p}}}, "metric": "time", "value": {n / p}}}\n'
             for n, p in points
         ),
-        "t.txt": "PARAMETER N\nPARAMETER P\nPOINTS "
-        + " ".join(f"({n} {p})" for n, p in points)
-        + "\nREGION main\nMETRIC time\n"
-        + "".join(f"DATA {n / p}\n" for n, p in points),
+        "wide.csv": "N/P,1,2,4\n64,64,32,16\n128,128,64,\n256,256,NA,64\n",
     }
     for name, text in texts.items():
         (folder / name).write_text(text)
     fitted = ("predict", "--formula", "f[0] + f[1]*N/P")
     reads = [
         bsp(*fitted, "{}"),
+        bsp("predict", "--at", "N=512,P=8", "{}"),
         bsp(*fitted, "--at", "N=512,P=8", "--model-out", "-", "{}"),
         bsp(*fitted, "--by", "N,P", "--export", "{}.exported.jsonl", "--force", "{}"),
         bsp(*fitted, "--of-repeats", "median", "--export", "{}.exported", "--force", "{}"),
@@ -306,3 +314,31 @@ def _of_records(folder: Path) -> Kind:
         bsp("merge", "-o", "{}.merged", "{}"),
     ]
     return Kind("records", [records, folder / "out.ranks"], changed_bytes, reads)
+
+
+SCRIPT = """import bsplib
+
+def main(bsp, size):
+    bsp.send((bsp.pid + 1) % bsp.nprocs, b"x" * size)
+    bsp.charge(size)
+    bsp.sync()
+
+def theory(**values):
+    return {"bytes": values["size"]}
+
+if __name__ == "__main__":
+    bsplib.run(main, 4, nprocs=2)
+"""
+
+
+def _sweep(folder: Path, *options: str) -> tuple[str, ...]:
+    script = folder / "swept.py"
+    script.write_text(SCRIPT)
+    sets = ("--set", "size=4,8", "--repeats", "1", "--backend", "sim")
+    return "sweep", *sets, *options, str(script)
+
+
+def _of_sweeps(folder: Path) -> Kind:
+    read = bsp(*_sweep(folder, "--out", "{}"))
+    read(folder / "swept")
+    return Kind("sweeps", [folder / "swept"], changed_trace, [read])
