@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from bsplib import call_site
+from bsplib.core.atomics import this_thread
 from bsplib.core.life import CLOSED, OVER, RESTING
 from bsplib.errors import BspError, PartitionError
 from bsplib.primitives.collective_mail import (
@@ -62,8 +63,9 @@ def split(bsp: _Group, colour: Any, key: Any = 0) -> _Group | NoGroup:
     until then this group cannot be used. As in a collective, pending puts take effect
     at its sync, and messages that the program sent before can be read afterwards. Messages
     outlive it as they do a partition: those that were not read before, until the next
-    sync; those that were sent before, until the sync after that. ``with sub:`` opens the
-    sub-group again, without communication, as that of a partition.
+    sync; those that were sent before, until the sync after that; the sync of another split
+    is none of these. ``with sub:`` opens the sub-group again, without communication, as that of a
+    partition.
 
     Args:
         colour: an integer, a string or any other hashable value; the processes
@@ -117,13 +119,14 @@ def _exchange_choices(bsp: GroupState, own: tuple[Any, Any]) -> list[tuple[Any, 
     queue, fetch = bsp._engine.queue, bsp._port.fetch
     data, header = pack(bsp, "split", own)
     bsp._values.send_all(bsp, all_others(bsp), data, tag_of("split", header))
+    lasting = min(queue.lasting, len(queue))
     unread = queue.take_left(fetch)
     bsp.sync()
     arrived = take_arrived(bsp, "split", others_of(bsp.pid, bsp.nprocs))
     choices = {pid: unwrap(bsp, message) for pid, message in arrived.items()}
     sent = queue.take_left(fetch)
     queue.fill(unread + sent)
-    queue.lasting = len(sent)
+    queue.lasting = lasting + len(sent)
     choices[bsp.pid] = unpack(bsp, data, pickled=True)
     return [choices[pid] for pid in range(bsp.nprocs)]
 
@@ -155,10 +158,14 @@ def done(bsp: GroupState) -> None:
 def abandon(bsp: GroupState) -> None:
     """Leave a sub-group at the end of a ``with`` block that an exception has ended.
 
-    Its arrays keep their memory until the run ends: other processes may still write to them.
+    A sub-group of it that is open is left first. Their arrays keep their memory until the run
+    ends: other processes may still write to them.
     """
     is_open = bsp._parent is not None and bsp._parent._inner is bsp
-    if is_open and bsp._engine.life != OVER:
+    engine = bsp._engine
+    if is_open and engine.life != OVER and this_thread() == engine.thread:
+        if bsp._inner is not None:
+            abandon(bsp._inner)
         with suppress(BspError):  # a second error must not hide the exception
             _leave(bsp)
 
@@ -269,7 +276,8 @@ class NoGroup:
 
     def _suspend(self) -> None:
         self._parent._partitions += 1
-        self._parent._engine.suspend(
+        self._engine = self._parent._engine  # which is another one after the group was left
+        self._engine.suspend(
             RESTING, "this process is in no sub-group of a split; end its block first (done)"
         )
         self._is_open = True
@@ -277,7 +285,7 @@ class NoGroup:
     def done(self) -> None:
         """End the block of a process that is in no sub-group; the split group can be used again."""
         if self._is_open:
-            self._parent._engine.resume()
+            self._engine.resume()
             self._is_open = False
 
     def __enter__(self) -> None:

@@ -143,6 +143,19 @@ def test_another_thread_cannot_use_the_quick_way_either(run, name):
         assert unread in (0, len(run(main)))  # process 0 has messages, and keeps them
 
 
+def test_another_thread_cannot_leave_a_sub_group(run):
+    def leave(sub):
+        with suppress(KeyError), sub:
+            raise KeyError
+
+    def main(bsp):
+        with bsp.partition([bsp.nprocs]) as sub:
+            assert error_in_another_thread(lambda: leave(sub)) is None
+            return sub.allreduce(1)
+
+    assert set(run(main)) == {len(run(main))}
+
+
 def test_an_iterator_of_messages_belongs_to_its_thread(run):
     def main(bsp):
         bsp.send(bsp.pid, 7)
@@ -203,6 +216,34 @@ def test_a_group_that_was_left_is_not_used_again_after_an_inner_split_ends(run):
 
     for said in run(main):
         assert said.startswith("sync: this group cannot be used: it has been left (done)")
+
+
+def test_the_end_of_an_inner_split_does_not_resume_a_group_that_was_opened_again(run):
+    def main(bsp):
+        sub = bsp.partition([bsp.nprocs])
+        with suppress(KeyError), sub:
+            inner = sub.split(None)
+            raise KeyError
+        with sub, sub.partition([sub.nprocs]):
+            inner.done()
+            return refusal(sub.sync)
+
+    for said in run(main):
+        assert said.startswith("sync: this group cannot be used: a sub-group of it is open")
+
+
+def test_a_sub_group_ends_with_the_group_in_which_it_is_open(run):
+    def main(bsp):
+        with suppress(KeyError), bsp.partition([bsp.nprocs]) as sub:
+            inner = sub.split(0)
+            x = inner.zeros(1)
+            inner.sync()
+            raise KeyError
+        return [refusal(inner.put, 0, 1.0, x), refusal(inner.sync), refusal(inner.done)]
+
+    for said in run(main):
+        for name, text in zip(("put", "sync", "done"), said, strict=True):
+            assert text.startswith(f"{name}: this group cannot be used: it has been left (done)")
 
 
 def test_another_virtual_processor_cannot_use_a_group():

@@ -517,10 +517,12 @@ class Interpreter:
                 if other != pid:
                     charge(group, pid, other, step.nbytes(pid))
         unread, group.queues = group.queues, defaultdict(list)
+        lasting = group.lasting
         self._sync(group, step)
         for pid in range(group.size):  # they outlive it as they would outlive a partition
             sent = group.queues[pid]
-            group.queues[pid], group.lasting[pid] = unread[pid] + sent, len(sent)
+            group.queues[pid] = unread[pid] + sent
+            group.lasting[pid] = min(lasting[pid], len(unread[pid])) + len(sent)
 
     def _oblsync(self, group: Group, step: Oblsync) -> None:
         if any(group.gets.values()):

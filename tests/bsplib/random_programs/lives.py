@@ -325,6 +325,10 @@ class Lives:
         reading = bsp.messages()
         self._refused(bsp, self.x, THREAD, in_thread)
         self._reading_refused(reading, THREAD, in_thread)
+        sub, y = self._sub_group_without_supersteps()
+        assert in_thread(lambda: _leave(sub)) == "nothing"
+        self._use_all(sub, y)
+        sub.done()
         assert next(reading)[2] == 7
 
     def _fork(self) -> None:
@@ -341,6 +345,9 @@ class Lives:
         sub.sync()
         self._use_all(sub, y)
         sub.done()
+        none = bsp.split(None)
+        self._refused(bsp, self.x, FORKED, lambda call: in_child(lambda: (none.done(), call())))
+        none.done()
 
     def _open(self) -> None:
         bsp = self.bsp
@@ -369,7 +376,10 @@ class Lives:
         sub, y = self._sub_group()
         reading = sub.messages()
         there = sub.on(sub.pid, y)
-        self.draw.choice([sub.done, lambda: _leave(sub), lambda: _leave_in_scope(sub)])()
+        if self.draw.random() < 0.5:
+            self.draw.choice([sub.done, lambda: _leave(sub), lambda: _leave_in_scope(sub)])()
+        else:
+            self._leave_with_an_inner_one(sub)
         with self.bsp.split(self.bsp.pid % 2) as other:
             other.send(other.pid, 6.0)
             other.sync()
@@ -378,6 +388,21 @@ class Lives:
             said = here(lambda: there[:])
             assert LEFT in said, said
             assert [payload for _, _, payload in other.messages()] == [6.0]
+
+    def _leave_with_an_inner_one(self, sub: Any) -> None:
+        """Leave a sub-group in which another one is open, and then that one."""
+        if self.draw.random() < 0.5:
+            inner = sub.split(None)
+            _leave(sub)
+            inner.done()
+            return
+        inner = sub.split(0)
+        z = inner.zeros(3)
+        inner.sync()
+        self._use_all(inner, z)
+        _leave(sub)
+        self._refused(inner, z, LEFT)
+        assert LEFT in here(inner.done)
 
     def _interrupted(self) -> None:
         sub, y = self._sub_group()
