@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from bsplib import call_site
 from bsplib.backends.launching import Backend
-from bsplib.errors import ProcessRangeError, UsageError
+from bsplib.errors import ProcessRangeError, StartError, UsageError
 
 DEFAULT: Final = "shm"
 """The backend of a run whose caller names none."""
@@ -61,12 +61,16 @@ def find(name: str) -> Backend:
 
 
 def own_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0))
+    """Return how many cores this process may use; those of the computer where nothing limits it."""
+    if hasattr(os, "sched_getaffinity"):  # on Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def load() -> None:
     """Import what a run on the default backend needs."""
+    if sys.platform != "linux":
+        return
     import bsplib.backends.shm.launch  # noqa: F401, PLC0415  # loaded late, as below
 
 
@@ -74,6 +78,11 @@ def _later(backend: str, name: str) -> Callable[..., Any]:
     """Return a function of the module ``launch`` of a backend; a call of it imports the module."""
 
     def call(*args: Any) -> Any:
+        if backend != "sim" and sys.platform != "linux":
+            raise StartError(
+                f"run: the processes of backend {backend!r} need Linux, and this is "
+                f'{sys.platform}; backend="sim" runs the same program in one process'
+            )
         return getattr(import_module(f"bsplib.backends.{backend}.launch"), name)(*args)
 
     return call

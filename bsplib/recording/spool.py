@@ -165,10 +165,18 @@ class MappedTable:
     def _grow(self, file: BinaryIO) -> None:
         capacity = max(2 * self._capacity, ROWS_AT_FIRST)
         nbytes = HEADER_BYTES + capacity * self._row_bytes
-        os.posix_fallocate(file.fileno(), 0, nbytes)  # a full disk is an error here
+        _reserve(file.fileno(), nbytes)
         grown = mmap.mmap(file.fileno(), nbytes)
         self.rows.use(grown, self.rows.count if self._capacity else 0)
         self._map, self._capacity = grown, capacity
+
+
+def _reserve(descriptor: int, nbytes: int) -> None:
+    """Make a file longer; a full disk is an error here where the system can tell."""
+    if hasattr(os, "posix_fallocate"):  # not on macOS
+        os.posix_fallocate(descriptor, 0, nbytes)
+    else:
+        os.ftruncate(descriptor, nbytes)
 
 
 class Spool:

@@ -166,7 +166,7 @@ class Interruption:
 
 _AGAIN_S = 0.1
 """Seconds after which a process that still runs is interrupted again."""
-_SIGNAL = signal.SIGRTMAX - 7
+_SIGNAL = signal.SIGRTMAX - 7 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR2  # on macOS
 
 
 class Overtime(BaseException):
