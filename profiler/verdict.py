@@ -50,7 +50,7 @@ less than most of what is lost."""
 _LEAST_LISTED = 0.005
 """What is a smaller share is no part in the last sentence."""
 _SHORT = 1 / 3
-"""A run of which start and end take a greater share is too short to judge."""
+"""A run of which start and end, without large results, take more is too short to judge."""
 _FAULT_NS = 300_000
 """Time in the system is that of page faults, if each takes no longer: that of a huge page."""
 BALANCED, SPREAD, REST, SHORT = "balanced", "spread", "rest", "too short"
@@ -96,7 +96,8 @@ def judge(callgraph: CallGraph, book: Book, losses: Sequence[Loss]) -> Verdict:
     lost = lost[: MOST_SENTENCES - bool(savings)]
     told = [*lost, *savings[: MOST_SENTENCES - len(lost)]] or [_about_the_run(callgraph, book)]
     rest, short = _rest(book, lost), None
-    if book.whole()["ends"] > _SHORT * book.elapsed_ns * book.run.nprocs:
+    ends = book.whole()["ends"] - sum(each.ns for each in savings if each.part == "ends")
+    if ends > _SHORT * book.elapsed_ns * book.run.nprocs:
         main_s, elapsed_s = _main_s(book), book.elapsed_ns / 1e9
         where = f"{fmt.seconds(main_s)} of {fmt.seconds(elapsed_s)} are in main"
         short = _about(book, SHORT, f"The run is too short to judge: {where}.", in_main_ns(book))

@@ -159,9 +159,14 @@ def test_large_results_could_be_saved_after_main(script):
     )
 
 
+def test_a_run_whose_results_take_long_is_not_too_short(script):
+    assert book_graph(build(returning(script, 5 * 10**6)), FREE).verdict().short is None
+
+
 def test_small_results_have_no_sentence(script):
-    told = book_graph(build(returning(script, 5000)), FREE).verdict().sentences
-    assert [sentence.kind for sentence in told] == ["fixed"]
+    verdict = book_graph(build(returning(script, 5000)), FREE).verdict()
+    assert [sentence.kind for sentence in verdict.sentences] == ["fixed"]
+    assert verdict.short is not None
 
 
 def test_few_samples_name_no_line(script):
